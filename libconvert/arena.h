@@ -1,0 +1,28 @@
+/* A bump allocator for bytes that live as long as the profile: string text, ledger causes. */
+#ifndef GECKO_ARENA_H
+#define GECKO_ARENA_H
+
+#include <stddef.h>
+
+#include "failure.h"
+#include "text.h"
+
+struct arena_chunk;
+
+struct arena {
+    struct failure *failure; /* borrowed */
+    struct arena_chunk *chunks;
+    char *next;
+    size_t left_bytes;
+};
+
+void arena_init(struct arena *arena, struct failure *failure);
+void arena_fini(struct arena *arena);
+
+/* Bytes without alignment, uninitialised; NULL when memory ran out (latched). bytes_count may be 0. */
+char *arena_take_bytes(struct arena *arena, size_t bytes_count);
+
+/* A copy of the text in the arena; an empty text when memory ran out (latched). */
+struct text arena_copy(struct arena *arena, struct text text);
+
+#endif

@@ -1,0 +1,57 @@
+#include "categories.h"
+
+const char *category_color_name(enum category_color color) {
+    static const char *const names[COLOR_COUNT] = {
+        [COLOR_GREY] = "grey",           [COLOR_TRANSPARENT] = "transparent", [COLOR_PURPLE] = "purple",
+        [COLOR_GREEN] = "green",         [COLOR_ORANGE] = "orange",           [COLOR_YELLOW] = "yellow",
+        [COLOR_LIGHTBLUE] = "lightblue", [COLOR_BLUE] = "blue",               [COLOR_BROWN] = "brown",
+        [COLOR_MAGENTA] = "magenta",     [COLOR_RED] = "red",                 [COLOR_LIGHTRED] = "lightred",
+        [COLOR_DARKGREY] = "darkgrey",
+    };
+    return names[color];
+}
+
+void categories_init(struct categories *categories, struct failure *failure) {
+    strings_init(&categories->names, failure);
+    column_init(&categories->rows, sizeof(struct category), failure);
+    categories_intern(categories, TEXT("Other"), COLOR_GREY, TEXT("Other"));
+}
+
+void categories_fini(struct categories *categories) {
+    for (size_t i = 0; i < categories->rows.count; i++) {
+        struct category *category = column_at(&categories->rows, i);
+        column_fini(&category->subcategories);
+    }
+    column_fini(&categories->rows);
+    strings_fini(&categories->names);
+}
+
+static uint8_t intern_subcategory(struct categories *categories, struct category *category, struct text name) {
+    if (name.bytes_count == 0) return 0;
+    size_t count = category->subcategories.count;
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(*category_subcategory_at(category, i), name)) return (uint8_t)i;
+    if (count == SUBCATEGORY_COUNT_MAX) return 0;
+    struct text *row = column_push(&category->subcategories);
+    if (!row) return 0;
+    *row = strings_copy(&categories->names, name);
+    return (uint8_t)count;
+}
+
+struct category_pair categories_intern(struct categories *categories, struct text name, enum category_color color,
+                                       struct text subcategory) {
+    size_t count = categories->rows.count;
+    for (size_t i = 0; i < count; i++) {
+        struct category *category = column_at(&categories->rows, i);
+        if (text_equal(category->name, name))
+            return (struct category_pair){(uint8_t)i, intern_subcategory(categories, category, subcategory)};
+    }
+    if (count == CATEGORY_COUNT_MAX) return (struct category_pair){0, 0};
+    struct category *category = column_push(&categories->rows);
+    if (!category) return (struct category_pair){0, 0};
+    category->name = strings_copy(&categories->names, name);
+    category->color = color;
+    column_init(&category->subcategories, sizeof(struct text), categories->rows.failure);
+    intern_subcategory(categories, category, TEXT("Other"));
+    return (struct category_pair){(uint8_t)count, intern_subcategory(categories, category, subcategory)};
+}

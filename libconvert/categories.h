@@ -1,0 +1,65 @@
+/* Categories and their subcategories: what the viewer colours stacks by. Row 0 is "Other" in grey, which the
+ * front-end needs as its default; subcategory 0 of each category is "Other". */
+#ifndef GECKO_CATEGORIES_H
+#define GECKO_CATEGORIES_H
+
+#include "column.h"
+#include "strings.h"
+
+enum { CATEGORY_COUNT_MAX = 256, SUBCATEGORY_COUNT_MAX = 256 };
+
+/* The colours that the front-end knows (src/utils/colors.ts). */
+enum category_color {
+    COLOR_GREY,
+    COLOR_TRANSPARENT,
+    COLOR_PURPLE,
+    COLOR_GREEN,
+    COLOR_ORANGE,
+    COLOR_YELLOW,
+    COLOR_LIGHTBLUE,
+    COLOR_BLUE,
+    COLOR_BROWN,
+    COLOR_MAGENTA,
+    COLOR_RED,
+    COLOR_LIGHTRED,
+    COLOR_DARKGREY,
+    COLOR_COUNT
+};
+
+/* The colour's name in a profile. */
+const char *category_color_name(enum category_color color);
+
+struct category {
+    struct text name;
+    enum category_color color;
+    struct column subcategories; /* struct text; [0] is "Other" */
+};
+
+/* A category and one of its subcategories, as a frame names them. */
+struct category_pair {
+    uint8_t category;
+    uint8_t subcategory;
+};
+
+struct categories {
+    struct strings names;
+    struct column rows; /* struct category */
+};
+
+void categories_init(struct categories *categories, struct failure *failure);
+void categories_fini(struct categories *categories);
+
+/* The category of that name, added with that colour when it is new, and its subcategory of that name (empty
+ * text: "Other"). When a table is full the row 0 stands for what does not fit. */
+struct category_pair categories_intern(struct categories *categories, struct text name, enum category_color color,
+                                       struct text subcategory);
+
+static inline const struct text *category_subcategory_at(const struct category *category, size_t i) {
+    return column_at(&category->subcategories, i);
+}
+
+static inline const struct category *categories_at(const struct categories *categories, size_t row) {
+    return column_at(&categories->rows, row);
+}
+
+#endif

@@ -1,0 +1,75 @@
+#include "ledger.h"
+
+void ledger_init(struct ledger *ledger, struct failure *failure) {
+    *ledger = (struct ledger){0};
+    arena_init(&ledger->causes, failure);
+    column_init(&ledger->entries, sizeof(struct ledger_entry), failure);
+}
+
+void ledger_fini(struct ledger *ledger) {
+    arena_fini(&ledger->causes);
+    column_fini(&ledger->entries);
+}
+
+const char *ledger_unit_name(enum ledger_unit unit) {
+    static const char *const names[LEDGER_UNIT_COUNT] = {
+        [LEDGER_LINES] = "lines",     [LEDGER_SAMPLES] = "samples", [LEDGER_RECORDS] = "records",
+        [LEDGER_PERIODS] = "periods", [LEDGER_VALUES] = "values",
+    };
+    return names[unit];
+}
+
+const char *ledger_fate_name(enum ledger_fate fate) {
+    static const char *const names[] = {[LEDGER_KEPT] = "kept", [LEDGER_LOST] = "lost", [LEDGER_NOTED] = "noted"};
+    return names[fate];
+}
+
+void ledger_read(struct ledger *ledger, enum ledger_unit unit, uint64_t count) { ledger->read[unit] += count; }
+
+static struct ledger_entry *find(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        struct ledger_entry *entry = column_at(&ledger->entries, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, cause)) return entry;
+    }
+    return NULL;
+}
+
+void ledger_enter(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause, uint64_t count,
+                  const struct position *first) {
+    if (!count) return;
+    struct ledger_entry *entry = find(ledger, unit, fate, cause);
+    if (entry) {
+        entry->count += count;
+        return;
+    }
+    struct text copy = arena_copy(&ledger->causes, cause);
+    if (!copy.bytes) return;
+    entry = column_push(&ledger->entries);
+    if (!entry) return;
+    *entry = (struct ledger_entry){.unit = unit, .fate = fate, .cause = copy, .count = count};
+    if (first) {
+        entry->has_first = true;
+        entry->first = *first;
+    }
+}
+
+uint64_t ledger_sum(const struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate) sum += entry->count;
+    }
+    return sum;
+}
+
+bool ledger_is_balanced(const struct ledger *ledger) {
+    for (enum ledger_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST)) return false;
+    return true;
+}
+
+bool ledger_has_losses(const struct ledger *ledger) {
+    for (enum ledger_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        if (ledger_sum(ledger, unit, LEDGER_LOST)) return true;
+    return false;
+}

@@ -1,0 +1,100 @@
+#include "libs.h"
+
+#include <stdio.h>
+
+enum { BUILD_ID_BYTES_MAX = 64, BREAKPAD_ID_DIGITS = 33 };
+
+struct key {
+    string_id path;
+    string_id code_id;
+};
+
+struct debug_key {
+    string_id debug_name;
+    string_id breakpad_id;
+};
+
+void libs_init(struct libs *libs, struct failure *failure) {
+    strings_init(&libs->texts, failure);
+    row_table_init(&libs->keys, sizeof(struct key), failure);
+    column_init(&libs->rows, sizeof(struct lib), failure);
+    row_table_init(&libs->debug_keys, sizeof(struct debug_key), failure);
+}
+
+void libs_fini(struct libs *libs) {
+    strings_fini(&libs->texts);
+    row_table_fini(&libs->keys);
+    column_fini(&libs->rows);
+    row_table_fini(&libs->debug_keys);
+}
+
+static int hex_value(char digit) {
+    if (digit >= '0' && digit <= '9') return digit - '0';
+    if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+    return -1;
+}
+
+/* Bytes of a hex text; 0 when it is empty, odd, too long or no hex. */
+static size_t parse_build_id(struct text hex, unsigned char bytes[BUILD_ID_BYTES_MAX]) {
+    if (hex.bytes_count % 2 || hex.bytes_count / 2 > BUILD_ID_BYTES_MAX) return 0;
+    for (size_t i = 0; i < hex.bytes_count; i += 2) {
+        int high = hex_value(hex.bytes[i]), low = hex_value(hex.bytes[i + 1]);
+        if (high < 0 || low < 0) return 0;
+        bytes[i / 2] = (unsigned char)(high << 4 | low);
+    }
+    return hex.bytes_count / 2;
+}
+
+/* The first 16 bytes of the build id as a little-endian GUID in upper-case hex, and the age 0. Breakpad's form
+ * for ELF files, the one that the front-end and its symbol servers use. */
+static void format_breakpad_id(const unsigned char *build_id, size_t bytes_count, char out[BREAKPAD_ID_DIGITS + 1]) {
+    static const unsigned char order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+    for (size_t i = 0; i < 16; i++)
+        snprintf(out + i * 2, 3, "%02X", order[i] < bytes_count ? build_id[order[i]] : 0u);
+    out[32] = '0';
+    out[33] = '\0';
+}
+
+/* The build id in lower-case hex and its breakpad form; both empty without one. */
+static void set_ids(struct libs *libs, struct lib *lib, const unsigned char *build_id, size_t bytes_count) {
+    if (!bytes_count) return;
+    char breakpad_id[BREAKPAD_ID_DIGITS + 1];
+    format_breakpad_id(build_id, bytes_count, breakpad_id);
+    lib->breakpad_id = strings_copy(&libs->texts, text_of(breakpad_id));
+    char code_id[BUILD_ID_BYTES_MAX * 2 + 1];
+    for (size_t i = 0; i < bytes_count; i++) snprintf(code_id + i * 2, 3, "%02x", build_id[i]);
+    lib->code_id = strings_copy(&libs->texts, text_of(code_id));
+}
+
+static struct text unique_debug_name(struct libs *libs, const struct lib *lib) {
+    string_id name = strings_intern(&libs->texts, lib->name);
+    string_id breakpad_id = strings_intern(&libs->texts, lib->breakpad_id);
+    for (unsigned copy = 2; !string_is_none(name); copy++) {
+        uint32_t before = row_table_count(&libs->debug_keys);
+        struct debug_key key = {name, breakpad_id};
+        if (row_table_intern(&libs->debug_keys, &key) == ID_NONE) break;
+        if (row_table_count(&libs->debug_keys) > before) return strings_text(&libs->texts, name);
+        name = strings_intern_format(&libs->texts, "%.*s (%u)", (int)lib->name.bytes_count, lib->name.bytes, copy);
+    }
+    return (struct text){0};
+}
+
+lib_id libs_intern(struct libs *libs, struct text path, struct text build_id) {
+    unsigned char id_bytes[BUILD_ID_BYTES_MAX];
+    size_t id_bytes_count = parse_build_id(build_id, id_bytes);
+    struct lib lib = {.path = strings_copy(&libs->texts, path)};
+    lib.name = strings_copy(&libs->texts, text_base_name(lib.path));
+    set_ids(libs, &lib, id_bytes, id_bytes_count);
+
+    struct key key = {strings_intern(&libs->texts, lib.path), strings_intern(&libs->texts, lib.code_id)};
+    if (string_is_none(key.path) || string_is_none(key.code_id)) return lib_none();
+    uint32_t row = row_table_intern(&libs->keys, &key);
+    if (row == ID_NONE || row < libs_count(libs)) return (lib_id){row};
+
+    lib.debug_name = unique_debug_name(libs, &lib);
+    struct lib *added = column_push(&libs->rows);
+    if (!added) return lib_none();
+    *added = lib;
+    return (lib_id){row};
+}

@@ -1,0 +1,163 @@
+/* The profile: the one thing that readers and emitters share.
+ *
+ * A reader fills the tables, threads and metadata; profile_finish puts them in order; an emitter only reads.
+ * All threads share the tables. Nothing here is thread-safe. */
+#ifndef GECKO_PROFILE_H
+#define GECKO_PROFILE_H
+
+#include "categories.h"
+#include "decimal.h"
+#include "frames.h"
+#include "ledger.h"
+#include "libs.h"
+#include "markers.h"
+#include "strings.h"
+#include "threads.h"
+
+/* What the samples' weights are in the profile. */
+enum weight_type {
+    WEIGHT_ONE,        /* every sample counts 1: no weights are written */
+    WEIGHT_SAMPLES,    /* a number of samples, or any unit that the viewer has no name for */
+    WEIGHT_TRACING_MS, /* nanoseconds, written as milliseconds */
+    WEIGHT_BYTES
+};
+
+/* What a sample's weight says of the CPU time since the thread's sample before. */
+enum cpu_delta_unit { CPU_DELTA_NONE, CPU_DELTA_NS, CPU_DELTA_CYCLES };
+
+/* A line of the viewer's information panel. */
+struct extra_entry {
+    struct text section;
+    struct text label;
+    struct text value;
+};
+
+/* Texts are made by profile_text; they are empty, numbers 0 where the trace does not tell. Names follow the front-end's ProfileMeta. */
+struct profile_meta {
+    struct text product;
+    struct text imported_from; /* what wrote the trace: "Linux perf" */
+    struct text arguments;
+    struct text cpu_name;
+    struct text os_cpu;
+    struct text platform;
+    struct text abi;
+    struct text device;
+    uint32_t logical_cpu_count;
+    uint64_t main_memory_bytes;
+    int64_t start_time_ms;  /* of the profile's time zero, since the Unix epoch; 0 unknown */
+    int64_t captured_at_ms; /* when the trace was written, since the epoch; 0 unknown. profile_finish derives the start. */
+    int64_t interval_ns;    /* between samples; 0: profile_finish estimates it */
+    bool has_stacks;        /* stacks were walked: not only one frame a sample */
+    bool has_times;         /* false: times are synthesised from the order */
+    enum weight_type weight_type;
+    struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
+    enum cpu_delta_unit cpu_delta_unit;
+    struct column extra; /* struct extra_entry, those of a section side by side */
+};
+
+struct profile {
+    struct failure *failure; /* borrowed */
+    struct strings strings;  /* what the tables name: the profile's string table */
+    struct strings texts;    /* what is written in place: names of threads, metadata */
+    struct libs libs;
+    struct categories categories;
+    struct row_table resources;      /* struct resource */
+    struct row_table sources;        /* struct source */
+    struct row_table native_symbols; /* struct native_symbol */
+    struct row_table funcs;          /* struct func */
+    struct row_table frames;         /* struct frame */
+    struct row_table stacks;         /* struct stack */
+    struct column marker_schemas;    /* struct marker_schema */
+    struct column marker_values;     /* union marker_value */
+    struct row_table large_weights;  /* struct decimal: those that do not fit their 31 bits */
+    struct column processes;         /* struct process */
+    struct column threads;           /* struct thread, in order of first appearance */
+    struct column thread_order;      /* thread_id: the threads to write, in order; filled by profile_finish */
+    struct profile_meta meta;
+    struct ledger ledger;
+    int64_t origin_ns; /* the trace's time that is the profile's zero; set by profile_finish */
+    int64_t end_ns;    /* of the last sample or marker since the origin */
+};
+
+void profile_init(struct profile *profile, struct failure *failure);
+void profile_fini(struct profile *profile);
+
+/* ---- Tables. Every function returns "none" when memory ran out (latched). ---- */
+
+static inline string_id profile_string(struct profile *profile, struct text text) {
+    return strings_intern(&profile->strings, text);
+}
+
+/* A valid UTF-8 copy of the text that lives as long as the profile; empty when memory ran out (latched). */
+static inline struct text profile_text(struct profile *profile, struct text text) {
+    return strings_copy(&profile->texts, text);
+}
+struct text profile_text_format(struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);
+source_id profile_source(struct profile *profile, struct text filename);
+native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name);
+func_id profile_func(struct profile *profile, const struct func *func);
+frame_id profile_frame(struct profile *profile, const struct frame *frame);
+static inline stack_id profile_stack(struct profile *profile, stack_id prefix, frame_id frame) {
+    struct stack row = {prefix, frame};
+    return (stack_id){row_table_intern(&profile->stacks, &row)};
+}
+
+static inline const struct resource *profile_resource_at(const struct profile *profile, resource_id id) {
+    return row_table_at(&profile->resources, id.index);
+}
+static inline const struct source *profile_source_at(const struct profile *profile, source_id id) {
+    return row_table_at(&profile->sources, id.index);
+}
+static inline const struct native_symbol *profile_native_symbol_at(const struct profile *profile, native_symbol_id id) {
+    return row_table_at(&profile->native_symbols, id.index);
+}
+static inline const struct func *profile_func_at(const struct profile *profile, func_id id) {
+    return row_table_at(&profile->funcs, id.index);
+}
+static inline const struct frame *profile_frame_at(const struct profile *profile, frame_id id) {
+    return row_table_at(&profile->frames, id.index);
+}
+static inline const struct stack *profile_stack_at(const struct profile *profile, stack_id id) {
+    return row_table_at(&profile->stacks, id.index);
+}
+
+/* ---- Processes, threads, samples, markers. ---- */
+
+/* A new process, a new thread; finding the existing one is the reader's, who knows about lives. */
+process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t life);
+thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t life);
+
+static inline struct process *profile_process_at(const struct profile *profile, process_id id) {
+    return column_at(&profile->processes, id.index);
+}
+static inline struct thread *profile_thread_at(const struct profile *profile, thread_id id) {
+    return column_at(&profile->threads, id.index);
+}
+
+/* Weights below 2^31 without a fraction are themselves; others are rows of large_weights with the top bit set. */
+uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
+struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
+
+/* Adds a sample. Times need not ascend. */
+void thread_add_sample(struct thread *thread, int64_t time_ns, stack_id stack, uint32_t weight);
+
+/* Row number of the schema; a schema of the same name is taken to be the same one. */
+uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
+
+/* Adds a marker; `values` has one value for each field of the marker's schema. */
+void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
+                        const union marker_value *values);
+
+/* A line for the information panel. Sections appear in order of their first entry. */
+void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
+
+/* Puts the profile in order, once, when the reader is done: samples and markers of each thread sorted by time
+ * (stable), times made relative to the first event, processes named after their main threads, threads grouped
+ * by process with the main thread first, threads without samples and markers left out (but for main threads of
+ * processes that have others), the interval estimated where it is not known, the ledger's entries put
+ * into the information panel. */
+void profile_finish(struct profile *profile);
+
+#endif

@@ -1,0 +1,58 @@
+/* JSON text, exact and without locale. The only file that writes punctuation: commas and nesting are kept here,
+ * so emitters say only what there is.
+ *
+ * A writer holds one value under construction. A complete value of another writer can be spliced in where a value
+ * is due: its chunks are moved. Failures (memory) are latched in the list's failure. */
+#ifndef GECKO_JSON_H
+#define GECKO_JSON_H
+
+#include "libconvert/decimal.h"
+#include "libconvert/text.h"
+#include "chunk_list.h"
+
+enum { JSON_DEPTH_MAX = 60 };
+
+struct json {
+    struct chunk_list out;
+    uint32_t depth;
+    bool needs_comma; /* a value stands before the place where the next goes */
+};
+
+void json_init(struct json *json, struct failure *failure);
+void json_fini(struct json *json);
+
+void json_object_begin(struct json *json);
+void json_object_end(struct json *json);
+void json_array_begin(struct json *json);
+void json_array_end(struct json *json);
+
+/* The key of the next value, plain ASCII that needs no escape. */
+void json_key(struct json *json, const char *key);
+void json_key_text(struct json *json, struct text key); /* any text */
+
+/* Values. Invalid UTF-8 becomes U+FFFD. */
+void json_text(struct json *json, struct text text);
+void json_string(struct json *json, const char *terminated);
+void json_int(struct json *json, int64_t value);
+void json_bool(struct json *json, bool value);
+void json_null(struct json *json);
+void json_decimal(struct json *json, struct decimal value);
+
+/* Nanoseconds as milliseconds, exactly: at most six digits after the point, no trailing zeros, no exponent. */
+void json_ms(struct json *json, int64_t ns);
+
+/* Key and value together. */
+void json_key_string(struct json *json, const char *key, const char *value);
+void json_key_value_text(struct json *json, const char *key, struct text value);
+void json_key_int(struct json *json, const char *key, int64_t value);
+void json_key_bool(struct json *json, const char *key, bool value);
+void json_key_null(struct json *json, const char *key);
+void json_key_ms(struct json *json, const char *key, int64_t ns);
+
+/* Moves the complete value of `fragment` into place; `fragment` is empty after. */
+void json_splice(struct json *json, struct json *fragment);
+
+/* The finished document as chunks, owned by the caller. */
+struct chunk_list json_take_chunks(struct json *json);
+
+#endif
