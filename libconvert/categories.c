@@ -55,3 +55,18 @@ struct category_pair categories_intern(struct categories *categories, struct tex
     intern_subcategory(categories, category, TEXT("Other"));
     return (struct category_pair){(uint8_t)count, intern_subcategory(categories, category, subcategory)};
 }
+
+struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind, struct text subcategory) {
+    static const struct {
+        struct text name;
+        enum category_color color;
+    } kinds[CODE_KIND_COUNT] = {
+        [CODE_USER] = {{"User", 4}, COLOR_YELLOW},
+        [CODE_KERNEL] = {{"Kernel", 6}, COLOR_ORANGE},
+        [CODE_JIT] = {{"JIT", 3}, COLOR_BLUE},
+        [CODE_SCRIPT] = {{"Script", 6}, COLOR_GREEN},
+        /* The front-end counts samples in a category of this name as inactive. */
+        [CODE_IDLE] = {{"Idle", 4}, COLOR_TRANSPARENT},
+    };
+    return categories_intern(categories, kinds[kind].name, kinds[kind].color, subcategory);
+}

@@ -140,8 +140,9 @@ static inline struct thread *profile_thread_at(const struct profile *profile, th
 uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
 struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
 
-/* Adds a sample. Times need not ascend. */
-void thread_add_sample(struct thread *thread, int64_t time_ns, stack_id stack, uint32_t weight);
+static inline void thread_add_sample(struct thread *thread, int64_t time_ns, stack_id stack, uint32_t weight) {
+    samples_add(&thread->samples, time_ns, stack, weight);
+}
 
 /* Row number of the schema; a schema of the same name is taken to be the same one. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);

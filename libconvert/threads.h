@@ -7,6 +7,7 @@
 #include "text.h"
 
 #define TIME_NONE INT64_MIN
+#define PID_UNKNOWN INT64_MIN
 
 /* 16 bytes a sample, as three columns. */
 struct samples {
@@ -16,7 +17,7 @@ struct samples {
 };
 
 struct process {
-    int64_t pid;      /* -1 when the trace does not tell it */
+    int64_t pid;      /* PID_UNKNOWN when the trace does not tell it */
     uint32_t life;    /* 0 for the first process with this pid, 1 for the next… */
     struct text pid_text; /* how the pid is written: "123", "123.2" for the second life; set by profile_finish unless a reader set it */
     struct text name; /* set by profile_finish after the main thread, unless a reader set it */
@@ -37,6 +38,17 @@ struct thread {
     struct samples samples;
     struct column markers; /* struct marker */
 };
+
+/* Adds a sample. Times need not ascend. */
+static inline void samples_add(struct samples *samples, int64_t time_ns, stack_id stack, uint32_t weight) {
+    int64_t *new_time_ns = column_push(&samples->time_ns);
+    stack_id *new_stack = column_push(&samples->stack);
+    uint32_t *new_weight = column_push(&samples->weight);
+    if (!new_time_ns || !new_stack || !new_weight) return;
+    *new_time_ns = time_ns;
+    *new_stack = stack;
+    *new_weight = weight;
+}
 
 static inline uint32_t samples_count(const struct samples *samples) { return (uint32_t)samples->time_ns.count; }
 

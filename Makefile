@@ -1,0 +1,154 @@
+# gecko-convert: see `make help`.
+#
+# Everything is built below $(BUILD); the sanitizer build has a folder of its own. Objects depend on the compiler and
+# its flags (through $(BUILD)/flags), so changing CC or CFLAGS rebuilds what it must.
+
+BUILD      ?= build
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+CC         ?= cc
+CFLAGS     ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' cli/gecko_convert.h)
+
+packages      := libarchive libxxhash zlib
+test_packages := cmocka
+
+warnings := -Wall -Wextra -Wconversion -Wshadow
+sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -I. -fvisibility=hidden $(warnings) $(sanitize) $(CPPFLAGS) $(CFLAGS)
+link     := $(CC) $(sanitize) $(CFLAGS) $(LDFLAGS)
+
+quiet = $(if $(V),,@echo '  $(1) $(2)';)
+
+# ---- Sources. ----
+
+library_sources := \
+    libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/decimal.c libconvert/failure.c \
+    libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/profile.c \
+    libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/utf8.c \
+    readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c \
+    readers/input_archive.c readers/input_gzip.c readers/perf_event_line.c readers/perf_events.c \
+    readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c \
+    readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c \
+    readers/perf_symbols.c readers/perf_tasks.c readers/printable.c readers/registry.c readers/scan.c \
+    writer/chunk_list.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
+    writer/numbering.c writer/processed.c writer/sink.c \
+    cli/convert.c cli/report.c
+
+program_sources := cli/file_identity.c cli/main.c cli/options.c cli/progress_tty.c
+
+unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+# This one replaces the allocator, as the sanitizers do.
+sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
+
+library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
+program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
+
+# ---- What is built. ----
+
+.PHONY: all
+all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a
+
+# Asked for only when something is compiled, and told plainly when it is missing.
+package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
+
+$(BUILD)/flags: force
+	@$(PKG_CONFIG) --exists $(packages) || { echo "gecko-convert needs $(packages): run 'make deps'" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
+
+$(BUILD)/gecko-convert: $(program_objects) $(library_objects)
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) -o $@
+
+# One object in which only the public names are left.
+$(BUILD)/libgecko_convert.a: $(library_objects)
+	$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(BUILD)/gecko_convert.o
+	@objcopy --localize-hidden $(BUILD)/gecko_convert.o
+	@rm -f $@
+	@$(AR) rcs $@ $(BUILD)/gecko_convert.o
+
+$(BUILD)/tests/%: tests/unit/%.c $(library_objects) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< $(library_objects) \
+	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) -lpthread -o $@
+
+-include $(wildcard $(library_objects:.o=.d) $(program_objects:.o=.d) $(BUILD)/tests/*.d)
+
+# ---- Tests. ----
+
+.PHONY: test check unit-test readings cli-test client-test goldens update-goldens include-test asan
+test:
+	tests/support/install_packages.sh build test
+	$(MAKE) all
+	$(MAKE) check asan
+
+check: include-test unit-test readings cli-test goldens client-test
+
+include-test:
+	tests/support/check_includes.sh
+
+unit-test: $(unit_tests:%=$(BUILD)/tests/%)
+	tests/support/run_unit_tests.sh $^
+
+readings: $(BUILD)/gecko-convert
+	tests/support/check_readings.py $(abspath $<)
+
+cli-test: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+
+goldens: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check
+
+update-goldens: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
+
+client-test: $(BUILD)/gecko-convert
+	tests/client/setup.sh build/client
+	tests/client/run.sh build/client
+
+asan:
+	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
+
+.PHONY: sanitized-check
+sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
+	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
+	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
+
+# ---- For people. ----
+
+.PHONY: deps demo install clean help force
+deps:
+	tests/support/install_packages.sh build
+
+demo:
+	tests/support/install_packages.sh build
+	$(MAKE) all
+	fixtures/demo.sh $(BUILD)/gecko-convert
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/gecko-convert $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(BUILD)/libgecko_convert.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 cli/gecko_convert.h $(DESTDIR)$(PREFIX)/include/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/gecko-convert.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-convert.pc
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'make                 build/gecko-convert and build/libgecko_convert.a'
+	@echo 'make demo            install what is missing, build, convert a real recording, say how to look at it'
+	@echo 'make test            install what tests need, build, run all tests, the real client included'
+	@echo 'make check           the tests without installing packages and without the sanitizers'
+	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
+	@echo 'make update-goldens  write the golden outputs anew; read the diff'
+	@echo 'make install         PREFIX=/usr/local DESTDIR='
+	@echo 'make deps            install the Debian packages that building needs'
+	@echo 'make clean           remove build/'
+	@echo 'Variables: CC CFLAGS CPPFLAGS LDFLAGS BUILD SANITIZE V=1'

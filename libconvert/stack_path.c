@@ -1,0 +1,42 @@
+#include "stack_path.h"
+
+#include <stdlib.h>
+
+struct stack_path_step {
+    frame_id frame;
+    stack_id stack;
+};
+
+void stack_path_fini(struct stack_path *path) {
+    free(path->steps);
+    *path = (struct stack_path){0};
+}
+
+static bool reserve(struct stack_path *path, struct profile *profile, uint32_t count) {
+    if (count <= path->capacity) return true;
+    uint32_t capacity = path->capacity ? path->capacity : 16;
+    while (capacity < count) capacity *= 2;
+    struct stack_path_step *steps = realloc(path->steps, capacity * sizeof *steps);
+    if (!steps) {
+        failure_set_memory(profile->failure);
+        return false;
+    }
+    path->steps = steps;
+    path->capacity = capacity;
+    return true;
+}
+
+stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count) {
+    if (!count || !reserve(path, profile, count)) return stack_none();
+    uint32_t shared = 0;
+    while (shared < count && shared < path->count && frame_is_same(path->steps[shared].frame, frames[shared])) shared++;
+    stack_id stack = shared ? path->steps[shared - 1].stack : stack_none();
+    path->count = shared;
+    for (uint32_t i = shared; i < count; i++) {
+        stack = profile_stack(profile, stack, frames[i]);
+        if (stack_is_none(stack)) return stack;
+        path->steps[i] = (struct stack_path_step){frames[i], stack};
+        path->count = i + 1;
+    }
+    return stack;
+}
