@@ -39,6 +39,9 @@ uint64_t input_offset(const struct input *input);
  * 0 when it is not known (a pipe). */
 void input_source_progress(const struct input *input, uint64_t *done_bytes, uint64_t *total_bytes);
 
+/* What messages call it: the path, or "standard input". Borrowed. */
+const char *input_name(const struct input *input);
+
 /* "gzip", "tar > app.txt"…: what the trace was wrapped in; empty when in nothing. Borrowed. */
 struct text input_wrapping(const struct input *input);
 

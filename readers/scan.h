@@ -16,6 +16,7 @@ struct scan {
     uint64_t next_offset;
     uint64_t cut_line_count;   /* lines longer than SCAN_LINE_BYTES_MAX */
     struct position first_cut;
+    bool is_inside_cut; /* the rest of a cut line is still to be skipped */
 };
 
 void scan_init(struct scan *scan, struct input *input);

@@ -1,0 +1,425 @@
+#include "input_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "input_gzip.h"
+#include "printable.h"
+
+enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
+
+struct wrapper {
+    const char *name;
+
+    /* How it begins: with these bytes, or as a function says. */
+    struct text magic;
+    bool (*recognises)(struct text start);
+
+    /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. Neither: gzip. */
+    int (*filter)(struct archive *reader);
+    int (*format)(struct archive *reader);
+
+    /* NULL from this: libarchive is built without the library and would run a program instead. */
+    const char *(*library_version)(void);
+
+    bool needs_seek;
+    const char *extract_command;
+};
+
+enum place { BETWEEN_MEMBERS, IN_MEMBER, AT_END };
+
+struct input_archive {
+    struct input_source source;
+    const struct wrapper *wrapper;
+    const char *name;
+    struct failure *failure;
+    struct input_gzip *gzip; /* does all the work of the wrapper gzip */
+    struct archive *reader;
+
+    enum place place;
+    bool has_file;  /* a regular file was seen */
+    bool has_trace; /* and one that was not empty */
+    bool has_member_size;
+    int64_t member_size_bytes;
+    uint64_t member_bytes; /* handed out */
+    char member_name[MEMBER_NAME_BYTES];
+    char wrapping[MEMBER_NAME_BYTES + 16];
+};
+
+static bool is_octal_or_blank(char byte) { return (byte >= '0' && byte <= '7') || byte == ' ' || byte == '\0'; }
+
+/* The old tar has no magic, but every tar has a checksum over its first header. */
+static bool is_tar(struct text start) {
+    enum { SUM_OFFSET = 148, SUM_BYTES = 8 };
+    if (start.bytes_count < TAR_HEADER_BYTES) return false;
+    const unsigned char *header = (const unsigned char *)start.bytes;
+    unsigned unsigned_sum = 0;
+    int signed_sum = 0; /* some old writers summed plain char */
+    unsigned stored_sum = 0;
+    for (int i = 0; i < TAR_HEADER_BYTES; i++) {
+        bool is_in_sum = i >= SUM_OFFSET && i < SUM_OFFSET + SUM_BYTES;
+        unsigned_sum += is_in_sum ? ' ' : header[i];
+        signed_sum += is_in_sum ? ' ' : (signed char)header[i];
+        if (!is_in_sum) continue;
+        if (!is_octal_or_blank(start.bytes[i])) return false;
+        if (header[i] >= '0') stored_sum = stored_sum * 8 + (header[i] - '0');
+    }
+    return header[0] != 0 && (stored_sum == unsigned_sum || (int)stored_sum == signed_sum);
+}
+
+static bool is_cpio(struct text start) {
+    enum { ODC_DIGITS = 70, NEWC_DIGITS = 104 };
+    bool is_odc = text_starts_with(start, TEXT("070707"));
+    if (!is_odc && !text_starts_with(start, TEXT("070701")) && !text_starts_with(start, TEXT("070702"))) return false;
+    size_t end = 6 + (is_odc ? ODC_DIGITS : NEWC_DIGITS);
+    if (start.bytes_count < end) return false;
+    for (size_t i = 6; i < end; i++) {
+        char byte = start.bytes[i];
+        bool is_digit = byte >= '0' && byte <= (is_odc ? '7' : '9');
+        bool is_letter = (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+        if (!is_digit && (is_odc || !is_letter)) return false;
+    }
+    return true;
+}
+
+/* ".lzma" has no magic: the usual properties, a dictionary of 2^n or 2^n + 2^(n-1), and a size that is unknown or
+ * below 256 GiB. */
+static bool is_lzma(struct text start) {
+    enum { HEADER_BYTES = 13 };
+    if (start.bytes_count < HEADER_BYTES || start.bytes[0] != 0x5d) return false;
+    const unsigned char *header = (const unsigned char *)start.bytes;
+    uint32_t dictionary_bytes = 0;
+    uint64_t size_bytes = 0;
+    for (int i = 0; i < 4; i++) dictionary_bytes |= (uint32_t)header[1 + i] << (8 * i);
+    for (int i = 0; i < 8; i++) size_bytes |= (uint64_t)header[5 + i] << (8 * i);
+    if (dictionary_bytes < 4096 || (size_bytes != UINT64_MAX && size_bytes >> 38)) return false;
+    uint32_t without_lowest = dictionary_bytes & (dictionary_bytes - 1);
+    uint32_t lowest = dictionary_bytes ^ without_lowest;
+    return without_lowest == 0 || without_lowest == lowest << 1;
+}
+
+static bool is_bzip2(struct text start) {
+    if (start.bytes_count < 10 || !text_starts_with(start, TEXT("BZh"))) return false;
+    struct text block = text_slice(start, 4, 10);
+    bool has_block = text_equal(block, TEXT("1AY&SY")) || text_equal(block, TEXT("\x17\x72\x45\x38\x50\x90"));
+    return start.bytes[3] >= '1' && start.bytes[3] <= '9' && has_block;
+}
+
+/* A skippable frame may stand first: parallel compressors write one. */
+static bool is_zstd(struct text start) {
+    if (text_starts_with(start, TEXT("\x28\xb5\x2f\xfd"))) return true;
+    return start.bytes_count >= 4 && ((unsigned char)start.bytes[0] & 0xf0) == 0x50 &&
+           memcmp(start.bytes + 1, "\x2a\x4d\x18", 3) == 0;
+}
+
+static bool is_lz4(struct text start) {
+    return text_starts_with(start, TEXT("\x04\x22\x4d\x18")) || text_starts_with(start, TEXT("\x02\x21\x4c\x18"));
+}
+
+static bool is_lzip(struct text start) {
+    return text_starts_with(start, TEXT("LZIP")) && start.bytes_count > 4 && (unsigned char)start.bytes[4] <= 1;
+}
+
+static bool is_zip(struct text start) {
+    return text_starts_with(start, TEXT("PK\x03\x04")) || text_starts_with(start, TEXT("PK\x05\x06")) ||
+           text_starts_with(start, TEXT("PK\x07\x08"));
+}
+
+/* Only what libarchive does within this process, and no format that a text could be taken for. */
+static const struct wrapper wrappers[] = {
+    {.name = "gzip", .magic = {"\x1f\x8b", 2}},
+    {.name = "xz",
+     .magic = {"\xfd"
+               "7zXZ\0",
+               6},
+     .filter = archive_read_support_filter_xz,
+     .library_version = archive_liblzma_version},
+    {.name = "zstd",
+     .recognises = is_zstd,
+     .filter = archive_read_support_filter_zstd,
+     .library_version = archive_libzstd_version},
+    {.name = "bzip2",
+     .recognises = is_bzip2,
+     .filter = archive_read_support_filter_bzip2,
+     .library_version = archive_bzlib_version},
+    {.name = "lz4",
+     .recognises = is_lz4,
+     .filter = archive_read_support_filter_lz4,
+     .library_version = archive_liblz4_version},
+    {.name = "lzip",
+     .recognises = is_lzip,
+     .filter = archive_read_support_filter_lzip,
+     .library_version = archive_liblzma_version},
+    {.name = "lzma",
+     .recognises = is_lzma,
+     .filter = archive_read_support_filter_lzma,
+     .library_version = archive_liblzma_version},
+    {.name = "compress", .magic = {"\x1f\x9d", 2}, .filter = archive_read_support_filter_compress},
+    {.name = "zip",
+     .recognises = is_zip,
+     .format = archive_read_support_format_zip,
+     .extract_command = "unzip -p FILE MEMBER"},
+    {.name = "7z",
+     .magic = {"7z\xbc\xaf\x27\x1c", 6},
+     .format = archive_read_support_format_7zip,
+     .needs_seek = true,
+     .extract_command = "7z x -so FILE MEMBER"},
+    {.name = "ar",
+     .magic = {"!<arch>\n", 8},
+     .format = archive_read_support_format_ar,
+     .extract_command = "ar p FILE MEMBER"},
+    {.name = "cpio",
+     .recognises = is_cpio,
+     .format = archive_read_support_format_cpio,
+     .extract_command = "bsdtar -xOf FILE MEMBER"},
+    {.name = "tar",
+     .recognises = is_tar,
+     .format = archive_read_support_format_tar,
+     .extract_command = "tar -xOf FILE MEMBER"},
+};
+
+static const struct wrapper *wrapper_of(struct text start) {
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+        const struct wrapper *wrapper = &wrappers[i];
+        if (wrapper->recognises ? wrapper->recognises(start) : text_starts_with(start, wrapper->magic)) return wrapper;
+    }
+    return NULL;
+}
+
+bool input_archive_recognises(struct text start) { return wrapper_of(start) != NULL; }
+
+static void fail_with(struct input_archive *archive, const char *reason) {
+    failure_set(archive->failure, FAILURE_INPUT,
+                "%s: reading the %s data failed after %" PRIu64 " bytes of its content: %s (damaged or cut off?)",
+                archive->name, archive->wrapper->name, archive->member_bytes, reason);
+}
+
+static void fail_encrypted(struct input_archive *archive) {
+    failure_set(archive->failure, FAILURE_INPUT,
+                "%s: the %s archive is encrypted; extract it with its password, then convert what comes out",
+                archive->name, archive->wrapper->name);
+}
+
+/* What libarchive complains of, as this project has it. */
+static void fail(struct input_archive *archive) {
+    if (archive_errno(archive->reader) == ENOMEM) {
+        failure_set_memory(archive->failure);
+    } else if (archive_read_has_encrypted_entries(archive->reader) > 0) {
+        fail_encrypted(archive);
+    } else {
+        const char *complaint = archive_error_string(archive->reader);
+        char reason[REASON_BYTES];
+        printable_copy(reason, sizeof reason, complaint ? text_of(complaint) : TEXT("the data makes no sense"));
+        fail_with(archive, reason);
+    }
+}
+
+static void fail_several(struct input_archive *archive, struct archive_entry *second) {
+    const char *path = archive_entry_pathname_utf8(second);
+    if (!path) path = archive_entry_pathname(second);
+    char second_name[MEMBER_NAME_BYTES];
+    printable_copy(second_name, sizeof second_name, path ? text_of(path) : TEXT("?"));
+    failure_set(archive->failure, FAILURE_INPUT,
+                "%s: the %s archive holds several files (\"%s\", \"%s\"...); batch conversion is not available yet, so "
+                "extract the one wanted: %s | gecko-convert -",
+                archive->name, archive->wrapper->name, archive->member_name, second_name,
+                archive->wrapper->extract_command);
+}
+
+static la_ssize_t on_read(struct archive *reader, void *context, const void **bytes) {
+    struct input_archive *archive = context;
+    struct text run;
+    if (!archive->source.read(archive->source.context, &run)) {
+        archive_set_error(reader, EIO, "the source failed");
+        return -1;
+    }
+    *bytes = run.bytes;
+    return (la_ssize_t)run.bytes_count;
+}
+
+static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offset, int whence) {
+    (void)reader;
+    struct input_archive *archive = context;
+    la_int64_t total_bytes = (la_int64_t)archive->source.total_bytes;
+    if (whence == SEEK_END) offset += total_bytes;
+    bool is_known = whence == SEEK_SET || whence == SEEK_END;
+    if (!is_known || offset < 0 || offset > total_bytes) return ARCHIVE_FATAL;
+    archive->source.seek(archive->source.context, (uint64_t)offset);
+    return offset;
+}
+
+/* Regular files; not what the Finder adds to each file that it packs. */
+static bool is_file(struct archive_entry *entry, struct text path) {
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) return false;
+    return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
+}
+
+static void begin_member(struct input_archive *archive, struct archive_entry *entry, struct text path) {
+    bool has_names = archive->wrapper->format != NULL;
+    archive->place = IN_MEMBER;
+    archive->has_file = true;
+    archive->member_bytes = 0;
+    archive->has_member_size = archive_entry_size_is_set(entry);
+    archive->member_size_bytes = archive_entry_size(entry);
+    printable_copy(archive->member_name, sizeof archive->member_name, path);
+    if (has_names)
+        snprintf(archive->wrapping, sizeof archive->wrapping, "%s > %s", archive->wrapper->name, archive->member_name);
+    if (archive_entry_is_encrypted(entry)) fail_encrypted(archive);
+}
+
+/* The archive need not tell a member's size before its bytes: then they tell. */
+static bool is_empty_member(struct input_archive *archive, struct archive_entry *entry) {
+    if (archive_entry_size_is_set(entry)) return archive_entry_size(entry) == 0;
+    if (archive_entry_is_encrypted(entry)) return false;
+    const void *bytes;
+    size_t bytes_count = 0;
+    la_int64_t offset;
+    int outcome = ARCHIVE_OK;
+    while (outcome == ARCHIVE_OK && !bytes_count)
+        outcome = archive_read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+    return outcome == ARCHIVE_EOF;
+}
+
+static void finish(struct input_archive *archive) {
+    archive->place = AT_END;
+    if (archive->has_file || archive->wrapper->filter) return;
+    failure_set(archive->failure, FAILURE_INPUT, "%s: the %s archive holds no file", archive->name,
+                archive->wrapper->name);
+}
+
+static void next_member(struct input_archive *archive) {
+    struct archive_entry *entry;
+    int outcome = archive_read_next_header(archive->reader, &entry);
+    if (outcome == ARCHIVE_EOF) {
+        finish(archive);
+        return;
+    }
+    /* A warning is about what does not matter here: a name's encoding, an owner. */
+    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
+        fail(archive);
+        return;
+    }
+    /* Bytes that the decompressor does not take for its own would come through as they are. */
+    if (archive->wrapper->filter && archive_filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE) {
+        fail_with(archive, "its header is no good");
+        return;
+    }
+    const char *path_bytes = archive_entry_pathname_utf8(entry);
+    if (!path_bytes) path_bytes = archive_entry_pathname(entry);
+    struct text path = path_bytes ? text_of(path_bytes) : TEXT("?");
+    if (!is_file(entry, path)) return;
+    if (archive->has_trace) {
+        if (!is_empty_member(archive, entry)) fail_several(archive, entry);
+    } else {
+        begin_member(archive, entry, path);
+    }
+}
+
+static void end_member(struct input_archive *archive) {
+    archive->place = BETWEEN_MEMBERS;
+    archive->has_trace = archive->member_bytes > 0;
+    if (archive->has_member_size && archive->member_bytes != (uint64_t)archive->member_size_bytes)
+        fail_with(archive, "it is shorter than its header says");
+}
+
+/* The next bytes of the member; empty when there are none right now. */
+static struct text read_member(struct input_archive *archive) {
+    struct text block = {NULL, 0};
+    const void *bytes;
+    size_t bytes_count;
+    la_int64_t offset;
+    int outcome = archive_read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+    if (outcome == ARCHIVE_EOF) {
+        end_member(archive);
+        return block;
+    }
+    if (outcome != ARCHIVE_OK) {
+        fail(archive);
+        return block;
+    }
+    if (bytes_count && offset != (la_int64_t)archive->member_bytes) {
+        fail_with(archive, "it is a sparse file with holes");
+        return block;
+    }
+    archive->member_bytes += bytes_count;
+    return (struct text){bytes, bytes_count};
+}
+
+/* Opens libarchive with nothing but what the wrapper needs. */
+static bool open_reader(struct input_archive *archive) {
+    const struct wrapper *wrapper = archive->wrapper;
+    if (wrapper->library_version && !wrapper->library_version()) {
+        failure_set(archive->failure, FAILURE_INPUT, "%s: this build cannot read %s; uncompress it first",
+                    archive->name, wrapper->name);
+        return false;
+    }
+    if (wrapper->needs_seek && !archive->source.seek) {
+        failure_set(archive->failure, FAILURE_INPUT,
+                    "%s: a %s archive cannot be read from a pipe or out of other compression; save it to a file first",
+                    archive->name, wrapper->name);
+        return false;
+    }
+    struct archive *reader = archive_read_new();
+    archive->reader = reader;
+    if (!reader) {
+        failure_set_memory(archive->failure);
+        return false;
+    }
+    bool is_good = wrapper->filter ? wrapper->filter(reader) == ARCHIVE_OK &&
+                                         archive_read_support_format_raw(reader) == ARCHIVE_OK &&
+                                         archive_read_support_format_empty(reader) == ARCHIVE_OK
+                                   : wrapper->format(reader) == ARCHIVE_OK;
+    is_good = is_good && archive_read_set_read_callback(reader, on_read) == ARCHIVE_OK &&
+              archive_read_set_callback_data(reader, archive) == ARCHIVE_OK &&
+              (!archive->source.seek || archive_read_set_seek_callback(reader, on_seek) == ARCHIVE_OK) &&
+              archive_read_open1(reader) == ARCHIVE_OK;
+    if (!is_good) fail(archive);
+    return is_good;
+}
+
+struct input_archive *input_archive_open(struct text start, const struct input_source *source, const char *name,
+                                         struct failure *failure) {
+    struct input_archive *archive = calloc(1, sizeof *archive);
+    if (!archive) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    archive->source = *source;
+    archive->wrapper = wrapper_of(start);
+    archive->name = name;
+    archive->failure = failure;
+    snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
+    bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
+    if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);
+    if (is_gzip ? archive->gzip != NULL : open_reader(archive)) return archive;
+    input_archive_close(archive);
+    return NULL;
+}
+
+void input_archive_close(struct input_archive *archive) {
+    if (!archive) return;
+    input_gzip_close(archive->gzip);
+    archive_read_free(archive->reader);
+    free(archive);
+}
+
+struct text input_archive_next(struct input_archive *archive) {
+    if (archive->gzip) return input_gzip_next(archive->gzip);
+    while (archive->place != AT_END && !failure_is_set(archive->failure)) {
+        if (archive->place == BETWEEN_MEMBERS) {
+            next_member(archive);
+            continue;
+        }
+        struct text block = read_member(archive);
+        if (block.bytes_count) return block;
+    }
+    return (struct text){NULL, 0};
+}
+
+struct text input_archive_wrapping(const struct input_archive *archive) {
+    return text_of(archive->wrapping);
+}

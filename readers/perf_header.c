@@ -1,0 +1,124 @@
+#include "perf_header.h"
+
+#include <time.h>
+
+static const struct text section = {"perf", 4};
+
+static bool contains(struct text text, struct text part) {
+    return memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) != NULL;
+}
+
+/* The whole number at the start of the text; 0 where there is none. */
+static uint64_t leading_number(struct text text) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.bytes_count && text.bytes[i] >= '0' && text.bytes[i] <= '9' && value < UINT64_MAX / 16; i++)
+        value = value * 10 + (uint64_t)(text.bytes[i] - '0');
+    return value;
+}
+
+/* "Sat Nov 21 07:35:50 2026": ctime's form, in the C locale. perf does not print the time zone; it is taken as UTC. */
+static bool parse_capture_time(struct text value, int64_t *ms) {
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char copy[32];
+    if (value.bytes_count != 24) return false;
+    memcpy(copy, value.bytes, value.bytes_count);
+    copy[value.bytes_count] = '\0';
+    struct tm tm = {0};
+    for (int month = 0; month < 12; month++)
+        if (memcmp(copy + 4, months + month * 3, 3) == 0) tm.tm_mon = month;
+    struct text text = text_of(copy);
+    tm.tm_mday = (int)leading_number(text_trim_start(text_slice(text, 8, 10)));
+    tm.tm_hour = (int)leading_number(text_slice(text, 11, 13));
+    tm.tm_min = (int)leading_number(text_slice(text, 14, 16));
+    tm.tm_sec = (int)leading_number(text_slice(text, 17, 19));
+    tm.tm_year = (int)leading_number(text_slice(text, 20, 24)) - 1900;
+    if (copy[13] != ':' || copy[16] != ':' || tm.tm_mday == 0 || tm.tm_year < 70) return false;
+    *ms = (int64_t)timegm(&tm) * 1000;
+    return true;
+}
+
+/* The program that perf recorded: the file name behind "--" in its command line. */
+static struct text recorded_program(struct text command_line) {
+    const char *dashes = memmem(command_line.bytes, command_line.bytes_count, " -- ", 4);
+    if (!dashes) return (struct text){0};
+    struct text program = text_trim_start(text_from(command_line, (size_t)(dashes - command_line.bytes) + 4));
+    return text_base_name(text_slice(program, 0, text_find(program, ' ')));
+}
+
+static void read_capture_time(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    parse_capture_time(value, &profile->meta.captured_at_ms);
+}
+
+static void read_hostname(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.device = profile_text(profile, value);
+}
+
+static void read_os_release(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.platform = profile_text(profile, TEXT("Linux"));
+    profile->meta.os_cpu = profile_text_format(profile, "Linux %.*s", (int)value.bytes_count, value.bytes);
+}
+
+static void read_arch(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.abi = profile_text(profile, value);
+}
+
+static void read_cpu_count(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    uint64_t count = leading_number(value);
+    if (count <= UINT32_MAX) profile->meta.logical_cpu_count = (uint32_t)count;
+}
+
+static void read_cpu_name(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.cpu_name = profile_text(profile, value);
+}
+
+static void read_memory(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    uint64_t kilobytes = leading_number(value);
+    if (kilobytes <= UINT64_MAX / 1024) profile->meta.main_memory_bytes = kilobytes * 1024;
+}
+
+static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
+    profile->meta.arguments = profile_text(profile, value);
+    struct text program = recorded_program(value);
+    if (program.bytes_count) profile->meta.product = profile_text(profile, program);
+    if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf"))) header->has_dwarf_stacks = true;
+}
+
+static void read_event(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)profile;
+    if (contains(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
+    static const struct text key = {"sample_freq } = ", 16};
+    const char *frequency = memmem(value.bytes, value.bytes_count, key.bytes, key.bytes_count);
+    if (!frequency || header->frequency_hz > 0) return;
+    struct text number = text_from(value, (size_t)(frequency - value.bytes) + key.bytes_count);
+    if (contains(value, TEXT("freq = 1"))) header->frequency_hz = (double)leading_number(number);
+}
+
+/* Where each key goes, besides the information panel, which shows them all. Names: Linux tools/perf/util/header.c. */
+static const struct {
+    struct text key;
+    void (*read)(struct perf_header *header, struct profile *profile, struct text value);
+} keys[] = {
+    {{"captured on", 11}, read_capture_time}, {{"hostname", 8}, read_hostname},   {{"os release", 10}, read_os_release},
+    {{"arch", 4}, read_arch},                 {{"nrcpus online", 13}, read_cpu_count}, {{"cpudesc", 7}, read_cpu_name},
+    {{"total memory", 12}, read_memory},      {{"cmdline", 7}, read_command_line},     {{"event", 5}, read_event},
+};
+
+void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line) {
+    struct text text = text_trim(text_from(line, 1));
+    const char *separator = memmem(text.bytes, text.bytes_count, ": ", 2);
+    if (!separator) return;
+    size_t colon = (size_t)(separator - text.bytes);
+    struct text key = text_trim(text_slice(text, 0, colon));
+    struct text value = text_trim(text_from(text, colon + 1));
+    if (!key.bytes_count || !value.bytes_count) return;
+    profile_add_extra(profile, section, key, value);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (text_equal(key, keys[i].key)) keys[i].read(header, profile, value);
+}

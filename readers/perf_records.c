@@ -1,0 +1,137 @@
+/* Records that perf script --show-task-events, --show-mmap-events… print between samples. None has a blank line behind
+ * it. Layout: Linux tools/perf/util/event.c, perf_event__fprintf_*. */
+#include <stdio.h>
+
+#include "perf_script_internal.h"
+
+static const struct text record_start = {"PERF_RECORD_", 12};
+
+struct text perf_record_of(const struct perf_event_line *event_line, struct text line) {
+    struct text start = text_starts_with(event_line->event, record_start) ? event_line->event : event_line->rest;
+    if (!text_starts_with(start, record_start)) return (struct text){0};
+    return text_trim_end(text_from(line, (size_t)(start.bytes - line.bytes)));
+}
+
+static bool take_id(struct text *text, int64_t *out) {
+    bool negative = text->bytes_count && text->bytes[0] == '-';
+    size_t at = negative ? 1 : 0, first = at;
+    int64_t value = 0;
+    for (; at < text->bytes_count && text->bytes[at] >= '0' && text->bytes[at] <= '9' && value < INT32_MAX; at++)
+        value = value * 10 + (text->bytes[at] - '0');
+    *text = text_from(*text, at);
+    *out = negative ? -value : value;
+    return at > first;
+}
+
+static bool take_byte(struct text *text, char byte) {
+    if (!text->bytes_count || text->bytes[0] != byte) return false;
+    *text = text_from(*text, 1);
+    return true;
+}
+
+/* "(12:34)". */
+static bool take_ids(struct text *text, int64_t *pid, int64_t *tid) {
+    return take_byte(text, '(') && take_id(text, pid) && take_byte(text, ':') && take_id(text, tid) && take_byte(text, ')');
+}
+
+/* "(12:34):(5:6)": a task and its parent. */
+static bool parse_task_and_parent(struct text payload, int64_t *pid, int64_t *tid, int64_t *parent_pid, int64_t *parent_tid) {
+    return take_ids(&payload, pid, tid) && take_byte(&payload, ':') && take_ids(&payload, parent_pid, parent_tid);
+}
+
+/* Each reads what stands behind the record's name; false when it is malformed. */
+typedef bool record_reader(struct perf_script *script, const struct perf_event_line *line, struct text payload);
+
+/* " exec: app:12/34", ": app:12/34". The comm may hold colons and slashes: the ids are the last. */
+static bool read_comm(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
+    size_t start = text_find(payload, ':');
+    struct text named = text_trim_start(text_from(payload, start == payload.bytes_count ? start : start + 1));
+    size_t colon = text_find_last(named, ':');
+    if (colon == named.bytes_count) return false;
+    struct text ids = text_from(named, colon + 1);
+    int64_t pid, tid;
+    if (!take_id(&ids, &pid) || !take_byte(&ids, '/') || !take_id(&ids, &tid)) return false;
+    struct perf_task *task = perf_tasks_find(&script->tasks, line->machine, pid, tid);
+    if (task) perf_tasks_rename(&script->tasks, task, text_slice(named, 0, colon), line->time_ns);
+    return true;
+}
+
+static bool read_fork(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
+    int64_t pid, tid, parent_pid, parent_tid;
+    if (!parse_task_and_parent(payload, &pid, &tid, &parent_pid, &parent_tid)) return false;
+    const struct perf_task *parent = perf_tasks_find(&script->tasks, line->machine, parent_pid, parent_tid);
+    perf_tasks_fork(&script->tasks, line->machine, pid, tid, parent, line->time_ns);
+    return true;
+}
+
+static bool read_exit(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
+    int64_t pid, tid, parent_pid, parent_tid;
+    if (!parse_task_and_parent(payload, &pid, &tid, &parent_pid, &parent_tid)) return false;
+    perf_tasks_exit(&script->tasks, line->machine, pid, tid, line->time_ns);
+    return true;
+}
+
+static bool read_mmap(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
+    int64_t pid, tid;
+    if (!perf_maps_add_record(&script->stack.maps, payload, &pid, &tid)) return false;
+    if (pid != PERF_PID_KERNEL) perf_tasks_find(&script->tasks, line->machine, pid, tid);
+    return true;
+}
+
+/* " lost 123". */
+static bool read_lost(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
+    (void)line;
+    struct text text = text_trim(payload);
+    int64_t count;
+    if (!text_starts_with(text, TEXT("lost "))) return false;
+    text = text_trim_start(text_from(text, 5));
+    if (!take_id(&text, &count) || count < 0) return false;
+    perf_tally(script, TALLY_LOST_BY_PERF, (uint64_t)count);
+    return true;
+}
+
+/* Records by the name behind "PERF_RECORD_"; what is not here is counted by its name. */
+static const struct {
+    struct text name;
+    record_reader *read;
+    struct text cause;
+} record_readers[] = {
+    {{"COMM", 4}, read_comm, {"COMM record", 11}},
+    {{"FORK", 4}, read_fork, {"FORK record", 11}},
+    {{"EXIT", 4}, read_exit, {"EXIT record", 11}},
+    {{"MMAP", 4}, read_mmap, {"MMAP record", 11}},
+    {{"MMAP2", 5}, read_mmap, {"MMAP record", 11}},
+    {{"LOST", 4}, read_lost, {"LOST record", 11}},
+    {{"LOST_SAMPLES", 12}, read_lost, {"LOST record", 11}},
+};
+
+static struct text record_name(struct text record) {
+    struct text name = text_from(record, record_start.bytes_count);
+    size_t count = 0;
+    while (count < name.bytes_count && ((name.bytes[count] >= 'A' && name.bytes[count] <= 'Z') || name.bytes[count] == '_' ||
+                                        (name.bytes[count] >= '0' && name.bytes[count] <= '9')))
+        count++;
+    return text_slice(name, 0, count);
+}
+
+static void lose(struct perf_script *script, struct text name, const char *what) {
+    char cause[128];
+    int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, (int)name.bytes_count, name.bytes);
+    struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
+    ledger_enter(&script->profile->ledger, LEDGER_RECORDS, LEDGER_LOST, text, 1, &script->scan.position);
+}
+
+void perf_records_read(struct perf_script *script, const struct perf_event_line *event_line, struct text record) {
+    struct ledger *ledger = &script->profile->ledger;
+    struct text name = record_name(record);
+    struct text payload = text_from(record, record_start.bytes_count + name.bytes_count);
+    ledger_read(ledger, LEDGER_RECORDS, 1);
+    for (size_t i = 0; i < sizeof record_readers / sizeof *record_readers; i++) {
+        if (!text_equal(name, record_readers[i].name)) continue;
+        if (record_readers[i].read(script, event_line, payload))
+            ledger_enter(ledger, LEDGER_RECORDS, LEDGER_KEPT, record_readers[i].cause, 1, &script->scan.position);
+        else lose(script, name, "malformed ");
+        return;
+    }
+    lose(script, name, "");
+}

@@ -1,0 +1,266 @@
+/* Samples of perf script: an event line and the stack behind it. */
+#include <stdlib.h>
+
+#include "perf_script_internal.h"
+
+enum { DEFERRED_SAMPLES_MAX = 65536 };
+
+/* Between samples whose lines tell no time. */
+static const int64_t MADE_UP_INTERVAL_NS = 1000000;
+
+/* ---- Opening. ---- */
+
+static void copy_rest(struct perf_script *script, struct text rest) {
+    struct open_sample *sample = &script->sample;
+    sample->rest_bytes_count = 0;
+    if (rest.bytes_count > sample->rest_capacity) {
+        char *bytes = realloc(sample->rest, rest.bytes_count);
+        if (!bytes) {
+            failure_set_memory(script->profile->failure);
+            return;
+        }
+        sample->rest = bytes;
+        sample->rest_capacity = rest.bytes_count;
+    }
+    if (rest.bytes_count) memcpy(sample->rest, rest.bytes, rest.bytes_count);
+    sample->rest_bytes_count = rest.bytes_count;
+}
+
+/* "DEFERRED CALLCHAIN [cookie: b00000006]". */
+static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
+    static const struct text start = {"DEFERRED CALLCHAIN [cookie: ", 28};
+    if (!text_starts_with(rest, start) || !text_ends_with(rest, TEXT("]"))) return false;
+    struct perf_frame_line frame;
+    if (!perf_frame_line_parse(text_slice(rest, start.bytes_count, rest.bytes_count - 1), &frame) || !frame.has_address) return false;
+    *cookie = frame.address;
+    return true;
+}
+
+static int64_t time_of(struct perf_script *script, const struct perf_event_line *line) {
+    if (line->has_time) {
+        script->has_times = true;
+        script->last_time_ns = line->time_ns;
+    } else {
+        script->last_time_ns += MADE_UP_INTERVAL_NS;
+    }
+    return script->last_time_ns;
+}
+
+void perf_samples_open(struct perf_script *script, const struct perf_event_line *line) {
+    perf_samples_close(script);
+    struct open_sample *sample = &script->sample;
+    sample->task = perf_tasks_find(&script->tasks, line->machine, line->pid, line->tid);
+    if (!sample->task) return;
+    sample->is_open = true;
+    sample->time_ns = time_of(script, line);
+    sample->position = script->scan.position;
+    sample->is_deferred_stack = parse_deferred_stack(line->rest, &sample->deferred_cookie);
+    perf_tasks_rename(&script->tasks, sample->task, line->comm, sample->time_ns);
+    if (sample->is_deferred_stack) return;
+
+    sample->event = perf_events_intern(&script->events, line->event, script->scan.position);
+    sample->has_period = line->has_period;
+    sample->period = line->has_period ? line->period : 0;
+    copy_rest(script, line->rest);
+    if (!line->has_time) perf_tally(script, TALLY_NO_TIME, 1);
+    if (line->cpu >= 0) perf_tally(script, TALLY_CPU, 1);
+}
+
+/* ---- Deferred user stacks. ---- */
+
+static void drop_deferred(struct perf_script *script, uint32_t i) {
+    free(script->deferred[i].frames);
+    script->deferred[i] = script->deferred[--script->deferred_count];
+}
+
+static bool reserve_deferred(struct perf_script *script) {
+    if (script->deferred_count == DEFERRED_SAMPLES_MAX) {
+        perf_tally(script, TALLY_NO_USER_STACK, 1);
+        drop_deferred(script, 0);
+    }
+    if (script->deferred_count < script->deferred_capacity) return true;
+    uint32_t capacity = script->deferred_capacity ? script->deferred_capacity * 2 : 16;
+    struct deferred_sample *deferred = realloc(script->deferred, capacity * sizeof *deferred);
+    if (!deferred) {
+        failure_set_memory(script->profile->failure);
+        return false;
+    }
+    script->deferred = deferred;
+    script->deferred_capacity = capacity;
+    return true;
+}
+
+static void defer(struct perf_script *script, struct perf_series *series, uint64_t cookie, const frame_id *frames, uint32_t count) {
+    if (!reserve_deferred(script)) return;
+    frame_id *copy = malloc((count + 1) * sizeof *copy);
+    if (!copy) {
+        failure_set_memory(script->profile->failure);
+        return;
+    }
+    if (count) memcpy(copy, frames, count * sizeof *copy);
+    script->deferred[script->deferred_count++] = (struct deferred_sample){
+        .cookie = cookie,
+        .task = script->sample.task,
+        .series = series,
+        .sample = samples_count(&series->samples) - 1,
+        .frames = copy,
+        .frame_count = count,
+    };
+}
+
+/* Puts the user's frames below the kernel's of every sample that waits for them. */
+static void join_deferred(struct perf_script *script, const frame_id *user_frames, uint32_t user_count) {
+    for (uint32_t i = 0; i < script->deferred_count;) {
+        struct deferred_sample *deferred = &script->deferred[i];
+        if (deferred->cookie != script->sample.deferred_cookie || deferred->task != script->sample.task) {
+            i++;
+            continue;
+        }
+        uint32_t count = user_count + deferred->frame_count;
+        frame_id *frames = malloc((count + 1) * sizeof *frames);
+        if (!frames) {
+            failure_set_memory(script->profile->failure);
+            return;
+        }
+        if (user_count) memcpy(frames, user_frames, user_count * sizeof *frames);
+        if (deferred->frame_count) memcpy(frames + user_count, deferred->frames, deferred->frame_count * sizeof *frames);
+        stack_id *stack = column_at(&deferred->series->samples.stack, deferred->sample);
+        *stack = stack_path_add(&deferred->task->path, script->profile, frames, count);
+        free(frames);
+        drop_deferred(script, i);
+    }
+}
+
+/* ---- Closing. ---- */
+
+static void count_period(struct perf_event *event, const struct open_sample *sample) {
+    event->sample_count++;
+    if (!sample->has_period) return;
+    event->has_period = true;
+    event->period_sum += sample->period;
+    if (sample->period < event->period_min) event->period_min = sample->period;
+    if (sample->period > event->period_max) event->period_max = sample->period;
+}
+
+static uint32_t encode_period(struct perf_script *script) {
+    const struct open_sample *sample = &script->sample;
+    if (!sample->has_period) return 1;
+    int64_t period = sample->period > INT64_MAX ? INT64_MAX : (int64_t)sample->period;
+    return profile_weight_encode(script->profile, (struct decimal){.mantissa = period});
+}
+
+static void add_sample(struct perf_script *script, const frame_id *frames, uint32_t count, uint64_t cookie) {
+    struct open_sample *sample = &script->sample;
+    struct perf_task *task = sample->task;
+    struct perf_series *series = perf_tasks_series(&script->tasks, task, sample->event);
+    if (!series) return;
+    stack_id stack = stack_path_add(&task->path, script->profile, frames, count);
+    samples_add(&series->samples, sample->time_ns, stack, encode_period(script));
+    count_period(perf_events_at(&script->events, sample->event), sample);
+    if (task->last_time_ns != TIME_NONE && sample->time_ns < task->last_time_ns) perf_tally(script, TALLY_JUMP, 1);
+    task->last_time_ns = sample->time_ns;
+    task->has_samples = true;
+    if (cookie) defer(script, series, cookie, frames, count);
+}
+
+static const struct marker_schema tracepoint_schema = {
+    .name = {"Tracepoint", 10},
+    .description = {"A kernel tracepoint that was hit, without a stack.", 50},
+    .table_label = {"{marker.data.fields}", 20},
+    .fields = {{{"fields", 6}, {"Fields", 6}, MARKER_UNIQUE_STRING}},
+    .field_count = 1,
+};
+
+static void add_tracepoint(struct perf_script *script, struct text fields) {
+    struct profile *profile = script->profile;
+    const struct open_sample *sample = &script->sample;
+    if (script->tracepoint_schema == UINT16_MAX) script->tracepoint_schema = profile_marker_schema(profile, &tracepoint_schema);
+    union marker_value value = {.string = profile_string(profile, fields)};
+    struct marker marker = {
+        .start_ns = sample->time_ns,
+        .end_ns = sample->time_ns,
+        .name = profile_string(profile, perf_events_at(&script->events, sample->event)->name),
+        .stack = stack_none(),
+        .schema = script->tracepoint_schema,
+        .phase = MARKER_INSTANT,
+        .category = categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category,
+    };
+    profile_add_marker(profile, profile_thread_at(profile, sample->task->thread), marker, &value);
+    ledger_read(&profile->ledger, LEDGER_RECORDS, 1);
+    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker"), 1, &sample->position);
+}
+
+static void close_without_stack(struct perf_script *script, struct text rest) {
+    bool is_tracepoint = perf_events_at(&script->events, script->sample.event)->is_tracepoint;
+    if (is_tracepoint) add_tracepoint(script, rest);
+    else perf_tally(script, TALLY_NO_STACK, 1);
+}
+
+static struct text first_token(struct text text) {
+    size_t count = 0;
+    while (count < text.bytes_count && !text_is_blank_byte(text.bytes[count])) count++;
+    return text_slice(text, 0, count);
+}
+
+enum { ADDRESS_DIGITS_MIN = 4 };
+
+static bool is_address(struct text token, size_t digits_min) {
+    struct perf_frame_line frame;
+    return token.bytes_count >= digits_min && perf_frame_line_parse(token, &frame) && frame.has_address;
+}
+
+/* Another address before the frame's own, of -F addr: "7ffd0 401195 leaf+0xc (/usr/bin/app)". */
+static bool has_address_before_frame(struct text rest) {
+    struct text behind = text_trim_start(text_from(rest, first_token(rest).bytes_count));
+    struct text second = first_token(behind);
+    struct text third = text_trim_start(text_from(behind, second.bytes_count));
+    return is_address(second, ADDRESS_DIGITS_MIN) && third.bytes_count && third.bytes[0] != '(';
+}
+
+/* Recorded without -g, the one frame stands on the event line. Other fields may stand before it (a control group, a data
+ * address) and behind it (branches, "0x12/0x34/P/-/-/1"). */
+static struct text frame_on_event_line(struct text rest) {
+    struct text frame = rest;
+    while (frame.bytes_count && (!is_address(first_token(frame), 1) || has_address_before_frame(frame)) &&
+           frame.bytes[0] != '[')
+        frame = text_trim_start(text_from(frame, first_token(frame).bytes_count));
+    const char *branches = frame.bytes_count ? memmem(frame.bytes, frame.bytes_count, ") 0x", 4) : NULL;
+    return branches ? text_slice(frame, 0, (size_t)(branches - frame.bytes) + 1) : frame;
+}
+
+void perf_samples_close(struct perf_script *script) {
+    struct open_sample *sample = &script->sample;
+    if (!sample->is_open) return;
+    sample->is_open = false;
+    const frame_id *frames;
+    uint64_t cookie;
+    if (sample->is_deferred_stack) {
+        uint32_t count = perf_stack_take(&script->stack, sample->task->pid, &frames, &cookie);
+        join_deferred(script, frames, count);
+        return;
+    }
+    if (sample->event == ID_NONE) return;
+    struct text rest = {sample->rest, sample->rest_bytes_count};
+    if (!perf_events_at(&script->events, sample->event)->is_tracepoint) {
+        struct text frame = script->stack.count ? (struct text){0} : frame_on_event_line(rest);
+        bool is_frame = frame.bytes_count && perf_stack_add_line(&script->stack, frame);
+        if (rest.bytes_count > (is_frame ? frame.bytes_count : 0)) perf_tally(script, TALLY_FIELD, 1);
+    }
+    if (!script->stack.count) {
+        close_without_stack(script, rest);
+        return;
+    }
+    uint32_t count = perf_stack_take(&script->stack, sample->task->pid, &frames, &cookie);
+    add_sample(script, frames, count, cookie);
+}
+
+void perf_samples_finish(struct perf_script *script) {
+    perf_samples_close(script);
+    if (script->deferred_count) perf_tally(script, TALLY_NO_USER_STACK, script->deferred_count);
+}
+
+void perf_samples_fini(struct perf_script *script) {
+    while (script->deferred_count) drop_deferred(script, 0);
+    free(script->deferred);
+    free(script->sample.rest);
+}

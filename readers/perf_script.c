@@ -1,0 +1,229 @@
+/* Text of perf script, in one pass over the lines: an event line opens a sample, frame lines fill its stack, a blank line
+ * or the next event line closes it. Records stand alone between them. */
+#include "perf_script_internal.h"
+
+static const struct {
+    enum ledger_unit unit;
+    enum ledger_fate fate;
+    struct text cause;
+} tally_table[TALLY_COUNT] = {
+#define CAUSE(literal) {literal, sizeof(literal) - 1}
+    [TALLY_BLANK] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("blank line")},
+    [TALLY_HEADER] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("header comment")},
+    [TALLY_EVENT] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("event line")},
+    [TALLY_FRAME] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("frame line")},
+    [TALLY_SOURCE] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("source line of a frame")},
+    [TALLY_RECORD] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("record")},
+    [TALLY_MESSAGE] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("message of perf")},
+    [TALLY_BRANCH_STACK] = {LEDGER_LINES, LEDGER_LOST, CAUSE("branch stack")},
+    [TALLY_TRACE_ERROR] = {LEDGER_LINES, LEDGER_LOST, CAUSE("instruction trace error: samples are missing there")},
+    [TALLY_STRAY_FRAME] = {LEDGER_LINES, LEDGER_LOST, CAUSE("frame line without an event line before it")},
+    [TALLY_NO_FRAME] = {LEDGER_LINES, LEDGER_LOST, CAUSE("line in a stack that is no frame")},
+    [TALLY_MALFORMED] = {LEDGER_LINES, LEDGER_LOST, CAUSE("line that is no event, frame or record")},
+    [TALLY_CUT_LINE] = {LEDGER_LINES, LEDGER_NOTED, CAUSE("line cut to 4 MiB")},
+    [TALLY_NO_STACK] = {LEDGER_SAMPLES, LEDGER_LOST, CAUSE("event line without a stack")},
+    [TALLY_JUMP] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample earlier than the one before it in its thread: sorted")},
+    [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample without a time: made up from the order")},
+    [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample that perf itself lost while recording")},
+    [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample whose deferred user stack never came")},
+    [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, CAUSE("processor number: profiles have no place for it")},
+    [TALLY_FIELD] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("field behind the event")},
+    [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("frame deeper than 65535")},
+#undef CAUSE
+};
+
+static void enter_tallies(struct perf_script *script) {
+    struct ledger *ledger = &script->profile->ledger;
+    for (size_t i = 0; i < TALLY_COUNT; i++) {
+        const struct tally *tally = &script->tallies[i];
+        if (tally_table[i].fate != LEDGER_NOTED) ledger_read(ledger, tally_table[i].unit, tally->count);
+        ledger_enter(ledger, tally_table[i].unit, tally_table[i].fate, tally_table[i].cause, tally->count, &tally->first);
+    }
+}
+
+/* ---- Lines. ---- */
+
+/* What tools write on the same stream. The first row that the trimmed line begins with counts. */
+static const struct {
+    struct text start;
+    enum perf_tally tally;
+} messages[] = {
+    {{"instruction trace error", 23}, TALLY_TRACE_ERROR},
+    {{"[ perf record:", 14}, TALLY_MESSAGE},
+    {{"Warning:", 8}, TALLY_MESSAGE},
+    {{"WARNING:", 8}, TALLY_MESSAGE},
+    {{"Couldn't ", 9}, TALLY_MESSAGE},
+    {{"Failed to open ", 15}, TALLY_MESSAGE},
+    {{"addr2line:", 10}, TALLY_MESSAGE},
+    {{"BFD:", 4}, TALLY_MESSAGE},
+};
+
+static bool read_message(struct perf_script *script, struct text trimmed) {
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        if (!text_starts_with(trimmed, messages[i].start)) continue;
+        perf_tally(script, messages[i].tally, 1);
+        return true;
+    }
+    return false;
+}
+
+static bool read_event_line(struct perf_script *script, struct text line) {
+    struct perf_event_line event_line;
+    if (!perf_event_line_parse(line, &event_line)) return false;
+    struct text record = perf_record_of(&event_line, line);
+    if (record.bytes_count) {
+        perf_samples_close(script);
+        perf_tally(script, TALLY_RECORD, 1);
+        perf_records_read(script, &event_line, record);
+    } else {
+        perf_tally(script, TALLY_EVENT, 1);
+        perf_samples_open(script, &event_line);
+    }
+    return true;
+}
+
+/* "0x401000/0x402000/P/-/-/1/CALL/-": two addresses and flags. */
+static bool is_branch_stack(struct text trimmed) {
+    size_t blank = text_find(trimmed, ' ');
+    struct text token = text_slice(trimmed, 0, blank);
+    size_t slash = text_find(token, '/');
+    return text_starts_with(token, TEXT("0x")) && text_starts_with(text_from(token, slash), TEXT("/0x"));
+}
+
+/* A line of an open sample that is no event line. */
+static void read_stack_line(struct perf_script *script, struct text line, struct text trimmed) {
+    struct perf_source_line source;
+    if (perf_stack_add_line(&script->stack, line)) perf_tally(script, TALLY_FRAME, 1);
+    else if (is_branch_stack(trimmed)) perf_tally(script, TALLY_BRANCH_STACK, 1);
+    else if (perf_source_line_parse(line, &source) && perf_stack_add_source(&script->stack, &source)) perf_tally(script, TALLY_SOURCE, 1);
+    else if (!read_message(script, trimmed)) perf_tally(script, TALLY_NO_FRAME, 1);
+}
+
+static void read_line(struct perf_script *script, struct text line) {
+    bool is_open = script->sample.is_open;
+    /* The usual line first: perf begins a frame line, and nothing else, with a tab. */
+    if (is_open && line.bytes_count && line.bytes[0] == '\t' && perf_stack_add_line(&script->stack, line)) {
+        perf_tally(script, TALLY_FRAME, 1);
+        return;
+    }
+    struct text trimmed = text_trim(line);
+    if (!trimmed.bytes_count) {
+        perf_samples_close(script);
+        perf_tally(script, TALLY_BLANK, 1);
+        return;
+    }
+    if (line.bytes[0] == '#') {
+        perf_header_read_line(&script->header, script->profile, line);
+        script->stack.callers_are_adjusted = script->header.has_dwarf_stacks;
+        perf_tally(script, TALLY_HEADER, 1);
+        return;
+    }
+    if (read_event_line(script, line)) return;
+    struct perf_frame_line frame;
+    bool is_indented = text_is_blank_byte(line.bytes[0]);
+    if (is_open && is_indented) read_stack_line(script, line, trimmed);
+    else if (read_message(script, trimmed)) return;
+    else perf_tally(script, is_indented && perf_frame_line_parse(line, &frame) ? TALLY_STRAY_FRAME : TALLY_MALFORMED, 1);
+}
+
+/* ---- The end. ---- */
+
+static int64_t interval_ns(const struct perf_script *script, const struct perf_event *event) {
+    bool is_even = event->has_period && event->period_min == event->period_max;
+    if (event->unit == PERF_EVENT_CLOCK_NS && is_even && event->period_min > 1 && event->period_min <= INT32_MAX)
+        return (int64_t)event->period_min;
+    return script->header.frequency_hz > 0 ? (int64_t)(1e9 / script->header.frequency_hz) : 0;
+}
+
+static void set_weights(struct perf_script *script, const struct perf_event *event, enum weight_choice choice) {
+    struct profile_meta *meta = &script->profile->meta;
+    if (!event->has_period) return;
+    meta->cpu_delta_unit = event->unit == PERF_EVENT_CLOCK_NS ? CPU_DELTA_NS
+                           : event->unit == PERF_EVENT_CYCLES ? CPU_DELTA_CYCLES
+                                                              : CPU_DELTA_NONE;
+    if (choice != WEIGHT_BY_PERIOD) return;
+    meta->weight_type = event->unit == PERF_EVENT_CLOCK_NS ? WEIGHT_TRACING_MS : WEIGHT_SAMPLES;
+    meta->weight_unit = profile_text(script->profile, perf_event_base_name(event->name));
+}
+
+static void finish(struct perf_script *script, const struct reader_options *options) {
+    struct profile *profile = script->profile;
+    perf_samples_finish(script);
+    if (script->stack.too_deep_count) perf_tally(script, TALLY_DEEP_FRAME, script->stack.too_deep_count);
+    if (script->scan.cut_line_count)
+        script->tallies[TALLY_CUT_LINE] = (struct tally){script->scan.cut_line_count, script->scan.first_cut};
+    enter_tallies(script);
+
+    uint32_t chosen = perf_events_choose(&script->events);
+    perf_events_enter(&script->events, chosen, profile);
+    perf_tasks_finish(&script->tasks, chosen);
+    profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
+    profile->meta.has_stacks = script->tallies[TALLY_FRAME].count > 0;
+    profile->meta.has_times = script->has_times;
+    if (chosen == ID_NONE) return;
+    const struct perf_event *event = perf_events_at(&script->events, chosen);
+    profile->meta.interval_ns = interval_ns(script, event);
+    set_weights(script, event, options->weight);
+    if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
+}
+
+enum { LINES_BETWEEN_REPORTS = 16384 };
+
+static void read_lines(struct perf_script *script, struct input *input, struct progress progress) {
+    struct text line;
+    uint64_t done_bytes, total_bytes;
+    for (uint64_t count = 0; scan_line(&script->scan, &line); count++) {
+        read_line(script, line);
+        if (count % LINES_BETWEEN_REPORTS) continue;
+        if (failure_is_set(script->profile->failure)) return;
+        input_source_progress(input, &done_bytes, &total_bytes);
+        progress_report(progress, done_bytes, total_bytes);
+    }
+}
+
+static void run(struct input *input, struct profile *profile, const struct reader_options *options, struct progress progress) {
+    struct perf_script script = {.profile = profile, .tracepoint_schema = UINT16_MAX};
+    scan_init(&script.scan, input);
+    perf_stack_init(&script.stack, profile);
+    perf_tasks_init(&script.tasks, profile);
+    perf_events_init(&script.events, profile->failure);
+    read_lines(&script, input, progress);
+    if (!failure_is_set(profile->failure)) finish(&script, options);
+    perf_samples_fini(&script);
+    perf_events_fini(&script.events);
+    perf_tasks_fini(&script.tasks);
+    perf_stack_fini(&script.stack);
+}
+
+/* ---- Recognition. ---- */
+
+static bool looks_like_perf(struct text line, bool *has_time) {
+    struct perf_event_line event_line;
+    if (!perf_event_line_parse(line, &event_line)) return false;
+    bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
+    struct perf_frame_line frame;
+    *has_time = event_line.has_time;
+    return is_record || event_line.event.bytes_count || perf_frame_line_parse(event_line.rest, &frame);
+}
+
+static enum probe_score probe(struct text start, bool is_whole) {
+    if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
+    enum probe_score score = PROBE_NO;
+    while (start.bytes_count && score < PROBE_SURE) {
+        size_t end = text_find(start, '\n');
+        if (end == start.bytes_count && !is_whole) break;
+        struct text line = text_slice(start, 0, end);
+        if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
+        bool has_time;
+        if (looks_like_perf(line, &has_time)) score = has_time ? PROBE_SURE : PROBE_LIKELY;
+        start = text_from(start, end + 1 > start.bytes_count ? end : end + 1);
+    }
+    return score;
+}
+
+const struct reader reader_perf_script = {
+    .name = "perf-script",
+    .title = "perf script text",
+    .probe = probe,
+    .run = run,
+};

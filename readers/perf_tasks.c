@@ -1,0 +1,243 @@
+#include "perf_tasks.h"
+
+#include <inttypes.h>
+
+struct tid_key {
+    int64_t id;
+    uint32_t machine;
+    uint32_t reserved; /* 0 */
+};
+
+void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
+    struct failure *failure = profile->failure;
+    tasks->profile = profile;
+    column_init(&tasks->rows, sizeof(struct perf_task), failure);
+    row_table_init(&tasks->tids, sizeof(struct tid_key), failure);
+    column_init(&tasks->current, sizeof(uint32_t), failure);
+    row_table_init(&tasks->pids, sizeof(struct tid_key), failure);
+    column_init(&tasks->processes, sizeof(process_id), failure);
+    column_init(&tasks->series, sizeof(struct perf_series), failure);
+    tasks->rename_schema = UINT16_MAX;
+}
+
+static void series_fini(struct perf_series *series) {
+    column_fini(&series->samples.time_ns);
+    column_fini(&series->samples.stack);
+    column_fini(&series->samples.weight);
+}
+
+void perf_tasks_fini(struct perf_tasks *tasks) {
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        struct perf_task *task = column_at(&tasks->rows, i);
+        stack_path_fini(&task->path);
+    }
+    for (size_t i = 0; i < tasks->series.count; i++) series_fini(column_at(&tasks->series, i));
+    column_fini(&tasks->rows);
+    row_table_fini(&tasks->tids);
+    column_fini(&tasks->current);
+    row_table_fini(&tasks->pids);
+    column_fini(&tasks->processes);
+    column_fini(&tasks->series);
+}
+
+/* ---- Processes. ---- */
+
+static process_id add_process(struct perf_tasks *tasks, int64_t pid, uint32_t machine, uint32_t life) {
+    process_id id = profile_add_process(tasks->profile, pid, life);
+    if (process_is_none(id) || !machine) return id;
+    /* A guest's pids are not the host's. */
+    profile_process_at(tasks->profile, id)->pid_text =
+        profile_text_format(tasks->profile, "%" PRId64 " (VM %" PRIu32 ")", pid, machine);
+    return id;
+}
+
+/* The slot of the process that has the pid now, filled when it is new; NULL when memory ran out (latched). */
+static process_id *process_slot(struct perf_tasks *tasks, int64_t pid, uint32_t machine) {
+    struct tid_key key = {.id = pid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->pids, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->processes.count) return column_at(&tasks->processes, row);
+    process_id *slot = column_push(&tasks->processes);
+    if (!slot) return NULL;
+    *slot = add_process(tasks, pid, machine, 0);
+    return process_is_none(*slot) ? NULL : slot;
+}
+
+static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
+    task->pid = pid;
+    process_id *slot = process_slot(tasks, pid, task->machine);
+    if (slot) profile_thread_at(tasks->profile, task->thread)->process = *slot;
+}
+
+/* ---- Tasks. ---- */
+
+static uint32_t count_lives(const struct perf_tasks *tasks, uint32_t task_row, int64_t pid) {
+    uint32_t lives = 0;
+    for (uint32_t row = task_row; row != ID_NONE;) {
+        const struct perf_task *task = column_at(&tasks->rows, row);
+        if (task->pid == pid) lives++;
+        row = task->older;
+    }
+    return lives;
+}
+
+/* The slot of the task that has the tid now; its value is ID_NONE when there is none yet. NULL when memory ran out. */
+static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
+    struct tid_key key = {.id = tid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->tids, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->current.count) return column_at(&tasks->current, row);
+    uint32_t *slot = column_push(&tasks->current);
+    if (slot) *slot = ID_NONE;
+    return slot;
+}
+
+static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid, int64_t tid) {
+    uint32_t life = count_lives(tasks, *slot, pid);
+    thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, life);
+    if (thread_is_none(thread)) return NULL;
+    uint32_t row = (uint32_t)tasks->rows.count;
+    struct perf_task *task = column_push(&tasks->rows);
+    if (!task) return NULL;
+    *task = (struct perf_task){
+        .pid = PID_UNKNOWN, .tid = tid, .machine = machine, .older = *slot, .thread = thread, .last_time_ns = TIME_NONE, .first_series = ID_NONE};
+    *slot = row;
+    if (pid != PID_UNKNOWN) learn_pid(tasks, task, pid);
+    return task;
+}
+
+/* Pids that follow from the tid alone: the idle tasks, and the "-1" of a task that perf lost sight of. */
+static int64_t known_pid(int64_t pid, int64_t tid) {
+    if (tid == 0 || tid == -1) return tid;
+    return pid == -1 ? PID_UNKNOWN : pid;
+}
+
+struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
+    pid = known_pid(pid, tid);
+    uint32_t *slot = current_slot(tasks, machine, tid);
+    if (!slot) return NULL;
+    if (*slot == ID_NONE) return add_task(tasks, slot, machine, pid, tid);
+    struct perf_task *task = column_at(&tasks->rows, *slot);
+    if (pid == PID_UNKNOWN || task->pid == pid) return task;
+    if (task->pid != PID_UNKNOWN) return add_task(tasks, slot, machine, pid, tid);
+    learn_pid(tasks, task, pid);
+    return task;
+}
+
+static const struct marker_schema rename_schema = {
+    .name = {"Renamed", 7},
+    .description = {"The thread changed its name.", 28},
+    .table_label = {"{marker.data.from} → {marker.data.to}", sizeof "{marker.data.from} → {marker.data.to}" - 1},
+    .fields = {{{"from", 4}, {"From", 4}, MARKER_UNIQUE_STRING}, {{"to", 2}, {"To", 2}, MARKER_UNIQUE_STRING}},
+    .field_count = 2,
+};
+
+static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct text to, int64_t time_ns) {
+    struct profile *profile = tasks->profile;
+    if (tasks->rename_schema == UINT16_MAX) tasks->rename_schema = profile_marker_schema(profile, &rename_schema);
+    union marker_value values[2] = {{.string = profile_string(profile, thread->name)}, {.string = profile_string(profile, to)}};
+    struct marker marker = {
+        .start_ns = time_ns,
+        .end_ns = time_ns,
+        .name = profile_string(profile, TEXT("Renamed")),
+        .stack = stack_none(),
+        .schema = tasks->rename_schema,
+        .phase = MARKER_INSTANT,
+    };
+    profile_add_marker(profile, thread, marker, values);
+}
+
+void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    if (task->tid == -1) comm = TEXT("unknown");
+    if (text_equal(thread->name, comm)) return;
+    if (task->has_samples) mark_rename(tasks, thread, comm, time_ns);
+    thread->name = profile_text(tasks->profile, comm);
+}
+
+/* The main thread's new life is the process' new life. */
+static void begin_process_life(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t time_ns) {
+    process_id *slot = process_slot(tasks, pid, machine);
+    if (!slot) return;
+    uint32_t life = profile_process_at(tasks->profile, *slot)->life + 1;
+    process_id next = add_process(tasks, pid, machine, life);
+    if (process_is_none(next)) return;
+    *slot = next;
+    profile_process_at(tasks->profile, next)->start_ns = time_ns;
+}
+
+void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, const struct perf_task *parent,
+                     int64_t time_ns) {
+    uint32_t *slot = current_slot(tasks, machine, tid);
+    if (!slot) return;
+    struct perf_task *task = *slot == ID_NONE ? NULL : column_at(&tasks->rows, *slot);
+    if (task && (task->is_forked || task->has_samples)) {
+        if (pid == tid) begin_process_life(tasks, machine, pid, time_ns);
+        task = add_task(tasks, slot, machine, pid, tid);
+    } else {
+        task = perf_tasks_find(tasks, machine, pid, tid);
+    }
+    if (!task) return;
+    task->is_forked = true;
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    thread->start_ns = time_ns;
+    if (pid == tid && !process_is_none(thread->process)) profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
+    if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
+}
+
+void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {
+    struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
+    if (!task) return;
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    thread->end_ns = time_ns;
+    if (task->pid == tid && !process_is_none(thread->process)) profile_process_at(tasks->profile, thread->process)->end_ns = time_ns;
+}
+
+/* ---- Samples. ---- */
+
+struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
+    for (uint32_t row = task->first_series; row != ID_NONE;) {
+        struct perf_series *series = column_at(&tasks->series, row);
+        if (series->event == event) return series;
+        row = series->next;
+    }
+    uint32_t row = (uint32_t)tasks->series.count;
+    struct perf_series *series = column_push(&tasks->series);
+    if (!series) return NULL;
+    *series = (struct perf_series){.event = event, .next = task->first_series};
+    struct failure *failure = tasks->profile->failure;
+    column_init(&series->samples.time_ns, sizeof(int64_t), failure);
+    column_init(&series->samples.stack, sizeof(stack_id), failure);
+    column_init(&series->samples.weight, sizeof(uint32_t), failure);
+    task->first_series = row;
+    return series;
+}
+
+static void take_samples(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    for (uint32_t row = task->first_series; row != ID_NONE;) {
+        struct perf_series *series = column_at(&tasks->series, row);
+        row = series->next;
+        if (series->event != event) continue;
+        thread->samples = series->samples;
+        series->samples = (struct samples){0};
+    }
+}
+
+void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
+    struct profile *profile = tasks->profile;
+    process_id unknown = process_none();
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        struct perf_task *task = column_at(&tasks->rows, i);
+        take_samples(tasks, task, event);
+        struct thread *thread = profile_thread_at(profile, task->thread);
+        if (!process_is_none(thread->process)) continue;
+        if (process_is_none(unknown)) {
+            unknown = profile_add_process(profile, PID_UNKNOWN, 0);
+            if (process_is_none(unknown)) return;
+            struct process *process = profile_process_at(profile, unknown);
+            process->pid_text = process->name = profile_text(profile, TEXT("unknown pid"));
+        }
+        thread->process = unknown;
+    }
+}
