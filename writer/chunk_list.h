@@ -1,5 +1,5 @@
 /* A list of byte chunks, 64 KiB and up: output under construction. Appending copies bytes once; splicing a
- * list into another moves its chunks and copies none. */
+ * list into another moves its chunks and copies none but small ones. */
 #ifndef GECKO_CHUNK_LIST_H
 #define GECKO_CHUNK_LIST_H
 
@@ -46,7 +46,11 @@ static inline void chunk_list_commit(struct chunk_list *list, size_t bytes_count
 
 void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_count);
 
-/* Moves all chunks of `from` behind those of `into`; `from` is empty after. */
+/* Moves all chunks of `from` behind those of `into`; `from` is empty after. What fits behind the last byte of `into`
+ * is copied there instead, so that small fragments share chunks. */
 void chunk_list_splice(struct chunk_list *into, struct chunk_list *from);
+
+/* Frees the first chunk, which there must be, and takes its bytes off the total. */
+void chunk_list_drop_first(struct chunk_list *list);
 
 #endif

@@ -36,7 +36,7 @@ void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
-void json_decimal(struct json *json, struct decimal value);
+void json_decimal(struct json *json, struct decimal value); /* any scale */
 
 /* Nanoseconds as milliseconds, exactly: at most six digits after the point, no trailing zeros, no exponent. */
 void json_ms(struct json *json, int64_t ns);

@@ -1,0 +1,415 @@
+#include "gecko_thread.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_tables *tables,
+                              const struct gecko_weights *weights) {
+    const struct profile *profile = tables->profile;
+    struct failure *failure = profile->failure;
+    *writer = (struct gecko_thread_writer){.profile = profile, .weights = weights, .tables = tables};
+    /* A difference is no time, and a sample's time cannot be split among its repetitions. */
+    writer->has_cpu_deltas =
+        profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
+    size_t frame_count = row_table_count(&tables->frames);
+    numbering_init(&writer->strings, gecko_tables_string_count_max(tables), failure);
+    numbering_init(&writer->frames, frame_count, failure);
+    numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
+    numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
+    column_init(&writer->path, sizeof(uint32_t), failure);
+    writer->frame_order = calloc(frame_count + 1, sizeof *writer->frame_order);
+    writer->frame_places = calloc(frame_count + 1, sizeof *writer->frame_places);
+    if (!writer->frame_order || !writer->frame_places) failure_set_memory(failure);
+}
+
+void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
+    numbering_fini(&writer->strings);
+    numbering_fini(&writer->frames);
+    numbering_fini(&writer->stacks);
+    numbering_fini(&writer->sources);
+    column_fini(&writer->path);
+    free(writer->frame_order);
+    free(writer->frame_places);
+    *writer = (struct gecko_thread_writer){0};
+}
+
+/* ---- Tables ---- */
+
+/* A table is rows of columns by number; columns at the end that a row leaves out are null. */
+static void table_begin(struct json *json, const char *key, const char *const columns[], size_t column_count) {
+    json_key(json, key);
+    json_object_begin(json);
+    json_key(json, "schema");
+    json_object_begin(json);
+    for (size_t i = 0; i < column_count; i++) json_key_int(json, columns[i], (int64_t)i);
+    json_object_end(json);
+    json_key(json, "data");
+    json_array_begin(json);
+}
+
+#define TABLE_BEGIN(json, key, columns) table_begin(json, key, columns, sizeof(columns) / sizeof *(columns))
+
+static void table_end(struct json *json) {
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void write_place(struct json *json, uint32_t line_or_column) {
+    if (line_or_column)
+        json_int(json, line_or_column);
+    else
+        json_null(json);
+}
+
+/* ---- Stacks ---- */
+
+static const struct gecko_stack *stack_at(const struct gecko_thread_writer *writer, uint32_t row) {
+    return row_table_at(&writer->tables->stacks, row);
+}
+
+/* The thread's number of the stack. Callers get theirs first; of what an earlier stack shares nothing is walked. */
+static uint32_t number_stack(struct gecko_thread_writer *writer, stack_id stack) {
+    uint32_t row = writer->tables->stack_of[stack.index];
+    writer->path.count = 0;
+    for (uint32_t at = row; at != ID_NONE && !numbering_has(&writer->stacks, at); at = stack_at(writer, at)->prefix) {
+        uint32_t *step = column_push(&writer->path);
+        if (!step) return 0;
+        *step = at;
+    }
+    for (size_t i = writer->path.count; i-- > 0;) {
+        uint32_t at = *(const uint32_t *)column_at(&writer->path, i);
+        numbering_of(&writer->frames, stack_at(writer, at)->frame);
+        numbering_of(&writer->stacks, at);
+    }
+    return numbering_of(&writer->stacks, row);
+}
+
+static void write_stack_number(struct gecko_thread_writer *writer, struct json *json, stack_id stack) {
+    if (stack_is_none(stack))
+        json_null(json);
+    else
+        json_int(json, number_stack(writer, stack));
+}
+
+static void write_stack_table(struct gecko_thread_writer *writer, struct json *json) {
+    static const char *const columns[] = {"prefix", "frame"};
+    TABLE_BEGIN(json, "stackTable", columns);
+    for (uint32_t i = 0; i < numbering_count(&writer->stacks); i++) {
+        const struct gecko_stack *stack = stack_at(writer, numbering_row(&writer->stacks, i));
+        json_array_begin(json);
+        if (stack->prefix == ID_NONE)
+            json_null(json);
+        else
+            json_int(json, numbering_of(&writer->stacks, stack->prefix));
+        json_int(json, writer->frame_places[numbering_of(&writer->frames, stack->frame)]);
+        json_array_end(json);
+    }
+    table_end(json);
+}
+
+/* ---- Frames ---- */
+
+static const struct gecko_frame *frame_at(const struct gecko_thread_writer *writer, uint32_t number) {
+    return row_table_at(&writer->tables->frames, numbering_row(&writer->frames, number));
+}
+
+/* By rank, the highest first, and within a rank by first use. */
+static void order_frames(struct gecko_thread_writer *writer) {
+    uint32_t places[LOCATION_RANK_COUNT] = {0};
+    uint32_t count = numbering_count(&writer->frames);
+    for (uint32_t i = 0; i < count; i++) places[frame_at(writer, i)->rank]++;
+    uint32_t next = 0;
+    for (unsigned rank = LOCATION_RANK_COUNT; rank-- > 0;) {
+        uint32_t of_rank = places[rank];
+        places[rank] = next;
+        next += of_rank;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = places[frame_at(writer, i)->rank]++;
+        writer->frame_order[place] = i;
+        writer->frame_places[i] = place;
+    }
+}
+
+static void write_frame_table(struct gecko_thread_writer *writer, struct json *json) {
+    /* The client reads a window of every frame, so that column must be there; no row has one. */
+    static const char *const columns[] = {"location", "relevantForJS", "category",     "subcategory",
+                                          "line",     "column",        "innerWindowID"};
+    TABLE_BEGIN(json, "frameTable", columns);
+    for (uint32_t i = 0; i < numbering_count(&writer->frames); i++) {
+        const struct gecko_frame *frame = frame_at(writer, writer->frame_order[i]);
+        json_array_begin(json);
+        json_int(json, numbering_of(&writer->strings, frame->location));
+        json_bool(json, frame->relevant_for_js);
+        json_int(json, frame->category);
+        json_int(json, frame->subcategory);
+        if (frame->line || frame->column) write_place(json, frame->line);
+        if (frame->column) json_int(json, frame->column);
+        json_array_end(json);
+    }
+    table_end(json);
+}
+
+/* ---- Strings ---- */
+
+/* A location and, in brackets, the number of its source in the process. */
+static void write_with_source(struct gecko_thread_writer *writer, struct json *json, struct text text,
+                              source_id source) {
+    enum { SUFFIX_BYTES = 16 };
+    char *bytes = malloc(text.bytes_count + SUFFIX_BYTES);
+    if (!bytes) {
+        failure_set_memory(writer->profile->failure);
+        return;
+    }
+    memcpy(bytes, text.bytes, text.bytes_count);
+    uint32_t number = numbering_of(&writer->sources, source.index);
+    int suffix_bytes = snprintf(bytes + text.bytes_count, SUFFIX_BYTES, "[%" PRIu32 "]", number);
+    json_text(json, (struct text){bytes, text.bytes_count + (size_t)suffix_bytes});
+    free(bytes);
+}
+
+static void write_string_table(struct gecko_thread_writer *writer, struct json *json) {
+    json_key(json, "stringTable");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < numbering_count(&writer->strings); i++) {
+        const struct gecko_string *string = row_table_at(&writer->tables->strings, numbering_row(&writer->strings, i));
+        struct text text = strings_text(&writer->tables->texts, string->text);
+        if (source_is_none(string->source))
+            json_text(json, text);
+        else
+            write_with_source(writer, json, text, string->source);
+    }
+    json_array_end(json);
+}
+
+void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) {
+    static const char *const columns[] = {"id", "filename", "startLine", "startColumn", "sourceMapURL"};
+    const struct profile *profile = writer->profile;
+    TABLE_BEGIN(json, "sources", columns);
+    for (uint32_t i = 0; i < numbering_count(&writer->sources); i++) {
+        source_id source = {numbering_row(&writer->sources, i)};
+        /* The client takes sources of the same id for one, across processes. */
+        char id[32];
+        snprintf(id, sizeof id, "source-%" PRIu32, source.index);
+        json_array_begin(json);
+        json_string(json, id);
+        json_text(json, strings_text(&profile->strings, profile_source_at(profile, source)->filename));
+        json_int(json, 1);
+        json_int(json, 1);
+        json_null(json);
+        json_array_end(json);
+    }
+    table_end(json);
+    numbering_restart(&writer->sources);
+}
+
+/* ---- Samples ---- */
+
+/* Unknown before the first sample; the client takes no negative ones. */
+static void write_cpu_delta(struct json *json, struct decimal delta, bool is_first) {
+    bool is_known = !is_first && delta.mantissa > 0;
+    json_decimal(json, is_known ? delta : (struct decimal){0});
+}
+
+static void write_samples(struct gecko_thread_writer *writer, const struct samples *samples, struct json *json) {
+    /* The client insists on a column of event delays, empty as it may be. */
+    static const char *const plain_columns[] = {"stack", "time", "eventDelay"};
+    static const char *const cpu_columns[] = {"stack", "time", "threadCPUDelta", "eventDelay"};
+    const struct profile *profile = writer->profile;
+    if (writer->has_cpu_deltas)
+        TABLE_BEGIN(json, "samples", cpu_columns);
+    else
+        TABLE_BEGIN(json, "samples", plain_columns);
+    /* Times made up from the order are made up again, an interval for each repetition, so that the time axis shows
+     * what the samples weigh. True times stay: the repetitions have the time of their sample. */
+    bool has_row_times = writer->weights->are_repeated && !profile->meta.has_times;
+    int64_t rows_written = 0;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        stack_id stack = *(const stack_id *)column_at(&samples->stack, i);
+        int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
+        uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
+        for (uint32_t left = gecko_weights_row_count(writer->weights, weight); left > 0; left--, rows_written++) {
+            json_array_begin(json);
+            write_stack_number(writer, json, stack);
+            json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : time_ns);
+            if (writer->has_cpu_deltas) write_cpu_delta(json, profile_weight_decode(profile, weight), i == 0);
+            json_array_end(json);
+        }
+    }
+    table_end(json);
+}
+
+/* ---- Markers ---- */
+
+static bool marker_has_start(const struct marker *marker) {
+    /* An end at 0 counts as none when the client sorts, and a marker without any time fails the whole profile. */
+    return marker->phase != MARKER_INTERVAL_END || marker->end_ns == 0;
+}
+
+static bool marker_has_end(const struct marker *marker) {
+    return marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
+}
+
+/* What the client sorts by, stably, before it pairs starts and ends. */
+static int64_t marker_sort_ns(const struct marker *marker) {
+    return marker_has_end(marker) && marker->end_ns ? marker->end_ns : marker->start_ns;
+}
+
+struct marker_place {
+    int64_t sort_ns;
+    uint32_t row;
+};
+
+static int compare_marker_places(const void *left, const void *right) {
+    const struct marker_place *a = left, *b = right;
+    if (a->sort_ns != b->sort_ns) return a->sort_ns < b->sort_ns ? -1 : 1;
+    return a->row < b->row ? -1 : 1;
+}
+
+/* The markers in the client's order, owned by the caller; NULL when there are none or memory ran out (latched). */
+static struct marker_place *order_markers(const struct column *markers, struct failure *failure) {
+    if (!markers->count) return NULL;
+    struct marker_place *places = malloc(markers->count * sizeof *places);
+    if (!places) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < markers->count; i++)
+        places[i] = (struct marker_place){marker_sort_ns(column_at(markers, i)), i};
+    qsort(places, markers->count, sizeof *places, compare_marker_places);
+    return places;
+}
+
+static void write_ms_or_null(struct json *json, int64_t ns, bool is_used) {
+    if (is_used)
+        json_ms(json, ns);
+    else
+        json_null(json);
+}
+
+static void write_string_number(struct gecko_thread_writer *writer, struct json *json, string_id string) {
+    if (string_is_none(string))
+        json_null(json);
+    else
+        json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
+}
+
+static void write_tid(struct json *json, const struct thread *thread) {
+    json_key(json, "tid");
+    if (thread->tid_text.bytes_count)
+        json_text(json, thread->tid_text);
+    else
+        json_int(json, thread->tid);
+}
+
+/* A backtrace is a little thread of its own: one sample, in the thread's stacks. */
+static void write_marker_stack(struct gecko_thread_writer *writer, const struct thread *thread,
+                               const struct marker *marker, struct json *json) {
+    static const char *const columns[] = {"stack", "time"};
+    json_key(json, "stack");
+    json_object_begin(json);
+    write_tid(json, thread);
+    TABLE_BEGIN(json, "samples", columns);
+    json_array_begin(json);
+    write_stack_number(writer, json, marker->stack);
+    json_ms(json, marker->start_ns);
+    json_array_end(json);
+    table_end(json);
+    json_object_end(json);
+}
+
+static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
+                          struct json *json) {
+    const struct marker_schema *schema = column_at(&writer->profile->marker_schemas, marker->schema);
+    json_object_begin(json);
+    json_key_value_text(json, "type", schema->name);
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const union marker_value *value = column_at(&writer->profile->marker_values, marker->values_at + i);
+        json_key_text(json, schema->fields[i].key);
+        if (schema->fields[i].format == MARKER_DECIMAL)
+            json_decimal(json, value->decimal);
+        else
+            write_string_number(writer, json, value->string);
+    }
+    if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
+    json_object_end(json);
+}
+
+static void write_marker(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
+                         struct json *json) {
+    json_array_begin(json);
+    write_string_number(writer, json, marker->name);
+    write_ms_or_null(json, marker->start_ns, marker_has_start(marker));
+    write_ms_or_null(json, marker->end_ns, marker_has_end(marker));
+    json_int(json, marker->phase);
+    json_int(json, marker->category);
+    write_payload(writer, thread, marker, json);
+    json_array_end(json);
+}
+
+static void write_markers(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
+    static const char *const columns[] = {"name", "startTime", "endTime", "phase", "category", "data"};
+    TABLE_BEGIN(json, "markers", columns);
+    struct marker_place *places = order_markers(&thread->markers, writer->profile->failure);
+    for (size_t i = 0; places && i < thread->markers.count; i++)
+        write_marker(writer, thread, column_at(&thread->markers, places[i].row), json);
+    free(places);
+    table_end(json);
+}
+
+/* ---- The thread ---- */
+
+enum { EXACT_DIGITS_MAX = 15 };
+
+/* A number where the text is one that the client turns into the same text again. */
+static void write_pid(struct json *json, struct text pid) {
+    int64_t number = 0;
+    bool is_number = pid.bytes_count > 0 && pid.bytes_count <= EXACT_DIGITS_MAX;
+    if (pid.bytes_count > 1 && pid.bytes[0] == '0') is_number = false;
+    for (size_t i = 0; is_number && i < pid.bytes_count; i++) {
+        is_number = pid.bytes[i] >= '0' && pid.bytes[i] <= '9';
+        number = number * 10 + (pid.bytes[i] - '0');
+    }
+    json_key(json, "pid");
+    if (is_number)
+        json_int(json, number);
+    else
+        json_text(json, pid);
+}
+
+static struct text written_name(const struct thread *thread) {
+    if (thread->is_main) return TEXT(GECKO_MAIN_THREAD_NAME);
+    /* With the very name, the client would take it for the main thread. */
+    if (text_equal(thread->name, TEXT(GECKO_MAIN_THREAD_NAME))) return TEXT(GECKO_MAIN_THREAD_NAME " ");
+    return thread->name;
+}
+
+static void write_identity(const struct profile *profile, const struct thread *thread, struct json *json) {
+    const struct process *process = profile_process_at(profile, thread->process);
+    json_key_value_text(json, "name", written_name(thread));
+    json_key_string(json, "processType", "default");
+    json_key_value_text(json, "processName", process->name);
+    write_pid(json, process->pid_text);
+    write_tid(json, thread);
+    json_key_ms(json, "registerTime", thread->start_ns == TIME_NONE ? 0 : thread->start_ns);
+    json_key(json, "unregisterTime");
+    write_ms_or_null(json, thread->end_ns, thread->end_ns != TIME_NONE);
+}
+
+void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
+    numbering_restart(&writer->strings);
+    numbering_restart(&writer->frames);
+    numbering_restart(&writer->stacks);
+    json_object_begin(json);
+    write_identity(writer->profile, thread, json);
+    write_samples(writer, &thread->samples, json);
+    write_markers(writer, thread, json);
+    if (!failure_is_set(writer->profile->failure)) {
+        order_frames(writer);
+        write_stack_table(writer, json);
+        write_frame_table(writer, json);
+        write_string_table(writer, json);
+    }
+    json_object_end(json);
+}

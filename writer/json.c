@@ -1,0 +1,306 @@
+#include "json.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "libconvert/utf8.h"
+
+enum {
+    UINT64_DIGITS_MAX = 20,
+    INT_BYTES_MAX = 1 + UINT64_DIGITS_MAX,
+    NS_PER_MS = 1000000,
+    MS_FRACTION_DIGITS = 6,
+    MS_BYTES_MAX = INT_BYTES_MAX + 1 + MS_FRACTION_DIGITS,
+    /* Text is escaped in slices of this many bytes, so that the room for the worst case stays small. */
+    TEXT_SLICE_BYTES = 1024,
+    ESCAPE_BYTES_MAX = 6 /* \u001f, for one byte */
+};
+
+void json_init(struct json *json, struct failure *failure) {
+    *json = (struct json){0};
+    chunk_list_init(&json->out, failure);
+}
+
+void json_fini(struct json *json) { chunk_list_fini(&json->out); }
+
+/* Room for a value or a key of at most bytes_max bytes, behind the comma that it needs; NULL when memory ran out
+ * (latched). The one reservation of the hot path: write, then end_write with the end of what was written. */
+static inline char *begin_write(struct json *json, size_t bytes_max) {
+    char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
+    if (!out) return NULL;
+    *out = ',';
+    out += json->needs_comma;
+    json->needs_comma = true;
+    return out;
+}
+
+static inline void end_write(struct json *json, const char *end) {
+    const struct chunk *last = json->out.last;
+    chunk_list_commit(&json->out, (size_t)(end - (last->bytes + last->used_bytes)));
+}
+
+static inline char *put(char *out, const char *bytes, size_t bytes_count) {
+    memcpy(out, bytes, bytes_count);
+    return out + bytes_count;
+}
+
+static void write_literal(struct json *json, struct text literal) {
+    char *out = begin_write(json, literal.bytes_count);
+    if (out) end_write(json, put(out, literal.bytes, literal.bytes_count));
+}
+
+/* ---- Nesting ---- */
+
+static void begin_nesting(struct json *json, struct text opening) {
+    assert(json->depth < JSON_DEPTH_MAX);
+    write_literal(json, opening);
+    json->depth++;
+    json->needs_comma = false;
+}
+
+static void end_nesting(struct json *json, char closing) {
+    assert(json->depth > 0);
+    chunk_list_append(&json->out, &closing, 1);
+    json->depth--;
+    json->needs_comma = true;
+}
+
+void json_object_begin(struct json *json) { begin_nesting(json, TEXT("{")); }
+void json_object_end(struct json *json) { end_nesting(json, '}'); }
+void json_array_begin(struct json *json) { begin_nesting(json, TEXT("[")); }
+void json_array_end(struct json *json) { end_nesting(json, ']'); }
+
+/* ---- Text ---- */
+
+enum { BYTE_IS_PLAIN = 0, BYTE_IS_NOT_ASCII = 1, BYTE_NEEDS_CODE = 'u' };
+
+/* What a byte of a text becomes: itself, part of a UTF-8 sequence, \u and its code, or a backslash and this letter. */
+static const unsigned char byte_classes[256] = {
+    [0x00 ... 0x07] = BYTE_NEEDS_CODE,
+    ['\b'] = 'b',
+    ['\t'] = 't',
+    ['\n'] = 'n',
+    [0x0b] = BYTE_NEEDS_CODE,
+    ['\f'] = 'f',
+    ['\r'] = 'r',
+    [0x0e ... 0x1f] = BYTE_NEEDS_CODE,
+    ['"'] = '"',
+    ['\\'] = '\\',
+    [0x80 ... 0xff] = BYTE_IS_NOT_ASCII,
+};
+
+static inline unsigned char byte_class(char byte) { return byte_classes[(unsigned char)byte]; }
+
+static char *put_code_escape(char *out, unsigned char byte) {
+    static const char hex_digits[] = "0123456789abcdef";
+    out = put(out, "\\u00", 4);
+    *out++ = hex_digits[byte >> 4];
+    *out++ = hex_digits[byte & 15];
+    return out;
+}
+
+/* The sequence at the start of the text, or U+FFFD for one malformed byte; *taken_bytes is what it stood for. */
+static char *put_sequence(char *out, struct text text, size_t *taken_bytes) {
+    size_t sequence_bytes = utf8_sequence_bytes(text);
+    *taken_bytes = sequence_bytes ? sequence_bytes : 1;
+    return sequence_bytes ? put(out, text.bytes, sequence_bytes) : put(out, "\xef\xbf\xbd", 3);
+}
+
+/* Escapes the text from byte `at` on, up to byte `end` or, where a sequence lies across it, up to the sequence's end.
+ * Returns the end of what was written and moves *at there. */
+static char *put_escaped(char *out, struct text text, size_t *at, size_t end) {
+    size_t i = *at;
+    while (i < end) {
+        size_t run = i;
+        while (run < end && byte_class(text.bytes[run]) == BYTE_IS_PLAIN) run++;
+        out = put(out, text.bytes + i, run - i);
+        i = run;
+        if (i == end) break;
+        size_t taken_bytes = 1;
+        unsigned char class = byte_class(text.bytes[i]);
+        if (class == BYTE_IS_NOT_ASCII) {
+            out = put_sequence(out, text_from(text, i), &taken_bytes);
+        } else if (class == BYTE_NEEDS_CODE) {
+            out = put_code_escape(out, (unsigned char)text.bytes[i]);
+        } else {
+            *out++ = '\\';
+            *out++ = (char)class;
+        }
+        i += taken_bytes;
+    }
+    *at = i;
+    return out;
+}
+
+void json_text(struct json *json, struct text text) {
+    write_literal(json, TEXT("\""));
+    for (size_t at = 0; at < text.bytes_count;) {
+        size_t left = text.bytes_count - at;
+        size_t slice_bytes = left < TEXT_SLICE_BYTES ? left : TEXT_SLICE_BYTES;
+        char *out = chunk_list_reserve(&json->out, slice_bytes * ESCAPE_BYTES_MAX);
+        if (!out) return;
+        end_write(json, put_escaped(out, text, &at, at + slice_bytes));
+    }
+    chunk_list_append(&json->out, "\"", 1);
+}
+
+void json_string(struct json *json, const char *terminated) { json_text(json, text_of(terminated)); }
+
+void json_key(struct json *json, const char *key) {
+    size_t key_bytes = strlen(key);
+    char *out = begin_write(json, key_bytes + 3);
+    if (out) {
+        *out++ = '"';
+        out = put(out, key, key_bytes);
+        end_write(json, put(out, "\":", 2));
+    }
+    json->needs_comma = false;
+}
+
+void json_key_text(struct json *json, struct text key) {
+    json_text(json, key);
+    chunk_list_append(&json->out, ":", 1);
+    json->needs_comma = false;
+}
+
+/* ---- Numbers ---- */
+
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
+static inline void put_pair(char *out, unsigned below_100) { memcpy(out, digit_pairs + below_100 * 2, 2); }
+
+static inline unsigned digit_count(uint64_t value) {
+    for (unsigned count = 1;; count += 4) {
+        if (value < 10) return count;
+        if (value < 100) return count + 1;
+        if (value < 1000) return count + 2;
+        if (value < 10000) return count + 3;
+        value /= 10000;
+    }
+}
+
+static inline char *put_digits(char *out, uint64_t value) {
+    char *end = out + digit_count(value);
+    char *at = end;
+    while (value >= 100) {
+        at -= 2;
+        put_pair(at, (unsigned)(value % 100));
+        value /= 100;
+    }
+    if (value >= 10)
+        put_pair(out, (unsigned)value);
+    else
+        *out = (char)('0' + value);
+    return end;
+}
+
+/* The minus sign, where there is one, and the magnitude, which INT64_MIN has too. */
+static inline char *put_sign(char *out, int64_t value, uint64_t *magnitude) {
+    *magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    *out = '-';
+    return out + (value < 0);
+}
+
+void json_int(struct json *json, int64_t value) {
+    char *out = begin_write(json, INT_BYTES_MAX);
+    if (!out) return;
+    uint64_t magnitude;
+    out = put_sign(out, value, &magnitude);
+    end_write(json, put_digits(out, magnitude));
+}
+
+static inline char *without_trailing_zeros(char *end) {
+    while (end[-1] == '0') end--;
+    return end;
+}
+
+void json_ms(struct json *json, int64_t ns) {
+    char *out = begin_write(json, MS_BYTES_MAX);
+    if (!out) return;
+    uint64_t magnitude;
+    out = put_sign(out, ns, &magnitude);
+    unsigned fraction = (unsigned)(magnitude % NS_PER_MS);
+    out = put_digits(out, magnitude / NS_PER_MS);
+    if (fraction) {
+        *out++ = '.';
+        put_pair(out, fraction / 10000);
+        put_pair(out + 2, fraction / 100 % 100);
+        put_pair(out + 4, fraction % 100);
+        out = without_trailing_zeros(out + MS_FRACTION_DIGITS);
+    }
+    end_write(json, out);
+}
+
+void json_decimal(struct json *json, struct decimal value) {
+    char *out = begin_write(json, INT_BYTES_MAX + 2 + (size_t)value.scale);
+    if (!out) return;
+    uint64_t magnitude;
+    out = put_sign(out, value.mantissa, &magnitude);
+    unsigned digits = digit_count(magnitude);
+    if (!value.scale) {
+        end_write(json, put_digits(out, magnitude));
+        return;
+    }
+    /* Zeros up to the point and one digit before it, so that the point always has digits on both sides. */
+    unsigned zeros = digits > value.scale ? 0 : value.scale + 1 - digits;
+    memset(out, '0', zeros);
+    char *end = put_digits(out + zeros, magnitude);
+    char *point = end - value.scale;
+    memmove(point + 1, point, value.scale);
+    *point = '.';
+    end_write(json, end + 1);
+}
+
+void json_bool(struct json *json, bool value) { write_literal(json, value ? TEXT("true") : TEXT("false")); }
+void json_null(struct json *json) { write_literal(json, TEXT("null")); }
+
+/* ---- Key and value ---- */
+
+void json_key_string(struct json *json, const char *key, const char *value) {
+    json_key(json, key);
+    json_string(json, value);
+}
+
+void json_key_value_text(struct json *json, const char *key, struct text value) {
+    json_key(json, key);
+    json_text(json, value);
+}
+
+void json_key_int(struct json *json, const char *key, int64_t value) {
+    json_key(json, key);
+    json_int(json, value);
+}
+
+void json_key_bool(struct json *json, const char *key, bool value) {
+    json_key(json, key);
+    json_bool(json, value);
+}
+
+void json_key_null(struct json *json, const char *key) {
+    json_key(json, key);
+    json_null(json);
+}
+
+void json_key_ms(struct json *json, const char *key, int64_t ns) {
+    json_key(json, key);
+    json_ms(json, ns);
+}
+
+/* ---- Fragments ---- */
+
+void json_splice(struct json *json, struct json *fragment) {
+    assert(fragment->depth == 0);
+    write_literal(json, TEXT(""));
+    chunk_list_splice(&json->out, &fragment->out);
+    json_init(fragment, fragment->out.failure);
+}
+
+struct chunk_list json_take_chunks(struct json *json) {
+    assert(json->depth == 0);
+    struct chunk_list chunks = json->out;
+    json_init(json, chunks.failure);
+    return chunks;
+}

@@ -1,0 +1,353 @@
+#include "sink.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libconvert/text.h"
+
+enum {
+    BATCH_CHUNKS = 64,
+    GZIP_BLOCK_BYTES = 64 * 1024,
+    TEMP_SLOT_COUNT = 64,
+    TEMP_NAME_COUNT = 100,
+    /* Of the target's name in the temporary one: leaves room in NAME_MAX for the pid and the rest. */
+    TEMP_BASE_BYTES_MAX = 200,
+    LINK_COUNT_MAX = 40,
+    CREATE_MODE = 0666,
+    PERMISSION_BITS = 0777
+};
+
+/* The temporary files being written. A signal handler has no other way to find them, so this is global: each sink
+ * owns one slot while it writes. A sink that finds all of them taken writes all the same, but a signal then leaves
+ * its temporary file behind. */
+enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_ARMED };
+
+struct temp_slot {
+    _Atomic(int) state; /* enum slot_state; the path is readable only while it is SLOT_ARMED */
+    char path[PATH_MAX];
+};
+
+static struct temp_slot temp_slots[TEMP_SLOT_COUNT];
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must be able to read a slot's state");
+
+void sink_abandon(void) {
+    int saved_errno = errno;
+    for (size_t i = 0; i < TEMP_SLOT_COUNT; i++)
+        if (atomic_load(&temp_slots[i].state) == SLOT_ARMED) unlink(temp_slots[i].path);
+    errno = saved_errno;
+}
+
+static struct temp_slot *arm_slot(const char *path) {
+    size_t path_bytes = strlen(path) + 1;
+    if (path_bytes > PATH_MAX) return NULL;
+    for (size_t i = 0; i < TEMP_SLOT_COUNT; i++) {
+        struct temp_slot *slot = &temp_slots[i];
+        int expected = SLOT_FREE;
+        if (!atomic_compare_exchange_strong(&slot->state, &expected, SLOT_TAKEN)) continue;
+        memcpy(slot->path, path, path_bytes);
+        atomic_store(&slot->state, SLOT_ARMED);
+        return slot;
+    }
+    return NULL;
+}
+
+static void disarm_slot(struct temp_slot *slot) {
+    if (slot) atomic_store(&slot->state, SLOT_FREE);
+}
+
+/* One output being written. */
+struct sink {
+    struct failure *failure; /* borrowed */
+    const char *name;        /* borrowed; as messages have it */
+    char *target;            /* owned; the file behind all links. NULL: written directly */
+    char *temp;              /* owned; exists from its creation on. NULL: none */
+    struct temp_slot *slot;  /* NULL: none */
+    int fd;                  /* -1: not open */
+    uint64_t written_bytes;
+};
+
+static void latch_error(struct sink *sink, const char *action, int error) {
+    if (error == ENOMEM) {
+        failure_set_memory(sink->failure);
+        return;
+    }
+    char buffer[128];
+    failure_set(sink->failure, FAILURE_IO, "cannot %s %s: %s", action, sink->name,
+                strerror_r(error, buffer, sizeof buffer));
+}
+
+/* ---- Opening ---- */
+
+/* What the symbolic link points to, as a path from where `path` starts; NULL when it is no link or memory ran out
+ * (errno). Owned by the caller. */
+static char *read_link(const char *path) {
+    char points_to[PATH_MAX];
+    ssize_t bytes_count = readlink(path, points_to, sizeof points_to);
+    if (bytes_count < 0) return NULL;
+    struct text whole = text_of(path);
+    size_t folder_bytes = points_to[0] == '/' ? 0 : whole.bytes_count - text_base_name(whole).bytes_count;
+    char *joined;
+    if (asprintf(&joined, "%.*s%.*s", (int)folder_bytes, path, (int)bytes_count, points_to) < 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return joined;
+}
+
+/* The file that the path leads to behind all links, whether it exists or not: a link may point to what is to be
+ * created. Owned by the caller; NULL after a failure (latched). */
+static char *resolve_target(struct sink *sink) {
+    char *path = strdup(sink->name);
+    int error = path ? ELOOP : ENOMEM;
+    for (int links = 0; path && links < LINK_COUNT_MAX; links++) {
+        char *real = realpath(path, NULL);
+        if (real) {
+            free(path);
+            return real;
+        }
+        error = errno;
+        if (error != ENOENT) break;
+        char *next = read_link(path);
+        error = next ? ELOOP : errno;
+        if (!next && error != ENOMEM) return path;
+        free(path);
+        path = next;
+    }
+    free(path);
+    latch_error(sink, "write", error);
+    return NULL;
+}
+
+/* The n-th name to try for the temporary file. Owned by the caller; NULL when memory ran out. */
+static char *temp_name(const char *target, unsigned n) {
+    struct text base = text_base_name(text_of(target));
+    int folder_bytes = (int)(base.bytes - target);
+    int base_bytes = base.bytes_count < TEMP_BASE_BYTES_MAX ? (int)base.bytes_count : TEMP_BASE_BYTES_MAX;
+    char again[16] = "";
+    if (n) snprintf(again, sizeof again, "-%u", n);
+    char *name;
+    int result =
+        asprintf(&name, "%.*s.%.*s.%ld%s.tmp", folder_bytes, target, base_bytes, base.bytes, (long)getpid(), again);
+    return result < 0 ? NULL : name;
+}
+
+/* Creates the temporary file beside the target, under the first name that is free: a killed process of the same pid
+ * may have left one, another thread may write to the same target. */
+static void create_temp(struct sink *sink, mode_t mode) {
+    int error = EEXIST;
+    for (unsigned n = 0; n < TEMP_NAME_COUNT && error == EEXIST; n++) {
+        char *temp = temp_name(sink->target, n);
+        if (!temp) {
+            error = ENOMEM;
+            break;
+        }
+        /* Armed before the file exists: a signal in between then leaves nothing behind. */
+        struct temp_slot *slot = arm_slot(temp);
+        sink->fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (sink->fd >= 0) {
+            sink->temp = temp;
+            sink->slot = slot;
+            return;
+        }
+        error = errno;
+        disarm_slot(slot);
+        free(temp);
+    }
+    latch_error(sink, "create a temporary file beside", error);
+}
+
+static void open_existing(struct sink *sink, const struct stat *existing) {
+    if (S_ISDIR(existing->st_mode)) {
+        latch_error(sink, "write", EISDIR);
+        return;
+    }
+    /* Renaming over a file needs no permission to write it; its owner's wish to keep it counts all the same. */
+    if (S_ISREG(existing->st_mode) && euidaccess(sink->target, W_OK) != 0) {
+        latch_error(sink, "write", errno);
+        return;
+    }
+    if (S_ISREG(existing->st_mode)) {
+        /* Created without bits that the old file lacks, so that it is never more open than that, then given those
+         * that the umask took. Not all file systems have permissions to set; the file is good without. */
+        mode_t mode = existing->st_mode & PERMISSION_BITS;
+        create_temp(sink, mode);
+        if (sink->fd >= 0 && fchmod(sink->fd, mode) != 0 && errno != EPERM && errno != ENOTSUP)
+            latch_error(sink, "set the permissions of", errno);
+        return;
+    }
+    sink->fd = open(sink->target, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (sink->fd < 0) latch_error(sink, "open", errno);
+}
+
+static void open_file(struct sink *sink) {
+    sink->target = resolve_target(sink);
+    if (!sink->target) return;
+    struct stat existing;
+    if (stat(sink->target, &existing) == 0)
+        open_existing(sink, &existing);
+    else
+        create_temp(sink, CREATE_MODE);
+}
+
+/* A descriptor of the sink's own: closing it tells of late errors and leaves the program its standard output. */
+static void open_standard_output(struct sink *sink) {
+    sink->name = "standard output";
+    sink->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (sink->fd < 0) latch_error(sink, "write", errno);
+}
+
+/* ---- Writing ---- */
+
+static bool wait_until_writable(int fd) {
+    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+    return poll(&wanted, 1, -1) >= 0 || errno == EINTR;
+}
+
+/* Writes all bytes of the vectors, none of which is empty, however often the system stops short. The vectors are
+ * used up. False after a failure (latched). */
+static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
+    while (count) {
+        ssize_t result = writev(sink->fd, vectors, count);
+        if (result < 0 && (errno == EINTR || (errno == EAGAIN && wait_until_writable(sink->fd)))) continue;
+        if (result <= 0) {
+            latch_error(sink, "write", result < 0 ? errno : EIO);
+            return false;
+        }
+        size_t written = (size_t)result;
+        sink->written_bytes += written;
+        for (; count && written >= vectors->iov_len; vectors++, count--) written -= vectors->iov_len;
+        if (!count) break;
+        vectors->iov_base = (char *)vectors->iov_base + written;
+        vectors->iov_len -= written;
+    }
+    return true;
+}
+
+static void write_plain(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
+    uint64_t total_bytes = chunks->total_bytes;
+    while (chunks->first) {
+        struct iovec vectors[BATCH_CHUNKS];
+        int vector_count = 0;
+        size_t chunk_count = 0;
+        for (struct chunk *chunk = chunks->first; chunk && chunk_count < BATCH_CHUNKS; chunk = chunk->next) {
+            if (chunk->used_bytes) vectors[vector_count++] = (struct iovec){chunk->bytes, chunk->used_bytes};
+            chunk_count++;
+        }
+        if (!write_vectors(sink, vectors, vector_count)) return;
+        for (; chunk_count; chunk_count--) chunk_list_drop_first(chunks);
+        progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
+    }
+}
+
+static la_ssize_t take_compressed(struct archive *archive, void *context, const void *bytes, size_t bytes_count) {
+    struct sink *sink = context;
+    struct iovec vector = {(void *)bytes, bytes_count};
+    /* libarchive flushes once more when a failed archive is freed: nothing goes out then. */
+    if (!failure_is_set(sink->failure) && write_vectors(sink, &vector, bytes_count ? 1 : 0))
+        return (la_ssize_t)bytes_count;
+    archive_set_error(archive, EIO, "the output cannot be written");
+    return -1;
+}
+
+/* One gzip member and nothing behind it: without a time stamp, so that equal profiles are equal files, and without
+ * padding of the last block. */
+static bool open_gzip(struct archive *archive, struct archive_entry *entry, struct sink *sink) {
+    archive_entry_set_filetype(entry, AE_IFREG);
+    return archive_write_set_format_raw(archive) == ARCHIVE_OK &&
+           archive_write_add_filter_gzip(archive) == ARCHIVE_OK &&
+           archive_write_set_filter_option(archive, "gzip", "timestamp", NULL) == ARCHIVE_OK &&
+           archive_write_set_bytes_per_block(archive, GZIP_BLOCK_BYTES) == ARCHIVE_OK &&
+           archive_write_set_bytes_in_last_block(archive, 1) == ARCHIVE_OK &&
+           archive_write_open(archive, sink, NULL, take_compressed, NULL) == ARCHIVE_OK &&
+           archive_write_header(archive, entry) == ARCHIVE_OK;
+}
+
+static bool compress_chunk(struct archive *archive, const struct chunk *chunk) {
+    for (size_t at = 0; at < chunk->used_bytes;) {
+        la_ssize_t taken = archive_write_data(archive, chunk->bytes + at, chunk->used_bytes - at);
+        if (taken <= 0) return false;
+        at += (size_t)taken;
+    }
+    return true;
+}
+
+static bool compress_chunks(struct archive *archive, struct chunk_list *chunks, struct progress progress) {
+    uint64_t total_bytes = chunks->total_bytes;
+    while (chunks->first) {
+        if (!compress_chunk(archive, chunks->first)) return false;
+        chunk_list_drop_first(chunks);
+        progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
+    }
+    return archive_write_close(archive) == ARCHIVE_OK;
+}
+
+static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
+    struct archive *archive = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    if (!archive || !entry) {
+        failure_set_memory(sink->failure);
+    } else if (!open_gzip(archive, entry, sink) || !compress_chunks(archive, chunks, progress)) {
+        /* Where the output failed, write_vectors has latched the reason, and this changes nothing. */
+        if (archive_errno(archive) == ENOMEM) failure_set_memory(sink->failure);
+        const char *reason = archive_error_string(archive);
+        failure_set(sink->failure, FAILURE_IO, "cannot compress %s: %s", sink->name,
+                    reason ? reason : "unknown reason");
+    }
+    archive_entry_free(entry);
+    archive_write_free(archive);
+}
+
+/* ---- Finishing ---- */
+
+/* Pipes, terminals and some file systems have nothing to flush and say so. */
+static bool flush_is_unsupported(int error) { return error == EINVAL || error == EROFS || error == ENOTSUP; }
+
+static void finish(struct sink *sink) {
+    if (sink->fd >= 0) {
+        if (!failure_is_set(sink->failure) && fsync(sink->fd) != 0 && !flush_is_unsupported(errno))
+            latch_error(sink, "write", errno);
+        if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
+    }
+    if (sink->temp) {
+        if (!failure_is_set(sink->failure) && rename(sink->temp, sink->target) != 0)
+            latch_error(sink, "replace", errno);
+        if (failure_is_set(sink->failure)) unlink(sink->temp);
+    }
+    disarm_slot(sink->slot);
+    free(sink->temp);
+    free(sink->target);
+}
+
+bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
+                uint64_t *written_bytes) {
+    struct sink sink = {.failure = failure, .name = path, .fd = -1};
+    bool is_standard_output = strcmp(path, "-") == 0;
+    if (failure_is_set(failure)) {
+        /* A stage before has failed: its output is not to appear. */
+    } else if (is_standard_output) {
+        open_standard_output(&sink);
+    } else {
+        open_file(&sink);
+    }
+    if (!failure_is_set(failure)) {
+        if (!is_standard_output && text_ends_with(text_of(path), TEXT(".gz")))
+            write_gzip(&sink, chunks, progress);
+        else
+            write_plain(&sink, chunks, progress);
+    }
+    finish(&sink);
+    chunk_list_fini(chunks);
+    *written_bytes = sink.written_bytes;
+    return !failure_is_set(failure);
+}
