@@ -1,0 +1,180 @@
+/* The program: arguments to options, options to a conversion, its outcome to an exit code. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gecko_convert.h"
+#include "options.h"
+#include "progress_tty.h"
+#include "report.h"
+#include "writer/sink.h"
+
+#define HINT "see gecko-convert --help\n"
+
+static const uint64_t PROGRESS_DELAY_NS = 500000000;
+
+/* ---- Signals. ---- */
+
+/* Ends by the same signal, which is blocked until the handler returns and has its default action again by then
+ * (SA_RESETHAND). */
+static void end_by_signal(int signal_number) {
+    sink_abandon();
+    raise(signal_number);
+}
+
+static void end_by_bus_error(int signal_number) {
+    (void)signal_number;
+    static const char message[] = "gecko-convert: the input became shorter while it was read\n";
+    ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
+    (void)written;
+    sink_abandon();
+    _exit(FAILURE_IO);
+}
+
+static void handle(int signal_number, void (*handler)(int)) {
+    struct sigaction old, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    /* A signal that the caller ignores (nohup) stays ignored. */
+    if (sigaction(signal_number, NULL, &old) == 0 && old.sa_handler == SIG_IGN) return;
+    sigaction(signal_number, &action, NULL);
+}
+
+static void handle_signals(void) {
+    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
+        handle(ending_signals[i], end_by_signal);
+    handle(SIGBUS, end_by_bus_error);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- Standard streams. ---- */
+
+/* A file that is opened while a standard stream is closed would take its number, and get what is meant for the
+ * stream. Such a stream becomes one whose every use fails. */
+static void fill_closed_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        int opened = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        (void)opened; /* the lowest free number: fd */
+    }
+}
+
+/* There is nowhere to tell that standard error is gone. */
+static void print_error_text(const struct report_text *text) {
+    for (size_t at = 0; at < text->bytes_count;) {
+        ssize_t written = write(STDERR_FILENO, text->bytes + at, text->bytes_count - at);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        at += (size_t)written;
+    }
+}
+
+static void print_message(const char *message) {
+    struct report_text text;
+    report_message(message, &text);
+    print_error_text(&text);
+}
+
+static void print_hint(enum gecko_convert_status status) {
+    static const struct report_text hint = {.bytes_count = sizeof HINT - 1, .bytes = HINT};
+    if (status == GECKO_CONVERT_BAD_USAGE) print_error_text(&hint);
+}
+
+/* The exit code: all of it has arrived, or not. */
+static int close_standard_output(void) {
+    bool is_good = !ferror(stdout);
+    if (fclose(stdout) == 0 && is_good) return EXIT_SUCCESS;
+    print_message("cannot write standard output");
+    return FAILURE_IO;
+}
+
+static int show_help(void) {
+    options_print_help(stdout);
+    return close_standard_output();
+}
+
+static int show_version(void) {
+    printf("gecko-convert %s\n", gecko_convert_version());
+    return close_standard_output();
+}
+
+/* ---- Converting. ---- */
+
+static bool draws_progress(const struct options *options) {
+    if (options->is_quiet || options->progress == PROGRESS_NEVER) return false;
+    return options->progress == PROGRESS_ALWAYS || isatty(STDERR_FILENO);
+}
+
+/* The exit code of writing it; good when none is wanted. */
+static int write_report(const struct options *options, const struct gecko_convert_result *result) {
+    if (!options->report_path) return EXIT_SUCCESS;
+    struct failure failure = {0};
+    struct chunk_list chunks;
+    uint64_t written_bytes;
+    chunk_list_init(&chunks, &failure);
+    report_json(&options->convert, result, &chunks);
+    if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
+    char message[sizeof failure.message + 32];
+    snprintf(message, sizeof message, "the report: %s", failure.message);
+    print_message(message);
+    return (int)failure.code;
+}
+
+static void print_outcome(const struct options *options, const struct gecko_convert_result *result) {
+    struct report_text text = {.bytes_count = 0};
+    if (result->status != GECKO_CONVERT_GOOD)
+        report_error(&options->convert, result, &text);
+    else if (!options->is_quiet)
+        report_summary(&options->convert, result, &text);
+    print_error_text(&text);
+    print_hint(result->status);
+}
+
+static int convert(struct options *options) {
+    bool is_forced = options->progress == PROGRESS_ALWAYS;
+    struct progress_tty bar;
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+    options->convert.progress = progress_tty_draw;
+    options->convert.progress_context = &bar;
+    struct gecko_convert_result result;
+    gecko_convert(&options->convert, &result);
+    progress_tty_clear(&bar);
+    print_outcome(options, &result);
+    int report_exit = write_report(options, &result);
+    int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
+    gecko_convert_result_fini(&result);
+    return exit_code;
+}
+
+static int refuse(const struct failure *failure) {
+    print_message(failure->message);
+    print_hint((enum gecko_convert_status)failure->code);
+    return (int)failure->code;
+}
+
+static int act(struct options *options, const struct failure *failure) {
+    if (failure_is_set(failure)) return refuse(failure);
+    switch (options->action) {
+        case OPTIONS_SHOW_HELP:
+            return show_help();
+        case OPTIONS_SHOW_VERSION:
+            return show_version();
+        case OPTIONS_CONVERT:
+            break;
+    }
+    return convert(options);
+}
+
+int main(int argc, char **argv) {
+    fill_closed_streams();
+    handle_signals();
+    struct failure failure = {0};
+    struct options options;
+    options_init(&options, argc > 0 ? argc - 1 : 0, argv + 1, &failure);
+    int exit_code = act(&options, &failure);
+    options_fini(&options);
+    return exit_code;
+}

@@ -1,0 +1,37 @@
+/* The command line: from arguments to the options of a conversion. */
+#ifndef GECKO_OPTIONS_H
+#define GECKO_OPTIONS_H
+
+#include <stdio.h>
+
+#include "gecko_convert.h"
+#include "libconvert/failure.h"
+
+enum options_action { OPTIONS_CONVERT, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
+
+/* When the progress bar is drawn. */
+enum progress_choice {
+    PROGRESS_AUTO, /* when standard error is a terminal, and only for what takes long */
+    PROGRESS_ALWAYS,
+    PROGRESS_NEVER
+};
+
+/* All texts are borrowed from the arguments, but the default of the output's name. */
+struct options {
+    enum options_action action;
+    struct gecko_convert_options convert;
+    char *default_output_path; /* owned; convert.output_path unless that was given */
+    const char *report_path;   /* "-": standard output; NULL: no report */
+    enum progress_choice progress;
+    bool is_quiet;
+};
+
+/* Reads the arguments behind the program's name. Failures are FAILURE_USAGE or FAILURE_MEMORY; the options are to
+ * be finished in any case. --help and --version end the reading: nothing behind them is looked at. */
+void options_init(struct options *options, int argument_count, char *const *arguments, struct failure *failure);
+void options_fini(struct options *options);
+
+/* The text of --help. */
+void options_print_help(FILE *stream);
+
+#endif

@@ -1,0 +1,335 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/printable.h"
+#include "writer/json.h"
+
+/* ---- Lines for people. ---- */
+
+static void append(struct report_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(struct report_text *text, const char *format, ...) {
+    size_t left = sizeof text->bytes - text->bytes_count;
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(text->bytes + text->bytes_count, left, format, arguments);
+    va_end(arguments);
+    if (wanted < 0) return;
+    text->bytes_count += (size_t)wanted < left ? (size_t)wanted : left - 1;
+}
+
+/* Ends a line that starts at byte `start`, and cuts it so that a second one has room. A trace or a file name is not
+ * to steer the terminal. */
+static void end_line(struct report_text *text, size_t start) {
+    enum { LINE_BYTES = REPORT_TEXT_BYTES / 2 };
+    char line[REPORT_TEXT_BYTES];
+    size_t bytes_count = text->bytes_count - start;
+    memcpy(line, text->bytes + start, bytes_count);
+    printable_copy(text->bytes + start, LINE_BYTES - 1, (struct text){line, bytes_count});
+    text->bytes_count = start + strlen(text->bytes + start);
+    append(text, "\n");
+}
+
+static const char *shown_name(const char *path, const char *standard_name) {
+    return path && strcmp(path, "-") == 0 ? standard_name : path;
+}
+
+static const char *input_name(const struct gecko_convert_options *options) {
+    return shown_name(options->input_path, "standard input");
+}
+
+static const char *output_name(const struct gecko_convert_options *options) {
+    return shown_name(options->output_path, "standard output");
+}
+
+/* "1.2 MB": powers of 1000, one digit after the point below ten. */
+static void append_bytes(struct report_text *text, uint64_t bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    uint64_t unit_bytes = 1;
+    size_t unit = 0;
+    while (unit + 1 < sizeof units / sizeof *units && bytes / unit_bytes >= 1000) {
+        unit_bytes *= 1000;
+        unit++;
+    }
+    uint64_t whole = bytes / unit_bytes;
+    if (unit && whole < 10)
+        append(text, "%" PRIu64 ".%" PRIu64 " %s", whole, bytes % unit_bytes * 10 / unit_bytes, units[unit]);
+    else
+        append(text, "%" PRIu64 " %s", whole, units[unit]);
+}
+
+/* "1 thread", "2 threads"; plurals by "s" but for "process". */
+static void append_count(struct report_text *text, uint64_t count, const char *noun, const char *plural_end) {
+    append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+}
+
+static void append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                        struct report_text *text) {
+    const struct gecko_convert_counts *counts = &result->counts;
+    append(text, "read %s: %s", input_name(options), result->input_title);
+    if (*result->wrapping) append(text, " (%s)", result->wrapping);
+    append(text, ", ");
+    append_bytes(text, result->input_bytes);
+    append(text, ", ");
+    append_count(text, counts->samples, "sample", "s");
+    if (counts->markers) {
+        append(text, " and ");
+        append_count(text, counts->markers, "marker", "s");
+    }
+    append(text, " in ");
+    append_count(text, counts->threads, "thread", "s");
+    append(text, " of ");
+    append_count(text, counts->processes, "process", "es");
+}
+
+/* How telling a unit is of a loss: a lost sample takes its lines and its period along, which are not to be said
+ * again. 0: the most telling. */
+static unsigned unit_rank(enum gecko_convert_unit unit) {
+    static const unsigned ranks[GECKO_CONVERT_UNIT_COUNT] = {
+        [GECKO_CONVERT_SAMPLES] = 0, [GECKO_CONVERT_RECORDS] = 1, [GECKO_CONVERT_VALUES] = 2,
+        [GECKO_CONVERT_LINES] = 3,   [GECKO_CONVERT_PERIODS] = 4,
+    };
+    return ranks[unit];
+}
+
+static bool is_loss(const struct gecko_convert_entry *entry) { return entry->fate == GECKO_CONVERT_FATE_LOST; }
+
+/* The same cause stands in the ledger for a more telling unit. */
+static bool is_said_elsewhere(const struct gecko_convert_result *result, const struct gecko_convert_entry *entry) {
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *other = &result->entries[i];
+        if (is_loss(other) && unit_rank(other->unit) < unit_rank(entry->unit) &&
+            strcmp(other->cause, entry->cause) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* More telling units first, then higher counts, then what came first. */
+static bool is_before(const struct gecko_convert_entry *a, const struct gecko_convert_entry *b) {
+    if (unit_rank(a->unit) != unit_rank(b->unit)) return unit_rank(a->unit) < unit_rank(b->unit);
+    if (a->count != b->count) return a->count > b->count;
+    return a < b;
+}
+
+/* The first loss to be said behind `last` (NULL: of all); NULL when there is none. */
+static const struct gecko_convert_entry *next_loss(const struct gecko_convert_result *result,
+                                                   const struct gecko_convert_entry *last) {
+    const struct gecko_convert_entry *next = NULL;
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (!is_loss(entry) || (last && !is_before(last, entry)) || is_said_elsewhere(result, entry)) continue;
+        if (!next || is_before(entry, next)) next = entry;
+    }
+    return next;
+}
+
+static void append_loss(struct report_text *text, const struct gecko_convert_entry *loss) {
+    const char *unit = gecko_convert_unit_name(loss->unit);
+    int unit_bytes = (int)strlen(unit) - (loss->count == 1); /* "1 line" */
+    append(text, "%" PRIu64 " %.*s (%s", loss->count, unit_bytes, unit, loss->cause);
+    if (loss->has_first && loss->first_line) append(text, ", first at line %" PRIu64, loss->first_line);
+    append(text, ")");
+}
+
+static void append_losses(const struct gecko_convert_result *result, struct report_text *text) {
+    enum { SAID_MAX = 3 };
+    const struct gecko_convert_entry *loss = next_loss(result, NULL);
+    for (unsigned said = 0; loss && said < SAID_MAX; said++, loss = next_loss(result, loss)) {
+        append(text, "%s", said ? ", " : "; lost: ");
+        append_loss(text, loss);
+    }
+    size_t more = 0;
+    for (; loss; loss = next_loss(result, loss)) more++;
+    if (more) append(text, " and %zu more, see --report", more);
+}
+
+static void append_written(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                           struct report_text *text) {
+    enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
+    uint64_t centiseconds = result->duration_ns / NS_PER_CENTISECOND;
+    append(text, "wrote %s: %s, ", output_name(options), result->output_title);
+    append_bytes(text, result->output_bytes);
+    append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
+    append_losses(result, text);
+}
+
+void report_summary(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                    struct report_text *text) {
+    text->bytes_count = 0;
+    append_read(options, result, text);
+    end_line(text, 0);
+    size_t second_line = text->bytes_count;
+    append_written(options, result, text);
+    end_line(text, second_line);
+}
+
+void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                  struct report_text *text) {
+    text->bytes_count = 0;
+    append(text, "gecko-convert: ");
+    if (result->has_error_place && result->error_line)
+        append(text, "%s:%" PRIu64 ": ", input_name(options), result->error_line);
+    else if (result->has_error_place)
+        append(text, "%s: at byte %" PRIu64 ": ", input_name(options), result->error_offset);
+    append(text, "%s", result->message);
+    end_line(text, 0);
+}
+
+void report_message(const char *message, struct report_text *text) {
+    text->bytes_count = 0;
+    append(text, "gecko-convert: %s", message);
+    end_line(text, 0);
+}
+
+/* ---- JSON. ---- */
+
+static void write_count(struct json *json, const char *key, uint64_t count) {
+    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static void write_text(struct json *json, const char *key, const char *text) {
+    if (text && *text)
+        json_key_string(json, key, text);
+    else
+        json_key_null(json, key);
+}
+
+static void write_input(struct json *json, const struct gecko_convert_options *options,
+                        const struct gecko_convert_result *result) {
+    json_key(json, "input");
+    json_object_begin(json);
+    write_text(json, "name", options->input_path);
+    write_text(json, "format", result->input_format);
+    write_text(json, "wrapping", result->wrapping);
+    write_count(json, "bytes", result->input_bytes);
+    json_object_end(json);
+}
+
+static void write_output(struct json *json, const struct gecko_convert_options *options,
+                         const struct gecko_convert_result *result) {
+    json_key(json, "output");
+    json_object_begin(json);
+    write_text(json, "name", options->output_path);
+    write_text(json, "format", result->output_format);
+    write_count(json, "bytes", result->output_bytes);
+    json_object_end(json);
+}
+
+static void write_counts(struct json *json, const struct gecko_convert_counts *counts) {
+    json_key(json, "counts");
+    json_object_begin(json);
+    write_count(json, "processes", counts->processes);
+    write_count(json, "threads", counts->threads);
+    write_count(json, "samples", counts->samples);
+    write_count(json, "stacks", counts->stacks);
+    write_count(json, "frames", counts->frames);
+    write_count(json, "funcs", counts->funcs);
+    write_count(json, "strings", counts->strings);
+    write_count(json, "libs", counts->libs);
+    write_count(json, "markers", counts->markers);
+    json_object_end(json);
+}
+
+/* Nothing for an unknown place; a line only where there are lines. */
+static void write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset) {
+    if (!is_known) return;
+    if (line) write_count(json, "line", line);
+    write_count(json, "offset", offset);
+}
+
+static void write_entry(struct json *json, const struct gecko_convert_entry *entry) {
+    json_object_begin(json);
+    json_key_string(json, "fate", gecko_convert_fate_name(entry->fate));
+    json_key_string(json, "cause", entry->cause);
+    write_count(json, "count", entry->count);
+    write_place(json, entry->has_first, entry->first_line, entry->first_offset);
+    json_object_end(json);
+}
+
+static void write_unit(struct json *json, const struct gecko_convert_result *result, enum gecko_convert_unit unit) {
+    json_key(json, gecko_convert_unit_name(unit));
+    json_object_begin(json);
+    write_count(json, "read", result->sums[unit].read);
+    write_count(json, "kept", result->sums[unit].kept);
+    write_count(json, "lost", result->sums[unit].lost);
+    json_key(json, "entries");
+    json_array_begin(json);
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].unit == unit) write_entry(json, &result->entries[i]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void write_ledger(struct json *json, const struct gecko_convert_result *result) {
+    json_key(json, "ledger");
+    json_object_begin(json);
+    for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) write_unit(json, result, unit);
+    json_key_bool(json, "balanced", result->is_balanced);
+    json_object_end(json);
+}
+
+static const char *status_name(enum gecko_convert_status status) {
+    static const char *const names[] = {
+        [GECKO_CONVERT_GOOD] = "good",    [GECKO_CONVERT_BAD_INPUT] = "input",  [GECKO_CONVERT_BAD_USAGE] = "usage",
+        [GECKO_CONVERT_IO_FAILED] = "io", [GECKO_CONVERT_NO_MEMORY] = "memory", [GECKO_CONVERT_LOST] = "strict",
+    };
+    return names[status];
+}
+
+static void write_error(struct json *json, const struct gecko_convert_result *result) {
+    if (result->status == GECKO_CONVERT_GOOD) {
+        json_key_null(json, "error");
+        return;
+    }
+    json_key(json, "error");
+    json_object_begin(json);
+    json_key_string(json, "code", status_name(result->status));
+    json_key_int(json, "exit", result->status);
+    json_key_string(json, "message", result->message);
+    write_place(json, result->has_error_place, result->error_line, result->error_offset);
+    json_object_end(json);
+}
+
+void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                 struct chunk_list *out) {
+    enum { REPORT_VERSION = 1, NS_PER_MS = 1000000 };
+    struct json json;
+    json_init(&json, out->failure);
+    json_object_begin(&json);
+    json_key_int(&json, "version", REPORT_VERSION);
+    json_key_string(&json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
+    write_input(&json, options, result);
+    write_output(&json, options, result);
+    write_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
+    write_counts(&json, &result->counts);
+    write_ledger(&json, result);
+    write_error(&json, result);
+    json_object_end(&json);
+    struct chunk_list chunks = json_take_chunks(&json);
+    chunk_list_splice(out, &chunks);
+    chunk_list_append(out, "\n", 1);
+}
+
+char *gecko_convert_report(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                           size_t *bytes_count) {
+    struct failure failure = {0};
+    struct chunk_list chunks;
+    chunk_list_init(&chunks, &failure);
+    report_json(options, result, &chunks);
+    char *report = failure_is_set(&failure) ? NULL : malloc(chunks.total_bytes + 1);
+    size_t used = 0;
+    for (const struct chunk *chunk = chunks.first; report && chunk; chunk = chunk->next) {
+        memcpy(report + used, chunk->bytes, chunk->used_bytes);
+        used += chunk->used_bytes;
+    }
+    if (report) report[used] = '\0';
+    if (report && bytes_count) *bytes_count = used;
+    chunk_list_fini(&chunks);
+    return report;
+}
