@@ -1,0 +1,436 @@
+// Loads profiles with the real Firefox Profiler command-line client and compares what it shows with what is expected.
+//
+//     build/client/bin/node tests/client/check_client.mjs [--jobs N] [--load-only] CLIENT PROFILE...
+//
+// CLIENT is where setup.sh installed the client. The expectation of a profile is the expect.json beside it:
+//
+//     {"samples": 2,
+//      "threads": [{"name": "app", "pid": "11527", "tid": "11548", "samples": 2, "weightSum": 3, "markers": 0,
+//                   "functions": {"main": [0, 3], "libc.so.6!malloc": [3, 3]}}],
+//      "gecko": [...]}
+//
+// `threads` are all that have samples; others may be listed. `samples` is the number of rows, in all and of a thread.
+// `weightSum` is their weight; how much of it is of samples without a stack, if any, `weightWithoutStack` says.
+// `functions`, all or some, have self and total weight. A name stands for all functions of that name, unless its
+// library goes before it. What is left out is not compared. `gecko`, a list of threads, is what a Gecko profile (a
+// file called gecko.*) shows where it cannot show what `threads` says, as when a weight is not above zero; see FORMATS.
+//
+// --load-only: profiles need no expectation; all that can be asked of them is asked.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+const CALL_LIMIT_MS = 30_000;
+const CONNECT_RETRY_MS = 10;
+const STATUS_RETRY_MS = 10;
+const MARKERS_ASKED_MAX = 20;
+const DIFFERENCES_SHOWN_MAX = 20;
+// Weights are sums of doubles, added in another order than the expectation's.
+const WEIGHT_TOLERANCE = 1e-12;
+// Nobody listens there: should the client want symbols for a profile, the request stays on this machine.
+const NO_SYMBOL_SERVER = 'http://127.0.0.1:9/';
+
+// ---- The client ----
+
+class Client {
+  #directory;
+  #home = fs.mkdtempSync(path.join(os.tmpdir(), 'gecko-client-'));
+  #daemons = new Set();
+  #count = 0;
+
+  constructor(directory) {
+    this.#directory = path.resolve(directory);
+  }
+
+  // What `pq load` starts, started as a child of this process: it cannot outlive the test, not even a killed one.
+  startDaemon(profilePath) {
+    const session = `s${this.#count++}`;
+    const program = path.join(this.#directory, 'node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
+    const daemonArguments = [program, '--daemon', path.resolve(profilePath), '--session', session];
+    const daemon = spawn(
+      'setpriv',
+      ['--pdeathsig', 'KILL', process.execPath, ...daemonArguments, '--symbol-server', NO_SYMBOL_SERVER],
+      { env: this.#environment(), stdio: ['ignore', 'ignore', 'pipe'] }
+    );
+    this.#daemons.add(daemon);
+    daemon.once('exit', () => this.#daemons.delete(daemon));
+    const fileOf = (ending) => path.join(this.#home, `${session}.${ending}`);
+    return { daemon, socketPath: fileOf('sock'), logPath: fileOf('log') };
+  }
+
+  // Nothing of the user's is read or written.
+  #environment() {
+    const home = this.#home;
+    return {
+      PATH: process.env.PATH,
+      HOME: home,
+      TMPDIR: home,
+      XDG_CACHE_HOME: home,
+      XDG_CONFIG_HOME: home,
+      XDG_RUNTIME_DIR: home,
+      XDG_STATE_HOME: home,
+      PROFILER_CLI_SESSION_DIR: home,
+    };
+  }
+
+  // Synchronous, so that it can be done while the process ends.
+  dispose() {
+    for (const daemon of this.#daemons) daemon.kill('SIGKILL');
+    fs.rmSync(this.#home, { recursive: true, force: true });
+  }
+}
+
+// A daemon that has one profile, asked over its socket as `pq` asks it: a line of JSON, answered by another.
+class Session {
+  #daemon;
+  #logPath;
+  #socket = null;
+  #isOver = false;
+  #errorOutput = '';
+  #received = '';
+  #pending = null;
+
+  static async open(client, profilePath) {
+    const { daemon, socketPath, logPath } = client.startDaemon(profilePath);
+    const session = new Session(daemon, logPath);
+    try {
+      await session.#connect(socketPath);
+      await session.#awaitLoaded();
+      return session;
+    } catch (error) {
+      session.abort();
+      throw error;
+    }
+  }
+
+  constructor(daemon, logPath) {
+    this.#daemon = daemon;
+    this.#logPath = logPath;
+    daemon.stderr.setEncoding('utf8').on('data', (text) => (this.#errorOutput += text));
+    daemon.once('error', (error) => this.#end(`cannot be started: ${error.message}`));
+    daemon.once('exit', (code, signal) => this.#end(`ended with ${signal ?? `status ${code}`}`));
+  }
+
+  #end(what) {
+    this.#isOver = true;
+    this.#pending?.reject(new Error(`the client's daemon ${what} ${this.#errorOutput}`.trim()));
+  }
+
+  async #connect(socketPath) {
+    const deadline = Date.now() + CALL_LIMIT_MS;
+    while (!this.#socket) {
+      if (this.#isOver) throw new Error(`the client's daemon did not start: ${this.#errorOutput}`);
+      if (Date.now() > deadline) throw new Error('the client did not start in time');
+      this.#socket = await tryConnect(socketPath);
+      if (!this.#socket) await sleep(CONNECT_RETRY_MS);
+    }
+    this.#socket.setEncoding('utf8').on('data', (text) => this.#receive(text));
+    this.#socket.on('error', (error) => this.#pending?.reject(error));
+  }
+
+  #receive(text) {
+    this.#received += text;
+    if (!text.includes('\n')) return;
+    const line = this.#received;
+    this.#received = '';
+    this.#pending?.resolve(JSON.parse(line));
+  }
+
+  async #awaitLoaded() {
+    const deadline = Date.now() + CALL_LIMIT_MS;
+    for (;;) {
+      const { type, error } = await this.#ask({ type: 'status' }, 'load');
+      if (type === 'ready') return;
+      if (type === 'error') throw new Error(error);
+      if (Date.now() > deadline) throw new Error('load: no end in sight');
+      await sleep(STATUS_RETRY_MS);
+    }
+  }
+
+  // One question at a time.
+  async #ask(message, what) {
+    if (this.#isOver) throw new Error(`${what}: the client's daemon is gone ${this.#errorOutput}`.trim());
+    this.#pending = Promise.withResolvers();
+    const limit = setTimeout(() => this.#pending.reject(new Error(`${what}: no answer in time`)), CALL_LIMIT_MS);
+    try {
+      this.#socket.write(JSON.stringify(message) + '\n');
+      return await this.#pending.promise;
+    } finally {
+      clearTimeout(limit);
+      this.#pending = null;
+    }
+  }
+
+  // The result of `pq COMMAND SUBCOMMAND --json`.
+  async query(command, subcommand, options = {}) {
+    const what = [command, subcommand, options.thread, options.marker].filter(Boolean).join(' ');
+    const response = await this.#ask({ type: 'command', command: { command, subcommand, ...options } }, what);
+    if (response.type !== 'success') throw new Error(`${what}: ${response.error}`);
+    return response.result;
+  }
+
+  async close() {
+    if (this.#isOver) throw new Error(`stop: the client's daemon is gone ${this.#errorOutput}`.trim());
+    const exit = once(this.#daemon, 'exit', { signal: AbortSignal.timeout(CALL_LIMIT_MS) });
+    // Its answer may come after its exit.
+    this.#socket.write(JSON.stringify({ type: 'shutdown' }) + '\n');
+    const [code, signal] = await exit.catch(() => ['no end in time']);
+    if (code !== 0) throw new Error(`stop: ${signal ?? code}`);
+    // A client that asked for symbols, in vain, shows the profile as one that has them.
+    if (/symbolicating/i.test(fs.readFileSync(this.#logPath, 'utf8')))
+      throw new Error('the client asked a symbol server: the profile does not say that it has its symbols');
+  }
+
+  abort() {
+    this.#socket?.destroy();
+    if (!this.#isOver) this.#daemon.kill('SIGKILL');
+  }
+}
+
+// null while nobody listens there.
+function tryConnect(socketPath) {
+  return new Promise((resolve) => {
+    const socket = net.connect(socketPath);
+    const refuse = () => resolve(null);
+    socket.once('error', refuse);
+    socket.once('connect', () => {
+      socket.off('error', refuse);
+      resolve(socket);
+    });
+  });
+}
+
+// ---- What the client shows ----
+
+async function readProfile(session) {
+  const { start, end } = (await session.query('profile', 'meta')).context.rootRange;
+  if (!(start < end)) throw new Error(`the profile has no time range: ${start} to ${end}`);
+  await session.query('profile', 'info', { all: true });
+  await session.query('counter', 'list');
+  const { threads } = await session.query('thread', 'list');
+  return threads;
+}
+
+async function readThread(session, { threadHandle: thread, name, processName, pid, tid, markerCount }) {
+  const { sampleCount } = await session.query('thread', 'info', { thread });
+  const { functions } = await session.query('thread', 'functions', { thread, includeIdle: true });
+  return { thread, name, processName, pid, tid: String(tid), samples: sampleCount, markers: markerCount, functions };
+}
+
+// Asks for what no expectation is about: no answer may be an error.
+async function readViews(session, { thread }) {
+  for (const view of ['samples', 'samples-top-down', 'samples-bottom-up', 'markers'])
+    await session.query('thread', view, { thread, includeIdle: true });
+  const { flatMarkers } = await session.query('thread', 'markers', { thread, markerFilters: { list: true } });
+  for (const { handle: marker, hasStack } of flatMarkers.slice(0, MARKERS_ASKED_MAX)) {
+    await session.query('marker', 'info', { marker });
+    if (hasStack) await session.query('marker', 'stack', { marker });
+  }
+}
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const selfSum = (functions) => sum(functions.map(({ selfSamples }) => selfSamples));
+
+// Of all functions of that name together. Totals cannot be added: a sample may have several of them in its stack.
+async function readWeights(session, { thread, functions }, name, nameForm) {
+  const named = functions.filter(({ nameWithLibrary }) => {
+    const shown = nameForm(nameWithLibrary);
+    return shown === nameForm(name) || shown.endsWith('!' + nameForm(name));
+  });
+  if (named.length <= 1) return named.length ? [named[0].selfSamples, named[0].totalSamples] : null;
+  const sampleFilters = [{ type: 'includes-function', funcIndexes: named.map(({ functionIndex }) => functionIndex) }];
+  const within = await session.query('thread', 'functions', { thread, includeIdle: true, sampleFilters });
+  return [selfSum(named), selfSum(within.functions)];
+}
+
+// ---- Formats ----
+
+const threadKey = ({ pid, tid }) => `${pid}/${tid}`;
+const hasWeights = ({ samples, weightSum = samples }) => weightSum !== samples;
+// The client shows no weight of samples without a stack.
+const stackWeight = ({ weightSum, weightWithoutStack = 0 }) => weightSum - weightWithoutStack;
+
+// The weight that one sample of a Gecko profile stands for, which is the same in all threads.
+function geckoUnit(expectedThreads, shownThreads) {
+  const weighed = expectedThreads.filter(hasWeights);
+  const keys = new Set(weighed.map(threadKey));
+  const shown = shownThreads.filter((thread) => keys.has(threadKey(thread)));
+  return weighed.length ? sum(weighed.map(stackWeight)) / sum(shown.map(({ functions }) => selfSum(functions))) : 1;
+}
+
+// How an expectation shows in each format.
+const FORMATS = {
+  processed: {
+    threadsOf: ({ threads }) => threads,
+    unit: () => 1,
+    threadName: ({ name }) => name,
+    nameForm: (name) => name,
+  },
+  // There are no weights: heavy samples are repeated, so that weights are right but for a factor. A main thread goes
+  // by a fixed name, and its own is the process's. The client finds functions in one text by patterns, and blanks may
+  // have been added to names against that.
+  gecko: {
+    threadsOf: ({ threads, gecko }) =>
+      gecko ?? threads.map((thread) => (hasWeights(thread) ? { ...thread, samples: null } : thread)),
+    unit: geckoUnit,
+    threadName: ({ name, processName }) => (name === 'GeckoMain' ? processName : name),
+    nameForm: (name) => name.replace(/\s+/g, ' ').trim(),
+  },
+};
+
+const formatOf = (profilePath) => (path.basename(profilePath).startsWith('gecko.') ? FORMATS.gecko : FORMATS.processed);
+
+// ---- Expectations ----
+
+const THREAD_KEYS = ['name', 'pid', 'tid', 'samples', 'weightSum', 'weightWithoutStack', 'markers', 'functions'];
+
+function checkExpectedThread(thread) {
+  const unknown = Object.keys(thread).filter((key) => !THREAD_KEYS.includes(key));
+  const missing = ['name', 'pid', 'tid', 'samples'].filter((key) => !(key in thread));
+  if (unknown.length) throw new Error(`expect.json: a thread has no ${unknown.join(', ')}`);
+  if (missing.length) throw new Error(`expect.json: a thread without ${missing.join(', ')}`);
+}
+
+function readExpectation(profilePath) {
+  const expected = JSON.parse(fs.readFileSync(path.join(path.dirname(profilePath), 'expect.json'), 'utf8'));
+  if (!expected.threads) throw new Error('expect.json: no threads');
+  for (const thread of [...expected.threads, ...(expected.gecko ?? [])]) checkExpectedThread(thread);
+  const sampleCount = sum(expected.threads.map(({ samples }) => samples));
+  if (sampleCount !== (expected.samples ?? sampleCount))
+    throw new Error(`expect.json: ${expected.samples} samples, but its threads have ${sampleCount}`);
+  return expected;
+}
+
+// ---- Comparing ----
+
+function isNear(expected, actual) {
+  return Math.abs(expected - actual) <= WEIGHT_TOLERANCE * Math.max(1, Math.abs(expected), Math.abs(actual));
+}
+
+const areNear = (expected, actual) => isNear(expected[0], actual[0]) && isNear(expected[1], actual[1]);
+
+// Calls differ(what, expected, shown) for each difference.
+async function compareThread(session, expected, shown, format, unit, differ) {
+  const name = format.threadName(shown);
+  if (name !== expected.name) differ('name', expected.name, name);
+  for (const key of ['samples', 'markers'])
+    if (typeof expected[key] === 'number' && shown[key] !== expected[key]) differ(key, expected[key], shown[key]);
+  const weight = selfSum(shown.functions) * unit;
+  if ('weightSum' in expected && !isNear(stackWeight(expected), weight))
+    differ('weight of samples with a stack', stackWeight(expected), weight);
+  for (const [functionName, weights] of Object.entries(expected.functions ?? {})) {
+    const samples = await readWeights(session, shown, functionName, format.nameForm);
+    const shownWeights = samples?.map((count) => count * unit);
+    // The client lists no function whose weights are 0.
+    if (!areNear(weights, shownWeights ?? [0, 0])) differ(functionName, weights, shownWeights ?? 'no such function');
+  }
+}
+
+async function compareProfile(session, expectation, shownThreads, format) {
+  const differences = [];
+  const expectedThreads = format.threadsOf(expectation);
+  const unit = format.unit(expectedThreads, shownThreads);
+  const unmatched = new Map(shownThreads.map((thread) => [threadKey(thread), thread]));
+  if (unmatched.size !== shownThreads.length) differences.push('several threads have the same pid and tid');
+  for (const expected of expectedThreads) {
+    const key = threadKey(expected);
+    const shown = unmatched.get(key);
+    unmatched.delete(key);
+    if (!shown) differences.push(`thread ${key} ${JSON.stringify(expected.name)} is missing`);
+    else
+      await compareThread(session, expected, shown, format, unit, (what, wanted, found) =>
+        differences.push(`thread ${key}: ${what}: expected ${JSON.stringify(wanted)}, shown ${JSON.stringify(found)}`)
+      );
+  }
+  for (const [key, { name, samples }] of unmatched)
+    if (samples) differences.push(`thread ${key} ${JSON.stringify(name)}, ${samples} samples, is not expected`);
+  if (differences.length && unit !== 1) differences.push(`one sample is taken to weigh ${unit}`);
+  return differences;
+}
+
+// ---- Cases ----
+
+async function checkProfile(client, profilePath, isLoadOnly) {
+  const format = formatOf(profilePath);
+  const expectation = isLoadOnly ? null : readExpectation(profilePath);
+  const session = await Session.open(client, profilePath);
+  try {
+    const threads = [];
+    for (const listed of await readProfile(session)) threads.push(await readThread(session, listed));
+    for (const thread of threads) await readViews(session, thread);
+    const differences = expectation ? await compareProfile(session, expectation, threads, format) : [];
+    await session.close();
+    return differences;
+  } finally {
+    session.abort();
+  }
+}
+
+async function runCase(client, profilePath, isLoadOnly) {
+  if (!fs.existsSync(profilePath)) return ['there is no such file'];
+  try {
+    return await checkProfile(client, profilePath, isLoadOnly);
+  } catch (error) {
+    return [error.message];
+  }
+}
+
+// Returns the number of failures. Results are printed in the order of the profiles.
+async function runCases(client, profilePaths, isLoadOnly, jobs) {
+  const results = profilePaths.map(() => Promise.withResolvers());
+  let next = 0;
+  const work = async () => {
+    while (next < profilePaths.length) {
+      const i = next++;
+      results[i].resolve(await runCase(client, profilePaths[i], isLoadOnly));
+    }
+  };
+  for (let i = 0; i < jobs; i++) work();
+  let failures = 0;
+  for (const [i, profilePath] of profilePaths.entries()) {
+    const differences = await results[i].promise;
+    if (differences.length) failures++;
+    console.log(`${differences.length ? 'FAIL' : 'ok  '} ${profilePath}`);
+    for (const difference of differences.slice(0, DIFFERENCES_SHOWN_MAX)) console.log(`       ${difference}`);
+    const hidden = differences.length - DIFFERENCES_SHOWN_MAX;
+    if (hidden > 0) console.log(`       and ${hidden} more`);
+  }
+  return failures;
+}
+
+const USAGE = 'usage: check_client.mjs [--jobs N] [--load-only] CLIENT PROFILE...';
+
+function readArguments() {
+  const { values, positionals } = parseArgs({
+    options: { jobs: { type: 'string', default: '2' }, 'load-only': { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  const [directory, ...profilePaths] = positionals;
+  const jobs = Number(values.jobs);
+  if (!profilePaths.length || !(jobs >= 1)) throw new Error('no CLIENT, no PROFILE or no jobs');
+  return { directory, profilePaths, jobs, isLoadOnly: values['load-only'] };
+}
+
+async function main() {
+  const { directory, profilePaths, jobs, isLoadOnly } = readArguments();
+  const client = new Client(directory);
+  process.on('exit', () => client.dispose());
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'])
+    process.on(signal, () => process.exit(128 + os.constants.signals[signal]));
+  const failures = await runCases(client, profilePaths, isLoadOnly, jobs);
+  console.log(`${profilePaths.length - failures} passed, ${failures} failed`);
+  return failures ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(`${error.message}\n${USAGE}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Includes go one way only: fails on an include line that crosses folders against the design, and on a library that is
+# used outside the file that wraps it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+bad=0
+
+# folder, then the folders that it may include from.
+check_folder() {
+    folder=$1
+    shift
+    for file in "$folder"/*.[ch]; do
+        [ -e "$file" ] || continue
+        grep -no '^#include "[^"]*"' "$file" | while IFS=: read -r line include; do
+            path=${include#*\"}
+            path=${path%\"}
+            case $path in
+                */*) target=${path%%/*} ;;
+                *) target=$folder ;;
+            esac
+            case " $* $folder " in
+                *" $target "*) ;;
+                *) echo "$file:$line: $folder must not include \"$path\"" ;;
+            esac
+            [ -e "$path" ] || [ -e "$folder/$path" ] || echo "$file:$line: no such file \"$path\""
+        done
+    done
+}
+
+# header, then the files that may include it.
+check_library() {
+    header=$1
+    shift
+    grep -nl "^#include <$header" libconvert/*.[ch] readers/*.[ch] writer/*.[ch] cli/*.[ch] 2>/dev/null | while read -r file; do
+        case " $* " in
+            *" $file "*) ;;
+            *) echo "$file: <$header> is for $* alone" ;;
+        esac
+    done
+}
+
+offences=$(
+    check_folder libconvert
+    check_folder readers libconvert
+    check_folder writer libconvert
+    check_folder cli libconvert readers writer
+    check_folder recorder
+    check_library archive readers/input_archive.c writer/sink.c
+    check_library zlib readers/input_gzip.c
+    check_library xxhash libconvert/index_set.h
+)
+if [ -n "$offences" ]; then
+    printf '%s\n' "$offences"
+    bad=1
+fi
+[ $bad -eq 0 ] && echo "include directions: 1 passed, 0 failed" || echo "include directions: 0 passed, 1 failed"
+exit $bad

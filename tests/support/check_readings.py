@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Holds what the converter makes of each fixture and recording against an independent reading of the same text.
+
+usage: check_readings.py GECKO_CONVERT
+
+For perf script: the multiset of (comm; function; function; …), and threads with their sample counts, weights and self
+and total counts of every function. For collapsed stacks: the same per thread. And the report's ledger must balance."""
+import collections
+import json
+import lzma
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.path.join(HERE, "..", "..", "fixtures")
+READERS = {"perf-script": "read_perf_script.py", "collapsed": "read_collapsed.py"}
+
+
+def cases():
+    for reader in READERS:
+        folder = os.path.join(FIXTURES, reader)
+        for case in sorted(os.listdir(folder)):
+            path = os.path.join(folder, case)
+            for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+                if name.startswith("input."):
+                    options = os.path.join(path, "options")
+                    words = open(options).read().split() if os.path.exists(options) else []
+                    yield reader, os.path.join(path, name), words
+    folder = os.path.join(FIXTURES, "recordings")
+    for name in sorted(os.listdir(folder)):
+        yield ("collapsed" if ".folded" in name else "perf-script"), os.path.join(folder, name), []
+
+
+def plain(path, temporary):
+    if not path.endswith(".xz"):
+        return path
+    out = os.path.join(temporary, "plain")
+    with open(out, "wb") as file:
+        file.write(lzma.open(path).read())
+    return out
+
+
+def stack_names(profile):
+    """For each stack its functions' names, innermost first."""
+    shared = profile["shared"]
+    strings, stacks = shared["stringArray"], shared["stackTable"]
+    frames, funcs = shared["frameTable"], shared["funcTable"]
+    names = []
+    for row in range(stacks["length"]):
+        own = strings[funcs["name"][frames["func"][stacks["frame"][row]]]]
+        offset = stacks["prefixOffset"][row]
+        names.append((own,) + (names[row - offset] if offset else ()))
+    return names
+
+
+def read_profile(profile):
+    names = stack_names(profile)
+    threads, multiset = {}, collections.Counter()
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        if not samples["length"]:
+            continue
+        functions = {}
+        weights = samples["weight"] or [1] * samples["length"]
+        for stack, weight in zip(samples["stack"], weights):
+            frames = names[stack] if stack is not None else ()
+            for name in set(frames):
+                functions.setdefault(name, [0, 0])[1] += weight
+            if frames:
+                functions[frames[0]][0] += weight
+            multiset[";".join(name.replace(";", ":") for name in (thread["name"],) + frames[::-1])] += 1
+        threads[thread["pid"], str(thread["tid"])] = {
+            "name": thread["name"], "samples": samples["length"], "weightSum": sum(weights), "functions": functions}
+    return threads, multiset
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 3) if isinstance(value, (int, float)) else value
+
+
+def in_milliseconds(profile, expected):
+    """Periods of a clock are written as milliseconds."""
+    if all(thread["samples"]["weightType"] != "tracing-ms" for thread in profile["threads"]):
+        return
+    for thread in expected.values():
+        thread["weightSum"] /= 1e6
+        for counts in thread["functions"].values():
+            counts[:] = [count / 1e6 for count in counts]
+
+
+def differences(program, reader, path, options, temporary):
+    output, report = os.path.join(temporary, "out.json"), os.path.join(temporary, "report.json")
+    command = [program, "--quiet", "--from", reader, "--report", report, *options, path, "-o", output]
+    run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if run.returncode:
+        yield f"exit {run.returncode}: {run.stderr.strip()}"
+        return
+    if not json.load(open(report))["ledger"]["balanced"]:
+        yield "the ledger does not balance"
+    command = [sys.executable, os.path.join(HERE, READERS[reader]), *options, plain(path, temporary)]
+    expected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    profile = json.load(open(output))
+    threads, multiset = read_profile(profile)
+    wanted = {(thread["pid"], str(thread["tid"])): thread for thread in expected["threads"] if thread["samples"]}
+    in_milliseconds(profile, wanted)
+    for key in sorted(set(wanted) | set(threads)):
+        got, want = threads.get(key), wanted.get(key)
+        if not got or not want:
+            yield f"thread {key}: expected {want and want['name']}, got {got and got['name']}"
+            continue
+        for field in ("name", "samples", "weightSum", "functions"):
+            if rounded(got[field]) != rounded(want[field]):
+                yield f"thread {key}: {field}: expected {want[field]}, got {got[field]}"
+    if "stacks" in expected and multiset != collections.Counter(expected["stacks"]):
+        yield f"stacks differ: {list((multiset - collections.Counter(expected['stacks'])).items())[:3]}"
+
+
+def main():
+    passed = failed = 0
+    for reader, path, options in cases():
+        with tempfile.TemporaryDirectory() as temporary:
+            found = list(differences(sys.argv[1], reader, path, options, temporary))
+        for line in found:
+            print(f"readings: {os.path.relpath(path, FIXTURES)}: {line[:400]}")
+        passed += not found
+        failed += bool(found)
+    print(f"readings: {passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,25 @@
+/* The bytes of a chunk list in one piece, for comparisons. */
+#ifndef GECKO_TEST_CHUNK_TEXT_H
+#define GECKO_TEST_CHUNK_TEXT_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer/chunk_list.h"
+
+/* NUL-terminated; the caller frees it. */
+static inline char *chunk_text(const struct chunk_list *list) {
+    char *text = malloc(list->total_bytes + 1);
+    if (!text) abort();
+    size_t at = 0;
+    for (const struct chunk *chunk = list->first; chunk; chunk = chunk->next) {
+        if (chunk->used_bytes > list->total_bytes - at) abort();
+        memcpy(text + at, chunk->bytes, chunk->used_bytes);
+        at += chunk->used_bytes;
+    }
+    if (at != list->total_bytes) abort();
+    text[at] = '\0';
+    return text;
+}
+
+#endif

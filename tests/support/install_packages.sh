@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs the Debian packages of the groups that are named (build, test), those that are missing. Root, or sudo.
+set -eu
+
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libxxhash-dev zlib1g-dev"
+test_packages="libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip"
+
+is_installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=""
+for group in "$@"; do
+    case $group in
+        build) packages=$build_packages ;;
+        test) packages=$test_packages ;;
+        *) echo "install_packages.sh: no group '$group'" >&2; exit 2 ;;
+    esac
+    for package in $packages; do
+        is_installed "$package" || missing="$missing $package"
+    done
+    # npm comes with some distributions of Node; Debian's package would conflict with those.
+    if [ "$group" = test ] && ! command -v npm >/dev/null; then missing="$missing npm"; fi
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" != 0 ]; then
+    as_root=sudo
+    command -v sudo >/dev/null || { echo "install_packages.sh: needs root or sudo to install:$missing" >&2; exit 1; }
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get -q update >/dev/null
+# shellcheck disable=SC2086
+$as_root apt-get -q install -y --no-install-recommends $missing >/dev/null

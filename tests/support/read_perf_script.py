@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Reads `perf script` text by itself and prints what a profile of it must hold.
+
+usage: read_perf_script.py [--weight=samples|period] FILE
+
+The answer is JSON: {"threads": [{"name", "pid", "tid", "samples", "weightSum", "functions": {name: [self, total]}}],
+"stacks": {"comm;root;...;leaf": count}, "samples": N, "event": NAME, "lines": {kind: count}}. self is the weight of the
+samples whose innermost frame is the function, total that of the samples that have it anywhere. A `;` within a name is
+written `:` in "stacks". Threads without a sample are left out. Nothing here is shared with the converter: it is written
+from the description of the format.
+"""
+import collections
+import json
+import re
+import sys
+
+
+def compile_ascii(text):
+    return re.compile(text, re.ASCII)
+
+
+HEADER = compile_ascii(r"#(\s|$)")
+NOTICE = compile_ascii(r"\[ perf |Warning:")
+TRACE_ERROR = compile_ascii(r"\s*\S.*? trace error type \d+ ")
+# What stands between the comm and the time; the time ends at the first `: ` (or the line's end).
+IDS = r"(?P<ids>-?\d+(?:/-?\d+)?)"
+CPU = r"(?:\[(?P<cpu>\d+)\]\s+)?"
+MISC = r"(?:(?P<misc>[KUHGgMESp]{1,4})\s+)?"
+TOD = r"(?:(?P<tod>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|disabled|failed)\s+)?"
+GUEST = r"(?:VM:\s*(?P<vm>\d+)\s+)?(?:VCPU:\s*-?\d+\s+)?"
+TIMED = compile_ascii(rf"\s*{GUEST}(?P<comm>.*?)(?:(?<=\s)|^){IDS}\s+{CPU}{MISC}{TOD}(?P<time>\d+\.\d+):(?=\s|$)")
+UNTIMED = compile_ascii(
+    rf"\s*{GUEST}(?P<comm>\S.*?)\s+{IDS}\s+{CPU}{MISC}{TOD}"
+    r"(?=PERF_RECORD_[A-Z]|DEFERRED CALLCHAIN|(?:\d+\s+)?[^\s\d]\S*:(?:\s|$))"
+)
+RECORD = compile_ascii(r"\s*PERF_RECORD_(?P<kind>[A-Z0-9_]+)(?P<text>.*)$")
+DEFERRED = compile_ascii(r"\s*DEFERRED CALLCHAIN \[cookie: (?P<cookie>[0-9a-f]+)\]")
+EVENT = compile_ascii(r"\s*(?:(?P<period>\d+)\s+)?(?P<event>\S+?):(?:\s+(?P<tail>.*))?$")
+COMM_RECORD = compile_ascii(r"(?: exec)?: (?P<comm>.*):(?P<pid>-?\d+)/(?P<tid>-?\d+)\s*$")
+TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)")
+MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
+FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:\s+(?P<rest>\S.*))?$")
+NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
+BRANCH_FLAGS = r"/(?:[PM]N?|-)/[X-]/[A-]/\d+(?:/\S*)?"
+BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANCH_FLAGS}(?=\s|$)")
+REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
+OFFSET = compile_ascii(r"\+0x[0-9a-f]+$")
+PERF_MAP = compile_ascii(r"(?:.*/)?perf-\d+\.map$")
+MODIFIERS = compile_ascii(r"[ukhGHpPSDIWebRX]+$")
+
+
+class Sample:
+    def __init__(self, thread, event, period):
+        self.thread = thread
+        self.event = event
+        self.period = period
+        self.closed = False  # its one frame stood on the event line
+        self.frames = []  # innermost first
+        self.cookie = None
+
+
+class Thread:
+    def __init__(self, pid, tid, life, process_life):
+        self.pid = pid
+        self.tid = tid
+        self.life = life
+        self.process_life = process_life
+        self.name = ""
+
+
+def is_tracepoint(event):
+    """`subsystem:name`, but not `cycles:pp`, `cpu/event=1/u` or the breakpoint `mem:0x1000:rw`."""
+    if "/" in event or event.startswith("mem:0x") or ":" not in event:
+        return False
+    return not MODIFIERS.match(event.split(":")[1])
+
+
+def split_library(text):
+    """`name (library)`: the library is the last balanced bracket, and a blank stands before it."""
+    if not text.endswith(")"):
+        return text, None
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(text[at], 0)
+        if depth == 0:
+            break
+    if depth or (at and not text[at - 1].isspace()):
+        return text, None
+    return text[:at].rstrip(), text[at + 1 : -1]
+
+
+def clean_library(library):
+    if library in (None, "", "[unknown]"):
+        return None
+    library = OFFSET.sub("", library)
+    if library.endswith(" (deleted)"):
+        library = library[: -len(" (deleted)")]
+    return library
+
+
+def read_frame(address, rest):
+    """The names of one frame line, innermost first; address is text or None."""
+    rest = (rest or "").rstrip()
+    if rest.endswith(" (inlined)"):
+        return [OFFSET.sub("", rest[: -len(" (inlined)")])]
+    symbol, library = split_library(rest)
+    library = clean_library(library)
+    symbol = OFFSET.sub("", symbol)
+    if symbol in ("", "[unknown]"):
+        if address is None:
+            return ["[unknown]"]
+        where = library.rsplit("/", 1)[-1] if library else "[unknown]"
+        return [f"{where}+0x{address.lstrip('0') or '0'}"]
+    if library and PERF_MAP.match(library):
+        return symbol.split("->")[::-1]
+    return [symbol]
+
+
+class Reader:
+    def __init__(self, text):
+        self.lines = text.split("\n")
+        if self.lines[-1] == "":
+            self.lines.pop()
+        self.lines = [line.rstrip("\r") for line in self.lines]
+        self.counts = collections.Counter()
+        self.timed = any(TIMED.match(line) for line in self.lines if line[:1] not in ("\t", "#"))
+        self.pid_of_tid = {}
+        self.lives = {}  # tid: number of the life
+        self.ended = set()  # tids whose next FORK begins another life: they ended, or a FORK made them
+        self.threads = {}
+        self.samples = []
+        self.sample = None
+        self.deferred = []  # (cookie, thread, frames, number of samples before it)
+        self.stack = None  # where frame lines go
+        for line in self.lines:
+            self.learn_pid(line)
+        for line in self.lines:
+            self.read_line(line)
+        self.join_deferred()
+
+    def match_head(self, line):
+        if line.startswith("\t"):
+            return None
+        head = TIMED.match(line)
+        if head or self.timed:
+            return head
+        return UNTIMED.match(line)
+
+    def learn_pid(self, line):
+        head = self.match_head(line)
+        if not head or HEADER.match(line):
+            return
+        if "/" in head["ids"]:
+            pid, tid = head["ids"].split("/")
+            self.pid_of_tid.setdefault(tid, pid)
+        for pattern in (COMM_RECORD, TASK_RECORD, MMAP_RECORD):
+            record = RECORD.match(line, head.end())
+            found = record and pattern.match(record["text"])
+            if found:
+                self.pid_of_tid.setdefault(found["tid"], found["pid"])
+
+    def find_thread(self, pid, tid):
+        if tid == "0":
+            pid = "0"
+        elif tid == "-1":
+            pid = "-1"
+        life = self.lives.setdefault(tid, 1)
+        if pid is None:
+            known = [thread for thread in self.threads.values() if thread.tid == tid and thread.life == life]
+            pid = known[0].pid if known else self.pid_of_tid.get(tid, "unknown pid")
+        key = (pid, tid, life)
+        if key not in self.threads:
+            self.threads[key] = Thread(pid, tid, life, self.lives.get(pid, 1))
+        return self.threads[key]
+
+    def name_thread(self, thread, comm):
+        thread.name = {"0": "swapper", "-1": "unknown"}.get(thread.tid, comm)
+
+    def read_line(self, line):
+        if not line.strip():
+            self.counts["blank"] += 1
+            self.stack = self.sample = None
+        elif HEADER.match(line):
+            self.counts["header"] += 1
+        elif NOTICE.match(line):
+            self.counts["notice"] += 1
+        elif TRACE_ERROR.match(line):
+            self.counts["trace error"] += 1
+            self.stack = self.sample = None
+        else:
+            head = self.match_head(line)
+            if head:
+                self.read_record(line, head)
+            else:
+                self.read_detail(line)
+
+    def read_record(self, line, head):
+        self.stack = self.sample = None
+        pid, _, tid = head["ids"].rpartition("/")
+        if head["vm"] and pid:
+            pid = f"{pid} (VM {head['vm']})"  # a guest's pids are not the host's
+        comm = head["comm"].strip()
+        record = RECORD.match(line, head.end())
+        if record:
+            self.counts["record " + record["kind"]] += 1
+            self.read_task(record["kind"], record["text"], pid or None, tid, comm)
+            return
+        thread = self.find_thread(pid or None, tid)
+        self.name_thread(thread, comm)
+        deferred = DEFERRED.match(line, head.end())
+        if deferred:
+            self.counts["deferred callchain"] += 1
+            self.stack = []
+            self.deferred.append((int(deferred["cookie"], 16), thread, self.stack, len(self.samples)))
+            return
+        event = EVENT.match(line, head.end())
+        name = event["event"] if event else ""
+        tail = (event["tail"] or "") if event else line[head.end() :]
+        period = int(event["period"]) if event and event["period"] else None
+        self.counts["event"] += 1
+        self.sample = Sample(thread, name, period)
+        self.stack = self.sample.frames
+        self.samples.append(self.sample)
+        if not is_tracepoint(name):
+            self.read_tail(tail)
+
+    def read_tail(self, tail):
+        """What follows the event's name without -g: cgroup, then a frame, then branches."""
+        tail = BRANCH.sub("", REGISTERS.split(" " + tail)[0]).strip()
+        if tail.startswith("/"):
+            tail = tail.partition(" ")[2]
+        frame = FRAME.match(" " + tail.strip())
+        if frame:
+            self.counts["frame on the event line"] += 1
+            self.stack.extend(read_frame(frame["address"], frame["rest"]))
+            self.sample.closed = True
+
+    def read_task(self, kind, text, pid, tid, comm):
+        if kind == "COMM":
+            found = COMM_RECORD.match(text)
+            if found:
+                self.name_thread(self.find_thread(found["pid"], found["tid"]), found["comm"])
+        elif kind == "FORK":
+            found = TASK_RECORD.match(text)
+            if found:
+                tid = found["tid"]
+                if tid in self.ended:
+                    self.lives[tid] += 1
+                self.lives.setdefault(tid, 1)
+                self.ended.add(tid)
+                self.find_thread(found["pid"], tid)
+        elif kind == "EXIT":
+            found = TASK_RECORD.match(text)
+            if found:
+                self.find_thread(found["pid"], found["tid"])
+                self.ended.add(found["tid"])
+        elif kind.startswith("SWITCH"):
+            self.name_thread(self.find_thread(pid, tid), comm)
+
+    def read_detail(self, line):
+        """A line that belongs to the record before it."""
+        if self.stack is None:
+            self.counts["stray"] += 1
+            return
+        if REGISTERS.match(line):
+            self.counts["registers"] += 1
+            return
+        if BRANCH.match(line):
+            self.counts["branches"] += 1
+            return
+        frame = FRAME.match(line) or NAMELESS_FRAME.match(line)
+        if frame and not (self.sample and self.sample.closed):
+            address = frame.groupdict().get("address")
+            if (frame["rest"] or "").startswith("(cookie)") and self.sample:
+                self.counts["cookie"] += 1
+                self.sample.cookie = int(address, 16)
+                return
+            self.counts["frame"] += 1
+            self.stack.extend(read_frame(address, frame["rest"]))
+        elif line.startswith("  "):
+            self.counts["srcline"] += 1
+        else:
+            self.counts["stray"] += 1
+
+    def join_deferred(self):
+        for cookie, thread, frames, before in self.deferred:
+            for sample in self.samples[:before]:
+                if sample.cookie == cookie and sample.thread is thread:
+                    sample.frames.extend(frames)
+                    sample.cookie = None
+
+    def choose_event(self):
+        """The event with the most stacks; a tracepoint only when nothing else has one."""
+        stacks = collections.Counter()
+        for sample in self.samples:
+            stacks[sample.event] += bool(sample.frames)
+        best = None
+        for event, count in stacks.items():  # in order of first appearance
+            rank = (count > 0 and not is_tracepoint(event), count)
+            if best is None or rank > best[0]:
+                best = (rank, event)
+        return best[1] if best else None
+
+    def profile(self, weigh_periods):
+        event = self.choose_event()
+        threads = {}
+        stacks = collections.Counter()
+        total = 0
+        for sample in self.samples:
+            if sample.event != event or (is_tracepoint(event) and not sample.frames):
+                self.counts["dropped: other event" if sample.event != event else "dropped: no stack"] += 1
+                continue
+            weight = 1
+            if weigh_periods and sample.period is not None:
+                weight = sample.period
+            thread = sample.thread
+            entry = threads.setdefault(thread, {"samples": 0, "weightSum": 0, "functions": {}})
+            entry["samples"] += 1
+            entry["weightSum"] += weight
+            total += 1
+            functions = entry["functions"]
+            for name in dict.fromkeys(sample.frames):
+                functions.setdefault(name, [0, 0])[1] += weight
+            if sample.frames:
+                functions[sample.frames[0]][0] += weight
+            path = [thread.name] + sample.frames[::-1]
+            stacks[";".join(name.replace(";", ":") for name in path)] += 1
+
+        def life(number, times):
+            return number if times == 1 else f"{number}.{times}"
+
+        return {
+            "threads": [
+                {
+                    "name": thread.name,
+                    "pid": life(thread.pid, thread.life if thread.pid == thread.tid else thread.process_life),
+                    "tid": life(thread.tid, thread.life),
+                    **entry,
+                }
+                for thread, entry in threads.items()
+            ],
+            "stacks": dict(stacks),
+            "samples": total,
+            "event": event,
+            "lines": dict(sorted(self.counts.items())),
+        }
+
+
+def main(arguments):
+    weigh_periods = "--weight=period" in arguments
+    paths = [argument for argument in arguments if not argument.startswith("--weight=")]
+    if len(paths) != 1:
+        sys.exit(__doc__)
+    with open(paths[0], "rb") as source:
+        text = source.read().decode("utf-8", "replace")
+    json.dump(Reader(text).profile(weigh_periods), sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,320 @@
+/* Memory that runs out at any place of a conversion: each allocation in turn is made to fail, once and from there on.
+ *
+ * The allocation functions are defined here, in the program, so all libraries of the process use these. Sanitizers
+ * bring their own: this program is not for them. */
+#include <errno.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/gecko_convert.h"
+#include "cli/options.h"
+#include "tests/support/temp_folder.h"
+#include "writer/sink.h"
+
+void *__libc_malloc(size_t bytes_count);
+void *__libc_calloc(size_t count, size_t bytes_count);
+void *__libc_realloc(void *block, size_t bytes_count);
+void *__libc_memalign(size_t alignment, size_t bytes_count);
+void __libc_free(void *block);
+
+/* ---- The allocator. ---- */
+
+static struct {
+    bool is_counting;
+    uint64_t count;   /* allocations since the counting began */
+    uint64_t fail_at; /* number of the one to fail, from 1; 0: none */
+    bool fails_on;    /* so do all after it */
+    bool has_failed;
+    int64_t live_bytes;
+    int64_t live_blocks;
+} heap;
+
+static bool must_fail(void) {
+    if (!heap.is_counting) return false;
+    heap.count++;
+    bool fails = heap.fail_at && (heap.count == heap.fail_at || (heap.fails_on && heap.count > heap.fail_at));
+    if (!fails) return false;
+    heap.has_failed = true;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *enter_block(void *block) {
+    if (!block) return NULL;
+    heap.live_blocks++;
+    heap.live_bytes += (int64_t)malloc_usable_size(block);
+    return block;
+}
+
+static void leave_block(void *block) {
+    if (!block) return;
+    heap.live_blocks--;
+    heap.live_bytes -= (int64_t)malloc_usable_size(block);
+}
+
+void *malloc(size_t bytes_count) { return must_fail() ? NULL : enter_block(__libc_malloc(bytes_count)); }
+
+void *calloc(size_t count, size_t bytes_count) {
+    return must_fail() ? NULL : enter_block(__libc_calloc(count, bytes_count));
+}
+
+void *realloc(void *block, size_t bytes_count) {
+    if (must_fail()) return NULL;
+    leave_block(block);
+    void *moved = __libc_realloc(block, bytes_count);
+    if (!moved && bytes_count) enter_block(block);
+    return enter_block(moved);
+}
+
+void free(void *block) {
+    leave_block(block);
+    __libc_free(block);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes_count) {
+    return must_fail() ? NULL : enter_block(__libc_memalign(alignment, bytes_count));
+}
+
+void *memalign(size_t alignment, size_t bytes_count) { return aligned_alloc(alignment, bytes_count); }
+
+int posix_memalign(void **block, size_t alignment, size_t bytes_count) {
+    *block = aligned_alloc(alignment, bytes_count);
+    return *block ? 0 : ENOMEM;
+}
+
+/* ---- The conversions. ---- */
+
+static const struct text folded = TEXT("main;a;b 3\nmain;c 2\nnot a stack\nmain;a;b 0.5\nmain;d_[k] 1\n");
+
+static const struct text difference = TEXT("main;a;b 3 4\nmain;c 2 1\nmain;d 7 7\n");
+
+static const struct text perf_text = TEXT(
+    "# ========\n# captured on    : Fri Aug 21 10:00:00 2026\n# hostname : box\n# nrcpus online : 8\n"
+    "# cmdline : /usr/bin/perf record -g -- ./app 12\n# ========\n#\n"
+    "app 10/10 0.900000000: PERF_RECORD_COMM exec: app:10/10\n"
+    "app 10/10 [001] 1.000000000: 250000 cycles:P: \n"
+    "\t1190 fib+0x12 (/usr/bin/app)\n"
+    "\t1195 inner (inlined)\n"
+    "\t1195 outer+0x5 (/usr/bin/app)\n  app.c:12\n"
+    "\tffffffff81000000 do_syscall_64+0x10 ([kernel.kallsyms])\n"
+    "\n"
+    "worker 10/11 1.002000000: 4294967296 cycles:P: \n\t1190 fib+0x12 (/usr/bin/app)\n\n"
+    "app 10/10 1.001000000: sched:sched_switch: prev_comm=app prev_pid=10 ==> next_comm=x next_pid=0\n"
+    "\t1200 main+0x20 (/usr/bin/app)\n\n"
+    "nothing that is known\n");
+
+struct conversion_case {
+    const char *name;
+    const struct text *trace;
+    const char *input_name; /* ends in ".gz": compressed */
+    const char *output_name;
+    const char *format;
+    enum gecko_convert_root root;
+    enum gecko_convert_weight weight;
+};
+
+static struct temp_folder folder;
+
+struct outcome {
+    enum gecko_convert_status status;
+    bool has_failed; /* an allocation */
+};
+
+static char input_path[PATH_MAX], output_path[PATH_MAX];
+
+/* From arguments to the result, like the program. */
+static struct outcome run(const struct conversion_case *conversion, uint64_t fail_at, bool fails_on) {
+    char *const arguments[] = {input_path,
+                               (char *)(uintptr_t) "-o",
+                               output_path,
+                               (char *)(uintptr_t) "-f",
+                               (char *)(uintptr_t)conversion->format,
+                               (char *)(uintptr_t)(conversion->root ? "--root=thread" : "--root=frame"),
+                               (char *)(uintptr_t)(conversion->weight ? "--weight=period" : "--weight=samples")};
+    heap.count = 0;
+    heap.fail_at = fail_at;
+    heap.fails_on = fails_on;
+    heap.has_failed = false;
+    heap.is_counting = true;
+    struct failure failure = {0};
+    struct options options;
+    struct gecko_convert_result result;
+    options_init(&options, (int)(sizeof arguments / sizeof *arguments), arguments, &failure);
+    gecko_convert(&options.convert, &result);
+    struct outcome outcome = {result.status, heap.has_failed};
+    gecko_convert_result_fini(&result);
+    options_fini(&options);
+    heap.is_counting = false;
+    assert_int_equal(failure.code, FAILURE_NONE);
+    return outcome;
+}
+
+struct expected_output {
+    char *bytes;
+    size_t bytes_count;
+};
+
+/* Either memory ran out and nothing is there, or a library did without and all is there. */
+static void check(const struct conversion_case *conversion, struct outcome outcome, uint64_t fail_at,
+                  const struct expected_output *expected) {
+    size_t bytes_count = 0;
+    char *bytes = file_read(output_path, &bytes_count);
+    int file_count = temp_folder_count(&folder);
+    if (outcome.status == GECKO_CONVERT_GOOD) {
+        assert_non_null(bytes);
+        assert_int_equal(bytes_count, expected->bytes_count);
+        assert_memory_equal(bytes, expected->bytes, bytes_count);
+        assert_int_equal(file_count, 2);
+    } else {
+        if (outcome.status != GECKO_CONVERT_NO_MEMORY)
+            fail_msg("%s: allocation %llu failed: the status is %d", conversion->name, (unsigned long long)fail_at,
+                     (int)outcome.status);
+        assert_null(bytes);
+        assert_int_equal(file_count, 1);
+    }
+    free(bytes);
+    unlink(output_path);
+}
+
+/* The C library's asprintf, which names the temporary file, does without the last of its allocations: it is for
+ * giving back what was too much. Nothing else recovers. */
+enum { RECOVERED_MAX = 1, ALLOCATIONS_MIN = 20 };
+
+static void try_all(const struct conversion_case *conversion, bool fails_on, const struct expected_output *expected) {
+    struct outcome outcome = {.has_failed = true};
+    uint64_t fail_at = 1;
+    unsigned recovered_count = 0;
+    for (; outcome.has_failed; fail_at++) {
+        int64_t live_bytes = heap.live_bytes, live_blocks = heap.live_blocks;
+        outcome = run(conversion, fail_at, fails_on);
+        if (live_blocks != heap.live_blocks || live_bytes != heap.live_bytes)
+            fail_msg("%s: allocation %llu failed: %lld blocks, %lld bytes are left", conversion->name,
+                     (unsigned long long)fail_at, (long long)(heap.live_blocks - live_blocks),
+                     (long long)(heap.live_bytes - live_bytes));
+        if (outcome.has_failed && outcome.status == GECKO_CONVERT_GOOD) recovered_count++;
+        check(conversion, outcome, fail_at, expected);
+    }
+    assert_int_equal(outcome.status, GECKO_CONVERT_GOOD);
+    assert_in_range(recovered_count, 0, RECOVERED_MAX);
+    assert_true(fail_at > ALLOCATIONS_MIN);
+}
+
+static void write_input(const struct conversion_case *conversion) {
+    snprintf(input_path, sizeof input_path, "%s/%s", folder.path, conversion->input_name);
+    snprintf(output_path, sizeof output_path, "%s/%s", folder.path, conversion->output_name);
+    struct failure failure = {0};
+    struct chunk_list chunks;
+    uint64_t written_bytes;
+    chunk_list_init(&chunks, &failure);
+    chunk_list_append(&chunks, conversion->trace->bytes, conversion->trace->bytes_count);
+    assert_true(sink_write(&chunks, input_path, &failure, (struct progress){0}, &written_bytes));
+}
+
+/* A test before that crashed has left the heap failing. */
+static int begin(void **state) {
+    (void)state;
+    memset(&heap, 0, sizeof heap);
+    return temp_folder_init(&folder) ? 0 : -1;
+}
+
+static int end(void **state) {
+    (void)state;
+    heap.is_counting = false;
+    temp_folder_fini(&folder);
+    return 0;
+}
+
+static void test_case(void **state) {
+    const struct conversion_case *conversion = *state;
+    write_input(conversion);
+    /* The first run lets libraries allocate what they keep for good. */
+    (void)run(conversion, 0, false);
+    unlink(output_path);
+    assert_int_equal(run(conversion, 0, false).status, GECKO_CONVERT_GOOD);
+    struct expected_output expected;
+    expected.bytes = file_read(output_path, &expected.bytes_count);
+    unlink(output_path);
+    try_all(conversion, false, &expected);
+    try_all(conversion, true, &expected);
+    free(expected.bytes);
+}
+
+/* ---- What stands around a conversion. ---- */
+
+static void start_failing(uint64_t fail_at) {
+    heap.count = 0;
+    heap.fail_at = fail_at;
+    heap.fails_on = false;
+    heap.has_failed = false;
+    heap.is_counting = true;
+}
+
+static void test_report(void **state) {
+    (void)state;
+    static const struct gecko_convert_options options = {.input_path = "in", .output_path = "out"};
+    static const struct gecko_convert_result result = {.input_format = "collapsed", .wrapping = ""};
+    unsigned failed_count = 0;
+    do {
+        int64_t live_blocks = heap.live_blocks;
+        start_failing(failed_count + 1);
+        char *report = gecko_convert_report(&options, &result, NULL);
+        heap.is_counting = false;
+        assert_int_equal(report == NULL, heap.has_failed);
+        failed_count += heap.has_failed;
+        free(report);
+        assert_int_equal(live_blocks, heap.live_blocks);
+    } while (heap.has_failed);
+    assert_true(failed_count >= 2);
+}
+
+static void test_default_output(void **state) {
+    (void)state;
+    char *const arguments[] = {(char *)(uintptr_t) "app.txt"};
+    struct failure failure = {0};
+    struct options options;
+    start_failing(1);
+    options_init(&options, 1, arguments, &failure);
+    heap.is_counting = false;
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    assert_null(options.default_output_path);
+    options_fini(&options);
+}
+
+static struct conversion_case cases[] = {
+    {"perf_script_to_processed", &perf_text, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_PERIOD},
+    {"perf_script_to_gecko", &perf_text, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"perf_script_to_gzip", &perf_text, "in", "out.json.gz", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"perf_script_in_gzip", &perf_text, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"collapsed_to_processed", &folded, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"collapsed_threads_to_gecko", &folded, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_THREAD,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"collapsed_to_gzip", &folded, "in", "out.json.gz", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"collapsed_in_gzip", &folded, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"difference_to_processed", &difference, "in", "out.json", "processed", GECKO_CONVERT_ROOT_THREAD,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+};
+
+enum { CASE_COUNT = sizeof cases / sizeof *cases };
+
+int main(void) {
+    struct CMUnitTest tests[CASE_COUNT + 2] = {
+        [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
+        [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
+    };
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
+    return cmocka_run_group_tests_name("allocation_failure", tests, NULL, NULL);
+}

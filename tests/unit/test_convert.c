@@ -1,0 +1,396 @@
+/* The embeddable API: options in, files and results out. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/gecko_convert.h"
+#include "tests/support/temp_folder.h"
+
+static const struct text folded = TEXT("main;a;b 3\nmain;c 2\nmain;a;b 1\n");
+static const struct text folded_with_loss = TEXT("main;a 3\nno count here\nmain;b 2\n\nnone either\n");
+static const struct text perf_text = TEXT(
+    "app 10/10 1.000000000: 250000 cycles:P: \n\t1190 fib+0x12 (/usr/bin/app)\n\t1200 main+0x20 (/usr/bin/app)\n\n"
+    "worker 10/11 1.001000000: 250000 cycles:P: \n\t1190 fib+0x12 (/usr/bin/app)\n\n"
+    "app 10/10 1.002000000: 500000 cycles:P: \n\t1200 main+0x20 (/usr/bin/app)\n\n");
+
+struct fixture {
+    struct temp_folder folder;
+    char input[PATH_MAX];
+    char output[PATH_MAX];
+    struct gecko_convert_options options;
+    struct gecko_convert_result result;
+};
+
+static int begin(void **state) {
+    static struct fixture fixture;
+    fixture = (struct fixture){0};
+    if (!temp_folder_init(&fixture.folder)) return -1;
+    snprintf(fixture.input, sizeof fixture.input, "%s", temp_folder_file(&fixture.folder, "trace"));
+    snprintf(fixture.output, sizeof fixture.output, "%s", temp_folder_file(&fixture.folder, "out.json"));
+    fixture.options.input_path = fixture.input;
+    fixture.options.output_path = fixture.output;
+    *state = &fixture;
+    return 0;
+}
+
+static int end(void **state) {
+    struct fixture *fixture = *state;
+    gecko_convert_result_fini(&fixture->result);
+    temp_folder_fini(&fixture->folder);
+    return 0;
+}
+
+static enum gecko_convert_status convert(struct fixture *fixture, struct text trace) {
+    gecko_convert_result_fini(&fixture->result);
+    assert_true(file_write(fixture->input, trace));
+    return gecko_convert(&fixture->options, &fixture->result);
+}
+
+/* With that message, and without an output. */
+static void assert_failed(struct fixture *fixture, enum gecko_convert_status status, const char *message_format) {
+    char message[2 * PATH_MAX];
+    snprintf(message, sizeof message, "%s%s", strchr(message_format, '^') ? fixture->input : "",
+             message_format + (*message_format == '^'));
+    assert_string_equal(fixture->result.message, message);
+    assert_int_equal(fixture->result.status, status);
+    assert_int_equal(fixture->result.output_bytes, 0);
+    assert_null(file_read(fixture->output, NULL));
+}
+
+static void test_a_good_conversion(void **state) {
+    struct fixture *fixture = *state;
+    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_GOOD);
+    const struct gecko_convert_result *result = &fixture->result;
+    assert_string_equal(result->message, "");
+    assert_string_equal(result->input_format, "collapsed");
+    assert_string_equal(result->input_title, "collapsed stacks");
+    assert_string_equal(result->wrapping, "");
+    assert_int_equal(result->input_bytes, folded.bytes_count);
+    assert_string_equal(result->output_format, "processed");
+    assert_string_equal(result->output_title, "processed v70");
+    assert_false(result->has_error_place);
+    size_t output_bytes = 0;
+    char *output = file_read(fixture->output, &output_bytes);
+    assert_non_null(output);
+    assert_int_equal(result->output_bytes, output_bytes);
+    assert_non_null(strstr(output, "\"product\":\"collapsed stacks\""));
+    assert_null(strstr(output, "trace"));
+    free(output);
+    assert_int_equal(temp_folder_count(&fixture->folder), 2);
+}
+
+static void test_counts(void **state) {
+    struct fixture *fixture = *state;
+    convert(fixture, perf_text);
+    const struct gecko_convert_counts *counts = &fixture->result.counts;
+    assert_int_equal(counts->processes, 1);
+    assert_int_equal(counts->threads, 2);
+    assert_int_equal(counts->samples, 3);
+    assert_int_equal(counts->markers, 0);
+    assert_int_equal(counts->stacks, 4); /* an address that returns to main is not one that runs in it */
+    assert_int_equal(counts->funcs, 2);
+    assert_int_equal(counts->libs, 1);
+    assert_int_equal(fixture->result.sums[GECKO_CONVERT_SAMPLES].read, 3);
+    assert_int_equal(fixture->result.sums[GECKO_CONVERT_SAMPLES].kept, 3);
+    assert_int_equal(fixture->result.sums[GECKO_CONVERT_LINES].read, 10);
+    assert_true(fixture->result.is_balanced);
+}
+
+static const struct gecko_convert_entry *first_loss(const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].fate == GECKO_CONVERT_FATE_LOST) return &result->entries[i];
+    return NULL;
+}
+
+static void test_losses_are_told(void **state) {
+    struct fixture *fixture = *state;
+    assert_int_equal(convert(fixture, folded_with_loss), GECKO_CONVERT_GOOD);
+    const struct gecko_convert_entry *loss = first_loss(&fixture->result);
+    assert_non_null(loss);
+    assert_int_equal(loss->unit, GECKO_CONVERT_LINES);
+    assert_string_equal(loss->cause, "line without a decimal count at its end");
+    assert_int_equal(loss->count, 2);
+    assert_true(loss->has_first);
+    assert_int_equal(loss->first_line, 2);
+    assert_int_equal(loss->first_offset, 9);
+    assert_int_equal(fixture->result.sums[GECKO_CONVERT_LINES].lost, 2);
+}
+
+static void test_strict(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.is_strict = true;
+    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_GOOD);
+    unlink(fixture->output);
+    assert_int_equal(convert(fixture, folded_with_loss), GECKO_CONVERT_LOST);
+    assert_failed(fixture, GECKO_CONVERT_LOST,
+                  "2 lines would be lost (line without a decimal count at its end): nothing was written, since the "
+                  "conversion is strict");
+    assert_true(fixture->result.has_error_place);
+    assert_int_equal(fixture->result.error_line, 2);
+    assert_int_equal(fixture->result.error_offset, 9);
+    assert_non_null(first_loss(&fixture->result));
+    assert_int_equal(fixture->result.counts.samples, 2);
+}
+
+/* The Gecko format has no weights: what reading loses nothing of can be lost in emitting. */
+static void test_strict_counts_what_the_format_cannot_carry(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.is_strict = true;
+    fixture->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
+    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_GOOD);
+    unlink(fixture->output);
+    fixture->options.format = "gecko";
+    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_LOST);
+    assert_null(file_read(fixture->output, NULL));
+    assert_true(fixture->result.sums[GECKO_CONVERT_VALUES].lost > 0);
+}
+
+static void test_a_failure_leaves_the_old_output(void **state) {
+    struct fixture *fixture = *state;
+    assert_true(file_write(fixture->output, TEXT("old")));
+    fixture->options.is_strict = true;
+    convert(fixture, folded_with_loss);
+    char *output = file_read(fixture->output, NULL);
+    assert_string_equal(output, "old");
+    free(output);
+    assert_int_equal(temp_folder_count(&fixture->folder), 2);
+}
+
+static void test_bad_inputs(void **state) {
+    struct fixture *fixture = *state;
+    convert(fixture, TEXT(""));
+    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT, "^: is empty; there is nothing to convert");
+    assert_string_equal(fixture->result.input_format, "");
+    convert(fixture, TEXT("{\"traceEvents\":[]}"));
+    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+                  "^: this is a Chrome trace (trace events in JSON): it needs no conversion: open it at "
+                  "https://profiler.firefox.com");
+    fixture->options.from = "native";
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+                  "^: traces of the recorder (native) are not yet readable by this version, which reads perf script "
+                  "text and collapsed stacks");
+    fixture->options.from = "perf-script";
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+                  "^, read as perf script text, holds no samples and no markers: 3 lines and 0 samples read; lost: 3 "
+                  "lines (line that is no event, frame or record)");
+    fixture->options.from = "collapsed";
+    convert(fixture, TEXT("# only\n\n"));
+    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+                  "^: there are no collapsed stacks in the input: it is empty or holds only comments");
+}
+
+static void test_bad_options(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.from = "xml";
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "no input format is named 'xml'");
+    fixture->options.from = NULL;
+    fixture->options.format = "xml";
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "no output format is named 'xml'");
+    fixture->options.format = NULL;
+    fixture->options.weight = (enum gecko_convert_weight)7;
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a weight or a root has a value that is none of its names");
+    fixture->options.weight = GECKO_CONVERT_WEIGHT_SAMPLES;
+    fixture->options.output_path = "";
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
+    fixture->options = (struct gecko_convert_options){0};
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
+}
+
+/* By whatever name it is called. */
+static void test_the_input_is_not_overwritten(void **state) {
+    struct fixture *fixture = *state;
+    assert_int_equal(symlink(fixture->input, fixture->output), 0);
+    convert(fixture, folded);
+    char message[2 * PATH_MAX];
+    snprintf(message, sizeof message, "%s is both the input and the output: name another output", fixture->input);
+    assert_string_equal(fixture->result.message, message);
+    assert_int_equal(fixture->result.status, GECKO_CONVERT_BAD_USAGE);
+    char *input = file_read(fixture->input, NULL);
+    assert_string_equal(input, folded.bytes);
+    free(input);
+}
+
+static void test_io_failures(void **state) {
+    struct fixture *fixture = *state;
+    const char *missing = temp_folder_file(&fixture->folder, "missing/in");
+    fixture->options.input_path = missing;
+    assert_int_equal(gecko_convert(&fixture->options, &fixture->result), GECKO_CONVERT_IO_FAILED);
+    assert_non_null(strstr(fixture->result.message, missing));
+    assert_non_null(strstr(fixture->result.message, "No such file or directory"));
+    fixture->options.input_path = fixture->input;
+    fixture->options.output_path = missing;
+    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_IO_FAILED);
+    assert_non_null(strstr(fixture->result.message, missing));
+    assert_int_equal(fixture->result.counts.samples, 3);
+}
+
+static bool output_has(struct fixture *fixture, struct text trace, const char *part) {
+    assert_int_equal(convert(fixture, trace), GECKO_CONVERT_GOOD);
+    char *output = file_read(fixture->output, NULL);
+    bool has = strstr(output, part) != NULL;
+    free(output);
+    return has;
+}
+
+static void test_product(void **state) {
+    struct fixture *fixture = *state;
+    assert_true(output_has(fixture, perf_text, "\"product\":\"app\""));
+    assert_true(output_has(fixture, TEXT("one 1/1 1.0: cycles: \n\t1 f (/a)\n\ntwo 2/2 1.1: cycles: \n\t1 f (/a)\n\n"),
+                           "\"product\":\"Linux perf\""));
+    fixture->options.product = "My \"App\"";
+    assert_true(output_has(fixture, perf_text, "\"product\":\"My \\\"App\\\"\""));
+    assert_true(output_has(fixture, folded, "\"product\":\"My \\\"App\\\"\""));
+}
+
+static void test_formats(void **state) {
+    struct fixture *fixture = *state;
+    assert_true(output_has(fixture, perf_text, "\"preprocessedProfileVersion\":70"));
+    fixture->options.format = "gecko";
+    assert_false(output_has(fixture, perf_text, "\"preprocessedProfileVersion\""));
+    assert_string_equal(fixture->result.output_format, "gecko");
+}
+
+static void test_options_reach_the_reader(void **state) {
+    struct fixture *fixture = *state;
+    fixture->options.root = GECKO_CONVERT_ROOT_THREAD;
+    assert_true(output_has(fixture, TEXT("t1-5;a 1\nt2-5/6;a 1\n"), "\"name\":\"t2\""));
+    assert_int_equal(fixture->result.counts.threads, 2);
+    fixture->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
+    assert_true(output_has(fixture, perf_text, "250000"));
+}
+
+struct steps {
+    unsigned count;
+    unsigned last;
+    bool is_ascending;
+};
+
+static void take_step(void *context, unsigned permille) {
+    struct steps *steps = context;
+    if (steps->count && permille <= steps->last) steps->is_ascending = false;
+    steps->count++;
+    steps->last = permille;
+}
+
+static void test_progress_ascends_to_the_end(void **state) {
+    struct fixture *fixture = *state;
+    struct steps steps = {.is_ascending = true};
+    fixture->options.progress = take_step;
+    fixture->options.progress_context = &steps;
+    convert(fixture, perf_text);
+    assert_true(steps.count >= 2);
+    assert_true(steps.is_ascending);
+    assert_int_equal(steps.last, 1000);
+    steps = (struct steps){.is_ascending = true};
+    convert(fixture, TEXT(""));
+    assert_true(steps.last < 1000);
+}
+
+static void test_report(void **state) {
+    struct fixture *fixture = *state;
+    convert(fixture, folded_with_loss);
+    size_t bytes_count = 0;
+    char *report = gecko_convert_report(&fixture->options, &fixture->result, &bytes_count);
+    assert_int_equal(strlen(report), bytes_count);
+    assert_non_null(strstr(report, "\"cause\":\"line without a decimal count at its end\",\"count\":2,\"line\":2"));
+    assert_non_null(strstr(report, "\"error\":null}\n"));
+    free(report);
+    report = gecko_convert_report(&fixture->options, &fixture->result, NULL);
+    assert_non_null(report);
+    free(report);
+}
+
+static void test_a_result_can_be_finished_twice(void **state) {
+    struct fixture *fixture = *state;
+    convert(fixture, folded);
+    gecko_convert_result_fini(&fixture->result);
+    gecko_convert_result_fini(&fixture->result);
+    assert_int_equal(fixture->result.entry_count, 0);
+    struct gecko_convert_result zeroed = {0};
+    gecko_convert_result_fini(&zeroed);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    assert_string_equal(gecko_convert_version(), GECKO_CONVERT_VERSION);
+    assert_string_equal(gecko_convert_unit_name(GECKO_CONVERT_SAMPLES), "samples");
+    assert_string_equal(gecko_convert_fate_name(GECKO_CONVERT_FATE_NOTED), "noted");
+}
+
+enum { THREAD_COUNT = 4, THREAD_CONVERSIONS = 8 };
+
+struct converter {
+    struct gecko_convert_options options;
+    char output[PATH_MAX];
+    bool is_good;
+};
+
+static void *convert_again(void *context) {
+    struct converter *converter = context;
+    converter->is_good = true;
+    for (int i = 0; i < THREAD_CONVERSIONS; i++) {
+        struct gecko_convert_result result;
+        if (gecko_convert(&converter->options, &result) != GECKO_CONVERT_GOOD) converter->is_good = false;
+        gecko_convert_result_fini(&result);
+    }
+    return NULL;
+}
+
+static void test_threads_convert_side_by_side(void **state) {
+    struct fixture *fixture = *state;
+    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_GOOD);
+    char *expected = file_read(fixture->output, NULL);
+    static struct converter converters[THREAD_COUNT];
+    pthread_t threads[THREAD_COUNT];
+    for (unsigned i = 0; i < THREAD_COUNT; i++) {
+        char name[] = {'0' + (char)i, '\0'};
+        snprintf(converters[i].output, PATH_MAX, "%s", temp_folder_file(&fixture->folder, name));
+        converters[i].options = fixture->options;
+        converters[i].options.output_path = converters[i].output;
+        assert_int_equal(pthread_create(&threads[i], NULL, convert_again, &converters[i]), 0);
+    }
+    for (unsigned i = 0; i < THREAD_COUNT; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(converters[i].is_good);
+        char *output = file_read(converters[i].output, NULL);
+        assert_string_equal(output, expected);
+        free(output);
+    }
+    free(expected);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_good_conversion, begin, end),
+        cmocka_unit_test_setup_teardown(test_counts, begin, end),
+        cmocka_unit_test_setup_teardown(test_losses_are_told, begin, end),
+        cmocka_unit_test_setup_teardown(test_strict, begin, end),
+        cmocka_unit_test_setup_teardown(test_strict_counts_what_the_format_cannot_carry, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_failure_leaves_the_old_output, begin, end),
+        cmocka_unit_test_setup_teardown(test_bad_inputs, begin, end),
+        cmocka_unit_test_setup_teardown(test_bad_options, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_input_is_not_overwritten, begin, end),
+        cmocka_unit_test_setup_teardown(test_io_failures, begin, end),
+        cmocka_unit_test_setup_teardown(test_product, begin, end),
+        cmocka_unit_test_setup_teardown(test_formats, begin, end),
+        cmocka_unit_test_setup_teardown(test_options_reach_the_reader, begin, end),
+        cmocka_unit_test_setup_teardown(test_progress_ascends_to_the_end, begin, end),
+        cmocka_unit_test_setup_teardown(test_report, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_result_can_be_finished_twice, begin, end),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_threads_convert_side_by_side, begin, end),
+    };
+    return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/options.h"
+#include "readers/reader.h"
+#include "tests/support/temp_folder.h"
+#include "writer/emitter.h"
+
+enum { ARGUMENTS_MAX = 16 };
+
+static struct options options;
+static struct failure failure;
+
+static int begin(void **state) {
+    (void)state;
+    failure_clear(&failure);
+    options = (struct options){0};
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    options_fini(&options);
+    return 0;
+}
+
+/* Arguments up to a NULL. */
+static void parse_all(char *const *arguments) {
+    int count = 0;
+    while (arguments[count]) count++;
+    options_init(&options, count, arguments, &failure);
+}
+
+#define PARSE(...) parse_all((char *const[]){__VA_ARGS__, NULL})
+
+static void assert_refused(const char *message) {
+    assert_int_equal(failure.code, FAILURE_USAGE);
+    assert_string_equal(failure.message, message);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    PARSE("trace.txt");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_int_equal(options.action, OPTIONS_CONVERT);
+    assert_string_equal(options.convert.input_path, "trace.txt");
+    assert_string_equal(options.convert.output_path, "trace.profile.json");
+    assert_null(options.convert.from);
+    assert_null(options.convert.format);
+    assert_null(options.convert.product);
+    assert_null(options.report_path);
+    assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
+    assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_FRAME);
+    assert_int_equal(options.progress, PROGRESS_AUTO);
+    assert_false(options.convert.is_strict);
+    assert_false(options.is_quiet);
+}
+
+static void test_every_option_with_the_next_argument(void **state) {
+    (void)state;
+    PARSE("--output", "o.json", "--format", "gecko", "--from", "collapsed", "--weight", "period", "--root", "thread",
+          "--product", "App", "--strict", "--report", "r.json", "--progress", "never", "--quiet", "in");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_string_equal(options.convert.input_path, "in");
+    assert_string_equal(options.convert.output_path, "o.json");
+    assert_string_equal(options.convert.format, "gecko");
+    assert_string_equal(options.convert.from, "collapsed");
+    assert_string_equal(options.convert.product, "App");
+    assert_string_equal(options.report_path, "r.json");
+    assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_PERIOD);
+    assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_THREAD);
+    assert_int_equal(options.progress, PROGRESS_NEVER);
+    assert_true(options.convert.is_strict);
+    assert_true(options.is_quiet);
+    assert_null(options.default_output_path);
+}
+
+static void test_every_option_with_equals(void **state) {
+    (void)state;
+    PARSE("--output=a=b", "--format=processed", "--from=perf-script", "--weight=samples", "--root=frame",
+          "--product=-x-", "--report=r", "--progress=always", "in");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_string_equal(options.convert.output_path, "a=b");
+    assert_string_equal(options.convert.format, "processed");
+    assert_string_equal(options.convert.from, "perf-script");
+    assert_string_equal(options.convert.product, "-x-");
+    assert_int_equal(options.progress, PROGRESS_ALWAYS);
+}
+
+static void test_letters(void **state) {
+    (void)state;
+    PARSE("-qfgecko", "in", "-qo", "out");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_true(options.is_quiet);
+    assert_string_equal(options.convert.format, "gecko");
+    assert_string_equal(options.convert.output_path, "out");
+}
+
+static void test_the_last_one_counts(void **state) {
+    (void)state;
+    PARSE("-o", "a", "in", "-o", "b", "--weight=period", "--weight=samples");
+    assert_string_equal(options.convert.output_path, "b");
+    assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
+}
+
+static void test_double_dash_ends_options(void **state) {
+    (void)state;
+    PARSE("-o", "out", "--", "--strict");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_string_equal(options.convert.input_path, "--strict");
+    assert_false(options.convert.is_strict);
+}
+
+static void test_help_and_version_end_the_reading(void **state) {
+    (void)state;
+    PARSE("--help", "--nonsense");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_int_equal(options.action, OPTIONS_SHOW_HELP);
+    PARSE("a", "b", "-V");
+    assert_refused("two inputs, 'a' and 'b': name one (this version does not convert several in one run)");
+    failure_clear(&failure);
+    PARSE("-hV");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    PARSE("-V", "-?");
+    assert_int_equal(options.action, OPTIONS_SHOW_VERSION);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        char *arguments[ARGUMENTS_MAX];
+        const char *message;
+    } cases[] = {
+        {{NULL}, "no input: name a file, or - for standard input"},
+        {{"-q", NULL}, "no input: name a file, or - for standard input"},
+        {{"", NULL}, "the name of the input is empty"},
+        {{"-", "-", NULL}, "two inputs, '-' and '-': name one (this version does not convert several in one run)"},
+        {{"--formt=x", NULL}, "unknown option '--formt'; did you mean '--format'?"},
+        {{"--prod", NULL}, "unknown option '--prod'; did you mean '--product'?"},
+        {{"--reprot", NULL}, "unknown option '--reprot'; did you mean '--report'?"},
+        {{"--x", NULL}, "unknown option '--x'"},
+        {{"--=", NULL}, "unknown option '--'"},
+        {{"--a-very-long-option-that-is-none", NULL}, "unknown option '--a-very-long-option-that-is-none'"},
+        {{"-qx", NULL}, "unknown option '-x'"},
+        {{"in", "--output", NULL}, "--output needs a value"},
+        {{"in", "-qo", NULL}, "--output needs a value"},
+        {{"in", "--output=", NULL}, "--output: the value is empty"},
+        {{"in", "-o", "", NULL}, "--output: the value is empty"},
+        {{"in", "--product", "", NULL}, "--product: the value is empty"},
+        {{"in", "--strict=yes", NULL}, "--strict takes no value"},
+        {{"in", "--help=", NULL}, "--help takes no value"},
+        {{"in", "--format", "xml", NULL}, "--format: 'xml' is none of: processed, gecko"},
+        {{"in", "-fxml", NULL}, "--format: 'xml' is none of: processed, gecko"},
+        {{"in", "--from=perf", NULL}, "--from: 'perf' is none of: perf-script, collapsed, native"},
+        {{"in", "--weight=periods", NULL}, "--weight: 'periods' is none of: samples, period"},
+        {{"in", "--root=x", NULL}, "--root: 'x' is none of: frame, thread"},
+        {{"in", "--progress=yes", NULL}, "--progress: 'yes' is none of: auto, always, never"},
+        {{"-", "--report", "-", NULL}, "the report and the profile cannot both go to standard output"},
+        {{"in", "-o", "x", "--report=x", NULL}, "the report and the profile cannot both go to x"},
+        {{"in", "-o", "./x", "--report=x", NULL}, "the report and the profile cannot both go to ./x"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        failure_clear(&failure);
+        parse_all(cases[i].arguments);
+        assert_refused(cases[i].message);
+        options_fini(&options);
+    }
+}
+
+static void test_default_outputs(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"-", "-"},
+        {"a.txt", "a.profile.json"},
+        {"/some/where/a.txt.gz", "a.profile.json"},
+        {"a.tar.zst", "a.profile.json"},
+        {"a.perf.txt", "a.perf.profile.json"},
+        {"a.folded", "a.profile.json"},
+        {"a.b", "a.b.profile.json"},
+        {"a", "a.profile.json"},
+        {".txt", ".txt.profile.json"},
+        {".gz", ".gz.profile.json"},
+        {"out.stacks.tgz", "out.profile.json"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PARSE((char *)(uintptr_t)cases[i][0]);
+        assert_string_equal(options.convert.output_path, cases[i][1]);
+        options_fini(&options);
+    }
+}
+
+static void test_the_report_is_not_written_over_the_input(void **state) {
+    (void)state;
+    struct temp_folder folder;
+    assert_true(temp_folder_init(&folder));
+    char input[PATH_MAX], link_name[PATH_MAX], message[2 * PATH_MAX];
+    snprintf(input, sizeof input, "%s", temp_folder_file(&folder, "in"));
+    snprintf(link_name, sizeof link_name, "%s", temp_folder_file(&folder, "link"));
+    assert_true(file_write(input, TEXT("a 1\n")));
+    assert_int_equal(symlink(input, link_name), 0);
+    PARSE(input, "--report", link_name);
+    snprintf(message, sizeof message, "%s is both the input and the report: name another report", input);
+    assert_refused(message);
+    temp_folder_fini(&folder);
+}
+
+/* What the table offers is what there is. */
+static void test_formats_are_those_of_the_registries(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (; readers[count]; count++) assert_string_equal(gecko_convert_input_format(count), readers[count]->name);
+    assert_string_equal(gecko_convert_input_format(count), "native");
+    assert_null(gecko_convert_input_format(count + 1));
+    assert_null(gecko_convert_input_format(SIZE_MAX));
+    for (count = 0; emitters[count]; count++)
+        assert_string_equal(gecko_convert_output_format(count), emitters[count]->name);
+    assert_null(gecko_convert_output_format(count));
+    assert_null(gecko_convert_output_format(SIZE_MAX));
+}
+
+static void test_help_names_every_option_in_80_columns(void **state) {
+    (void)state;
+    char *help = NULL;
+    size_t help_bytes = 0;
+    FILE *stream = open_memstream(&help, &help_bytes);
+    options_print_help(stream);
+    fclose(stream);
+    static const char *const names[] = {"--output FILE",
+                                        "--format processed|gecko",
+                                        "--from perf-script|collapsed|native",
+                                        "--weight samples|period",
+                                        "--root frame|thread",
+                                        "--product NAME",
+                                        "--strict",
+                                        "--report FILE",
+                                        "--progress auto|always|never",
+                                        "-q, --quiet",
+                                        "-h, --help",
+                                        "-V, --version"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_non_null(strstr(help, names[i]));
+    for (struct text rest = {help, help_bytes}; rest.bytes_count;) {
+        size_t line_bytes = text_find(rest, '\n');
+        assert_in_range(line_bytes, 0, 80);
+        rest = text_from(rest, line_bytes + 1);
+    }
+    free(help);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_defaults, begin, end),
+        cmocka_unit_test_setup_teardown(test_every_option_with_the_next_argument, begin, end),
+        cmocka_unit_test_setup_teardown(test_every_option_with_equals, begin, end),
+        cmocka_unit_test_setup_teardown(test_letters, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_last_one_counts, begin, end),
+        cmocka_unit_test_setup_teardown(test_double_dash_ends_options, begin, end),
+        cmocka_unit_test_setup_teardown(test_help_and_version_end_the_reading, begin, end),
+        cmocka_unit_test_setup_teardown(test_refusals, begin, end),
+        cmocka_unit_test_setup_teardown(test_default_outputs, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_report_is_not_written_over_the_input, begin, end),
+        cmocka_unit_test_setup_teardown(test_formats_are_those_of_the_registries, begin, end),
+        cmocka_unit_test_setup_teardown(test_help_names_every_option_in_80_columns, begin, end),
+    };
+    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
