@@ -34,9 +34,9 @@ library_sources := \
     readers/perf_symbols.c readers/perf_tasks.c readers/printable.c readers/registry.c readers/scan.c \
     writer/chunk_list.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
     writer/numbering.c writer/processed.c writer/sink.c \
-    cli/convert.c cli/report.c
+    cli/convert.c cli/file_identity.c cli/report.c
 
-program_sources := cli/file_identity.c cli/main.c cli/options.c cli/progress_tty.c
+program_sources := cli/options.c cli/progress_tty.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # This one replaces the allocator, as the sanitizers do.
@@ -44,6 +44,7 @@ sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
 
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
+main_object     := $(BUILD)/obj/cli/main.o
 
 # ---- What is built. ----
 
@@ -62,7 +63,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
 
-$(BUILD)/gecko-convert: $(program_objects) $(library_objects)
+$(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) -o $@
 
 # One object in which only the public names are left.
@@ -72,12 +73,13 @@ $(BUILD)/libgecko_convert.a: $(library_objects)
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_convert.o
 
-$(BUILD)/tests/%: tests/unit/%.c $(library_objects) $(BUILD)/flags
+$(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< $(library_objects) \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
+	    $(program_objects) $(library_objects) \
 	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) -lpthread -o $@
 
--include $(wildcard $(library_objects:.o=.d) $(program_objects:.o=.d) $(BUILD)/tests/*.d)
+-include $(wildcard $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
 
 # ---- Tests. ----
 

@@ -142,6 +142,7 @@ uint16_t profile_marker_schema(struct profile *profile, const struct marker_sche
 
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values) {
+    if (failure_is_set(profile->failure)) return;
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker.schema);
     marker.values_at = (uint32_t)profile->marker_values.count;
     for (uint32_t i = 0; i < schema->field_count; i++) {

@@ -52,7 +52,7 @@ struct profile_meta {
     enum weight_type weight_type;
     struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
     enum cpu_delta_unit cpu_delta_unit;
-    struct column extra; /* struct extra_entry, those of a section side by side */
+    struct column extra; /* struct extra_entry */
 };
 
 struct profile {
@@ -151,7 +151,7 @@ uint16_t profile_marker_schema(struct profile *profile, const struct marker_sche
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
 
-/* A line for the information panel. Sections appear in order of their first entry. */
+/* A line for the information panel. A section goes on until an entry of another one is added. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
 
 /* Puts the profile in order, once, when the reader is done: samples and markers of each thread sorted by time

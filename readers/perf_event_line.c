@@ -107,6 +107,9 @@ static struct text take_machine(struct text comm, uint32_t *machine) {
     return comm;
 }
 
+/* Kernel comms have 15 bytes; those of kernel workers, in /proc, up to 63. */
+enum { COMM_BYTES_MAX = 64 };
+
 /* What stands before the time: comm, ids and optional fields. */
 static bool parse_start(struct text start, struct perf_event_line *out) {
     struct text token = take_last_token(&start);
@@ -120,7 +123,7 @@ static bool parse_start(struct text start, struct perf_event_line *out) {
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
     out->comm = take_machine(text_trim(start), &out->machine);
-    return out->comm.bytes_count > 0;
+    return out->comm.bytes_count > 0 && out->comm.bytes_count <= COMM_BYTES_MAX;
 }
 
 enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };

@@ -79,7 +79,7 @@ void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct
         const struct perf_event *event = perf_events_at(events, i);
         struct text name = event->name.bytes_count ? event->name : TEXT("without a name");
         char cause[256];
-        int wanted = snprintf(cause, sizeof cause, "sample of event %.*s", (int)name.bytes_count, name.bytes);
+        int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
         struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
         enum ledger_fate fate = i == chosen ? LEDGER_KEPT : LEDGER_LOST;
         ledger_read(ledger, LEDGER_SAMPLES, event->sample_count);

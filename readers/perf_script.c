@@ -208,6 +208,7 @@ static bool looks_like_perf(struct text line, bool *has_time) {
 
 static enum probe_score probe(struct text start, bool is_whole) {
     if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
+    if (text_starts_with(text_trim_start(start), TEXT("{"))) return PROBE_NO; /* JSON can quote anything */
     enum probe_score score = PROBE_NO;
     while (start.bytes_count && score < PROBE_SURE) {
         size_t end = text_find(start, '\n');

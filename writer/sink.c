@@ -1,7 +1,5 @@
 #include "sink.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,12 +11,15 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "libconvert/text.h"
 
 enum {
     BATCH_CHUNKS = 64,
     GZIP_BLOCK_BYTES = 64 * 1024,
+    GZIP_WINDOW_BITS = 16 + MAX_WBITS, /* zlib's way to ask for a gzip header and the largest window */
+    GZIP_MEMORY_LEVEL = 8,
     TEMP_SLOT_COUNT = 64,
     TEMP_NAME_COUNT = 100,
     /* Of the target's name in the temporary one: leaves room in NAME_MAX for the pid and the rest. */
@@ -250,62 +251,47 @@ static void write_plain(struct sink *sink, struct chunk_list *chunks, struct pro
     }
 }
 
-static la_ssize_t take_compressed(struct archive *archive, void *context, const void *bytes, size_t bytes_count) {
-    struct sink *sink = context;
-    struct iovec vector = {(void *)bytes, bytes_count};
-    /* libarchive flushes once more when a failed archive is freed: nothing goes out then. */
-    if (!failure_is_set(sink->failure) && write_vectors(sink, &vector, bytes_count ? 1 : 0))
-        return (la_ssize_t)bytes_count;
-    archive_set_error(archive, EIO, "the output cannot be written");
-    return -1;
+/* Compresses what the stream was given and writes what comes out; false after a failure (latched). deflate itself fails
+ * only on streams that were not set up. */
+static bool compress_input(struct sink *sink, z_stream *stream, int flush) {
+    unsigned char block[GZIP_BLOCK_BYTES];
+    do {
+        stream->next_out = block;
+        stream->avail_out = sizeof block;
+        deflate(stream, flush);
+        struct iovec vector = {block, sizeof block - stream->avail_out};
+        if (vector.iov_len && !write_vectors(sink, &vector, 1)) return false;
+    } while (!stream->avail_out);
+    return true;
 }
 
-/* One gzip member and nothing behind it: without a time stamp, so that equal profiles are equal files, and without
- * padding of the last block. */
-static bool open_gzip(struct archive *archive, struct archive_entry *entry, struct sink *sink) {
-    archive_entry_set_filetype(entry, AE_IFREG);
-    return archive_write_set_format_raw(archive) == ARCHIVE_OK &&
-           archive_write_add_filter_gzip(archive) == ARCHIVE_OK &&
-           archive_write_set_filter_option(archive, "gzip", "timestamp", NULL) == ARCHIVE_OK &&
-           archive_write_set_bytes_per_block(archive, GZIP_BLOCK_BYTES) == ARCHIVE_OK &&
-           archive_write_set_bytes_in_last_block(archive, 1) == ARCHIVE_OK &&
-           archive_write_open(archive, sink, NULL, take_compressed, NULL) == ARCHIVE_OK &&
-           archive_write_header(archive, entry) == ARCHIVE_OK;
-}
-
-static bool compress_chunk(struct archive *archive, const struct chunk *chunk) {
-    for (size_t at = 0; at < chunk->used_bytes;) {
-        la_ssize_t taken = archive_write_data(archive, chunk->bytes + at, chunk->used_bytes - at);
-        if (taken <= 0) return false;
-        at += (size_t)taken;
+static bool compress_chunk(struct sink *sink, z_stream *stream, struct chunk *chunk) {
+    size_t part_bytes;
+    for (size_t at = 0; at < chunk->used_bytes; at += part_bytes) {
+        size_t left = chunk->used_bytes - at;
+        part_bytes = left < UINT_MAX ? left : UINT_MAX;
+        stream->next_in = (unsigned char *)chunk->bytes + at;
+        stream->avail_in = (unsigned)part_bytes;
+        if (!compress_input(sink, stream, Z_NO_FLUSH)) return false;
     }
     return true;
 }
 
-static bool compress_chunks(struct archive *archive, struct chunk_list *chunks, struct progress progress) {
+/* One gzip member and nothing behind it. zlib writes neither name nor time, so that equal profiles are equal files. */
+static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
+    z_stream stream = {0};
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        failure_set_memory(sink->failure);
+        return;
+    }
     uint64_t total_bytes = chunks->total_bytes;
-    while (chunks->first) {
-        if (!compress_chunk(archive, chunks->first)) return false;
+    while (chunks->first && compress_chunk(sink, &stream, chunks->first)) {
         chunk_list_drop_first(chunks);
         progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
     }
-    return archive_write_close(archive) == ARCHIVE_OK;
-}
-
-static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
-    struct archive *archive = archive_write_new();
-    struct archive_entry *entry = archive_entry_new();
-    if (!archive || !entry) {
-        failure_set_memory(sink->failure);
-    } else if (!open_gzip(archive, entry, sink) || !compress_chunks(archive, chunks, progress)) {
-        /* Where the output failed, write_vectors has latched the reason, and this changes nothing. */
-        if (archive_errno(archive) == ENOMEM) failure_set_memory(sink->failure);
-        const char *reason = archive_error_string(archive);
-        failure_set(sink->failure, FAILURE_IO, "cannot compress %s: %s", sink->name,
-                    reason ? reason : "unknown reason");
-    }
-    archive_entry_free(entry);
-    archive_write_free(archive);
+    if (!failure_is_set(sink->failure)) compress_input(sink, &stream, Z_FINISH);
+    deflateEnd(&stream);
 }
 
 /* ---- Finishing ---- */

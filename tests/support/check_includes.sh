@@ -45,8 +45,8 @@ offences=$(
     check_folder writer libconvert
     check_folder cli libconvert readers writer
     check_folder recorder
-    check_library archive readers/input_archive.c writer/sink.c
-    check_library zlib readers/input_gzip.c
+    check_library archive readers/input_archive.c
+    check_library zlib readers/input_gzip.c writer/sink.c
     check_library xxhash libconvert/index_set.h
 )
 if [ -n "$offences" ]; then
