@@ -7,7 +7,7 @@ for program in "$@"; do
     output=$("$program" 2>&1)
     status=$?
     ran=$(printf '%s\n' "$output" | grep -ac '^\[ *OK *\]')
-    broken=$(printf '%s\n' "$output" | grep -ac '^\[ *FAILED *\] [a-z_0-9]*$')
+    broken=$(printf '%s\n' "$output" | sed '/^\[=*\] [0-9]* test(s) run/,$d' | grep -ac '^\[ *FAILED *\]')
     # A program that ran nothing, or died outside a test, has failed too.
     if [ $status -ne 0 ] && [ "$broken" -eq 0 ]; then broken=1; fi
     if [ "$ran" -eq 0 ] && [ "$broken" -eq 0 ]; then broken=1; fi

@@ -25,7 +25,8 @@ void __libc_free(void *block);
 
 /* ---- The allocator. ---- */
 
-static struct {
+/* volatile: compilers know malloc and free, and that they change no variable. These do. */
+static volatile struct {
     bool is_counting;
     uint64_t count;   /* allocations since the counting began */
     uint64_t fail_at; /* number of the one to fail, from 1; 0: none */
