@@ -33,7 +33,7 @@ library_sources := \
     readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c \
     readers/perf_symbols.c readers/perf_tasks.c readers/printable.c readers/registry.c readers/scan.c \
     writer/chunk_list.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
-    writer/numbering.c writer/processed.c writer/sink.c \
+    writer/meta_json.c writer/numbering.c writer/processed.c writer/sink.c \
     cli/convert.c cli/file_identity.c cli/report.c
 
 program_sources := cli/options.c cli/progress_tty.c

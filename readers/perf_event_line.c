@@ -61,11 +61,11 @@ static bool parse_pid_tid(struct text token, struct perf_event_line *out) {
     return parse_id(text_slice(token, 0, slash), &out->pid) && parse_id(text_from(token, slash + 1), &out->tid);
 }
 
-/* "[003]". */
+/* "[003]"; "[-01]", of a record that no processor told, is -1. */
 static bool parse_cpu(struct text token, int32_t *out) {
-    uint64_t cpu;
+    int64_t cpu;
     if (token.bytes_count < 3 || token.bytes_count > 9 || token.bytes[0] != '[' || !text_ends_with(token, TEXT("]"))) return false;
-    if (!parse_unsigned(text_slice(token, 1, token.bytes_count - 1), &cpu)) return false;
+    if (!parse_id(text_slice(token, 1, token.bytes_count - 1), &cpu) || cpu < -1) return false;
     *out = (int32_t)cpu;
     return true;
 }
@@ -145,9 +145,13 @@ static bool parse_time_before(struct text line, size_t colon, size_t *start, int
     return !__builtin_mul_overflow(seconds, 1000000000, &seconds) && !__builtin_add_overflow(seconds, fraction, time_ns);
 }
 
+/* Where the ids and the time end at the latest: a bound on what is tried. All fields before them at their widest take
+ * less. */
+enum { EVENT_START_BYTES_MAX = 256 };
+
 /* Finds the first time with ids before it. The event and all else behind it stay in `rest`. */
 static bool parse_with_time(struct text line, struct perf_event_line *out, struct text *rest) {
-    for (size_t colon = text_find(line, ':'); colon < line.bytes_count;) {
+    for (size_t colon = text_find(line, ':'); colon < line.bytes_count && colon < EVENT_START_BYTES_MAX;) {
         size_t start;
         if (is_end_or_blank(line, colon + 1) && parse_time_before(line, colon, &start, &out->time_ns) &&
             parse_start(text_slice(line, 0, start), out)) {
@@ -185,11 +189,18 @@ static bool parse_event(struct text rest, struct perf_event_line *out) {
     return false;
 }
 
+/* What stands in the place of an event in lines that are no samples. */
+static bool is_named_record(struct text rest) {
+    return text_starts_with(rest, TEXT("PERF_RECORD_")) || text_starts_with(rest, TEXT("DEFERRED CALLCHAIN "));
+}
+
 /* Without a time: the first ids with something before them and an event or a record right behind. */
 static bool parse_without_time(struct text line, struct perf_event_line *out) {
     struct text left = line;
     for (struct text token = take_token(&left); token.bytes_count; token = take_token(&left)) {
-        if (token.bytes == text_trim_start(line).bytes) continue;
+        size_t start = (size_t)(token.bytes - line.bytes);
+        if (start == 0) continue;
+        if (start > EVENT_START_BYTES_MAX) break;
         struct perf_event_line ids;
         if (!parse_pid_tid(token, &ids)) continue;
         struct text rest = left;
@@ -197,7 +208,7 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
         for (struct text next = rest, field = take_token(&next);
              parse_cpu(field, &cpu) || is_misc(field) || is_date(field) || is_time_of_day(field); field = take_token(&next))
             rest = next;
-        if (!parse_event(rest, out) && !text_starts_with(out->rest, TEXT("PERF_RECORD_"))) continue;
+        if (!parse_event(rest, out) && !is_named_record(out->rest)) continue;
         out->has_time = false;
         out->time_ns = 0;
         return parse_start(text_slice(line, 0, (size_t)(rest.bytes - line.bytes)), out);
@@ -207,6 +218,7 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
 
 bool perf_event_line_parse(struct text line, struct perf_event_line *out) {
     struct text rest;
+    line = text_trim(line);
     if (!parse_with_time(line, out, &rest)) return parse_without_time(line, out);
     parse_event(rest, out);
     return true;

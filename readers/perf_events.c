@@ -25,9 +25,10 @@ struct text perf_event_base_name(struct text name) {
     return is_modifier(text_from(name, colon == name.bytes_count ? colon : colon + 1)) ? text_slice(name, 0, colon) : name;
 }
 
-/* "subsystem:name"; what perf prints as "cpu/…/" or with modifiers only is none. */
+/* "subsystem:name"; what perf prints as "cpu/…/" or with modifiers only is none, nor a breakpoint, "mem:0x1000:rw". */
 static bool is_tracepoint(struct text name) {
     struct text base_name = perf_event_base_name(name);
+    if (text_starts_with(name, TEXT("mem:0x"))) return false;
     return text_find(base_name, ':') < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
 }
 
@@ -49,10 +50,12 @@ static enum perf_event_unit unit_of(struct text name) {
 
 uint32_t perf_events_intern(struct perf_events *events, struct text name, struct position position) {
     string_id id = strings_intern(&events->names, name);
-    if (string_is_none(id) || id.index < events->rows.count) return id.index;
+    if (string_is_none(id)) return ID_NONE;
+    if (id.index >= PERF_EVENTS_MAX) id.index = PERF_EVENTS_MAX;
+    if (id.index < events->rows.count) return id.index;
     struct perf_event *event = column_push(&events->rows);
     if (!event) return ID_NONE;
-    struct text stored = strings_text(&events->names, id);
+    struct text stored = id.index < PERF_EVENTS_MAX ? strings_text(&events->names, id) : TEXT("beyond the first 4096");
     *event = (struct perf_event){
         .name = stored, .unit = unit_of(stored), .is_tracepoint = is_tracepoint(stored), .period_min = UINT64_MAX, .first = position};
     return id.index;

@@ -19,6 +19,9 @@ struct perf_event {
     struct position first;
 };
 
+/* Events beyond this many share the row behind them: a bound on what the ledger names. */
+enum { PERF_EVENTS_MAX = 4096 };
+
 struct perf_events {
     struct strings names;
     struct column rows; /* struct perf_event */

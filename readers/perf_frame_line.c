@@ -71,7 +71,7 @@ bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     else if (!text_starts_with(rest, TEXT("[unknown]"))) return false;
 
     size_t group = find_last_group(rest);
-    if (group < rest.bytes_count) {
+    if (group < rest.bytes_count && !text_equal(rest, TEXT("(cookie)"))) {
         struct text inside = text_slice(rest, group + 1, rest.bytes_count - 1);
         rest = text_trim_end(text_slice(rest, 0, group));
         out->is_inlined = text_equal(inside, TEXT("inlined"));

@@ -24,15 +24,14 @@ static bool parse_capture_time(struct text value, int64_t *ms) {
     memcpy(copy, value.bytes, value.bytes_count);
     copy[value.bytes_count] = '\0';
     struct tm tm = {0};
-    for (int month = 0; month < 12; month++)
-        if (memcmp(copy + 4, months + month * 3, 3) == 0) tm.tm_mon = month;
+    while (tm.tm_mon < 12 && memcmp(copy + 4, months + tm.tm_mon * 3, 3) != 0) tm.tm_mon++;
     struct text text = text_of(copy);
     tm.tm_mday = (int)leading_number(text_trim_start(text_slice(text, 8, 10)));
     tm.tm_hour = (int)leading_number(text_slice(text, 11, 13));
     tm.tm_min = (int)leading_number(text_slice(text, 14, 16));
     tm.tm_sec = (int)leading_number(text_slice(text, 17, 19));
     tm.tm_year = (int)leading_number(text_slice(text, 20, 24)) - 1900;
-    if (copy[13] != ':' || copy[16] != ':' || tm.tm_mday == 0 || tm.tm_year < 70) return false;
+    if (copy[13] != ':' || copy[16] != ':' || tm.tm_mon == 12 || tm.tm_mday == 0 || tm.tm_year < 70) return false;
     *ms = (int64_t)timegm(&tm) * 1000;
     return true;
 }

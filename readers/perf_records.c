@@ -71,10 +71,12 @@ static bool read_exit(struct perf_script *script, const struct perf_event_line *
     return true;
 }
 
+/* A guest's addresses stay as they are: its pids are not the host's. */
 static bool read_mmap(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
-    int64_t pid, tid;
-    if (!perf_maps_add_record(&script->stack.maps, payload, &pid, &tid)) return false;
-    if (pid != PERF_PID_KERNEL) perf_tasks_find(&script->tasks, line->machine, pid, tid);
+    struct perf_map_record record;
+    if (!perf_map_record_parse(payload, &record)) return false;
+    if (!line->machine) perf_maps_add(&script->stack.maps, &record);
+    if (record.pid != PERF_PID_KERNEL) perf_tasks_find(&script->tasks, line->machine, record.pid, record.tid);
     return true;
 }
 
@@ -114,7 +116,12 @@ static struct text record_name(struct text record) {
     return text_slice(name, 0, count);
 }
 
+/* Names beyond this many are not told apart: a bound on the ledger. perf has about fifty. */
+enum { RECORD_NAMES_MAX = 128 };
+
 static void lose(struct perf_script *script, struct text name, const char *what) {
+    string_id id = strings_intern(&script->record_names, name);
+    if (id.index >= RECORD_NAMES_MAX) name = TEXT("other");
     char cause[128];
     int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, (int)name.bytes_count, name.bytes);
     struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};

@@ -3,8 +3,6 @@
 
 #include "perf_script_internal.h"
 
-enum { DEFERRED_SAMPLES_MAX = 65536 };
-
 /* Between samples whose lines tell no time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
@@ -40,8 +38,8 @@ static int64_t time_of(struct perf_script *script, const struct perf_event_line 
     if (line->has_time) {
         script->has_times = true;
         script->last_time_ns = line->time_ns;
-    } else {
-        script->last_time_ns += MADE_UP_INTERVAL_NS;
+    } else if (__builtin_add_overflow(script->last_time_ns, MADE_UP_INTERVAL_NS, &script->last_time_ns)) {
+        script->last_time_ns = INT64_MAX;
     }
     return script->last_time_ns;
 }
@@ -68,67 +66,75 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
 
 /* ---- Deferred user stacks. ---- */
 
-static void drop_deferred(struct perf_script *script, uint32_t i) {
-    free(script->deferred[i].frames);
-    script->deferred[i] = script->deferred[--script->deferred_count];
-}
-
-static bool reserve_deferred(struct perf_script *script) {
-    if (script->deferred_count == DEFERRED_SAMPLES_MAX) {
-        perf_tally(script, TALLY_NO_USER_STACK, 1);
-        drop_deferred(script, 0);
-    }
-    if (script->deferred_count < script->deferred_capacity) return true;
-    uint32_t capacity = script->deferred_capacity ? script->deferred_capacity * 2 : 16;
-    struct deferred_sample *deferred = realloc(script->deferred, capacity * sizeof *deferred);
-    if (!deferred) {
-        failure_set_memory(script->profile->failure);
-        return false;
-    }
-    script->deferred = deferred;
-    script->deferred_capacity = capacity;
-    return true;
-}
+/* Samples that wait, of all tasks: a bound on memory where the user stacks never come. */
+enum { DEFERRED_SAMPLES_MAX = 1 << 20 };
 
 static void defer(struct perf_script *script, struct perf_series *series, uint64_t cookie, const frame_id *frames, uint32_t count) {
-    if (!reserve_deferred(script)) return;
-    frame_id *copy = malloc((count + 1) * sizeof *copy);
-    if (!copy) {
+    if (script->deferred_count == DEFERRED_SAMPLES_MAX) {
+        perf_tally(script, TALLY_NO_USER_STACK, 1);
+        return;
+    }
+    struct deferred_sample *deferred = malloc(sizeof *deferred + count * sizeof *frames);
+    if (!deferred) {
         failure_set_memory(script->profile->failure);
         return;
     }
-    if (count) memcpy(copy, frames, count * sizeof *copy);
-    script->deferred[script->deferred_count++] = (struct deferred_sample){
+    struct perf_task *task = script->sample.task;
+    *deferred = (struct deferred_sample){
+        .next = task->deferred,
         .cookie = cookie,
-        .task = script->sample.task,
         .series = series,
         .sample = samples_count(&series->samples) - 1,
-        .frames = copy,
         .frame_count = count,
     };
+    if (count) memcpy(deferred->frames, frames, count * sizeof *frames);
+    task->deferred = deferred;
+    script->deferred_count++;
 }
 
-/* Puts the user's frames below the kernel's of every sample that waits for them. */
-static void join_deferred(struct perf_script *script, const frame_id *user_frames, uint32_t user_count) {
-    for (uint32_t i = 0; i < script->deferred_count;) {
-        struct deferred_sample *deferred = &script->deferred[i];
-        if (deferred->cookie != script->sample.deferred_cookie || deferred->task != script->sample.task) {
-            i++;
-            continue;
-        }
-        uint32_t count = user_count + deferred->frame_count;
-        frame_id *frames = malloc((count + 1) * sizeof *frames);
-        if (!frames) {
-            failure_set_memory(script->profile->failure);
-            return;
-        }
-        if (user_count) memcpy(frames, user_frames, user_count * sizeof *frames);
-        if (deferred->frame_count) memcpy(frames + user_count, deferred->frames, deferred->frame_count * sizeof *frames);
-        stack_id *stack = column_at(&deferred->series->samples.stack, deferred->sample);
-        *stack = stack_path_add(&deferred->task->path, script->profile, frames, count);
-        free(frames);
-        drop_deferred(script, i);
+/* Puts the user's frames below the kernel's. */
+static void join(struct perf_script *script, const struct deferred_sample *deferred, const frame_id *user_frames, uint32_t user_count) {
+    uint32_t count = user_count + deferred->frame_count;
+    frame_id *frames = malloc((count + 1) * sizeof *frames);
+    if (!frames) {
+        failure_set_memory(script->profile->failure);
+        return;
     }
+    if (user_count) memcpy(frames, user_frames, user_count * sizeof *frames);
+    if (deferred->frame_count) memcpy(frames + user_count, deferred->frames, deferred->frame_count * sizeof *frames);
+    stack_id *stack = column_at(&deferred->series->samples.stack, deferred->sample);
+    *stack = stack_path_add(&script->sample.task->path, script->profile, frames, count);
+    free(frames);
+}
+
+/* The task's waiting samples, in the order of their arrival. */
+static struct deferred_sample *take_deferred(struct perf_task *task) {
+    struct deferred_sample *first = NULL;
+    while (task->deferred) {
+        struct deferred_sample *deferred = task->deferred;
+        task->deferred = deferred->next;
+        deferred->next = first;
+        first = deferred;
+    }
+    return first;
+}
+
+/* The user stack belongs to all samples that the task took on this way through the kernel. Those with another cookie are
+ * from an earlier one, whose user stack was lost. */
+static void join_deferred(struct perf_script *script, const frame_id *user_frames, uint32_t user_count) {
+    uint32_t joined_count = 0;
+    for (struct deferred_sample *deferred = take_deferred(script->sample.task), *next; deferred; deferred = next) {
+        next = deferred->next;
+        script->deferred_count--;
+        if (deferred->cookie == script->sample.deferred_cookie) {
+            join(script, deferred, user_frames, user_count);
+            joined_count++;
+        } else {
+            perf_tally(script, TALLY_NO_USER_STACK, 1);
+        }
+        free(deferred);
+    }
+    if (!joined_count) perf_tally(script, TALLY_UNUSED_USER_STACK, 1);
 }
 
 /* ---- Closing. ---- */
@@ -228,6 +234,9 @@ static struct text frame_on_event_line(struct text rest) {
     return branches ? text_slice(frame, 0, (size_t)(branches - frame.bytes) + 1) : frame;
 }
 
+/* Whose mappings hold for the task: a guest's are not known. */
+static int64_t pid_of_maps(const struct perf_task *task) { return task->machine ? PID_UNKNOWN : task->pid; }
+
 void perf_samples_close(struct perf_script *script) {
     struct open_sample *sample = &script->sample;
     if (!sample->is_open) return;
@@ -235,7 +244,7 @@ void perf_samples_close(struct perf_script *script) {
     const frame_id *frames;
     uint64_t cookie;
     if (sample->is_deferred_stack) {
-        uint32_t count = perf_stack_take(&script->stack, sample->task->pid, &frames, &cookie);
+        uint32_t count = perf_stack_take(&script->stack, pid_of_maps(sample->task), &frames, &cookie);
         join_deferred(script, frames, count);
         return;
     }
@@ -245,12 +254,14 @@ void perf_samples_close(struct perf_script *script) {
         struct text frame = script->stack.count ? (struct text){0} : frame_on_event_line(rest);
         bool is_frame = frame.bytes_count && perf_stack_add_line(&script->stack, frame);
         if (rest.bytes_count > (is_frame ? frame.bytes_count : 0)) perf_tally(script, TALLY_FIELD, 1);
+    } else if (script->stack.count && rest.bytes_count) {
+        perf_tally(script, TALLY_TRACEPOINT_FIELDS, 1);
     }
     if (!script->stack.count) {
         close_without_stack(script, rest);
         return;
     }
-    uint32_t count = perf_stack_take(&script->stack, sample->task->pid, &frames, &cookie);
+    uint32_t count = perf_stack_take(&script->stack, pid_of_maps(sample->task), &frames, &cookie);
     add_sample(script, frames, count, cookie);
 }
 
@@ -260,7 +271,13 @@ void perf_samples_finish(struct perf_script *script) {
 }
 
 void perf_samples_fini(struct perf_script *script) {
-    while (script->deferred_count) drop_deferred(script, 0);
-    free(script->deferred);
+    for (size_t i = 0; i < script->tasks.rows.count; i++) {
+        struct perf_task *task = column_at(&script->tasks.rows, i);
+        while (task->deferred) {
+            struct deferred_sample *deferred = task->deferred;
+            task->deferred = deferred->next;
+            free(deferred);
+        }
+    }
     free(script->sample.rest);
 }

@@ -26,8 +26,10 @@ static const struct {
     [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample without a time: made up from the order")},
     [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample that perf itself lost while recording")},
     [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample whose deferred user stack never came")},
+    [TALLY_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, CAUSE("deferred user stack that no sample waits for")},
     [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, CAUSE("processor number: profiles have no place for it")},
     [TALLY_FIELD] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("field behind the event")},
+    [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("fields of a tracepoint with a stack")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("frame deeper than 65535")},
 #undef CAUSE
 };
@@ -74,6 +76,7 @@ static bool read_event_line(struct perf_script *script, struct text line) {
     if (record.bytes_count) {
         perf_samples_close(script);
         perf_tally(script, TALLY_RECORD, 1);
+        if (!event_line.has_time) event_line.time_ns = script->last_time_ns;
         perf_records_read(script, &event_line, record);
     } else {
         perf_tally(script, TALLY_EVENT, 1);
@@ -99,6 +102,11 @@ static void read_stack_line(struct perf_script *script, struct text line, struct
     else if (!read_message(script, trimmed)) perf_tally(script, TALLY_NO_FRAME, 1);
 }
 
+/* A comm may begin with '#' too. */
+static bool is_comment(struct text line) {
+    return line.bytes[0] == '#' && (line.bytes_count == 1 || text_is_blank_byte(line.bytes[1]));
+}
+
 static void read_line(struct perf_script *script, struct text line) {
     bool is_open = script->sample.is_open;
     /* The usual line first: perf begins a frame line, and nothing else, with a tab. */
@@ -112,7 +120,7 @@ static void read_line(struct perf_script *script, struct text line) {
         perf_tally(script, TALLY_BLANK, 1);
         return;
     }
-    if (line.bytes[0] == '#') {
+    if (is_comment(line)) {
         perf_header_read_line(&script->header, script->profile, line);
         script->stack.callers_are_adjusted = script->header.has_dwarf_stacks;
         perf_tally(script, TALLY_HEADER, 1);
@@ -165,6 +173,10 @@ static void finish(struct perf_script *script, const struct reader_options *opti
     profile->meta.interval_ns = interval_ns(script, event);
     set_weights(script, event, options->weight);
     if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
+    if (profile->meta.weight_type != WEIGHT_ONE)
+        profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"),
+                          event->unit == PERF_EVENT_CLOCK_NS ? TEXT("its period, in milliseconds of the clock")
+                                                             : profile_text_format(profile, "its period, in %.*s", (int)profile->meta.weight_unit.bytes_count, profile->meta.weight_unit.bytes));
 }
 
 enum { LINES_BETWEEN_REPORTS = 16384 };
@@ -187,9 +199,11 @@ static void run(struct input *input, struct profile *profile, const struct reade
     perf_stack_init(&script.stack, profile);
     perf_tasks_init(&script.tasks, profile);
     perf_events_init(&script.events, profile->failure);
+    strings_init(&script.record_names, profile->failure);
     read_lines(&script, input, progress);
     if (!failure_is_set(profile->failure)) finish(&script, options);
     perf_samples_fini(&script);
+    strings_fini(&script.record_names);
     perf_events_fini(&script.events);
     perf_tasks_fini(&script.tasks);
     perf_stack_fini(&script.stack);

@@ -33,9 +33,11 @@ enum perf_tally {
     TALLY_NO_TIME,
     TALLY_LOST_BY_PERF,
     TALLY_NO_USER_STACK,
+    TALLY_UNUSED_USER_STACK,
     /* values */
     TALLY_CPU,
     TALLY_FIELD,
+    TALLY_TRACEPOINT_FIELDS,
     TALLY_DEEP_FRAME,
     TALLY_COUNT
 };
@@ -63,12 +65,12 @@ struct open_sample {
 
 /* A sample whose user stack is still to come. */
 struct deferred_sample {
+    struct deferred_sample *next; /* of the same task */
     uint64_t cookie;
-    struct perf_task *task;
     struct perf_series *series;
-    uint32_t sample;  /* row in the series */
-    frame_id *frames; /* the kernel's, root first; owned */
+    uint32_t sample; /* row in the series */
     uint32_t frame_count;
+    frame_id frames[]; /* the kernel's, root first */
 };
 
 struct perf_script {
@@ -79,9 +81,8 @@ struct perf_script {
     struct perf_tasks tasks;
     struct perf_events events;
     struct open_sample sample;
-    struct deferred_sample *deferred;
     uint32_t deferred_count;
-    uint32_t deferred_capacity;
+    struct strings record_names; /* of the records that are not used */
     int64_t last_time_ns; /* of the last line with a time; 0 before it */
     bool has_times;       /* some line told a time */
     uint16_t tracepoint_schema; /* UINT16_MAX until there is a tracepoint */

@@ -67,9 +67,11 @@ void script_name_parse(struct text symbol, struct script_name *out) {
     *out = (struct script_name){0};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (!text_starts_with(symbol, prefixes[i].start)) continue;
+        /* "JS::Call" is C++. */
+        struct text name = text_from(symbol, prefixes[i].start.bytes_count);
+        if (text_starts_with(name, TEXT(":")) && prefixes[i].kind != SCRIPT_PYTHON) return;
         out->kind = prefixes[i].kind;
         out->tier = prefixes[i].tier;
-        struct text name = text_from(symbol, prefixes[i].start.bytes_count);
         if (out->kind == SCRIPT_JAVASCRIPT) parse_javascript(name, out);
         if (out->kind == SCRIPT_PYTHON) parse_python(name, out);
         return;

@@ -81,7 +81,8 @@ static bool relative_address(const struct perf_stack *stack, int64_t pid, const 
     uint64_t address = symbol->address;
     if (address <= INT32_MAX) *relative = address;
     else if (symbol->flags & PERF_SYMBOL_IS_KERNEL) {
-        if (!perf_maps_relative_address(&stack->maps, PERF_PID_KERNEL, address, relative)) {
+        /* The mappings are those of the host's kernel. */
+        if (library->is_guest || !perf_maps_relative_address(&stack->maps, PERF_PID_KERNEL, address, relative)) {
             if (!library->is_kernel_image || address < X86_KERNEL_IMAGE_START) return false;
             *relative = address - X86_KERNEL_IMAGE_START;
         }
@@ -201,7 +202,11 @@ static void take_cookie(struct perf_stack *stack, uint64_t *cookie) {
 uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id **frames, uint64_t *cookie) {
     take_cookie(stack, cookie);
     uint32_t count = stack->count;
-    if (!reserve_frames(stack)) count = 0;
+    *frames = NULL;
+    if (!count || !reserve_frames(stack)) {
+        stack->count = 0;
+        return 0;
+    }
     frame_id *out = stack->frames + count;
     /* The instruction pointer itself, not a return address: the first frame, and the first user frame behind the
      * kernel's, which was interrupted or made the system call. */

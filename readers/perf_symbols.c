@@ -66,7 +66,8 @@ static const struct {
     {MATCH_START, {"[heap]", 6}, CODE_USER, false, false, false},
     {MATCH_START, {"[anon", 5}, CODE_USER, false, false, false},
     {MATCH_START, {"[uprobes]", 9}, CODE_USER, false, false, false},
-    {MATCH_START, {"anon", 4}, CODE_USER, false, false, false}, /* base name of "//anon" */
+    {MATCH_WHOLE, {"anon", 4}, CODE_USER, false, false, false}, /* base name of "//anon" */
+    {MATCH_WHOLE, {"anon_hugepage", 13}, CODE_USER, false, false, false},
     {MATCH_START, {"[JIT", 4}, CODE_JIT, false, false, false},
     {MATCH_START, {"jitted-", 7}, CODE_JIT, true, false, false}, /* perf inject --jit */
     {MATCH_WHOLE, {"[unknown]", 9}, CODE_USER, false, false, false},
@@ -141,7 +142,7 @@ static struct text kernel_subcategory(const struct perf_library *library, struct
 static struct category_pair categorise(struct perf_symbols *symbols, const struct perf_library *library, enum code_kind kind,
                                        struct text name, const struct script_name *script) {
     struct categories *categories = &symbols->profile->categories;
-    if (script->kind != SCRIPT_NONE && kind != CODE_KERNEL)
+    if (script->kind != SCRIPT_NONE)
         return categories_intern_code(categories, script->kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT, script->tier);
     switch (kind) {
         case CODE_KERNEL:
@@ -185,8 +186,9 @@ static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame
     const struct perf_library *library = perf_symbols_library(symbols, library_row);
     bool in_kernel_half = frame->has_address && is_kernel_address(frame->address);
     enum code_kind kind = !library->path.bytes_count && in_kernel_half ? CODE_KERNEL : library->kind;
-    struct script_name script;
-    script_name_parse(name, &script);
+    /* Compiled code may have such names too: "Script::run" in C++. */
+    struct script_name script = {0};
+    if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
 
     struct perf_symbol symbol = {
         .address = frame->address,

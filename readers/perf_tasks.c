@@ -8,6 +8,17 @@ struct tid_key {
     uint32_t reserved; /* 0 */
 };
 
+struct life_key {
+    int64_t pid;
+    int64_t tid;
+    uint64_t machine;
+};
+
+struct series_key {
+    thread_id thread;
+    uint32_t event;
+};
+
 void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
     struct failure *failure = profile->failure;
     tasks->profile = profile;
@@ -16,6 +27,9 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
     column_init(&tasks->current, sizeof(uint32_t), failure);
     row_table_init(&tasks->pids, sizeof(struct tid_key), failure);
     column_init(&tasks->processes, sizeof(process_id), failure);
+    row_table_init(&tasks->lives, sizeof(struct life_key), failure);
+    column_init(&tasks->life_counts, sizeof(uint32_t), failure);
+    row_table_init(&tasks->series_keys, sizeof(struct series_key), failure);
     column_init(&tasks->series, sizeof(struct perf_series), failure);
     tasks->rename_schema = UINT16_MAX;
 }
@@ -37,6 +51,9 @@ void perf_tasks_fini(struct perf_tasks *tasks) {
     column_fini(&tasks->current);
     row_table_fini(&tasks->pids);
     column_fini(&tasks->processes);
+    row_table_fini(&tasks->lives);
+    column_fini(&tasks->life_counts);
+    row_table_fini(&tasks->series_keys);
     column_fini(&tasks->series);
 }
 
@@ -63,23 +80,27 @@ static process_id *process_slot(struct perf_tasks *tasks, int64_t pid, uint32_t 
     return process_is_none(*slot) ? NULL : slot;
 }
 
+/* The number of the life that a new task with these ids has. */
+static uint32_t next_life(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
+    struct life_key key = {.pid = pid, .tid = tid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->lives, &key);
+    if (row == ID_NONE) return 0;
+    if (row == tasks->life_counts.count) {
+        uint32_t *added = column_push(&tasks->life_counts);
+        if (!added) return 0;
+        *added = 0;
+    }
+    return (*(uint32_t *)column_at(&tasks->life_counts, row))++;
+}
+
 static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
     task->pid = pid;
+    profile_thread_at(tasks->profile, task->thread)->life = next_life(tasks, task->machine, pid, task->tid);
     process_id *slot = process_slot(tasks, pid, task->machine);
     if (slot) profile_thread_at(tasks->profile, task->thread)->process = *slot;
 }
 
 /* ---- Tasks. ---- */
-
-static uint32_t count_lives(const struct perf_tasks *tasks, uint32_t task_row, int64_t pid) {
-    uint32_t lives = 0;
-    for (uint32_t row = task_row; row != ID_NONE;) {
-        const struct perf_task *task = column_at(&tasks->rows, row);
-        if (task->pid == pid) lives++;
-        row = task->older;
-    }
-    return lives;
-}
 
 /* The slot of the task that has the tid now; its value is ID_NONE when there is none yet. NULL when memory ran out. */
 static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
@@ -93,14 +114,13 @@ static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_
 }
 
 static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid, int64_t tid) {
-    uint32_t life = count_lives(tasks, *slot, pid);
-    thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, life);
+    thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, 0);
     if (thread_is_none(thread)) return NULL;
     uint32_t row = (uint32_t)tasks->rows.count;
     struct perf_task *task = column_push(&tasks->rows);
     if (!task) return NULL;
     *task = (struct perf_task){
-        .pid = PID_UNKNOWN, .tid = tid, .machine = machine, .older = *slot, .thread = thread, .last_time_ns = TIME_NONE, .first_series = ID_NONE};
+        .pid = PID_UNKNOWN, .tid = tid, .machine = machine, .thread = thread, .last_time_ns = TIME_NONE};
     *slot = row;
     if (pid != PID_UNKNOWN) learn_pid(tasks, task, pid);
     return task;
@@ -196,30 +216,27 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
 /* ---- Samples. ---- */
 
 struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
-    for (uint32_t row = task->first_series; row != ID_NONE;) {
-        struct perf_series *series = column_at(&tasks->series, row);
-        if (series->event == event) return series;
-        row = series->next;
-    }
-    uint32_t row = (uint32_t)tasks->series.count;
+    if (task->last_series && task->last_series->event == event) return task->last_series;
+    struct series_key key = {task->thread, event};
+    uint32_t row = row_table_intern(&tasks->series_keys, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->series.count) return task->last_series = column_at(&tasks->series, row);
     struct perf_series *series = column_push(&tasks->series);
     if (!series) return NULL;
-    *series = (struct perf_series){.event = event, .next = task->first_series};
+    *series = (struct perf_series){.event = event, .thread = task->thread};
     struct failure *failure = tasks->profile->failure;
     column_init(&series->samples.time_ns, sizeof(int64_t), failure);
     column_init(&series->samples.stack, sizeof(stack_id), failure);
     column_init(&series->samples.weight, sizeof(uint32_t), failure);
-    task->first_series = row;
-    return series;
+    return task->last_series = series;
 }
 
-static void take_samples(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
-    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-    for (uint32_t row = task->first_series; row != ID_NONE;) {
-        struct perf_series *series = column_at(&tasks->series, row);
-        row = series->next;
+/* The threads have no samples yet. */
+static void move_samples(struct perf_tasks *tasks, uint32_t event) {
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        struct perf_series *series = column_at(&tasks->series, i);
         if (series->event != event) continue;
-        thread->samples = series->samples;
+        profile_thread_at(tasks->profile, series->thread)->samples = series->samples;
         series->samples = (struct samples){0};
     }
 }
@@ -227,9 +244,9 @@ static void take_samples(struct perf_tasks *tasks, struct perf_task *task, uint3
 void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     struct profile *profile = tasks->profile;
     process_id unknown = process_none();
+    move_samples(tasks, event);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         struct perf_task *task = column_at(&tasks->rows, i);
-        take_samples(tasks, task, event);
         struct thread *thread = profile_thread_at(profile, task->thread);
         if (!process_is_none(thread->process)) continue;
         if (process_is_none(unknown)) {

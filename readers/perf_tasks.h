@@ -11,7 +11,7 @@
 /* The samples of one event in one thread. */
 struct perf_series {
     uint32_t event;
-    uint32_t next; /* row of the thread's next series; ID_NONE */
+    thread_id thread;
     struct samples samples;
 };
 
@@ -19,12 +19,12 @@ struct perf_task {
     int64_t pid; /* PID_UNKNOWN until told */
     int64_t tid;
     uint32_t machine;
-    uint32_t older; /* the task that had the tid before; ID_NONE */
     thread_id thread;
     bool is_forked;
     bool has_samples;
     int64_t last_time_ns; /* of its last sample; TIME_NONE */
-    uint32_t first_series;
+    struct perf_series *last_series; /* where its last sample went; NULL before it */
+    struct deferred_sample *deferred; /* samples that wait for their user stacks; owned by perf_samples.c */
     struct stack_path path;
 };
 
@@ -35,6 +35,9 @@ struct perf_tasks {
     struct column current;   /* uint32_t: the task that has each tid now */
     struct row_table pids;   /* struct tid_key, of pids */
     struct column processes; /* process_id: the process that has each pid now */
+    struct row_table lives;  /* struct life_key */
+    struct column life_counts;      /* uint32_t: the tasks so far of each pid and tid */
+    struct row_table series_keys;   /* struct series_key */
     struct column series;    /* struct perf_series */
     uint16_t rename_schema;
 };

@@ -6,6 +6,7 @@
 #include "gecko_thread.h"
 #include "gecko_weights.h"
 #include "json.h"
+#include "meta_json.h"
 
 enum { GECKO_PROFILE_VERSION = 36 };
 
@@ -202,39 +203,10 @@ static void enter_losses(const struct emission *emission, struct ledger *ledger)
 
 /* ---- meta ---- */
 
-static void write_key_text_if_known(struct json *json, const char *key, struct text value) {
-    if (value.bytes_count) json_key_value_text(json, key, value);
-}
-
-static void write_categories(struct json *json, const struct categories *categories) {
-    json_key(json, "categories");
-    json_array_begin(json);
-    for (size_t i = 0; i < categories->rows.count; i++) {
-        const struct category *category = categories_at(categories, i);
-        json_object_begin(json);
-        json_key_value_text(json, "name", category->name);
-        json_key_string(json, "color", category_color_name(category->color));
-        json_key(json, "subcategories");
-        json_array_begin(json);
-        for (size_t j = 0; j < category->subcategories.count; j++)
-            json_text(json, *category_subcategory_at(category, j));
-        json_array_end(json);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
 static void write_schema_fields(struct json *json, const struct marker_schema *schema) {
     json_key(json, "data");
     json_array_begin(json);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const struct marker_field *field = &schema->fields[i];
-        json_object_begin(json);
-        json_key_value_text(json, "key", field->key);
-        write_key_text_if_known(json, "label", field->label);
-        json_key_string(json, "format", marker_format_name(field->format));
-        json_object_end(json);
-    }
+    meta_json_schema_fields(json, schema);
     /* A field without a key is one of the schema, not of its markers: the client makes it the description. */
     if (schema->description.bytes_count) {
         json_object_begin(json);
@@ -246,24 +218,9 @@ static void write_schema_fields(struct json *json, const struct marker_schema *s
 }
 
 static void write_marker_schema(struct json *json, const struct marker_schema *schema) {
-    static const char *const displays[] = {"marker-chart", "marker-table", "timeline-overview"};
     json_object_begin(json);
-    json_key_value_text(json, "name", schema->name);
-    json_key(json, "display");
-    json_array_begin(json);
-    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++) json_string(json, displays[i]);
-    json_array_end(json);
-    write_key_text_if_known(json, "tableLabel", schema->table_label);
+    meta_json_schema_head(json, schema);
     write_schema_fields(json, schema);
-    json_object_end(json);
-}
-
-static void write_sample_units(struct json *json, enum cpu_delta_unit unit) {
-    json_key(json, "sampleUnits");
-    json_object_begin(json);
-    json_key_string(json, "time", "ms");
-    json_key_string(json, "eventDelay", "ms");
-    json_key_string(json, "threadCPUDelta", unit == CPU_DELTA_NS ? "ns" : "variable CPU cycles");
     json_object_end(json);
 }
 
@@ -287,24 +244,16 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     write_short_meta(json, profile, process);
     json_key_ms(json, "interval", meta->interval_ns);
     json_key_int(json, "processType", 0);
-    json_key_value_text(json, "product", meta->product);
-    json_key_int(json, "stackwalk", meta->has_stacks);
-    json_key_int(json, "debug", 0);
+    meta_json_product_and_machine(json, meta);
     /* Otherwise the client sends the names and ids of all libraries to a symbol server on load. */
     json_key_bool(json, "presymbolicated", true);
-    write_key_text_if_known(json, "CPUName", meta->cpu_name);
-    write_key_text_if_known(json, "oscpu", meta->os_cpu);
-    write_key_text_if_known(json, "platform", meta->platform);
-    write_key_text_if_known(json, "abi", meta->abi);
-    write_key_text_if_known(json, "device", meta->device);
-    if (meta->logical_cpu_count) json_key_int(json, "logicalCPUs", meta->logical_cpu_count);
-    write_categories(json, &profile->categories);
+    meta_json_categories(json, &profile->categories);
     json_key(json, "markerSchema");
     json_array_begin(json);
     for (size_t i = 0; i < profile->marker_schemas.count; i++)
         write_marker_schema(json, column_at(&profile->marker_schemas, i));
     json_array_end(json);
-    if (emission->threads.has_cpu_deltas) write_sample_units(json, meta->cpu_delta_unit);
+    if (emission->threads.has_cpu_deltas) meta_json_sample_units(json, meta->cpu_delta_unit);
     json_object_end(json);
 }
 

@@ -3,6 +3,7 @@
  * columns of a table, and the finished ones are spliced behind each other. */
 #include "emitter.h"
 #include "json.h"
+#include "meta_json.h"
 
 enum { GECKO_PROFILE_VERSION = 36, PROCESSED_PROFILE_VERSION = 70, TABLE_COLUMNS_MAX = 11 };
 
@@ -74,52 +75,13 @@ static inline void write_place(struct json *json, uint32_t line_or_column) {
 
 /* ---- meta ---- */
 
-static void write_key_text_if_known(struct json *json, const char *key, struct text value) {
-    if (value.bytes_count) json_key_value_text(json, key, value);
-}
-
-static void write_key_int_if_known(struct json *json, const char *key, int64_t value) {
-    if (value) json_key_int(json, key, value);
-}
-
-static void write_categories(struct json *json, const struct categories *categories) {
-    json_key(json, "categories");
-    json_array_begin(json);
-    for (size_t i = 0; i < categories->rows.count; i++) {
-        const struct category *category = categories_at(categories, i);
-        json_object_begin(json);
-        json_key_value_text(json, "name", category->name);
-        json_key_string(json, "color", category_color_name(category->color));
-        json_key(json, "subcategories");
-        json_array_begin(json);
-        for (size_t j = 0; j < category->subcategories.count; j++)
-            json_text(json, *category_subcategory_at(category, j));
-        json_array_end(json);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
 static void write_marker_schema(struct json *json, const struct marker_schema *schema) {
-    static const char *const displays[] = {"marker-chart", "marker-table", "timeline-overview"};
     json_object_begin(json);
-    json_key_value_text(json, "name", schema->name);
-    json_key(json, "display");
-    json_array_begin(json);
-    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++) json_string(json, displays[i]);
-    json_array_end(json);
-    write_key_text_if_known(json, "tableLabel", schema->table_label);
-    write_key_text_if_known(json, "description", schema->description);
+    meta_json_schema_head(json, schema);
+    meta_json_text_if_known(json, "description", schema->description);
     json_key(json, "fields");
     json_array_begin(json);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const struct marker_field *field = &schema->fields[i];
-        json_object_begin(json);
-        json_key_value_text(json, "key", field->key);
-        write_key_text_if_known(json, "label", field->label);
-        json_key_string(json, "format", marker_format_name(field->format));
-        json_object_end(json);
-    }
+    meta_json_schema_fields(json, schema);
     json_array_end(json);
     json_object_end(json);
 }
@@ -129,16 +91,6 @@ static void write_marker_schemas(struct json *json, const struct column *schemas
     json_array_begin(json);
     for (size_t i = 0; i < schemas->count; i++) write_marker_schema(json, column_at(schemas, i));
     json_array_end(json);
-}
-
-static void write_sample_units(struct json *json, enum cpu_delta_unit unit) {
-    if (unit == CPU_DELTA_NONE) return;
-    json_key(json, "sampleUnits");
-    json_object_begin(json);
-    json_key_string(json, "time", "ms");
-    json_key_string(json, "eventDelay", "ms");
-    json_key_string(json, "threadCPUDelta", unit == CPU_DELTA_NS ? "ns" : "variable CPU cycles");
-    json_object_end(json);
 }
 
 static const struct extra_entry *extra_at(const struct column *extra, size_t i) { return column_at(extra, i); }
@@ -175,18 +127,55 @@ static const struct thread *ordered_thread(const struct profile *profile, size_t
     return profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, place));
 }
 
-/* The viewer opens on the thread with the most samples. */
+/* The category in which the front-end counts a sample as inactive; the number of categories when there is none. */
+static size_t find_idle_category(const struct categories *categories) {
+    size_t i = 0;
+    while (i < categories->rows.count && !text_equal(categories_at(categories, i)->name, TEXT("Idle"))) i++;
+    return i;
+}
+
+static uint64_t count_active_samples(const struct profile *profile, const struct samples *samples, size_t idle_category) {
+    uint64_t active_count = 0;
+    for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
+        const stack_id *run = column_run(&samples->stack, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            if (stack_is_none(run[j])) continue;
+            frame_id innermost = profile_stack_at(profile, run[j])->frame;
+            active_count += profile_frame_at(profile, innermost)->category != idle_category;
+        }
+    }
+    return active_count;
+}
+
+/* The viewer opens on the thread that did most. */
 static void write_selected_threads(struct json *json, const struct profile *profile) {
     if (!profile->thread_order.count) return;
-    size_t busiest = 0;
-    for (size_t i = 1; i < profile->thread_order.count; i++)
-        if (samples_count(&ordered_thread(profile, i)->samples) >
-            samples_count(&ordered_thread(profile, busiest)->samples))
-            busiest = i;
+    size_t idle_category = find_idle_category(&profile->categories), busiest = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        uint64_t count = count_active_samples(profile, &ordered_thread(profile, i)->samples, idle_category);
+        if (count <= most) continue;
+        most = count;
+        busiest = i;
+    }
     json_key(json, "initialSelectedThreads");
     json_array_begin(json);
     json_int(json, (int64_t)busiest);
     json_array_end(json);
+}
+
+/* Native code alone needs no choice between kinds of stacks. */
+static bool has_scripts(const struct profile *profile) {
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++)
+        if (profile_func_at(profile, (func_id){i})->flags & FUNC_IS_JS) return true;
+    return false;
+}
+
+/* Symbols can be asked for again only where a library can be told by its build id. */
+static bool has_build_ids(const struct profile *profile) {
+    for (uint32_t i = 0; i < libs_count(&profile->libs); i++)
+        if (libs_at(&profile->libs, (lib_id){i})->code_id.bytes_count) return true;
+    return false;
 }
 
 static void write_meta(struct json *json, const struct profile *profile) {
@@ -198,25 +187,18 @@ static void write_meta(struct json *json, const struct profile *profile) {
     json_key_int(json, "version", GECKO_PROFILE_VERSION);
     json_key_int(json, "preprocessedProfileVersion", PROCESSED_PROFILE_VERSION);
     json_key_int(json, "processType", 0);
-    json_key_value_text(json, "product", meta->product);
-    json_key_int(json, "stackwalk", meta->has_stacks);
-    json_key_bool(json, "debug", false);
+    meta_json_product_and_machine(json, meta);
     /* Otherwise the viewer sends the names and ids of all libraries to a symbol server on load. */
     json_key_bool(json, "symbolicated", true);
-    json_key_bool(json, "usesOnlyOneStackType", true);
+    if (!has_build_ids(profile)) json_key_bool(json, "symbolicationNotSupported", true);
+    json_key_bool(json, "usesOnlyOneStackType", !has_scripts(profile));
     json_key_bool(json, "sourceCodeIsNotOnSearchfox", true);
-    write_key_text_if_known(json, "importedFrom", meta->imported_from);
-    write_key_text_if_known(json, "arguments", meta->arguments);
-    write_key_text_if_known(json, "CPUName", meta->cpu_name);
-    write_key_text_if_known(json, "oscpu", meta->os_cpu);
-    write_key_text_if_known(json, "platform", meta->platform);
-    write_key_text_if_known(json, "abi", meta->abi);
-    write_key_text_if_known(json, "device", meta->device);
-    write_key_int_if_known(json, "logicalCPUs", meta->logical_cpu_count);
-    write_key_int_if_known(json, "mainMemory", (int64_t)meta->main_memory_bytes);
-    write_categories(json, &profile->categories);
+    meta_json_text_if_known(json, "importedFrom", meta->imported_from);
+    meta_json_text_if_known(json, "arguments", meta->arguments);
+    if (meta->main_memory_bytes) json_key_int(json, "mainMemory", (int64_t)meta->main_memory_bytes);
+    meta_json_categories(json, &profile->categories);
     write_marker_schemas(json, &profile->marker_schemas);
-    write_sample_units(json, meta->cpu_delta_unit);
+    if (meta->cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, meta->cpu_delta_unit);
     write_extra(json, &meta->extra);
     write_selected_threads(json, profile);
     json_object_end(json);
@@ -572,7 +554,8 @@ static void write_samples(struct emission *emission, const struct samples *sampl
         column_end(&column, "weight", json);
     }
     json_key_string(json, "weightType", weight_type_name(meta->weight_type));
-    if (meta->cpu_delta_unit != CPU_DELTA_NONE) {
+    /* profiler-cli 0.10.0 spins forever over the column of a thread without samples. */
+    if (meta->cpu_delta_unit != CPU_DELTA_NONE && samples_count(samples)) {
         column_begin(&column, profile->failure);
         write_sample_cpu_deltas(&column, profile, samples);
         column_end(&column, "threadCPUDelta", json);

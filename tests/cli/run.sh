@@ -79,5 +79,5 @@ done
 
 $update && exit 0
 [ $skipped -eq 0 ] || echo "$skipped skipped"
-echo "$passed passed, $failed failed"
+echo "command line: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -424,7 +424,7 @@ async function main() {
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'])
     process.on(signal, () => process.exit(128 + os.constants.signals[signal]));
   const failures = await runCases(client, profilePaths, isLoadOnly, jobs);
-  console.log(`${profilePaths.length - failures} passed, ${failures} failed`);
+  console.log(`client: ${profilePaths.length - failures} passed, ${failures} failed`);
   return failures ? 1 : 0;
 }
 

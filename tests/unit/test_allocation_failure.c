@@ -25,8 +25,7 @@ void __libc_free(void *block);
 
 /* ---- The allocator. ---- */
 
-/* volatile: compilers know malloc and free, and that they change no variable. These do. */
-static volatile struct {
+static struct {
     bool is_counting;
     uint64_t count;   /* allocations since the counting began */
     uint64_t fail_at; /* number of the one to fail, from 1; 0: none */
@@ -59,6 +58,9 @@ static void leave_block(void *block) {
     heap.live_bytes -= (int64_t)malloc_usable_size(block);
 }
 
+/* Visible to the libraries too, whatever the default of the build is. */
+#pragma GCC visibility push(default)
+
 void *malloc(size_t bytes_count) { return must_fail() ? NULL : enter_block(__libc_malloc(bytes_count)); }
 
 void *calloc(size_t count, size_t bytes_count) {
@@ -88,6 +90,8 @@ int posix_memalign(void **block, size_t alignment, size_t bytes_count) {
     *block = aligned_alloc(alignment, bytes_count);
     return *block ? 0 : ENOMEM;
 }
+
+#pragma GCC visibility pop
 
 /* ---- The conversions. ---- */
 

@@ -157,7 +157,7 @@ static size_t count_parts(const char *text, const char *part) {
 
 static const char EMPTY_DOCUMENT[] =
     "{\"meta\":{\"version\":36,\"startTime\":0,\"shutdownTime\":null,\"interval\":1,\"processType\":0,\"product\":\"\","
-    "\"stackwalk\":0,\"debug\":0,\"presymbolicated\":true,"
+    "\"stackwalk\":0,\"presymbolicated\":true,"
     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
     "\"libs\":[],\"pausedRanges\":[],\"threads\":[],"
     "\"sources\":{\"schema\":{\"id\":0,\"filename\":1,\"startLine\":2,\"startColumn\":3,\"sourceMapURL\":4},\"data\":[]"
@@ -173,8 +173,8 @@ static void an_empty_profile_is_a_document_all_the_same(void **state) {
 
 static const char SMALL_DOCUMENT[] =
     "{\"meta\":{\"version\":36,\"startTime\":1700000000000,\"shutdownTime\":null,\"interval\":1,\"processType\":0,"
-    "\"product\":\"demo\",\"stackwalk\":1,\"debug\":0,\"presymbolicated\":true,\"CPUName\":\"Fast\",\"oscpu\":\"OS\","
-    "\"platform\":\"Linux\",\"abi\":\"x86_64\",\"device\":\"host\",\"logicalCPUs\":8,"
+    "\"product\":\"demo\",\"stackwalk\":1,\"CPUName\":\"Fast\",\"oscpu\":\"OS\","
+    "\"platform\":\"Linux\",\"abi\":\"x86_64\",\"device\":\"host\",\"logicalCPUs\":8,\"presymbolicated\":true,"
     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
     "{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\",\"ext4\"]}],"
     "\"markerSchema\":[{\"name\":\"Event\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],"

@@ -100,7 +100,7 @@ static void a_small_profile_is_exactly_this(void **state) {
     assert_string_equal(
         text,
         "{\"meta\":{\"interval\":1,\"startTime\":1700000000123,\"version\":36,\"preprocessedProfileVersion\":70,"
-        "\"processType\":0,\"product\":\"demo\",\"stackwalk\":0,\"debug\":false,\"symbolicated\":true,"
+        "\"processType\":0,\"product\":\"demo\",\"stackwalk\":0,\"symbolicated\":true,\"symbolicationNotSupported\":true,"
         "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
         "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[],"
         "\"initialSelectedThreads\":[0]},\"libs\":[],\"shared\":{"
@@ -192,9 +192,11 @@ static void metadata_is_written_where_it_is_known(void **state) {
     assert_has(text, "\"interval\":0.2505,");
     assert_has(text, "\"stackwalk\":1,");
     assert_has(text,
-               "\"importedFrom\":\"Linux perf\",\"arguments\":\"perf record \\\"./demo\\\"\",\"CPUName\":\"CPU\","
-               "\"oscpu\":\"Linux 6.1\",\"platform\":\"Linux\",\"abi\":\"x86_64\",\"device\":\"host\","
-               "\"logicalCPUs\":8,\"mainMemory\":17179869184,\"categories\":");
+               "\"CPUName\":\"CPU\",\"oscpu\":\"Linux 6.1\",\"platform\":\"Linux\",\"abi\":\"x86_64\","
+               "\"device\":\"host\",\"logicalCPUs\":8,");
+    assert_has(text,
+               "\"importedFrom\":\"Linux perf\",\"arguments\":\"perf record \\\"./demo\\\"\","
+               "\"mainMemory\":17179869184,\"categories\":");
     assert_has(text,
                "\"extra\":[{\"label\":\"First\",\"entries\":[{\"label\":\"a\",\"format\":\"string\",\"value\":\"1\"},"
                "{\"label\":\"b\",\"format\":\"string\",\"value\":\"two\"}]},"
@@ -364,7 +366,7 @@ static void threads_stand_in_order_with_their_processes(void **state) {
                "\"pid\":\"200.2\",\"tid\":\"200.2\",\"processStartupTime\":1.5,\"processShutdownTime\":20,"
                "\"registerTime\":2,\"unregisterTime\":19,\"pausedRanges\":[],\"showMarkersInTimeline\":true,"
                "\"samples\":{\"stack\":[],\"timeDeltas\":[],\"weight\":[],\"weightType\":\"tracing-ms\","
-               "\"threadCPUDelta\":[],\"length\":0}");
+               "\"length\":0}");
     assert_int_equal(count_of(text, "\"isMainThread\":"), 3);
     free(text);
 }

@@ -1,0 +1,60 @@
+#include "meta_json.h"
+
+void meta_json_product_and_machine(struct json *json, const struct profile_meta *meta) {
+    json_key_value_text(json, "product", meta->product);
+    json_key_int(json, "stackwalk", meta->has_stacks);
+    meta_json_text_if_known(json, "CPUName", meta->cpu_name);
+    meta_json_text_if_known(json, "oscpu", meta->os_cpu);
+    meta_json_text_if_known(json, "platform", meta->platform);
+    meta_json_text_if_known(json, "abi", meta->abi);
+    meta_json_text_if_known(json, "device", meta->device);
+    if (meta->logical_cpu_count) json_key_int(json, "logicalCPUs", meta->logical_cpu_count);
+}
+
+static void write_category(struct json *json, const struct category *category) {
+    json_object_begin(json);
+    json_key_value_text(json, "name", category->name);
+    json_key_string(json, "color", category_color_name(category->color));
+    json_key(json, "subcategories");
+    json_array_begin(json);
+    for (size_t i = 0; i < category->subcategories.count; i++) json_text(json, *category_subcategory_at(category, i));
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void meta_json_categories(struct json *json, const struct categories *categories) {
+    json_key(json, "categories");
+    json_array_begin(json);
+    for (size_t i = 0; i < categories->rows.count; i++) write_category(json, categories_at(categories, i));
+    json_array_end(json);
+}
+
+void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
+    json_key(json, "sampleUnits");
+    json_object_begin(json);
+    json_key_string(json, "time", "ms");
+    json_key_string(json, "eventDelay", "ms");
+    json_key_string(json, "threadCPUDelta", unit == CPU_DELTA_NS ? "ns" : "variable CPU cycles");
+    json_object_end(json);
+}
+
+void meta_json_schema_head(struct json *json, const struct marker_schema *schema) {
+    static const char *const displays[] = {"marker-chart", "marker-table", "timeline-overview"};
+    json_key_value_text(json, "name", schema->name);
+    json_key(json, "display");
+    json_array_begin(json);
+    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++) json_string(json, displays[i]);
+    json_array_end(json);
+    meta_json_text_if_known(json, "tableLabel", schema->table_label);
+}
+
+void meta_json_schema_fields(struct json *json, const struct marker_schema *schema) {
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        json_object_begin(json);
+        json_key_value_text(json, "key", field->key);
+        meta_json_text_if_known(json, "label", field->label);
+        json_key_string(json, "format", marker_format_name(field->format));
+        json_object_end(json);
+    }
+}

@@ -1,0 +1,27 @@
+/* The parts of a profile's metadata that both formats write alike. Each function writes keys with their values into the
+ * object under construction. */
+#ifndef GECKO_META_JSON_H
+#define GECKO_META_JSON_H
+
+#include "json.h"
+#include "libconvert/profile.h"
+
+static inline void meta_json_text_if_known(struct json *json, const char *key, struct text value) {
+    if (value.bytes_count) json_key_value_text(json, key, value);
+}
+
+/* "product", "stackwalk" and what is known of the machine. */
+void meta_json_product_and_machine(struct json *json, const struct profile_meta *meta);
+
+void meta_json_categories(struct json *json, const struct categories *categories);
+
+/* "sampleUnits"; unit is not CPU_DELTA_NONE. */
+void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit);
+
+/* "name", "display" and labels of a marker schema. */
+void meta_json_schema_head(struct json *json, const struct marker_schema *schema);
+
+/* The fields of a marker schema, as values of the array under construction. */
+void meta_json_schema_fields(struct json *json, const struct marker_schema *schema);
+
+#endif
