@@ -83,11 +83,11 @@ $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(BUILD)/
 
 # ---- Tests. ----
 
-.PHONY: test check unit-test readings cli-test client-test goldens update-goldens include-test asan
+.PHONY: tsan warnings bench test check unit-test readings cli-test client-test goldens update-goldens include-test asan
 test:
 	tests/support/install_packages.sh build test
-	$(MAKE) all
-	$(MAKE) check asan
+	$(MAKE) warnings all
+	$(MAKE) check asan tsan
 
 check: include-test unit-test readings cli-test goldens client-test
 
@@ -116,6 +116,17 @@ client-test: $(BUILD)/gecko-convert
 asan:
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
 
+# Conversions side by side in threads, under the thread sanitizer.
+tsan:
+	$(MAKE) BUILD=build/tsan SANITIZE=thread build/tsan/tests/test_convert
+	tests/support/run_unit_tests.sh build/tsan/tests/test_convert
+
+# Both compilers, and no warning.
+warnings:
+	$(MAKE) BUILD=build/warnings-gcc CC=gcc CFLAGS='-O2 -Werror' all
+	$(MAKE) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all
+	@echo 'warnings: 2 passed, 0 failed'
+
 .PHONY: sanitized-check
 sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
 	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
@@ -131,6 +142,13 @@ demo:
 	tests/support/install_packages.sh build
 	$(MAKE) all
 	fixtures/demo.sh $(BUILD)/gecko-convert
+
+# BENCH_MIB: size of the input.
+BENCH_MIB ?= 256
+bench: $(BUILD)/gecko-convert
+	xz -dc fixtures/recordings/system-wide.txt.xz > $(BUILD)/bench-recording.txt
+	bench/repeat_perf_script.py $(BUILD)/bench-recording.txt $(BENCH_MIB) > $(BUILD)/bench-input.txt
+	GECKO_CONVERT=$< bench/convert.sh $(BUILD)/bench-input.txt
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
@@ -149,6 +167,9 @@ help:
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
+	@echo 'make tsan            conversions in threads under the thread sanitizer'
+	@echo 'make warnings        build with gcc and with clang, warnings are errors'
+	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
 	@echo 'make install         PREFIX=/usr/local DESTDIR='
 	@echo 'make deps            install the Debian packages that building needs'

@@ -209,6 +209,8 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
              parse_cpu(field, &cpu) || is_misc(field) || is_date(field) || is_time_of_day(field); field = take_token(&next))
             rest = next;
         if (!parse_event(rest, out) && !is_named_record(out->rest)) continue;
+        /* No event's name begins with a digit: a time that could not be read. */
+        if (out->event.bytes_count && is_digit(out->event.bytes[0])) continue;
         out->has_time = false;
         out->time_ns = 0;
         return parse_start(text_slice(line, 0, (size_t)(rest.bytes - line.bytes)), out);

@@ -3,7 +3,7 @@
 set -eu
 
 build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libxxhash-dev zlib1g-dev"
-test_packages="libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip"
+test_packages="clang libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
 
 is_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
