@@ -22,7 +22,8 @@ void arena_fini(struct arena *arena) {
 
 static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
     /* A large request gets a chunk of its own, and the current one goes on being filled. */
-    size_t capacity = bytes_count > CHUNK_BYTES / 4 ? bytes_count : CHUNK_BYTES;
+    bool is_large = bytes_count > CHUNK_BYTES / 4;
+    size_t capacity = is_large ? bytes_count : CHUNK_BYTES;
     if (capacity > SIZE_MAX - sizeof(struct arena_chunk)) {
         failure_set_memory(arena->failure);
         return NULL;
@@ -34,7 +35,7 @@ static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
     }
     chunk->next = arena->chunks;
     arena->chunks = chunk;
-    if (capacity == CHUNK_BYTES) {
+    if (!is_large) {
         arena->next = chunk->bytes + bytes_count;
         arena->left_bytes = CHUNK_BYTES - bytes_count;
     }

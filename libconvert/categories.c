@@ -26,7 +26,7 @@ void categories_fini(struct categories *categories) {
     strings_fini(&categories->names);
 }
 
-static uint8_t intern_subcategory(struct categories *categories, struct category *category, struct text name) {
+static uint8_t intern_subcategory(struct category *category, struct text name) {
     if (name.bytes_count == 0) return 0;
     size_t count = category->subcategories.count;
     for (size_t i = 0; i < count; i++)
@@ -34,26 +34,30 @@ static uint8_t intern_subcategory(struct categories *categories, struct category
     if (count == SUBCATEGORY_COUNT_MAX) return 0;
     struct text *row = column_push(&category->subcategories);
     if (!row) return 0;
-    *row = strings_copy(&categories->names, name);
+    *row = name;
     return (uint8_t)count;
 }
 
 struct category_pair categories_intern(struct categories *categories, struct text name, enum category_color color,
                                        struct text subcategory) {
+    /* The copies are valid UTF-8, and so are the rows that they are compared with. */
+    name = strings_copy(&categories->names, name);
+    subcategory = strings_copy(&categories->names, subcategory);
+    if (!name.bytes || !subcategory.bytes) return (struct category_pair){0, 0};
     size_t count = categories->rows.count;
     for (size_t i = 0; i < count; i++) {
         struct category *category = column_at(&categories->rows, i);
         if (text_equal(category->name, name))
-            return (struct category_pair){(uint8_t)i, intern_subcategory(categories, category, subcategory)};
+            return (struct category_pair){(uint8_t)i, intern_subcategory(category, subcategory)};
     }
     if (count == CATEGORY_COUNT_MAX) return (struct category_pair){0, 0};
     struct category *category = column_push(&categories->rows);
     if (!category) return (struct category_pair){0, 0};
-    category->name = strings_copy(&categories->names, name);
+    category->name = name;
     category->color = color;
     column_init(&category->subcategories, sizeof(struct text), categories->rows.failure);
-    intern_subcategory(categories, category, TEXT("Other"));
-    return (struct category_pair){(uint8_t)count, intern_subcategory(categories, category, subcategory)};
+    intern_subcategory(category, TEXT("Other"));
+    return (struct category_pair){(uint8_t)count, intern_subcategory(category, subcategory)};
 }
 
 struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind, struct text subcategory) {

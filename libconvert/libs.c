@@ -1,6 +1,8 @@
 #include "libs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { BUILD_ID_BYTES_MAX = 64, BREAKPAD_ID_DIGITS = 33 };
 
@@ -19,6 +21,7 @@ void libs_init(struct libs *libs, struct failure *failure) {
     row_table_init(&libs->keys, sizeof(struct key), failure);
     column_init(&libs->rows, sizeof(struct lib), failure);
     row_table_init(&libs->debug_keys, sizeof(struct debug_key), failure);
+    column_init(&libs->next_copies, sizeof(uint32_t), failure);
 }
 
 void libs_fini(struct libs *libs) {
@@ -26,6 +29,7 @@ void libs_fini(struct libs *libs) {
     row_table_fini(&libs->keys);
     column_fini(&libs->rows);
     row_table_fini(&libs->debug_keys);
+    column_fini(&libs->next_copies);
 }
 
 static int hex_value(char digit) {
@@ -67,20 +71,51 @@ static void set_ids(struct libs *libs, struct lib *lib, const unsigned char *bui
     lib->code_id = strings_copy(&libs->texts, text_of(code_id));
 }
 
-static struct text unique_debug_name(struct libs *libs, const struct lib *lib) {
-    string_id name = strings_intern(&libs->texts, lib->name);
-    string_id breakpad_id = strings_intern(&libs->texts, lib->breakpad_id);
-    for (unsigned copy = 2; !string_is_none(name); copy++) {
-        uint32_t before = row_table_count(&libs->debug_keys);
-        struct debug_key key = {name, breakpad_id};
-        if (row_table_intern(&libs->debug_keys, &key) == ID_NONE) break;
-        if (row_table_count(&libs->debug_keys) > before) return strings_text(&libs->texts, name);
-        name = strings_intern_format(&libs->texts, "%.*s (%u)", (int)lib->name.bytes_count, lib->name.bytes, copy);
+/* "name (2)", uncut: names that differ must go on doing so. */
+static string_id intern_numbered(struct strings *texts, struct text name, uint32_t number) {
+    enum { SUFFIX_BYTES_MAX = sizeof " (4294967295)" };
+    char *numbered = malloc(name.bytes_count + SUFFIX_BYTES_MAX);
+    if (!numbered) {
+        failure_set_memory(texts->rows.failure);
+        return string_none();
     }
-    return (struct text){0};
+    if (name.bytes_count) memcpy(numbered, name.bytes, name.bytes_count);
+    int suffix_bytes = snprintf(numbered + name.bytes_count, SUFFIX_BYTES_MAX, " (%" PRIu32 ")", number);
+    string_id id = strings_intern(texts, (struct text){numbered, name.bytes_count + (size_t)suffix_bytes});
+    free(numbered);
+    return id;
+}
+
+/* Row of the debug key in debug_keys; ID_NONE when memory ran out (latched). */
+static uint32_t intern_debug_key(struct libs *libs, struct debug_key key, bool *is_new) {
+    uint32_t row = row_table_intern(&libs->debug_keys, &key);
+    if (row == ID_NONE) return ID_NONE;
+    *is_new = row == libs->next_copies.count;
+    if (!*is_new) return row;
+    uint32_t *next_copy = column_push(&libs->next_copies);
+    if (!next_copy) return ID_NONE;
+    *next_copy = 2;
+    return row;
+}
+
+/* Every library goes on counting where its last namesake stopped, so that many of them cost no more each. */
+static struct text unique_debug_name(struct libs *libs, const struct lib *lib) {
+    struct debug_key key = {strings_intern(&libs->texts, lib->name), strings_intern(&libs->texts, lib->breakpad_id)};
+    if (string_is_none(key.debug_name) || string_is_none(key.breakpad_id)) return (struct text){0};
+    bool is_new;
+    uint32_t row = intern_debug_key(libs, key, &is_new);
+    if (row == ID_NONE) return (struct text){0};
+    uint32_t *next_copy = column_at(&libs->next_copies, row);
+    while (!is_new) {
+        key.debug_name = intern_numbered(&libs->texts, lib->name, (*next_copy)++);
+        if (string_is_none(key.debug_name) || intern_debug_key(libs, key, &is_new) == ID_NONE) return (struct text){0};
+    }
+    return strings_text(&libs->texts, key.debug_name);
 }
 
 lib_id libs_intern(struct libs *libs, struct text path, struct text build_id) {
+    /* Tables that grow together may differ in length after a failure. */
+    if (failure_is_set(libs->rows.failure)) return lib_none();
     unsigned char id_bytes[BUILD_ID_BYTES_MAX];
     size_t id_bytes_count = parse_build_id(build_id, id_bytes);
     struct lib lib = {.path = strings_copy(&libs->texts, path)};

@@ -18,7 +18,8 @@ struct libs {
     struct strings texts;
     struct row_table keys; /* path, code id */
     struct column rows;    /* struct lib, one for each key */
-    struct row_table debug_keys;
+    struct row_table debug_keys; /* debug name, breakpad id */
+    struct column next_copies;   /* uint32_t, for each debug key: the number that its next namesake tries first */
 };
 
 void libs_init(struct libs *libs, struct failure *failure);

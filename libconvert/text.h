@@ -20,22 +20,22 @@ static inline bool text_equal(struct text a, struct text b) {
 }
 
 static inline bool text_starts_with(struct text text, struct text start) {
-    return text.bytes_count >= start.bytes_count && memcmp(text.bytes, start.bytes, start.bytes_count) == 0;
-}
-
-static inline bool text_ends_with(struct text text, struct text end) {
-    return text.bytes_count >= end.bytes_count &&
-           memcmp(text.bytes + text.bytes_count - end.bytes_count, end.bytes, end.bytes_count) == 0;
+    return text.bytes_count >= start.bytes_count && text_equal((struct text){text.bytes, start.bytes_count}, start);
 }
 
 /* The part from byte `from` (at most the length) up to byte `to` (clipped to the length). */
 static inline struct text text_slice(struct text text, size_t from, size_t to) {
     if (to > text.bytes_count) to = text.bytes_count;
     if (from > to) from = to;
-    return (struct text){text.bytes + from, to - from};
+    /* Bytes may be NULL, to which C lets nobody add, not even 0. */
+    return (struct text){from ? text.bytes + from : text.bytes, to - from};
 }
 
 static inline struct text text_from(struct text text, size_t from) { return text_slice(text, from, text.bytes_count); }
+
+static inline bool text_ends_with(struct text text, struct text end) {
+    return text.bytes_count >= end.bytes_count && text_equal(text_from(text, text.bytes_count - end.bytes_count), end);
+}
 
 /* Position of the first, the last such byte; the length where there is none. */
 static inline size_t text_find(struct text text, char byte) {

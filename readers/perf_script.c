@@ -184,10 +184,11 @@ enum { LINES_BETWEEN_REPORTS = 16384 };
 static void read_lines(struct perf_script *script, struct input *input, struct progress progress) {
     struct text line;
     uint64_t done_bytes, total_bytes;
-    for (uint64_t count = 0; scan_line(&script->scan, &line); count++) {
+    const struct failure *failure = script->profile->failure;
+    /* Out of memory, a table can lack what another one refers to: no line is read on top of that. */
+    for (uint64_t count = 0; !failure_is_set(failure) && scan_line(&script->scan, &line); count++) {
         read_line(script, line);
         if (count % LINES_BETWEEN_REPORTS) continue;
-        if (failure_is_set(script->profile->failure)) return;
         input_source_progress(input, &done_bytes, &total_bytes);
         progress_report(progress, done_bytes, total_bytes);
     }

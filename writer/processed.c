@@ -134,14 +134,18 @@ static size_t find_idle_category(const struct categories *categories) {
     return i;
 }
 
+static bool is_idle(const struct profile *profile, stack_id stack, size_t idle_category) {
+    if (stack_is_none(stack)) return false;
+    frame_id innermost = profile_stack_at(profile, stack)->frame;
+    return profile_frame_at(profile, innermost)->category == idle_category;
+}
+
 static uint64_t count_active_samples(const struct profile *profile, const struct samples *samples, size_t idle_category) {
     uint64_t active_count = 0;
     for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
         const stack_id *run = column_run(&samples->stack, i, &run_count);
         for (size_t j = 0; j < run_count; j++) {
-            if (stack_is_none(run[j])) continue;
-            frame_id innermost = profile_stack_at(profile, run[j])->frame;
-            active_count += profile_frame_at(profile, innermost)->category != idle_category;
+            active_count += !is_idle(profile, run[j], idle_category);
         }
     }
     return active_count;
