@@ -1,6 +1,7 @@
 /* The checker that the fuzz targets rely on, which must not nod everything through. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>

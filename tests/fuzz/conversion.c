@@ -1,0 +1,155 @@
+#include "conversion.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/chunk_text.h"
+#include "tests/support/json_check.h"
+#include "tests/support/profile_check.h"
+#include "writer/emitter.h"
+#include "writer/gecko_weights.h"
+
+/* Repeated samples beyond this are slow to write and the same code all over; those that the format refuses are not. */
+enum { GECKO_ROWS_MAX = 20000 };
+
+void fuzz_abort(const char *file, int line, const char *rule, const char *format, ...) {
+    fprintf(stderr, "%s:%d: broken: %s: ", file, line, rule);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    abort();
+}
+
+struct fuzz_choices fuzz_take_choices(struct text *input) {
+    unsigned char byte = 0;
+    if (input->bytes_count) byte = (unsigned char)input->bytes[--input->bytes_count];
+    return (struct fuzz_choices){
+        .options = {.weight = byte & 1 ? WEIGHT_BY_PERIOD : WEIGHT_BY_SAMPLES,
+                    .root = byte & 2 ? ROOT_THREAD : ROOT_FRAME},
+        .step_bytes = 1 + (byte >> 2),
+    };
+}
+
+void fuzz_check_failure(const struct failure *failure) {
+    if (!failure_is_set(failure)) return;
+    FUZZ_CHECK(failure->code == FAILURE_INPUT || failure->code == FAILURE_MEMORY, "%d: %s", (int)failure->code,
+               failure->message);
+    size_t bytes_count = strnlen(failure->message, sizeof failure->message);
+    FUZZ_CHECK(bytes_count > 0 && bytes_count < sizeof failure->message, "%zu bytes", bytes_count);
+    for (size_t i = 0; i < bytes_count; i++)
+        FUZZ_CHECK((unsigned char)failure->message[i] >= ' ', "byte %zu of: %s", i, failure->message);
+}
+
+static void check_balance(const struct ledger *ledger, const char *when) {
+    for (enum ledger_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) {
+        uint64_t kept = ledger_sum(ledger, unit, LEDGER_KEPT), lost = ledger_sum(ledger, unit, LEDGER_LOST);
+        FUZZ_CHECK(ledger->read[unit] == kept + lost, "%s: %llu %s read, %llu kept, %llu lost", when,
+                   (unsigned long long)ledger->read[unit], ledger_unit_name(unit), (unsigned long long)kept,
+                   (unsigned long long)lost);
+    }
+    FUZZ_CHECK(ledger_is_balanced(ledger), "%s", when);
+}
+
+static bool is_slow(const struct emitter *emitter, const struct profile *profile) {
+    if (emitter != &emitter_gecko) return false;
+    struct failure failure = {0};
+    struct profile weighed = *profile;
+    weighed.failure = &failure;
+    struct gecko_weights weights;
+    gecko_weights_init(&weights, &weighed);
+    return weights.row_count > GECKO_ROWS_MAX && weights.row_count <= GECKO_SAMPLE_ROWS_MAX;
+}
+
+/* The document; without bytes when the emitter failed. */
+static struct text emit(const struct emitter *emitter, struct profile *profile) {
+    struct chunk_list out;
+    struct text document = {0};
+    chunk_list_init(&out, profile->failure);
+    emitter->emit(profile, &profile->ledger, &out, (struct progress){0});
+    if (!failure_is_set(profile->failure)) {
+        document = (struct text){chunk_text(&out), out.total_bytes};
+        size_t bad_at;
+        bool is_json = json_is_well_formed(document, &bad_at);
+        FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", emitter->name, bad_at, 80, document.bytes + bad_at);
+        check_balance(&profile->ledger, emitter->name);
+    }
+    chunk_list_fini(&out);
+    return document;
+}
+
+/* One emitter's failure is nothing to the next. */
+static void emit_all(struct profile *profile, struct text documents[FUZZ_EMITTERS_MAX]) {
+    for (size_t i = 0; emitters[i]; i++) {
+        FUZZ_CHECK(i < FUZZ_EMITTERS_MAX, "%s", emitters[i]->name);
+        if (is_slow(emitters[i], profile)) continue;
+        documents[i] = emit(emitters[i], profile);
+        fuzz_check_failure(profile->failure);
+        failure_clear(profile->failure);
+    }
+}
+
+struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input,
+                                    const struct failure *input_failure, const struct reader_options *options) {
+    struct fuzz_conversion conversion = {0};
+    struct profile profile;
+    profile_init(&profile, &conversion.failure);
+    reader->run(input, &profile, options, (struct progress){0});
+    if (failure_is_set(input_failure)) conversion.failure = *input_failure;
+    if (!failure_is_set(&conversion.failure)) {
+        FUZZ_CHECK(!input_peek(input, 1).bytes_count, "left at %llu", (unsigned long long)input_offset(input));
+        check_balance(&profile.ledger, "read");
+    }
+    profile_finish(&profile);
+    if (!failure_is_set(&conversion.failure)) {
+        const char *fault = profile_fault(&profile);
+        FUZZ_CHECK(!fault, "%s", fault);
+        check_balance(&profile.ledger, "finished");
+        emit_all(&profile, conversion.documents);
+    }
+    fuzz_check_failure(&conversion.failure);
+    profile_fini(&profile);
+    return conversion;
+}
+
+void fuzz_conversion_fini(struct fuzz_conversion *conversion) {
+    for (size_t i = 0; i < FUZZ_EMITTERS_MAX; i++) free((char *)(uintptr_t)conversion->documents[i].bytes);
+}
+
+static size_t first_difference(struct text a, struct text b) {
+    size_t at = 0;
+    while (at < a.bytes_count && at < b.bytes_count && a.bytes[at] == b.bytes[at]) at++;
+    return at;
+}
+
+void fuzz_check_same(const struct fuzz_conversion *a, const struct fuzz_conversion *b) {
+    FUZZ_CHECK(a->failure.code == b->failure.code && strcmp(a->failure.message, b->failure.message) == 0,
+               "\"%s\" and \"%s\"", a->failure.message, b->failure.message);
+    FUZZ_CHECK(a->failure.position.line == b->failure.position.line &&
+                   a->failure.position.offset == b->failure.position.offset,
+               "%s", a->failure.message);
+    for (size_t i = 0; i < FUZZ_EMITTERS_MAX; i++)
+        FUZZ_CHECK(text_equal(a->documents[i], b->documents[i]), "document %zu, byte %zu", i,
+                   first_difference(a->documents[i], b->documents[i]));
+}
+
+static struct fuzz_conversion convert_text(const struct reader *reader, struct text text, size_t window_bytes,
+                                           const struct reader_options *options) {
+    struct failure failure = {0};
+    struct input *input = input_from_memory(text, window_bytes, &failure);
+    if (!input) return (struct fuzz_conversion){.failure = failure};
+    struct fuzz_conversion conversion = fuzz_convert(reader, input, &failure, options);
+    input_close(input);
+    return conversion;
+}
+
+void fuzz_text(const struct reader *reader, struct text input) {
+    struct fuzz_choices choices = fuzz_take_choices(&input);
+    struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options);
+    struct fuzz_conversion pieces = convert_text(reader, input, choices.step_bytes, &choices.options);
+    fuzz_check_same(&whole, &pieces);
+    fuzz_conversion_fini(&whole);
+    fuzz_conversion_fini(&pieces);
+}

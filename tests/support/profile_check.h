@@ -1,0 +1,133 @@
+/* Does a finished profile hold together: do all ids point at rows that are there, and are times in order? What an
+ * emitter takes for granted. */
+#ifndef GECKO_TEST_PROFILE_CHECK_H
+#define GECKO_TEST_PROFILE_CHECK_H
+
+#include "libconvert/profile.h"
+
+/* The functions below return what is wrong; NULL when nothing is. */
+
+static inline const char *funcs_fault(const struct profile *profile) {
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
+        const struct func *func = profile_func_at(profile, (func_id){i});
+        bool has_resource = !resource_is_none(func->resource), has_source = !source_is_none(func->source);
+        if (func->name.index >= strings_count(&profile->strings)) return "the name of a func";
+        if (has_resource && func->resource.index >= row_table_count(&profile->resources)) return "a func's resource";
+        if (has_source && func->source.index >= row_table_count(&profile->sources)) return "a func's source";
+    }
+    return NULL;
+}
+
+static inline const char *frames_fault(const struct profile *profile) {
+    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        if (frame->func.index >= row_table_count(&profile->funcs)) return "a frame's func";
+        if (lib_is_none(frame->lib) != (frame->address == ADDRESS_NONE)) return "a frame with half an address";
+        if (!lib_is_none(frame->lib) && frame->lib.index >= libs_count(&profile->libs)) return "a frame's library";
+        if (frame->address < ADDRESS_NONE) return "a frame's address";
+        if (frame->category >= profile->categories.rows.count) return "a frame's category";
+        if (frame->subcategory >= categories_at(&profile->categories, frame->category)->subcategories.count)
+            return "a frame's subcategory";
+        if (native_symbol_is_none(frame->native_symbol)) continue;
+        if (frame->native_symbol.index >= row_table_count(&profile->native_symbols)) return "a frame's symbol";
+        if (!lib_is_same(profile_native_symbol_at(profile, frame->native_symbol)->lib, frame->lib))
+            return "a frame with a symbol of another library";
+    }
+    return NULL;
+}
+
+static inline const char *stacks_fault(const struct profile *profile) {
+    for (uint32_t i = 0; i < row_table_count(&profile->stacks); i++) {
+        const struct stack *stack = profile_stack_at(profile, (stack_id){i});
+        if (stack->frame.index >= row_table_count(&profile->frames)) return "a stack's frame";
+        if (!stack_is_none(stack->prefix) && stack->prefix.index >= i) return "a stack before its parent";
+    }
+    return NULL;
+}
+
+static inline bool is_stack_or_none(const struct profile *profile, stack_id stack) {
+    return stack_is_none(stack) || stack.index < row_table_count(&profile->stacks);
+}
+
+static inline const char *samples_fault(const struct profile *profile, const struct samples *samples) {
+    int64_t last_ns = 0;
+    if (samples->stack.count != samples->time_ns.count || samples->weight.count != samples->time_ns.count)
+        return "columns of samples that are not of the same length";
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
+        uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
+        if (time_ns < last_ns || time_ns > profile->end_ns) return "a sample's time";
+        if (!is_stack_or_none(profile, *(const stack_id *)column_at(&samples->stack, i))) return "a sample's stack";
+        bool is_large = weight >> 31;
+        if (is_large && (weight & INT32_MAX) >= row_table_count(&profile->large_weights)) return "a sample's weight";
+        last_ns = time_ns;
+    }
+    return NULL;
+}
+
+static inline const char *marker_fault(const struct profile *profile, const struct marker *marker) {
+    if (marker->schema >= profile->marker_schemas.count) return "a marker's schema";
+    if (marker->name.index >= strings_count(&profile->strings)) return "a marker's name";
+    if (marker->category >= profile->categories.rows.count) return "a marker's category";
+    if (!is_stack_or_none(profile, marker->stack)) return "a marker's stack";
+    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+    if (marker->values_at + schema->field_count > profile->marker_values.count) return "a marker without its values";
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        bool is_string = schema->fields[i].format == MARKER_UNIQUE_STRING;
+        if (is_string && value->string.index >= strings_count(&profile->strings)) return "a marker's string";
+    }
+    return NULL;
+}
+
+static inline const char *markers_fault(const struct profile *profile, const struct column *markers) {
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < markers->count; i++) {
+        const struct marker *marker = column_at(markers, i);
+        const char *fault = marker_fault(profile, marker);
+        if (fault) return fault;
+        if (marker->start_ns < last_ns || marker->end_ns < marker->start_ns || marker->end_ns > profile->end_ns)
+            return "a marker's time";
+        last_ns = marker->start_ns;
+    }
+    return NULL;
+}
+
+static inline const char *threads_fault(const struct profile *profile) {
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        if (thread->process.index >= profile->processes.count) return "a thread's process";
+        const char *fault = samples_fault(profile, &thread->samples);
+        if (!fault) fault = markers_fault(profile, &thread->markers);
+        if (fault) return fault;
+    }
+    return NULL;
+}
+
+/* Every thread with samples or markers is written. */
+static inline const char *thread_order_fault(const struct profile *profile) {
+    size_t filled_count = 0, filled_in_order_count = 0;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        filled_count += samples_count(&thread->samples) || thread->markers.count;
+    }
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const thread_id *id = column_at(&profile->thread_order, i);
+        if (id->index >= profile->threads.count) return "the order of threads";
+        const struct thread *thread = profile_thread_at(profile, *id);
+        filled_in_order_count += samples_count(&thread->samples) || thread->markers.count;
+    }
+    return filled_count == filled_in_order_count ? NULL : "threads that are not written, or more than once";
+}
+
+static inline const char *profile_fault(const struct profile *profile) {
+    const char *(*const faults[])(const struct profile *) = {funcs_fault, frames_fault, stacks_fault, threads_fault,
+                                                             thread_order_fault};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const char *fault = faults[i](profile);
+        if (fault) return fault;
+    }
+    return NULL;
+}
+
+#endif
