@@ -91,17 +91,28 @@ static void emit_all(struct profile *profile, struct text documents[FUZZ_EMITTER
     }
 }
 
-struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input,
+static uint64_t line_count(struct text text) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < text.bytes_count; i++) count += text.bytes[i] == '\n';
+    return count + (text.bytes_count && text.bytes[text.bytes_count - 1] != '\n');
+}
+
+/* What must hold of a reading that did not fail. */
+static void check_reading(struct input *input, const struct ledger *ledger, struct text trace) {
+    FUZZ_CHECK(!input_peek(input, 1).bytes_count, "left at %llu", (unsigned long long)input_offset(input));
+    FUZZ_CHECK(ledger->read[LEDGER_LINES] == line_count(trace), "%llu of %llu lines",
+               (unsigned long long)ledger->read[LEDGER_LINES], (unsigned long long)line_count(trace));
+    check_balance(ledger, "read");
+}
+
+struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
                                     const struct failure *input_failure, const struct reader_options *options) {
     struct fuzz_conversion conversion = {0};
     struct profile profile;
     profile_init(&profile, &conversion.failure);
     reader->run(input, &profile, options, (struct progress){0});
     if (failure_is_set(input_failure)) conversion.failure = *input_failure;
-    if (!failure_is_set(&conversion.failure)) {
-        FUZZ_CHECK(!input_peek(input, 1).bytes_count, "left at %llu", (unsigned long long)input_offset(input));
-        check_balance(&profile.ledger, "read");
-    }
+    if (!failure_is_set(&conversion.failure)) check_reading(input, &profile.ledger, trace);
     profile_finish(&profile);
     if (!failure_is_set(&conversion.failure)) {
         const char *fault = profile_fault(&profile);
@@ -140,7 +151,7 @@ static struct fuzz_conversion convert_text(const struct reader *reader, struct t
     struct failure failure = {0};
     struct input *input = input_from_memory(text, window_bytes, &failure);
     if (!input) return (struct fuzz_conversion){.failure = failure};
-    struct fuzz_conversion conversion = fuzz_convert(reader, input, &failure, options);
+    struct fuzz_conversion conversion = fuzz_convert(reader, input, text, &failure, options);
     input_close(input);
     return conversion;
 }

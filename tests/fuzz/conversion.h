@@ -7,9 +7,9 @@
 #include "readers/reader.h"
 
 /* Reports the rule that is broken and aborts, also when assertions are switched off. */
-#define FUZZ_CHECK(rule, ...)                                                    \
-    do {                                                                         \
-        if (!(rule)) fuzz_abort(__FILE__, __LINE__, #rule, __VA_ARGS__);         \
+#define FUZZ_CHECK(rule, ...)                                            \
+    do {                                                                 \
+        if (!(rule)) fuzz_abort(__FILE__, __LINE__, #rule, __VA_ARGS__); \
     } while (0)
 
 _Noreturn void fuzz_abort(const char *file, int line, const char *rule, const char *format, ...)
@@ -36,9 +36,9 @@ struct fuzz_conversion {
     struct text documents[FUZZ_EMITTERS_MAX];
 };
 
-/* Reads the input, finishes the profile and emits it in every format, checking each on the way. `input_failure` is
- * the latch that the input was opened with. To be freed with fuzz_conversion_fini. */
-struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input,
+/* Reads the input, finishes the profile and emits it in every format, checking each on the way. `trace` is what the
+ * input holds, `input_failure` the latch that it was opened with. To be freed with fuzz_conversion_fini. */
+struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
                                     const struct failure *input_failure, const struct reader_options *options);
 void fuzz_conversion_fini(struct fuzz_conversion *conversion);
 

@@ -146,7 +146,7 @@ static inline bool json_check_value(struct json_check *check, int depth) {
         is_good = json_check_word(check, "null");
     else
         is_good = json_check_number(check);
-    json_check_skip_blanks(check);
+    if (is_good) json_check_skip_blanks(check);
     return is_good;
 }
 

@@ -1,0 +1,162 @@
+/* Any bytes as a file and through a pipe: unwrapping, detection, and the reader that is detected. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conversion.h"
+
+enum {
+    TRACE_BYTES_MAX = 4 * 1024 * 1024, /* a few bytes can unpack to gigabytes: no more is read */
+    PIPE_BYTES_MAX = 1024 * 1024       /* so much a pipe can be made to hold */
+};
+
+/* What is to be opened lies on this descriptor, whatever it is, so that messages name it alike. */
+enum { SOURCE_DESCRIPTOR = 100 };
+static const char source_path[] = "/proc/self/fd/100";
+
+static bool write_all(int descriptor, struct text bytes) {
+    while (bytes.bytes_count) {
+        ssize_t written_bytes = write(descriptor, bytes.bytes, bytes.bytes_count);
+        if (written_bytes <= 0) return false;
+        bytes = text_from(bytes, (size_t)written_bytes);
+    }
+    return true;
+}
+
+/* Moves the descriptor to the place of the source. */
+static bool place(int descriptor) {
+    bool is_placed = dup2(descriptor, SOURCE_DESCRIPTOR) == SOURCE_DESCRIPTOR;
+    close(descriptor);
+    return is_placed;
+}
+
+static bool place_file(struct text bytes) {
+    int file = memfd_create("fuzz", MFD_CLOEXEC);
+    if (file >= 0 && write_all(file, bytes)) return place(file);
+    close(file);
+    return false;
+}
+
+static bool place_pipe(struct text bytes) {
+    int ends[2];
+    if (bytes.bytes_count > PIPE_BYTES_MAX || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    /* Nobody reads while this writes: all of it must fit. */
+    bool is_filled = fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES_MAX) >= 0 && write_all(ends[1], bytes);
+    close(ends[1]);
+    if (is_filled) return place(ends[0]);
+    close(ends[0]);
+    return false;
+}
+
+/* ---- What an input holds. ---- */
+
+struct content {
+    struct failure failure;
+    char *bytes;
+    size_t bytes_count;
+    bool is_cut; /* it holds more */
+    char wrapping[512];
+};
+
+static struct text content_text(const struct content *content) {
+    return (struct text){content->bytes, content->bytes_count};
+}
+
+static void content_fini(struct content *content) { free(content->bytes); }
+
+/* One step; false when it was the last one. */
+static bool read_step(struct input *input, struct content *content, size_t step_bytes) {
+    struct text window = input_peek(input, step_bytes);
+    bool has_ended = window.bytes_count < step_bytes;
+    struct text step = text_slice(window, 0, step_bytes);
+    content->is_cut = step.bytes_count > TRACE_BYTES_MAX - content->bytes_count;
+    if (content->is_cut || !step.bytes_count) return false;
+    memcpy(content->bytes + content->bytes_count, step.bytes, step.bytes_count);
+    content->bytes_count += step.bytes_count;
+    input_consume(input, step.bytes_count);
+    FUZZ_CHECK(input_offset(input) == content->bytes_count, "%llu", (unsigned long long)input_offset(input));
+    FUZZ_CHECK(!has_ended || !input_peek(input, 1).bytes_count, "bytes behind the end");
+    return !has_ended;
+}
+
+static struct content read_source(size_t step_bytes) {
+    struct content content = {.bytes = malloc(TRACE_BYTES_MAX)};
+    FUZZ_CHECK(content.bytes, "memory");
+    struct input *input = input_open(source_path, &content.failure);
+    FUZZ_CHECK(!input == failure_is_set(&content.failure), "%s", content.failure.message);
+    if (input) {
+        struct text wrapping = input_wrapping(input);
+        FUZZ_CHECK(wrapping.bytes_count < sizeof content.wrapping, "%zu bytes", wrapping.bytes_count);
+        memcpy(content.wrapping, wrapping.bytes, wrapping.bytes_count);
+        while (read_step(input, &content, step_bytes)) continue;
+        input_close(input);
+    }
+    fuzz_check_failure(&content.failure);
+    return content;
+}
+
+static void check_same_failure(const struct failure *a, const struct failure *b) {
+    FUZZ_CHECK(a->code == b->code && strcmp(a->message, b->message) == 0, "\"%s\" and \"%s\"", a->message, b->message);
+}
+
+/* Where an input fails, how much it hands out before depends on the steps. */
+static void check_same_content(const struct content *a, const struct content *b) {
+    check_same_failure(&a->failure, &b->failure);
+    FUZZ_CHECK(strcmp(a->wrapping, b->wrapping) == 0, "\"%s\" and \"%s\"", a->wrapping, b->wrapping);
+    if (failure_is_set(&a->failure) || a->is_cut) return;
+    FUZZ_CHECK(text_equal(content_text(a), content_text(b)), "%zu and %zu bytes", a->bytes_count, b->bytes_count);
+}
+
+/* ---- What becomes of it. ---- */
+
+static struct fuzz_conversion convert_source(struct text trace, const struct reader_options *options) {
+    struct failure failure = {0};
+    struct fuzz_conversion conversion = {0};
+    struct input *input = input_open(source_path, &failure);
+    const struct reader *reader = input ? reader_detect(input, &failure) : NULL;
+    FUZZ_CHECK(!reader == failure_is_set(&failure), "%s", failure.message);
+    if (reader) {
+        FUZZ_CHECK(!input_offset(input), "%s", reader->name);
+        conversion = fuzz_convert(reader, input, trace, &failure, options);
+    } else {
+        fuzz_check_failure(&failure);
+        conversion.failure = failure;
+    }
+    input_close(input);
+    return conversion;
+}
+
+/* Some archives cannot be read from a pipe; those that can hold the same there. */
+static bool needs_a_file(const struct content *piped) {
+    return strstr(piped->failure.message, "cannot be read from a pipe") != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
+    struct text source = {(const char *)bytes, bytes_count};
+    struct fuzz_choices choices = fuzz_take_choices(&source);
+    FUZZ_CHECK(place_file(source), "no file");
+    struct content content = read_source(SIZE_MAX);
+    struct content in_steps = read_source(choices.step_bytes);
+    check_same_content(&content, &in_steps);
+    bool is_convertible = !failure_is_set(&content.failure) && !content.is_cut;
+    struct fuzz_conversion conversion = {0};
+    if (is_convertible) conversion = convert_source(content_text(&content), &choices.options);
+
+    if (place_pipe(source)) {
+        struct content piped = read_source(choices.step_bytes);
+        if (!needs_a_file(&piped)) check_same_content(&content, &piped);
+        bool is_same = !needs_a_file(&piped) && is_convertible;
+        if (is_same && place_pipe(source)) {
+            struct fuzz_conversion piped_conversion = convert_source(content_text(&content), &choices.options);
+            fuzz_check_same(&conversion, &piped_conversion);
+            fuzz_conversion_fini(&piped_conversion);
+        }
+        content_fini(&piped);
+    }
+    fuzz_conversion_fini(&conversion);
+    content_fini(&in_steps);
+    content_fini(&content);
+    return 0;
+}

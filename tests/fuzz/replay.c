@@ -1,0 +1,89 @@
+/* Runs a fuzz target over files without a fuzzer. usage: PROGRAM FILE-OR-FOLDER…
+ *
+ * Each file is one case, in a process of its own: as it is, and with each of the choices below behind it. Says how
+ * many passed and how many failed. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conversion.h"
+#include "tests/support/temp_folder.h"
+
+enum { CASE_SECONDS_MAX = 120 };
+
+/* All weights and roots, with steps of several sizes: see fuzz_take_choices. */
+static const uint8_t choices[] = {0 | 0 << 2, 1 | 63 << 2, 2 | 6 << 2, 3 | 1 << 2};
+
+struct replay {
+    unsigned passed_count;
+    unsigned failed_count;
+};
+
+/* Exactly as many bytes as there are, so that a sanitizer sees a read behind them. */
+static void run_target(const char *bytes, size_t bytes_count) {
+    uint8_t *exact = malloc(bytes_count ? bytes_count : 1);
+    if (!exact) abort();
+    memcpy(exact, bytes, bytes_count);
+    LLVMFuzzerTestOneInput(exact, bytes_count);
+    free(exact);
+}
+
+_Noreturn static void run_case(const char *path) {
+    alarm(CASE_SECONDS_MAX);
+    size_t bytes_count;
+    char *bytes = file_read(path, &bytes_count);
+    if (!bytes) exit(EXIT_FAILURE);
+    run_target(bytes, bytes_count);
+    /* The byte that terminates the file has room for the choice. */
+    for (size_t i = 0; i < sizeof choices; i++) {
+        bytes[bytes_count] = (char)choices[i];
+        run_target(bytes, bytes_count + 1);
+    }
+    free(bytes);
+    exit(EXIT_SUCCESS);
+}
+
+static void replay_file(struct replay *replay, const char *path) {
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) run_case(path);
+    if (child > 0) waitpid(child, &status, 0);
+    bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+    if (!is_good) fprintf(stderr, "%s: failed: %s\n", path, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+    replay->passed_count += is_good;
+    replay->failed_count += !is_good;
+}
+
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+static void replay_path(struct replay *replay, const char *path) {
+    struct stat status;
+    struct dirent **entries;
+    int entry_count;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        replay_file(replay, path);
+        return;
+    }
+    entry_count = scandir(path, &entries, is_visible, alphasort);
+    for (int i = 0; i < entry_count; i++) {
+        char *entry_path;
+        if (asprintf(&entry_path, "%s/%s", path, entries[i]->d_name) < 0) abort();
+        replay_path(replay, entry_path);
+        free(entry_path);
+        free(entries[i]);
+    }
+    if (entry_count >= 0) free(entries);
+}
+
+int main(int argument_count, char **arguments) {
+    struct replay replay = {0};
+    for (int i = 1; i < argument_count; i++) replay_path(&replay, arguments[i]);
+    printf("%s: %u passed, %u failed\n", program_invocation_short_name, replay.passed_count, replay.failed_count);
+    return replay.failed_count || !replay.passed_count;
+}

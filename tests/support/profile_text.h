@@ -1,0 +1,77 @@
+/* Parts of a profile as text, for comparisons. */
+#ifndef GECKO_TEST_PROFILE_TEXT_H
+#define GECKO_TEST_PROFILE_TEXT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libconvert/profile.h"
+
+/* What is appended to; the text is cut to its room. */
+struct profile_text {
+    size_t used_bytes;
+    char bytes[8192];
+};
+
+static inline void profile_text_add(struct profile_text *out, struct text text) {
+    size_t room = sizeof out->bytes - 1 - out->used_bytes;
+    size_t count = text.bytes_count < room ? text.bytes_count : room;
+    if (count) memcpy(out->bytes + out->used_bytes, text.bytes, count);
+    out->used_bytes += count;
+    out->bytes[out->used_bytes] = '\0';
+}
+
+static inline struct text frame_func_name(const struct profile *profile, frame_id frame) {
+    const struct func *func = profile_func_at(profile, profile_frame_at(profile, frame)->func);
+    return strings_text(&profile->strings, func->name);
+}
+
+/* "root;caller;leaf"; empty for no stack. */
+static inline void profile_text_add_stack(struct profile_text *out, const struct profile *profile, stack_id stack) {
+    if (stack_is_none(stack)) return;
+    const struct stack *row = profile_stack_at(profile, stack);
+    profile_text_add_stack(out, profile, row->prefix);
+    if (!stack_is_none(row->prefix)) profile_text_add(out, TEXT(";"));
+    profile_text_add(out, frame_func_name(profile, row->frame));
+}
+
+/* The profile's samples, one a line, thread by thread: "pid/tid name time_ns weight root;…;leaf". Needs
+ * profile_finish. */
+static inline struct profile_text *profile_samples_text(const struct profile *profile) {
+    struct profile_text *out = calloc(1, sizeof *out);
+    if (!out) abort();
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
+        for (size_t row = 0; row < samples_count(&thread->samples); row++) {
+            char number[64];
+            profile_text_add(out, profile_process_at(profile, thread->process)->pid_text);
+            if (thread->tid_text.bytes_count) snprintf(number, sizeof number, "/%.*s ", (int)thread->tid_text.bytes_count, thread->tid_text.bytes);
+            else snprintf(number, sizeof number, "/%lld ", (long long)thread->tid);
+            profile_text_add(out, text_of(number));
+            profile_text_add(out, thread->name);
+            uint32_t weight = *(const uint32_t *)column_at(&thread->samples.weight, row);
+            snprintf(number, sizeof number, " %lld %lld ", (long long)*(const int64_t *)column_at(&thread->samples.time_ns, row),
+                     (long long)profile_weight_decode(profile, weight).mantissa);
+            profile_text_add(out, text_of(number));
+            profile_text_add_stack(out, profile, *(const stack_id *)column_at(&thread->samples.stack, row));
+            profile_text_add(out, TEXT("\n"));
+        }
+    }
+    return out;
+}
+
+/* The ledger, one entry a line: "lines kept 3 event line". */
+static inline struct profile_text *ledger_entries_text(const struct ledger *ledger) {
+    struct profile_text *out = calloc(1, sizeof *out);
+    if (!out) abort();
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        char line[512];
+        snprintf(line, sizeof line, "%s %s %llu %.*s\n", ledger_unit_name(entry->unit), ledger_fate_name(entry->fate),
+                 (unsigned long long)entry->count, (int)entry->cause.bytes_count, entry->cause.bytes);
+        profile_text_add(out, text_of(line));
+    }
+    return out;
+}
+
+#endif
