@@ -252,9 +252,11 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     return offset;
 }
 
-/* Regular files; not what the Finder adds to each file that it packs. */
+/* Regular files, and what has no type, as in an ar that is made to be reproducible, but for its symbol table "/"; not
+ * what the Finder adds to each file that it packs. */
 static bool is_file(struct archive_entry *entry, struct text path) {
-    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) return false;
+    unsigned type = archive_entry_filetype(entry);
+    if ((type && type != AE_IFREG) || archive_entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
     return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
 }
 

@@ -61,7 +61,8 @@ static bool take_number(struct text *text, unsigned base, uint64_t *out) {
     for (; count < text->bytes_count; count++) {
         int digit = digit_value(text->bytes[count]);
         if (digit < 0 || (unsigned)digit >= base) break;
-        if (__builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, (uint64_t)digit, &value)) return false;
+        if (__builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, (uint64_t)digit, &value))
+            return false;
     }
     *text = text_from(*text, count);
     *out = value;
@@ -198,10 +199,8 @@ bool perf_maps_relative_address(const struct perf_maps *maps, int64_t pid, uint6
 struct text perf_maps_build_id(struct perf_maps *maps, struct text path) {
     string_id id = strings_intern(&maps->paths, path);
     if (string_is_none(id)) return (struct text){0};
-    if (id.index == maps->build_ids.count) {
-        struct text *added = column_push(&maps->build_ids);
-        if (!added) return (struct text){0};
-        *added = (struct text){0};
-    }
-    return *(const struct text *)column_at(&maps->build_ids, id.index);
+    if (id.index < maps->build_ids.count) return *(const struct text *)column_at(&maps->build_ids, id.index);
+    struct text *added = column_push(&maps->build_ids);
+    if (added) *added = (struct text){0};
+    return (struct text){0};
 }

@@ -43,8 +43,8 @@ void perf_maps_fini(struct perf_maps *maps);
 
 void perf_maps_add(struct perf_maps *maps, const struct perf_map_record *record);
 
-/* The address relative to the file that is mapped there; false when nothing is known to be mapped there. Of a place with
- * more than 64 mappings the oldest are forgotten. */
+/* The address relative to the file that is mapped there; false when nothing is known to be mapped there. Of a place
+ * with more than 64 mappings the oldest are forgotten. */
 bool perf_maps_relative_address(const struct perf_maps *maps, int64_t pid, uint64_t address, uint64_t *relative);
 
 /* The build id of the file, as hex text; empty when no record told it. */

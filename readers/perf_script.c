@@ -212,26 +212,38 @@ static void run(struct input *input, struct profile *profile, const struct reade
 
 /* ---- Recognition. ---- */
 
-static bool looks_like_perf(struct text line, bool *has_time) {
+/* What one line tells. An event line without a time could be prose ("jumps 3 times: …"), so it counts only with a frame,
+ * on it or on the next line, or with all of its ids and a tracepoint. */
+static enum probe_score score_line(struct text line, bool *awaits_frame) {
     struct perf_event_line event_line;
-    if (!perf_event_line_parse(line, &event_line)) return false;
-    bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
     struct perf_frame_line frame;
-    *has_time = event_line.has_time;
-    return is_record || event_line.event.bytes_count || perf_frame_line_parse(event_line.rest, &frame);
+    bool awaited_frame = *awaits_frame;
+    *awaits_frame = false;
+    if (!perf_event_line_parse(line, &event_line)) {
+        bool is_frame = awaited_frame && line.bytes_count && text_is_blank_byte(line.bytes[0]) && perf_frame_line_parse(line, &frame);
+        return is_frame ? PROBE_LIKELY : PROBE_NO;
+    }
+    bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
+    bool has_frame = perf_frame_line_parse(event_line.rest, &frame);
+    bool has_event = event_line.event.bytes_count > 0;
+    if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
+    bool is_tracepoint = event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
+    *awaits_frame = has_event;
+    return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
 }
 
 static enum probe_score probe(struct text start, bool is_whole) {
     if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
     if (text_starts_with(text_trim_start(start), TEXT("{"))) return PROBE_NO; /* JSON can quote anything */
     enum probe_score score = PROBE_NO;
+    bool awaits_frame = false;
     while (start.bytes_count && score < PROBE_SURE) {
         size_t end = text_find(start, '\n');
         if (end == start.bytes_count && !is_whole) break;
         struct text line = text_slice(start, 0, end);
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
-        bool has_time;
-        if (looks_like_perf(line, &has_time)) score = has_time ? PROBE_SURE : PROBE_LIKELY;
+        enum probe_score line_score = score_line(line, &awaits_frame);
+        if (line_score > score) score = line_score;
         start = text_from(start, end + 1 > start.bytes_count ? end : end + 1);
     }
     return score;

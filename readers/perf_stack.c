@@ -190,13 +190,16 @@ static bool line_is_kernel(const struct perf_stack *stack, uint32_t line) {
     return perf_symbols_at(&stack->symbols, stack->lines[line].symbol)->flags & PERF_SYMBOL_IS_KERNEL;
 }
 
+/* Cookies are no frames, wherever they stand; the last one counts. */
 static void take_cookie(struct perf_stack *stack, uint64_t *cookie) {
+    uint32_t kept_count = 0;
     *cookie = 0;
-    if (!stack->count) return;
-    const struct perf_symbol *last = perf_symbols_at(&stack->symbols, stack->lines[stack->count - 1].symbol);
-    if (!(last->flags & PERF_SYMBOL_IS_COOKIE)) return;
-    *cookie = last->address;
-    stack->count--;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[i].symbol);
+        if (symbol->flags & PERF_SYMBOL_IS_COOKIE) *cookie = symbol->address;
+        else stack->lines[kept_count++] = stack->lines[i];
+    }
+    stack->count = kept_count;
 }
 
 uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id **frames, uint64_t *cookie) {

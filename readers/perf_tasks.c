@@ -85,12 +85,10 @@ static uint32_t next_life(struct perf_tasks *tasks, uint32_t machine, int64_t pi
     struct life_key key = {.pid = pid, .tid = tid, .machine = machine};
     uint32_t row = row_table_intern(&tasks->lives, &key);
     if (row == ID_NONE) return 0;
-    if (row == tasks->life_counts.count) {
-        uint32_t *added = column_push(&tasks->life_counts);
-        if (!added) return 0;
-        *added = 0;
-    }
-    return (*(uint32_t *)column_at(&tasks->life_counts, row))++;
+    if (row < tasks->life_counts.count) return (*(uint32_t *)column_at(&tasks->life_counts, row))++;
+    uint32_t *added = column_push(&tasks->life_counts);
+    if (added) *added = 1;
+    return 0;
 }
 
 static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {

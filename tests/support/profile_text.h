@@ -41,16 +41,20 @@ static inline struct profile_text *profile_samples_text(const struct profile *pr
     struct profile_text *out = calloc(1, sizeof *out);
     if (!out) abort();
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
+        const struct thread *thread =
+            profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
         for (size_t row = 0; row < samples_count(&thread->samples); row++) {
             char number[64];
             profile_text_add(out, profile_process_at(profile, thread->process)->pid_text);
-            if (thread->tid_text.bytes_count) snprintf(number, sizeof number, "/%.*s ", (int)thread->tid_text.bytes_count, thread->tid_text.bytes);
-            else snprintf(number, sizeof number, "/%lld ", (long long)thread->tid);
+            if (thread->tid_text.bytes_count)
+                snprintf(number, sizeof number, "/%.*s ", (int)thread->tid_text.bytes_count, thread->tid_text.bytes);
+            else
+                snprintf(number, sizeof number, "/%lld ", (long long)thread->tid);
             profile_text_add(out, text_of(number));
             profile_text_add(out, thread->name);
             uint32_t weight = *(const uint32_t *)column_at(&thread->samples.weight, row);
-            snprintf(number, sizeof number, " %lld %lld ", (long long)*(const int64_t *)column_at(&thread->samples.time_ns, row),
+            snprintf(number, sizeof number, " %lld %lld ",
+                     (long long)*(const int64_t *)column_at(&thread->samples.time_ns, row),
                      (long long)profile_weight_decode(profile, weight).mantissa);
             profile_text_add(out, text_of(number));
             profile_text_add_stack(out, profile, *(const stack_id *)column_at(&thread->samples.stack, row));

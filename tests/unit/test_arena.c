@@ -67,7 +67,12 @@ static void a_chunk_is_filled_to_its_last_byte(void **state) {
     (void)state;
     char *first = arena_take_bytes(&arena, 1);
     const struct arena_chunk *chunk = arena.chunks;
-    for (unsigned i = 0; i < 4; i++) memset(arena_take_bytes(&arena, CHUNK_BYTES / 4 - (i == 3)), 'x', CHUNK_BYTES / 4 - (i == 3));
+    size_t left_bytes = CHUNK_BYTES - 1;
+    for (unsigned i = 0; i < 4; i++) {
+        size_t part_bytes = i < 3 ? CHUNK_BYTES / 4 : left_bytes;
+        memset(arena_take_bytes(&arena, part_bytes), 'x', part_bytes);
+        left_bytes -= part_bytes;
+    }
     assert_ptr_equal(arena.chunks, chunk);
     assert_ptr_equal(arena_take_bytes(&arena, 0), first + CHUNK_BYTES);
     assert_non_null(arena_take_bytes(&arena, 1));
@@ -77,20 +82,15 @@ static void a_chunk_is_filled_to_its_last_byte(void **state) {
 static void a_large_request_leaves_the_current_chunk_in_use(void **state) {
     (void)state;
     static const size_t sizes[] = {CHUNK_BYTES / 4 + 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 1000000};
-    char *next = arena_take_bytes(&arena, 3);
-    next += 3;
+    enum { LEFT_BYTES = 400, PART_BYTES = (CHUNK_BYTES - LEFT_BYTES) / 4 };
+    for (unsigned i = 0; i < 4; i++) arena_take_bytes(&arena, PART_BYTES);
+    char *next = arena_take_bytes(&arena, 0);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        /* What is left of the chunk would not do. */
-        char *filler = arena_take_bytes(&arena, CHUNK_BYTES / 5);
-        if (i == 0) assert_ptr_equal(filler, next);
-        next = filler + CHUNK_BYTES / 5;
-        size_t left_bytes = arena.left_bytes;
-        if (left_bytes >= sizes[i]) continue;
-        char *large = arena_take_bytes(&arena, sizes[i]);
-        memset(large, 'l', sizes[i]);
-        assert_int_equal(arena.left_bytes, left_bytes);
-        assert_ptr_equal(arena_take_bytes(&arena, 0), next);
+        memset(arena_take_bytes(&arena, sizes[i]), 'l', sizes[i]);
+        assert_ptr_equal(arena_take_bytes(&arena, LEFT_BYTES / 5), next);
+        next += LEFT_BYTES / 5;
     }
+    assert_int_equal(arena.left_bytes, 0);
 }
 
 static void a_large_request_may_be_the_first(void **state) {

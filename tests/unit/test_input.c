@@ -659,6 +659,19 @@ static void test_archives_of_several_files(void **state) {
     }
 }
 
+/* As ar writes it without being asked for more: modes have no type, and a symbol table may stand first. */
+static void test_ar_without_file_types(void **state) {
+    (void)state;
+    static const struct text plain = TEXT("!<arch>\n"
+                                          "app.txt/        0           0     0     644     4         `\na;b\n");
+    static const struct text with_symbols = TEXT("!<arch>\n"
+                                                 "/               0           0     0     0       4         `\n\0\0\0\0"
+                                                 "app.txt/        0           0     0     644     4         `\na;b\n");
+    assert_file_bytes(plain, TEXT("a;b\n"));
+    assert_file_bytes(with_symbols, TEXT("a;b\n"));
+    assert_piped_bytes(plain, 10, TEXT("a;b\n"));
+}
+
 static void test_archives_without_a_file(void **state) {
     (void)state;
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -800,6 +813,7 @@ int main(void) {
         cmocka_unit_test(test_archives_of_one_file),
         cmocka_unit_test(test_archives_of_one_file_and_nothing_else_of_weight),
         cmocka_unit_test(test_archives_of_several_files),
+        cmocka_unit_test(test_ar_without_file_types),
         cmocka_unit_test(test_archives_without_a_file),
         cmocka_unit_test(test_7z_needs_a_file),
         cmocka_unit_test(test_compressed_archives),

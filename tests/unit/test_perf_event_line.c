@@ -12,7 +12,7 @@
 #include "readers/perf_event_line.h"
 
 enum { NO_CPU = -1 };
-#define NO_TIME INT64_MIN
+#define NO_TIME   INT64_MIN
 #define NO_PERIOD UINT64_MAX
 
 struct reading {
@@ -30,7 +30,8 @@ struct reading {
 
 static void assert_text(struct text got, const char *wanted, const char *what, const char *line) {
     if (!text_equal(got, text_of(wanted)))
-        fail_msg("%s: %s is \"%.*s\", not \"%s\"", line, what, (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+        fail_msg("%s: %s is \"%.*s\", not \"%s\"", line, what, (int)got.bytes_count, got.bytes ? got.bytes : "",
+                 wanted);
 }
 
 static void assert_number(int64_t got, int64_t wanted, const char *what, const char *line) {
@@ -78,19 +79,24 @@ static void assert_refused(const char *line) {
 static void test_ids_and_fields(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"java 25607 4794564.109216: cycles:", "java", PID_UNKNOWN, 25607, NO_CPU, 4794564109216000, NO_PERIOD, "cycles", "", 0},
-        {"java 25607 4794564.109216: cycles: ", "java", PID_UNKNOWN, 25607, NO_CPU, 4794564109216000, NO_PERIOD, "cycles", "", 0},
-        {"java 24636/25607 [000] 4794564.109216: 250000 cycles:P:", "java", 24636, 25607, 0, 4794564109216000, 250000, "cycles:P", "", 0},
-        {"java 24636/25607 4794564.109216:     250000 cycles:P:", "java", 24636, 25607, NO_CPU, 4794564109216000, 250000, "cycles:P", "", 0},
+        {"java 25607 4794564.109216: cycles:", "java", PID_UNKNOWN, 25607, NO_CPU, 4794564109216000, NO_PERIOD,
+         "cycles", "", 0},
+        {"java 25607 4794564.109216: cycles: ", "java", PID_UNKNOWN, 25607, NO_CPU, 4794564109216000, NO_PERIOD,
+         "cycles", "", 0},
+        {"java 24636/25607 [000] 4794564.109216: 250000 cycles:P:", "java", 24636, 25607, 0, 4794564109216000, 250000,
+         "cycles:P", "", 0},
+        {"java 24636/25607 4794564.109216:     250000 cycles:P:", "java", 24636, 25607, NO_CPU, 4794564109216000,
+         250000, "cycles:P", "", 0},
         {"swapper     0 [127] 1.0: cycles:", "swapper", PID_UNKNOWN, 0, 127, 1000000000, NO_PERIOD, "cycles", "", 0},
-        {"   bash 14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)", "bash", PID_UNKNOWN, 14404, 7, 2070000000, 250000,
-         "cycles", "7f01 leaf+0x10 (/a)", 0},
+        {"   bash 14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)", "bash", PID_UNKNOWN, 14404, 7, 2070000000,
+         250000, "cycles", "7f01 leaf+0x10 (/a)", 0},
         {":-1 -1/-1 [003] 1.0: cycles:", ":-1", -1, -1, 3, 1000000000, NO_PERIOD, "cycles", "", 0},
         {":-1    -1 [000] 1.0: cycles:", ":-1", PID_UNKNOWN, -1, 0, 1000000000, NO_PERIOD, "cycles", "", 0},
         {":4711  4711/4711 1.0: cycles:", ":4711", 4711, 4711, NO_CPU, 1000000000, NO_PERIOD, "cycles", "", 0},
         {"perf 12 [-01] 0.000000: PERF_RECORD_COMM: perf:12/12", "perf", PID_UNKNOWN, 12, NO_CPU, 0, NO_PERIOD,
          "PERF_RECORD_COMM", "perf:12/12", 0},
-        {"a 2147483647/4194304 [1048575] 1.0: x:", "a", 2147483647, 4194304, 1048575, 1000000000, NO_PERIOD, "x", "", 0},
+        {"a 2147483647/4194304 [1048575] 1.0: x:", "a", 2147483647, 4194304, 1048575, 1000000000, NO_PERIOD, "x", "",
+         0},
     };
     ASSERT_READINGS(readings);
 }
@@ -100,9 +106,11 @@ static void test_the_comm_may_hold_anything(void **state) {
     static const struct reading readings[] = {
         {"CPU 0/KVM 5000/5003 [001] 7.5: cycles:", "CPU 0/KVM", 5000, 5003, 1, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"CPU 0/KVM 5003 7.5: cycles:", "CPU 0/KVM", PID_UNKNOWN, 5003, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
-        {"Plex 5 Serve 26638 7.5: cycles:", "Plex 5 Serve", PID_UNKNOWN, 26638, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
+        {"Plex 5 Serve 26638 7.5: cycles:", "Plex 5 Serve", PID_UNKNOWN, 26638, NO_CPU, 7500000000, NO_PERIOD, "cycles",
+         "", 0},
         {"[ET_NET 0] 9 7.5: cycles:", "[ET_NET 0]", PID_UNKNOWN, 9, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
-        {"kworker/u8:2-ev 77 [003] 7.5: cycles:", "kworker/u8:2-ev", PID_UNKNOWN, 77, 3, 7500000000, NO_PERIOD, "cycles", "", 0},
+        {"kworker/u8:2-ev 77 [003] 7.5: cycles:", "kworker/u8:2-ev", PID_UNKNOWN, 77, 3, 7500000000, NO_PERIOD,
+         "cycles", "", 0},
         {"io:pool(1) 5 7.5: cycles:", "io:pool(1)", PID_UNKNOWN, 5, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"a 5 7.5: cycles:", "a", PID_UNKNOWN, 5, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"123 456 7.5: cycles:", "123", PID_UNKNOWN, 456, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
@@ -114,7 +122,8 @@ static void test_the_comm_may_hold_anything(void **state) {
         {"#1 worker 5/6 7.5: cycles:", "#1 worker", 5, 6, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"two  blanks 5/6 7.5: cycles:", "two  blanks", 5, 6, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"kworker/u16:3-events_unbound_and_a_long_workqueue_name_of_63_byt 5 7.5: x:",
-         "kworker/u16:3-events_unbound_and_a_long_workqueue_name_of_63_byt", PID_UNKNOWN, 5, NO_CPU, 7500000000, NO_PERIOD, "x", "", 0},
+         "kworker/u16:3-events_unbound_and_a_long_workqueue_name_of_63_byt", PID_UNKNOWN, 5, NO_CPU, 7500000000,
+         NO_PERIOD, "x", "", 0},
         {"\xff\xfe\xc3 5 7.5: x:", "\xff\xfe\xc3", PID_UNKNOWN, 5, NO_CPU, 7500000000, NO_PERIOD, "x", "", 0},
     };
     ASSERT_READINGS(readings);
@@ -123,10 +132,10 @@ static void test_the_comm_may_hold_anything(void **state) {
 static void test_tabs_are_blanks(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"Gecko\t25122 [007] 115539.9:\t\t1000000 task-clock:u:", "Gecko", PID_UNKNOWN, 25122, 7, 115539900000000, 1000000,
-         "task-clock:u", "", 0},
-        {"\tGecko Main\t25122/25123\t[007]\t115539.9:\ttask-clock:u:\t7f01\tleaf", "Gecko Main", 25122, 25123, 7, 115539900000000,
-         NO_PERIOD, "task-clock:u", "7f01\tleaf", 0},
+        {"Gecko\t25122 [007] 115539.9:\t\t1000000 task-clock:u:", "Gecko", PID_UNKNOWN, 25122, 7, 115539900000000,
+         1000000, "task-clock:u", "", 0},
+        {"\tGecko Main\t25122/25123\t[007]\t115539.9:\ttask-clock:u:\t7f01\tleaf", "Gecko Main", 25122, 25123, 7,
+         115539900000000, NO_PERIOD, "task-clock:u", "7f01\tleaf", 0},
     };
     ASSERT_READINGS(readings);
 }
@@ -171,9 +180,12 @@ static void test_without_a_time(void **state) {
         {"Plex 5 Serve 26638 cycles:", "Plex 5 Serve", PID_UNKNOWN, 26638, NO_CPU, NO_TIME, NO_PERIOD, "cycles", "", 0},
         {"sshd 9/9 sched:sched_switch: prev_comm=sshd ==> next_comm=a", "sshd", 9, 9, NO_CPU, NO_TIME, NO_PERIOD,
          "sched:sched_switch", "prev_comm=sshd ==> next_comm=a", 0},
-        {"app 7/8 PERF_RECORD_COMM exec: app:7/8", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "", "PERF_RECORD_COMM exec: app:7/8", 0},
-        {"app 7/8 PERF_RECORD_EXIT(7:8):(7:7)", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "", "PERF_RECORD_EXIT(7:8):(7:7)", 0},
-        {"app 7/8 DEFERRED CALLCHAIN [cookie: b6]", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "", "DEFERRED CALLCHAIN [cookie: b6]", 0},
+        {"app 7/8 PERF_RECORD_COMM exec: app:7/8", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "",
+         "PERF_RECORD_COMM exec: app:7/8", 0},
+        {"app 7/8 PERF_RECORD_EXIT(7:8):(7:7)", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "",
+         "PERF_RECORD_EXIT(7:8):(7:7)", 0},
+        {"app 7/8 DEFERRED CALLCHAIN [cookie: b6]", "app", 7, 8, NO_CPU, NO_TIME, NO_PERIOD, "",
+         "DEFERRED CALLCHAIN [cookie: b6]", 0},
     };
     ASSERT_READINGS(readings);
 }
@@ -194,8 +206,8 @@ static void test_optional_fields(void **state) {
         {"VM: 5000 a 1/1 1.0: x:", "a", 1, 1, NO_CPU, 1000000000, NO_PERIOD, "x", "", 5000},
         {"VM:x a 1/1 1.0: x:", "VM:x a", 1, 1, NO_CPU, 1000000000, NO_PERIOD, "x", "", 0},
         {"VM:4294967295 a 1/1 1.0: x:", "a", 1, 1, NO_CPU, 1000000000, NO_PERIOD, "x", "", UINT32_MAX},
-        {"a 1/1 1.0: cycles:  /user.slice/a b.scope  7f01 leaf (/a)", "a", 1, 1, NO_CPU, 1000000000, NO_PERIOD, "cycles",
-         "/user.slice/a b.scope  7f01 leaf (/a)", 0},
+        {"a 1/1 1.0: cycles:  /user.slice/a b.scope  7f01 leaf (/a)", "a", 1, 1, NO_CPU, 1000000000, NO_PERIOD,
+         "cycles", "/user.slice/a b.scope  7f01 leaf (/a)", 0},
         {"2024-01-02 1/1 1.0: x:", "2024-01-02", 1, 1, NO_CPU, 1000000000, NO_PERIOD, "x", "", 0},
     };
     ASSERT_READINGS(readings);
@@ -204,13 +216,17 @@ static void test_optional_fields(void **state) {
 static void test_events_are_opaque(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"a 1 1.0: cpu/event=0x3c,umask=0x0/upp:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "cpu/event=0x3c,umask=0x0/upp", "", 0},
-        {"a 1 1.0: 7 cpu/event=0x3c,name=a:b/:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, 7, "cpu/event=0x3c,name=a:b/", "", 0},
+        {"a 1 1.0: cpu/event=0x3c,umask=0x0/upp:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD,
+         "cpu/event=0x3c,umask=0x0/upp", "", 0},
+        {"a 1 1.0: 7 cpu/event=0x3c,name=a:b/:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, 7, "cpu/event=0x3c,name=a:b/",
+         "", 0},
         {"a 1 1.0: [unknown]:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "[unknown]", "", 0},
-        {"a 1 1.0: sched:sched_switch:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "sched:sched_switch", "", 0},
+        {"a 1 1.0: sched:sched_switch:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "sched:sched_switch", "",
+         0},
         {"a 1 1.0: 5 6: ", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, 5, "6", "", 0},
         {"a 1 1.0: 0 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, 0, "cycles", "", 0},
-        {"a 1 1.0: 18446744073709551614 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, UINT64_MAX - 1, "cycles", "", 0},
+        {"a 1 1.0: 18446744073709551614 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, UINT64_MAX - 1, "cycles", "",
+         0},
         {"a 1 1.0: 7f01 leaf (/a)", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "", "7f01 leaf (/a)", 0},
         {"a 1 1.0:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "", "", 0},
         {"a 1 1.0: : x", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "", ": x", 0},
@@ -222,16 +238,17 @@ static void test_events_are_opaque(void **state) {
 /* A number that no period can be is no period: what is behind it is not to be trusted as an event. */
 static void test_period_too_large(void **state) {
     (void)state;
-    static const struct reading reading = {"a 1 1.0: 18446744073709551616 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000,
-                                           NO_PERIOD, "", "18446744073709551616 cycles:", 0};
+    static const struct reading reading = {
+        "a 1 1.0: 18446744073709551616 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "",
+        "18446744073709551616 cycles:",          0};
     assert_reading(&reading);
 }
 
 static void test_the_first_time_counts(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd 12.5: x ==> next_comm=b", "sshd", 9, 9, 0, 1000000000, NO_PERIOD,
-         "sched:sched_switch", "prev_comm=sshd 12.5: x ==> next_comm=b", 0},
+        {"sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd 12.5: x ==> next_comm=b", "sshd", 9, 9, 0, 1000000000,
+         NO_PERIOD, "sched:sched_switch", "prev_comm=sshd 12.5: x ==> next_comm=b", 0},
         {"sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=a 7/7 [001] 12.5: x", "sshd", 9, 9, 0, 1000000000, NO_PERIOD,
          "sched:sched_switch", "prev_comm=a 7/7 [001] 12.5: x", 0},
         {"sshd 9/9 [0] 1.0: p:q: 5 12.5: y:", "sshd", 9, 9, 0, 1000000000, NO_PERIOD, "p:q", "5 12.5: y:", 0},
@@ -242,12 +259,15 @@ static void test_the_first_time_counts(void **state) {
 static void test_records(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"app 11527  1025.979859: PERF_RECORD_COMM exec: app:11527/11527", "app", PID_UNKNOWN, 11527, NO_CPU, 1025979859000,
-         NO_PERIOD, "", "PERF_RECORD_COMM exec: app:11527/11527", 0},
-        {"app 1/1 [002] 5.0: PERF_RECORD_FORK(1:2):(1:1)", "app", 1, 1, 2, 5000000000, NO_PERIOD, "", "PERF_RECORD_FORK(1:2):(1:1)", 0},
-        {"swapper 0 0.0: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text", "swapper", PID_UNKNOWN,
-         0, NO_CPU, 0, NO_PERIOD, "", "PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text", 0},
-        {"a 1/1 5.0: PERF_RECORD_LOST lost 123", "a", 1, 1, NO_CPU, 5000000000, NO_PERIOD, "", "PERF_RECORD_LOST lost 123", 0},
+        {"app 11527  1025.979859: PERF_RECORD_COMM exec: app:11527/11527", "app", PID_UNKNOWN, 11527, NO_CPU,
+         1025979859000, NO_PERIOD, "", "PERF_RECORD_COMM exec: app:11527/11527", 0},
+        {"app 1/1 [002] 5.0: PERF_RECORD_FORK(1:2):(1:1)", "app", 1, 1, 2, 5000000000, NO_PERIOD, "",
+         "PERF_RECORD_FORK(1:2):(1:1)", 0},
+        {"swapper 0 0.0: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text", "swapper",
+         PID_UNKNOWN, 0, NO_CPU, 0, NO_PERIOD, "",
+         "PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x [kernel.kallsyms]_text", 0},
+        {"a 1/1 5.0: PERF_RECORD_LOST lost 123", "a", 1, 1, NO_CPU, 5000000000, NO_PERIOD, "",
+         "PERF_RECORD_LOST lost 123", 0},
         {"a 1/1 5.0: DEFERRED CALLCHAIN [cookie: b00000006]", "a", 1, 1, NO_CPU, 5000000000, NO_PERIOD, "",
          "DEFERRED CALLCHAIN [cookie: b00000006]", 0},
     };
@@ -266,7 +286,7 @@ static void test_what_is_no_event_line(void **state) {
         "1 1.0: cycles:", /* nothing stands before the ids */
         "[001] 1.0: cycles:",
         "VM:1 VCPU:0 1/1 1.0: cycles:", /* no comm */
-        "a 1.0: cycles:", /* no ids */
+        "a 1.0: cycles:",               /* no ids */
         "a b 1.0: cycles:",
         "a 1x 1.0: cycles:",
         "a 1/ 1.0: cycles:",
@@ -317,7 +337,8 @@ static void test_a_start_that_is_too_long(void **state) {
 /* Each of these took time that grows with the square of its length. */
 static void test_long_hostile_lines(void **state) {
     (void)state;
-    static const char *const units[] = {":", ": ", "1.0: ", "1 1.0: ", "x 1x 1.0: ", "1 ", "1/1 ", "U ", "1 U ", "[1] ", " ", "1 a: ", "9"};
+    static const char *const units[] = {":",  ": ",   "1.0: ", "1 1.0: ", "x 1x 1.0: ", "1 ", "1/1 ",
+                                        "U ", "1 U ", "[1] ",  " ",       "1 a: ",      "9"};
     static const char *const starts[] = {"", " ", "VM:", "a", "VM:                          x 1 1.0: "};
     enum { LINE_BYTES = 4 * 1024 * 1024 };
     char *line = malloc(LINE_BYTES);
@@ -341,18 +362,12 @@ static void test_long_hostile_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_and_fields),
-        cmocka_unit_test(test_the_comm_may_hold_anything),
-        cmocka_unit_test(test_tabs_are_blanks),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_without_a_time),
-        cmocka_unit_test(test_optional_fields),
-        cmocka_unit_test(test_events_are_opaque),
-        cmocka_unit_test(test_period_too_large),
-        cmocka_unit_test(test_the_first_time_counts),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_what_is_no_event_line),
-        cmocka_unit_test(test_a_start_that_is_too_long),
+        cmocka_unit_test(test_ids_and_fields),        cmocka_unit_test(test_the_comm_may_hold_anything),
+        cmocka_unit_test(test_tabs_are_blanks),       cmocka_unit_test(test_times),
+        cmocka_unit_test(test_without_a_time),        cmocka_unit_test(test_optional_fields),
+        cmocka_unit_test(test_events_are_opaque),     cmocka_unit_test(test_period_too_large),
+        cmocka_unit_test(test_the_first_time_counts), cmocka_unit_test(test_records),
+        cmocka_unit_test(test_what_is_no_event_line), cmocka_unit_test(test_a_start_that_is_too_long),
         cmocka_unit_test(test_long_hostile_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static void assert_chosen(const char *name) {
     uint32_t row = perf_events_choose(&fixture.events);
     assert_int_not_equal(row, ID_NONE);
     struct text chosen = perf_events_at(&fixture.events, row)->name;
-    if (!text_equal(chosen, text_of(name))) fail_msg("%.*s was chosen, not %s", (int)chosen.bytes_count, chosen.bytes, name);
+    if (!text_equal(chosen, text_of(name)))
+        fail_msg("%.*s was chosen, not %s", (int)chosen.bytes_count, chosen.bytes, name);
 }
 
 static void test_modifiers(void **state) {
@@ -61,7 +62,8 @@ static void test_modifiers(void **state) {
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct text got = perf_event_base_name(text_of(names[i][0]));
-        if (!text_equal(got, text_of(names[i][1]))) fail_msg("%s: \"%.*s\"", names[i][0], (int)got.bytes_count, got.bytes);
+        if (!text_equal(got, text_of(names[i][1])))
+            fail_msg("%s: \"%.*s\"", names[i][0], (int)got.bytes_count, got.bytes);
     }
 }
 
@@ -92,7 +94,8 @@ static void test_units_and_tracepoints(void **state) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         const struct perf_event *event = event_of(events[i].name);
         if (event->unit != events[i].unit) fail_msg("%s: unit %d", events[i].name, (int)event->unit);
-        if (event->is_tracepoint != events[i].is_tracepoint) fail_msg("%s: is_tracepoint %d", events[i].name, event->is_tracepoint);
+        if (event->is_tracepoint != events[i].is_tracepoint)
+            fail_msg("%s: is_tracepoint %d", events[i].name, event->is_tracepoint);
     }
 }
 
@@ -126,7 +129,8 @@ static void test_choice(void **state) {
     assert_chosen("instructions");
 }
 
-static const struct ledger_entry *find_entry(const struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, const char *cause) {
+static const struct ledger_entry *find_entry(const struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate,
+                                             const char *cause) {
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry;

@@ -11,7 +11,7 @@
 #include "readers/perf_frame_line.h"
 
 #define NO_ADDRESS UINT64_MAX
-#define NO_OFFSET UINT64_MAX
+#define NO_OFFSET  UINT64_MAX
 
 enum { IS_INLINED = 1, IS_COOKIE = 2 };
 
@@ -26,7 +26,8 @@ struct reading {
 
 static void assert_text(struct text got, const char *wanted, const char *what, const char *line) {
     if (!text_equal(got, text_of(wanted)))
-        fail_msg("%s: %s is \"%.*s\", not \"%s\"", line, what, (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+        fail_msg("%s: %s is \"%.*s\", not \"%s\"", line, what, (int)got.bytes_count, got.bytes ? got.bytes : "",
+                 wanted);
 }
 
 static void assert_reading(const struct reading *wanted) {
@@ -55,8 +56,8 @@ static void assert_reading(const struct reading *wanted) {
 static void test_parts(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"\tffffffff8158e375 next_uptodate_folio+0x55 ([kernel.kallsyms])", 0xffffffff8158e375, "next_uptodate_folio", 0x55,
-         "[kernel.kallsyms]", 0},
+        {"\tffffffff8158e375 next_uptodate_folio+0x55 ([kernel.kallsyms])", 0xffffffff8158e375, "next_uptodate_folio",
+         0x55, "[kernel.kallsyms]", 0},
         {"\t            1190 fib+0x12 (/usr/bin/app)", 0x1190, "fib", 0x12, "/usr/bin/app", 0},
         {"1190 fib (/usr/bin/app)", 0x1190, "fib", NO_OFFSET, "/usr/bin/app", 0},
         {"1190 fib+0x0 (/usr/bin/app)", 0x1190, "fib", 0, "/usr/bin/app", 0},
@@ -69,7 +70,8 @@ static void test_parts(void **state) {
         {"\t[unknown] ([unknown])", NO_ADDRESS, "", NO_OFFSET, "", 0},
         {"\t[unknown] (/usr/bin/perf)", NO_ADDRESS, "", NO_OFFSET, "/usr/bin/perf", 0},
         {"\t[unknown]", NO_ADDRESS, "", NO_OFFSET, "", 0},
-        {"\tffff8000801c1b2c do_idle+0x22c ([kernel.kallsyms])", 0xffff8000801c1b2c, "do_idle", 0x22c, "[kernel.kallsyms]", 0},
+        {"\tffff8000801c1b2c do_idle+0x22c ([kernel.kallsyms])", 0xffff8000801c1b2c, "do_idle", 0x22c,
+         "[kernel.kallsyms]", 0},
         {"\t7F01 leaf\t(/a)  \t", 0x7f01, "leaf", NO_OFFSET, "/a", 0},
         {"\tfffffffffffffffe a+0xfffffffffffffffe (/a)", UINT64_MAX - 1, "a", UINT64_MAX - 1, "/a", 0},
         {"\t7f01 a+0x10000000000000000 (/a)", 0x7f01, "a+0x10000000000000000", NO_OFFSET, "/a", 0},
@@ -80,9 +82,11 @@ static void test_parts(void **state) {
 static void test_only_the_last_balanced_group_is_the_library(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"401000 (anonymous namespace)::work(int) (/a)", 0x401000, "(anonymous namespace)::work(int)", NO_OFFSET, "/a", 0},
+        {"401000 (anonymous namespace)::work(int) (/a)", 0x401000, "(anonymous namespace)::work(int)", NO_OFFSET, "/a",
+         0},
         {"401000 Foo::operator()+0x3 (/a)", 0x401000, "Foo::operator()", 3, "/a", 0},
-        {"401000 std::function<void (X&)>::_M_invoke+0x12 (/a)", 0x401000, "std::function<void (X&)>::_M_invoke", 0x12, "/a", 0},
+        {"401000 std::function<void (X&)>::_M_invoke+0x12 (/a)", 0x401000, "std::function<void (X&)>::_M_invoke", 0x12,
+         "/a", 0},
         {"401000 f(int (*)(char)) (/a)", 0x401000, "f(int (*)(char))", NO_OFFSET, "/a", 0},
         {"401000 work(int)", 0x401000, "work(int)", NO_OFFSET, "", 0},
         {"401000 f(int (*)(char))", 0x401000, "f(int (*)(char))", NO_OFFSET, "", 0},
@@ -107,9 +111,11 @@ static void test_only_the_last_balanced_group_is_the_library(void **state) {
 static void test_names_of_interpreters(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"7f01 Ljava/io/PrintStream;::print (/tmp/perf-1.map)", 0x7f01, "Ljava/io/PrintStream;::print", NO_OFFSET, "/tmp/perf-1.map", 0},
+        {"7f01 Ljava/io/PrintStream;::print (/tmp/perf-1.map)", 0x7f01, "Ljava/io/PrintStream;::print", NO_OFFSET,
+         "/tmp/perf-1.map", 0},
         {"7f01 A::f->B::g+0x4 (/tmp/perf-1.map)", 0x7f01, "A::f->B::g", 4, "/tmp/perf-1.map", 0},
-        {"7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)", 0x7f01, "LazyCompile:*fn file.js:10:3", NO_OFFSET, "/tmp/perf-1.map", 0},
+        {"7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)", 0x7f01, "LazyCompile:*fn file.js:10:3", NO_OFFSET,
+         "/tmp/perf-1.map", 0},
         {"7f01 py::fn:/file.py+0x8 (/tmp/perf-1.map)", 0x7f01, "py::fn:/file.py", 8, "/tmp/perf-1.map", 0},
     };
     ASSERT_READINGS(readings);
@@ -118,7 +124,8 @@ static void test_names_of_interpreters(void **state) {
 static void test_inlined_and_cookies(void **state) {
     (void)state;
     static const struct reading readings[] = {
-        {"3477 std::char_traits<char>::compare+0x1f7 (inlined)", 0x3477, "std::char_traits<char>::compare", 0x1f7, "", IS_INLINED},
+        {"3477 std::char_traits<char>::compare+0x1f7 (inlined)", 0x3477, "std::char_traits<char>::compare", 0x1f7, "",
+         IS_INLINED},
         {"3477 operator() (inlined)", 0x3477, "operator()", NO_OFFSET, "", IS_INLINED},
         {"\tb00000006 (cookie) ([unknown])", 0xb00000006, "", NO_OFFSET, "", IS_COOKIE},
         {"\tb6 (cookie)", 0xb6, "", NO_OFFSET, "", IS_COOKIE},
@@ -202,12 +209,25 @@ static void test_source_lines(void **state) {
 static void test_what_is_no_source_line(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "", " ", ":", "file.c", "file.c:", "file.c:x", "file.c:-1", "file.c:1234567890", "file.c:12 (x)", "libc.so[]",
-        "libc.so[xyz]", "libc.so[27b25", "code 8: Lost trace data", "(inlined)",
+        "",
+        " ",
+        ":",
+        "file.c",
+        "file.c:",
+        "file.c:x",
+        "file.c:-1",
+        "file.c:1234567890",
+        "file.c:12 (x)",
+        "libc.so[]",
+        "libc.so[xyz]",
+        "libc.so[27b25",
+        "code 8: Lost trace data",
+        "(inlined)",
     };
     struct perf_source_line source;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (perf_source_line_parse(text_of(lines[i]), &source)) fail_msg("\"%s\" was taken for a source line", lines[i]);
+        if (perf_source_line_parse(text_of(lines[i]), &source))
+            fail_msg("\"%s\" was taken for a source line", lines[i]);
 }
 
 int main(void) {

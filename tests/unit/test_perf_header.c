@@ -34,7 +34,8 @@ static int tear_down(void **state) {
 static void read_line(const char *line) { perf_header_read_line(&fixture.header, &fixture.profile, text_of(line)); }
 
 static void assert_text(struct text got, const char *wanted) {
-    if (!text_equal(got, text_of(wanted))) fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+    if (!text_equal(got, text_of(wanted)))
+        fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
 }
 
 static void test_every_key(void **state) {
@@ -78,8 +79,9 @@ static void test_all_keys_are_shown(void **state) {
     read_line("# : value");
     const struct column *extra = &fixture.profile.meta.extra;
     assert_int_equal(extra->count, 3);
-    static const char *const wanted[][2] = {
-        {"hostname", "vm"}, {"node0 meminfo", "total = 1 kB, free = 2 kB"}, {"missing features", "AUXTRACE BRANCH_STACK"}};
+    static const char *const wanted[][2] = {{"hostname", "vm"},
+                                            {"node0 meminfo", "total = 1 kB, free = 2 kB"},
+                                            {"missing features", "AUXTRACE BRANCH_STACK"}};
     for (size_t i = 0; i < 3; i++) {
         const struct extra_entry *entry = column_at(extra, i);
         assert_text(entry->section, "perf");
@@ -90,10 +92,14 @@ static void test_all_keys_are_shown(void **state) {
 
 static void test_the_sampling_frequency(void **state) {
     (void)state;
-    read_line("# event : name = task-clock, , id = { 9 }, type = 1, { sample_period, sample_freq } = 1000000, sample_type = IP|TID|TIME");
+    read_line(
+        "# event : name = task-clock, , id = { 9 }, type = 1, { sample_period, sample_freq } = 1000000, sample_type = "
+        "IP|TID|TIME");
     assert_true(fixture.header.frequency_hz == 0); /* a period */
-    read_line("# event : name = cycles:P, , id = { 1, 2 }, type = 0, size = 136, { sample_period, sample_freq } = 4000, sample_type = "
-              "IP|TID|TIME|CALLCHAIN|PERIOD, read_format = ID, disabled = 1, inherit = 1, freq = 1, precise_ip = 3");
+    read_line(
+        "# event : name = cycles:P, , id = { 1, 2 }, type = 0, size = 136, { sample_period, sample_freq } = 4000, "
+        "sample_type = "
+        "IP|TID|TIME|CALLCHAIN|PERIOD, read_format = ID, disabled = 1, inherit = 1, freq = 1, precise_ip = 3");
     assert_true(fixture.header.frequency_hz == 4000);
     read_line("# event : name = other, { sample_period, sample_freq } = 99, freq = 1"); /* the first stays */
     assert_true(fixture.header.frequency_hz == 4000);
@@ -120,8 +126,9 @@ static void test_dwarf_stacks(void **state) {
 static void test_odd_values(void **state) {
     (void)state;
     static const char *const times[] = {
-        "Sat Nov 21 07:35:50 202",  "Sat Nov 21 07:35:50 20266", "Sat Nux 21 07:35:50 2026", "Sat Nov 21 07-35-50 2026",
-        "Sat Nov xx 07:35:50 2026", "Sat Nov 21 07:35:50 1969",  "2026-11-21 07:35:50 UTC ", "Sat No\0 21 07:35:50 2026",
+        "Sat Nov 21 07:35:50 202",  "Sat Nov 21 07:35:50 20266", "Sat Nux 21 07:35:50 2026",
+        "Sat Nov 21 07-35-50 2026", "Sat Nov xx 07:35:50 2026",  "Sat Nov 21 07:35:50 1969",
+        "2026-11-21 07:35:50 UTC ", "Sat No\0 21 07:35:50 2026",
     };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         char line[64];

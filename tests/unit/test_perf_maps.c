@@ -59,13 +59,16 @@ static void test_records(void **state) {
         uint64_t start, length, file_offset;
         const char *path, *build_id;
     } records[] = {
-        {" 12/34: [0x400000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /bin/app", 12, 34, 0x400000, 0x1000, 0x2000, "/bin/app", ""},
-        {" 11527/11527: [0x7f4ee2b36000(0x2000) @ 0 00:00 0 0]: r-xp [vdso]", 11527, 11527, 0x7f4ee2b36000, 0x2000, 0, "[vdso]", ""},
-        {" -1/0: [0xffffffff81000000(0x120bb08) @ 0xffffffff81000000]: x [kernel.kallsyms]_text", -1, 0, 0xffffffff81000000,
-         0x120bb08, 0xffffffff81000000, "[kernel.kallsyms]_text", ""},
-        {" 1/2: [0x400000(0x1000) @ 0 <0123456789abcdef0123456789abcdef01234567>]: r-xp /opt/my app", 1, 2, 0x400000, 0x1000, 0,
-         "/opt/my app", "0123456789abcdef0123456789abcdef01234567"},
-        {" 1/2: [0x400000(0x1000) @ 0 fe:00 1 2]: r-xp /lib/x.so (deleted)", 1, 2, 0x400000, 0x1000, 0, "/lib/x.so", ""},
+        {" 12/34: [0x400000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /bin/app", 12, 34, 0x400000, 0x1000, 0x2000, "/bin/app",
+         ""},
+        {" 11527/11527: [0x7f4ee2b36000(0x2000) @ 0 00:00 0 0]: r-xp [vdso]", 11527, 11527, 0x7f4ee2b36000, 0x2000, 0,
+         "[vdso]", ""},
+        {" -1/0: [0xffffffff81000000(0x120bb08) @ 0xffffffff81000000]: x [kernel.kallsyms]_text", -1, 0,
+         0xffffffff81000000, 0x120bb08, 0xffffffff81000000, "[kernel.kallsyms]_text", ""},
+        {" 1/2: [0x400000(0x1000) @ 0 <0123456789abcdef0123456789abcdef01234567>]: r-xp /opt/my app", 1, 2, 0x400000,
+         0x1000, 0, "/opt/my app", "0123456789abcdef0123456789abcdef01234567"},
+        {" 1/2: [0x400000(0x1000) @ 0 fe:00 1 2]: r-xp /lib/x.so (deleted)", 1, 2, 0x400000, 0x1000, 0, "/lib/x.so",
+         ""},
         {" 1/2: [0(0xffffffffffffffff) @ 0xffffffffffffffff]: r //anon", 1, 2, 0, UINT64_MAX, UINT64_MAX, "//anon", ""},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
@@ -137,8 +140,10 @@ static void test_every_length_and_alignment(void **state) {
         for (uint64_t start = 64; start < 130; start++) {
             add(++pid, start, length, 1000);
             for (uint64_t address = 0; address < 256; address++) {
-                if (address >= start && address < start + length) assert_relative(pid, address, 1000 + address - start);
-                else assert_unmapped(pid, address);
+                if (address >= start && address < start + length)
+                    assert_relative(pid, address, 1000 + address - start);
+                else
+                    assert_unmapped(pid, address);
             }
         }
 }

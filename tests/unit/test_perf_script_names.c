@@ -20,7 +20,8 @@ struct reading {
 
 static void assert_text(struct text got, const char *wanted, const char *what, const char *symbol) {
     if (!text_equal(got, text_of(wanted)))
-        fail_msg("%s: %s is \"%.*s\", not \"%s\"", symbol, what, (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+        fail_msg("%s: %s is \"%.*s\", not \"%s\"", symbol, what, (int)got.bytes_count, got.bytes ? got.bytes : "",
+                 wanted);
 }
 
 static void assert_readings(const struct reading *readings, size_t count) {
@@ -52,7 +53,8 @@ static void test_javascript(void **state) {
         {"JS:^emit node:events:466:44", SCRIPT_JAVASCRIPT, "Sparkplug", "node:events", 466, 44},
         {"JS:~ /srv/app.js:1:11", SCRIPT_JAVASCRIPT, "Ignition", "/srv/app.js", 1, 11}, /* a function without a name */
         {"JS:fn", SCRIPT_JAVASCRIPT, "JavaScript", "", 0, 0},
-        {"JS:*fn file.js:4294967296:1", SCRIPT_JAVASCRIPT, "TurboFan", "file.js:4294967296", 1, 0}, /* no line has ten digits */
+        {"JS:*fn file.js:4294967296:1", SCRIPT_JAVASCRIPT, "TurboFan", "file.js:4294967296", 1,
+         0}, /* no line has ten digits */
         {"Script:~ file.js:1:1", SCRIPT_JAVASCRIPT, "JavaScript", "file.js", 1, 1},
         {"Eval:~ file.js:1:1", SCRIPT_JAVASCRIPT, "JavaScript", "file.js", 1, 1},
     };
@@ -63,7 +65,8 @@ static void test_python(void **state) {
     (void)state;
     static const struct reading readings[] = {
         {"py::fn:/file.py", SCRIPT_PYTHON, "Python", "/file.py", 0, 0},
-        {"py::Class.method:<frozen importlib._bootstrap>", SCRIPT_PYTHON, "Python", "<frozen importlib._bootstrap>", 0, 0},
+        {"py::Class.method:<frozen importlib._bootstrap>", SCRIPT_PYTHON, "Python", "<frozen importlib._bootstrap>", 0,
+         0},
         {"py::<lambda>:/srv/my app.py", SCRIPT_PYTHON, "Python", "/srv/my app.py", 0, 0},
         {"py::fn", SCRIPT_PYTHON, "Python", "", 0, 0},
     };

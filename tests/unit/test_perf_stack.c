@@ -51,7 +51,8 @@ static void add_source(const char *line) {
 
 static void take(void) { fixture.count = perf_stack_take(&fixture.stack, PID, &fixture.frames, &fixture.cookie); }
 
-static void map(int64_t pid, uint64_t start, uint64_t length, uint64_t file_offset, const char *path, const char *build_id) {
+static void map(int64_t pid, uint64_t start, uint64_t length, uint64_t file_offset, const char *path,
+                const char *build_id) {
     const struct perf_map_record record = {pid, pid, start, length, file_offset, text_of(path), text_of(build_id)};
     perf_maps_add(&fixture.stack.maps, &record);
 }
@@ -104,7 +105,8 @@ static void assert_line(uint32_t i, const char *file, uint32_t line) {
         return;
     }
     assert_false(source_is_none(source));
-    assert_true(text_equal(strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, source)->filename), text_of(file)));
+    assert_true(text_equal(
+        strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, source)->filename), text_of(file)));
 }
 
 static const char *resource_of(uint32_t i) {
@@ -157,7 +159,8 @@ static void test_absolute_addresses_by_the_mappings(void **state) {
     take();
     assert_place(0, "/lib/libc.so.6", 0x26190);
     assert_native_symbol(0, "read", 0x26180);
-    assert_true(text_equal(libs_at(&fixture.profile.libs, frame_at(0)->lib)->code_id, TEXT("00112233445566778899aabbccddeeff00112233")));
+    assert_true(text_equal(libs_at(&fixture.profile.libs, frame_at(0)->lib)->code_id,
+                           TEXT("00112233445566778899aabbccddeeff00112233")));
     add("\t7f0000009190 read+0x10 (/lib/libc.so.6)"); /* where nothing is mapped */
     take();
     assert_place(0, NULL, ADDRESS_NONE);
@@ -213,8 +216,14 @@ static void test_kernel_addresses(void **state) {
 static void test_code_that_is_in_no_file(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "\t1190 f (/tmp/perf-1.map)", "\t1190 f ([JIT] tid 5)", "\t1190 f (//anon)", "\t1190 f ([heap])",
-        "\t1190 f ([stack])",         "\t1190 f",               "\t1190",            "\t[unknown] (/usr/bin/app)",
+        "\t1190 f (/tmp/perf-1.map)",
+        "\t1190 f ([JIT] tid 5)",
+        "\t1190 f (//anon)",
+        "\t1190 f ([heap])",
+        "\t1190 f ([stack])",
+        "\t1190 f",
+        "\t1190",
+        "\t[unknown] (/usr/bin/app)",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         add(lines[i]);

@@ -44,7 +44,9 @@ static void assert_text(struct text got, const char *wanted, const char *line) {
         fail_msg("%s: \"%.*s\" is not \"%s\"", line, (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
 }
 
-static struct text name_of(const struct perf_symbol *symbol) { return strings_text(&fixture.profile.strings, symbol->name); }
+static struct text name_of(const struct perf_symbol *symbol) {
+    return strings_text(&fixture.profile.strings, symbol->name);
+}
 
 static void test_categories_by_library_first(void **state) {
     (void)state;
@@ -105,7 +107,8 @@ static void test_idle(void **state) {
         "7f01 do_idle (/usr/bin/app)",
     };
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
-        assert_text(categories_at(&fixture.profile.categories, symbol_of(idle[i])->category.category)->name, "Idle", idle[i]);
+        assert_text(categories_at(&fixture.profile.categories, symbol_of(idle[i])->category.category)->name, "Idle",
+                    idle[i]);
     for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
         struct text name = categories_at(&fixture.profile.categories, symbol_of(busy[i])->category.category)->name;
         if (text_equal(name, TEXT("Idle"))) fail_msg("%s is idle", busy[i]);
@@ -138,7 +141,8 @@ static void test_unknown_libraries_are_told_apart(void **state) {
     const struct perf_symbol *none = symbol_of("[unknown] ([unknown])"), *perf = symbol_of("[unknown] (/usr/bin/perf)");
     assert_int_not_equal(none->func.index, perf->func.index);
     assert_true(resource_is_none(profile_func_at(&fixture.profile, none->func)->resource));
-    const struct resource *resource = profile_resource_at(&fixture.profile, profile_func_at(&fixture.profile, perf->func)->resource);
+    const struct resource *resource =
+        profile_resource_at(&fixture.profile, profile_func_at(&fixture.profile, perf->func)->resource);
     assert_text(strings_text(&fixture.profile.strings, resource->name), "perf", "resource");
     assert_int_equal(resource->type, RESOURCE_LIBRARY);
 }
@@ -175,12 +179,14 @@ static void test_scripts(void **state) {
     const struct perf_symbol *symbol = symbol_of("7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)");
     const struct func *func = profile_func_at(&fixture.profile, symbol->func);
     assert_text(name_of(symbol), "LazyCompile:*fn file.js:10:3", "name");
-    assert_text(strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, func->source)->filename), "file.js", "file");
+    assert_text(strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, func->source)->filename),
+                "file.js", "file");
     assert_int_equal(func->line, 10);
     assert_int_equal(func->column, 3);
     assert_int_equal(func->flags, FUNC_IS_JS);
     func = profile_func_at(&fixture.profile, symbol_of("7f01 py::fn:/file.py (/tmp/perf-1.map)")->func);
-    assert_text(strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, func->source)->filename), "/file.py", "file");
+    assert_text(strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, func->source)->filename),
+                "/file.py", "file");
     assert_int_equal(func->flags, 0);
     /* Compiled code whose names look like a script's. */
     static const char *const compiled[] = {

@@ -39,7 +39,9 @@ static struct perf_task *find(int64_t pid, int64_t tid) {
     return task;
 }
 
-static struct thread *thread_of(const struct perf_task *task) { return profile_thread_at(&fixture.profile, task->thread); }
+static struct thread *thread_of(const struct perf_task *task) {
+    return profile_thread_at(&fixture.profile, task->thread);
+}
 
 static struct process *process_of(const struct perf_task *task) {
     struct thread *thread = thread_of(task);
@@ -55,7 +57,8 @@ static void add_sample(struct perf_task *task, uint32_t event, int64_t time_ns) 
 }
 
 static void assert_text(struct text got, const char *wanted) {
-    if (!text_equal(got, text_of(wanted))) fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+    if (!text_equal(got, text_of(wanted)))
+        fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
 }
 
 static void fork_task(int64_t pid, int64_t tid, struct perf_task *parent, int64_t time_ns) {
