@@ -308,12 +308,12 @@ static void read_argument(struct argument_reader *reader, const char *argument) 
 
 /* What the default output's name drops of the input's: any number of the wrappings, then one of the texts. */
 static const struct text wrapping_suffixes[] = {
-    {".gz", 3},  {".xz", 3}, {".zst", 4}, {".bz2", 4}, {".lz4", 4},  {".lzma", 5}, {".tar", 4},
-    {".zip", 4}, {".7z", 3}, {".tgz", 4}, {".txz", 4}, {".tbz2", 5}, {".tzst", 5},
+    TEXT(".gz"),  TEXT(".xz"), TEXT(".zst"), TEXT(".bz2"), TEXT(".lz4"),  TEXT(".lzma"), TEXT(".tar"),
+    TEXT(".zip"), TEXT(".7z"), TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
 };
 static const struct text trace_suffixes[] = {
-    {".txt", 4},        {".perf", 5},   {".script", 7}, {".folded", 7},
-    {".collapsed", 10}, {".stacks", 7}, {".out", 4},    {".log", 4},
+    TEXT(".txt"),       TEXT(".perf"),   TEXT(".script"), TEXT(".folded"),
+    TEXT(".collapsed"), TEXT(".stacks"), TEXT(".out"),    TEXT(".log"),
 };
 
 /* Takes the first suffix that fits off, unless nothing would be left; false when none fits. */

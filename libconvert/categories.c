@@ -2,10 +2,18 @@
 
 const char *category_color_name(enum category_color color) {
     static const char *const names[COLOR_COUNT] = {
-        [COLOR_GREY] = "grey",           [COLOR_TRANSPARENT] = "transparent", [COLOR_PURPLE] = "purple",
-        [COLOR_GREEN] = "green",         [COLOR_ORANGE] = "orange",           [COLOR_YELLOW] = "yellow",
-        [COLOR_LIGHTBLUE] = "lightblue", [COLOR_BLUE] = "blue",               [COLOR_BROWN] = "brown",
-        [COLOR_MAGENTA] = "magenta",     [COLOR_RED] = "red",                 [COLOR_LIGHTRED] = "lightred",
+        [COLOR_GREY] = "grey",
+        [COLOR_TRANSPARENT] = "transparent",
+        [COLOR_PURPLE] = "purple",
+        [COLOR_GREEN] = "green",
+        [COLOR_ORANGE] = "orange",
+        [COLOR_YELLOW] = "yellow",
+        [COLOR_LIGHTBLUE] = "lightblue",
+        [COLOR_BLUE] = "blue",
+        [COLOR_BROWN] = "brown",
+        [COLOR_MAGENTA] = "magenta",
+        [COLOR_RED] = "red",
+        [COLOR_LIGHTRED] = "lightred",
         [COLOR_DARKGREY] = "darkgrey",
     };
     return names[color];
@@ -60,17 +68,18 @@ struct category_pair categories_intern(struct categories *categories, struct tex
     return (struct category_pair){(uint8_t)count, intern_subcategory(category, subcategory)};
 }
 
-struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind, struct text subcategory) {
+struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind,
+                                            struct text subcategory) {
     static const struct {
         struct text name;
         enum category_color color;
     } kinds[CODE_KIND_COUNT] = {
-        [CODE_USER] = {{"User", 4}, COLOR_YELLOW},
-        [CODE_KERNEL] = {{"Kernel", 6}, COLOR_ORANGE},
-        [CODE_JIT] = {{"JIT", 3}, COLOR_BLUE},
-        [CODE_SCRIPT] = {{"Script", 6}, COLOR_GREEN},
+        [CODE_USER] = {TEXT("User"), COLOR_YELLOW},
+        [CODE_KERNEL] = {TEXT("Kernel"), COLOR_ORANGE},
+        [CODE_JIT] = {TEXT("JIT"), COLOR_BLUE},
+        [CODE_SCRIPT] = {TEXT("Script"), COLOR_GREEN},
         /* The front-end counts samples in a category of this name as inactive. */
-        [CODE_IDLE] = {{"Idle", 4}, COLOR_TRANSPARENT},
+        [CODE_IDLE] = {TEXT("Idle"), COLOR_TRANSPARENT},
     };
     return categories_intern(categories, kinds[kind].name, kinds[kind].color, subcategory);
 }

@@ -58,7 +58,8 @@ struct category_pair categories_intern(struct categories *categories, struct tex
 enum code_kind { CODE_USER, CODE_KERNEL, CODE_JIT, CODE_SCRIPT, CODE_IDLE, CODE_KIND_COUNT };
 
 /* categories_intern for a kind of code. */
-struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind, struct text subcategory);
+struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind,
+                                            struct text subcategory);
 
 static inline const struct text *category_subcategory_at(const struct category *category, size_t i) {
     return column_at(&category->subcategories, i);

@@ -11,7 +11,7 @@ enum { DECIMAL_SCALE_MAX = 18 };
 
 struct decimal {
     int64_t mantissa;
-    uint32_t scale; /* digits after the point, 0..DECIMAL_SCALE_MAX */
+    uint32_t scale;    /* digits after the point, 0..DECIMAL_SCALE_MAX */
     uint32_t reserved; /* 0 */
 };
 

@@ -19,7 +19,8 @@ void failure_set(struct failure *failure, enum failure_code code, const char *fo
     va_end(arguments);
 }
 
-void failure_set_at(struct failure *failure, enum failure_code code, struct position position, const char *format, ...) {
+void failure_set_at(struct failure *failure, enum failure_code code, struct position position, const char *format,
+                    ...) {
     if (failure_is_set(failure)) return;
     failure->has_position = true;
     failure->position = position;

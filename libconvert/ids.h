@@ -8,12 +8,12 @@
 
 #define ID_NONE UINT32_MAX
 
-#define DEFINE_ID(noun)                                                                       \
-    typedef struct {                                                                          \
-        uint32_t index;                                                                       \
-    } noun##_id;                                                                              \
-    static inline noun##_id noun##_none(void) { return (noun##_id){ID_NONE}; }                \
-    static inline bool noun##_is_none(noun##_id id) { return id.index == ID_NONE; }           \
+#define DEFINE_ID(noun)                                                             \
+    typedef struct {                                                                \
+        uint32_t index;                                                             \
+    } noun##_id;                                                                    \
+    static inline noun##_id noun##_none(void) { return (noun##_id){ID_NONE}; }      \
+    static inline bool noun##_is_none(noun##_id id) { return id.index == ID_NONE; } \
     static inline bool noun##_is_same(noun##_id a, noun##_id b) { return a.index == b.index; }
 
 DEFINE_ID(string)

@@ -47,9 +47,7 @@ static inline struct index_slot *index_set_next(const struct index_set *set, con
 static inline bool index_slot_is_empty(const struct index_slot *slot) { return slot->index == UINT32_MAX; }
 
 /* True when there is room to insert; call before walking with the aim to insert. */
-static inline bool index_set_reserve(struct index_set *set) {
-    return set->count < set->limit || index_set_grow(set);
-}
+static inline bool index_set_reserve(struct index_set *set) { return set->count < set->limit || index_set_grow(set); }
 
 static inline void index_set_fill(struct index_set *set, struct index_slot *empty, uint32_t hash, uint32_t index) {
     *empty = (struct index_slot){.index = index, .hash = hash};

@@ -26,7 +26,8 @@ const char *ledger_fate_name(enum ledger_fate fate) {
 
 void ledger_read(struct ledger *ledger, enum ledger_unit unit, uint64_t count) { ledger->read[unit] += count; }
 
-static struct ledger_entry *find(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause) {
+static struct ledger_entry *find(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate,
+                                 struct text cause) {
     for (size_t i = 0; i < ledger->entries.count; i++) {
         struct ledger_entry *entry = column_at(&ledger->entries, i);
         if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, cause)) return entry;
@@ -34,8 +35,8 @@ static struct ledger_entry *find(struct ledger *ledger, enum ledger_unit unit, e
     return NULL;
 }
 
-void ledger_enter(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause, uint64_t count,
-                  const struct position *first) {
+void ledger_enter(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause,
+                  uint64_t count, const struct position *first) {
     if (!count) return;
     struct ledger_entry *entry = find(ledger, unit, fate, cause);
     if (entry) {
@@ -64,7 +65,8 @@ uint64_t ledger_sum(const struct ledger *ledger, enum ledger_unit unit, enum led
 
 bool ledger_is_balanced(const struct ledger *ledger) {
     for (enum ledger_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
-        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST)) return false;
+        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST))
+            return false;
     return true;
 }
 

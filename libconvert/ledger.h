@@ -46,8 +46,8 @@ void ledger_read(struct ledger *ledger, enum ledger_unit unit, uint64_t count);
 
 /* Enters what became of it. `first` may be NULL: no place to point to. A count of 0 enters nothing. Entries of
  * the same unit, fate and cause are summed. For hot loops: count locally, enter once. */
-void ledger_enter(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause, uint64_t count,
-                  const struct position *first);
+void ledger_enter(struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate, struct text cause,
+                  uint64_t count, const struct position *first);
 
 /* Sum of what has that fate. */
 uint64_t ledger_sum(const struct ledger *ledger, enum ledger_unit unit, enum ledger_fate fate);

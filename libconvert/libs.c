@@ -54,8 +54,7 @@ static size_t parse_build_id(struct text hex, unsigned char bytes[BUILD_ID_BYTES
  * for ELF files, the one that the front-end and its symbol servers use. */
 static void format_breakpad_id(const unsigned char *build_id, size_t bytes_count, char out[BREAKPAD_ID_DIGITS + 1]) {
     static const unsigned char order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
-    for (size_t i = 0; i < 16; i++)
-        snprintf(out + i * 2, 3, "%02X", order[i] < bytes_count ? build_id[order[i]] : 0u);
+    for (size_t i = 0; i < 16; i++) snprintf(out + i * 2, 3, "%02X", order[i] < bytes_count ? build_id[order[i]] : 0u);
     out[32] = '0';
     out[33] = '\0';
 }

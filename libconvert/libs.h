@@ -16,8 +16,8 @@ struct lib {
 
 struct libs {
     struct strings texts;
-    struct row_table keys; /* path, code id */
-    struct column rows;    /* struct lib, one for each key */
+    struct row_table keys;       /* path, code id */
+    struct column rows;          /* struct lib, one for each key */
     struct row_table debug_keys; /* debug name, breakpad id */
     struct column next_copies;   /* uint32_t, for each debug key: the number that its next namesake tries first */
 };

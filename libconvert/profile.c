@@ -118,7 +118,8 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
 enum { LARGE_WEIGHT_BIT = 0x80000000u };
 
 uint32_t profile_weight_encode(struct profile *profile, struct decimal weight) {
-    if (weight.scale == 0 && weight.mantissa >= 0 && weight.mantissa < LARGE_WEIGHT_BIT) return (uint32_t)weight.mantissa;
+    if (weight.scale == 0 && weight.mantissa >= 0 && weight.mantissa < LARGE_WEIGHT_BIT)
+        return (uint32_t)weight.mantissa;
     uint32_t row = row_table_intern(&profile->large_weights, &weight);
     return row == ID_NONE ? 0 : row | LARGE_WEIGHT_BIT;
 }
@@ -155,7 +156,8 @@ void profile_add_marker(struct profile *profile, struct thread *thread, struct m
 }
 
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value) {
-    struct extra_entry entry = {profile_text(profile, section), profile_text(profile, label), profile_text(profile, value)};
+    struct extra_entry entry = {profile_text(profile, section), profile_text(profile, label),
+                                profile_text(profile, value)};
     struct extra_entry *row = column_push(&profile->meta.extra);
     if (row) *row = entry;
 }
@@ -394,8 +396,10 @@ static void order_threads(struct profile *profile) {
         next[i] = ID_NONE;
         if (!thread_has_content(thread) || thread->is_main) continue;
         struct process_threads *list = &lists[thread->process.index];
-        if (list->first == ID_NONE) list->first = i;
-        else next[list->last] = i;
+        if (list->first == ID_NONE)
+            list->first = i;
+        else
+            next[list->last] = i;
         list->last = i;
     }
     for (size_t i = 0; i < process_count; i++) {
@@ -404,7 +408,8 @@ static void order_threads(struct profile *profile) {
         bool has_others = lists[i].first != ID_NONE;
         if (!thread_is_none(main_thread) && (has_others || thread_has_content(profile_thread_at(profile, main_thread))))
             append_to_order(profile, main_thread.index);
-        for (uint32_t thread = lists[i].first; thread != ID_NONE; thread = next[thread]) append_to_order(profile, thread);
+        for (uint32_t thread = lists[i].first; thread != ID_NONE; thread = next[thread])
+            append_to_order(profile, thread);
     }
     free(lists);
     free(next);
@@ -413,10 +418,11 @@ static void order_threads(struct profile *profile) {
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
     struct text label = profile_text_format(profile, "%s: %.*s", entry->fate == LEDGER_LOST ? "Lost" : "Note",
                                             (int)entry->cause.bytes_count, entry->cause.bytes);
-    struct text value = entry->has_first && entry->first.line
-                            ? profile_text_format(profile, "%" PRIu64 " %s, first at line %" PRIu64, entry->count,
-                                                  ledger_unit_name(entry->unit), entry->first.line)
-                            : profile_text_format(profile, "%" PRIu64 " %s", entry->count, ledger_unit_name(entry->unit));
+    struct text value =
+        entry->has_first && entry->first.line
+            ? profile_text_format(profile, "%" PRIu64 " %s, first at line %" PRIu64, entry->count,
+                                  ledger_unit_name(entry->unit), entry->first.line)
+            : profile_text_format(profile, "%" PRIu64 " %s", entry->count, ledger_unit_name(entry->unit));
     profile_add_extra(profile, TEXT("Conversion"), label, value);
 }
 
@@ -442,8 +448,10 @@ void profile_finish(struct profile *profile) {
     }
     if (failure_is_set(profile->failure)) return;
     int64_t last_ns;
-    if (find_time_range(profile, &profile->origin_ns, &last_ns)) profile->end_ns = last_ns - profile->origin_ns;
-    else profile->origin_ns = 0;
+    if (find_time_range(profile, &profile->origin_ns, &last_ns))
+        profile->end_ns = last_ns - profile->origin_ns;
+    else
+        profile->origin_ns = 0;
     make_times_relative(profile);
     if (!profile->meta.interval_ns) profile->meta.interval_ns = estimate_interval_ns(profile);
     if (!profile->meta.start_time_ms && profile->meta.captured_at_ms)

@@ -32,7 +32,8 @@ struct extra_entry {
     struct text value;
 };
 
-/* Texts are made by profile_text; they are empty, numbers 0 where the trace does not tell. Names follow the front-end's ProfileMeta. */
+/* Texts are made by profile_text; they are empty, numbers 0 where the trace does not tell. Names follow the front-end's
+ * ProfileMeta. */
 struct profile_meta {
     struct text product;
     struct text imported_from; /* what wrote the trace: "Linux perf" */
@@ -44,11 +45,12 @@ struct profile_meta {
     struct text device;
     uint32_t logical_cpu_count;
     uint64_t main_memory_bytes;
-    int64_t start_time_ms;  /* of the profile's time zero, since the Unix epoch; 0 unknown */
-    int64_t captured_at_ms; /* when the trace was written, since the epoch; 0 unknown. profile_finish derives the start. */
-    int64_t interval_ns;    /* between samples; 0: profile_finish estimates it */
-    bool has_stacks;        /* stacks were walked: not only one frame a sample */
-    bool has_times;         /* false: times are synthesised from the order */
+    int64_t start_time_ms; /* of the profile's time zero, since the Unix epoch; 0 unknown */
+    int64_t
+        captured_at_ms;  /* when the trace was written, since the epoch; 0 unknown. profile_finish derives the start. */
+    int64_t interval_ns; /* between samples; 0: profile_finish estimates it */
+    bool has_stacks;     /* stacks were walked: not only one frame a sample */
+    bool has_times;      /* false: times are synthesised from the order */
     enum weight_type weight_type;
     struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
     enum cpu_delta_unit cpu_delta_unit;

@@ -2,7 +2,9 @@
 
 #include <stddef.h>
 
-struct progress progress_whole(struct progress_root *root) { return (struct progress){.root = root, .from = 0, .to = 1}; }
+struct progress progress_whole(struct progress_root *root) {
+    return (struct progress){.root = root, .from = 0, .to = 1};
+}
 
 struct progress progress_part(struct progress range, double from, double to) {
     double width = range.to - range.from;

@@ -6,7 +6,7 @@
 #include "ids.h"
 #include "text.h"
 
-#define TIME_NONE INT64_MIN
+#define TIME_NONE   INT64_MIN
 #define PID_UNKNOWN INT64_MIN
 
 /* 16 bytes a sample, as three columns. */
@@ -17,19 +17,20 @@ struct samples {
 };
 
 struct process {
-    int64_t pid;      /* PID_UNKNOWN when the trace does not tell it */
-    uint32_t life;    /* 0 for the first process with this pid, 1 for the next… */
-    struct text pid_text; /* how the pid is written: "123", "123.2" for the second life; set by profile_finish unless a reader set it */
-    struct text name; /* set by profile_finish after the main thread, unless a reader set it */
-    int64_t start_ns; /* TIME_NONE: before the trace */
-    int64_t end_ns;   /* TIME_NONE: after it */
+    int64_t pid;           /* PID_UNKNOWN when the trace does not tell it */
+    uint32_t life;         /* 0 for the first process with this pid, 1 for the next… */
+    struct text pid_text;  /* how the pid is written: "123", "123.2" for the second life; set by profile_finish unless a
+                              reader set it */
+    struct text name;      /* set by profile_finish after the main thread, unless a reader set it */
+    int64_t start_ns;      /* TIME_NONE: before the trace */
+    int64_t end_ns;        /* TIME_NONE: after it */
     thread_id main_thread; /* set by profile_finish; none when the trace has none */
 };
 
 struct thread {
     process_id process;
     int64_t tid;
-    uint32_t life; /* 0 for the first thread with this tid in its process, 1 for the next… */
+    uint32_t life;        /* 0 for the first thread with this tid in its process, 1 for the next… */
     bool is_main;         /* set by profile_finish: the thread whose tid is the pid */
     struct text tid_text; /* "123.2" for the second life; empty: the tid as a number; set by profile_finish */
     struct text name;

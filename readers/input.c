@@ -63,7 +63,7 @@ struct input {
     char wrapping[512];
 };
 
-static const struct text no_bytes = {"", 0};
+static const struct text no_bytes = TEXT("");
 
 static void fail_reading(const struct input *input) {
     failure_set(input->failure, FAILURE_IO, "%s: cannot be read: %s", input->name, strerror(errno));

@@ -131,7 +131,7 @@ static bool is_zip(struct text start) {
 
 /* Only what libarchive does within this process, and no format that a text could be taken for. */
 static const struct wrapper wrappers[] = {
-    {.name = "gzip", .magic = {"\x1f\x8b", 2}},
+    {.name = "gzip", .magic = TEXT("\x1f\x8b")},
     {.name = "xz",
      .magic = {"\xfd"
                "7zXZ\0",
@@ -158,18 +158,18 @@ static const struct wrapper wrappers[] = {
      .recognises = is_lzma,
      .filter = archive_read_support_filter_lzma,
      .library_version = archive_liblzma_version},
-    {.name = "compress", .magic = {"\x1f\x9d", 2}, .filter = archive_read_support_filter_compress},
+    {.name = "compress", .magic = TEXT("\x1f\x9d"), .filter = archive_read_support_filter_compress},
     {.name = "zip",
      .recognises = is_zip,
      .format = archive_read_support_format_zip,
      .extract_command = "unzip -p FILE MEMBER"},
     {.name = "7z",
-     .magic = {"7z\xbc\xaf\x27\x1c", 6},
+     .magic = TEXT("7z\xbc\xaf\x27\x1c"),
      .format = archive_read_support_format_7zip,
      .needs_seek = true,
      .extract_command = "7z x -so FILE MEMBER"},
     {.name = "ar",
-     .magic = {"!<arch>\n", 8},
+     .magic = TEXT("!<arch>\n"),
      .format = archive_read_support_format_ar,
      .extract_command = "ar p FILE MEMBER"},
     {.name = "cpio",

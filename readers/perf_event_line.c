@@ -64,7 +64,8 @@ static bool parse_pid_tid(struct text token, struct perf_event_line *out) {
 /* "[003]"; "[-01]", of a record that no processor told, is -1. */
 static bool parse_cpu(struct text token, int32_t *out) {
     int64_t cpu;
-    if (token.bytes_count < 3 || token.bytes_count > 9 || token.bytes[0] != '[' || !text_ends_with(token, TEXT("]"))) return false;
+    if (token.bytes_count < 3 || token.bytes_count > 9 || token.bytes[0] != '[' || !text_ends_with(token, TEXT("]")))
+        return false;
     if (!parse_id(text_slice(token, 1, token.bytes_count - 1), &cpu) || cpu < -1) return false;
     *out = (int32_t)cpu;
     return true;
@@ -136,13 +137,16 @@ static bool parse_time_before(struct text line, size_t colon, size_t *start, int
     if (!fraction_digits || fraction_digits > NS_DIGITS || !point || line.bytes[point - 1] != '.') return false;
     size_t first = --point;
     while (first > 0 && is_digit(line.bytes[first - 1])) first--;
-    if (first == point || point - first > SECONDS_DIGITS_MAX || first == 0 || !text_is_blank_byte(line.bytes[first - 1])) return false;
+    if (first == point || point - first > SECONDS_DIGITS_MAX || first == 0 ||
+        !text_is_blank_byte(line.bytes[first - 1]))
+        return false;
     int64_t seconds = 0, fraction = 0;
     for (size_t i = first; i < point; i++) seconds = seconds * 10 + (line.bytes[i] - '0');
     for (size_t i = 0; i < NS_DIGITS; i++)
         fraction = fraction * 10 + (i < fraction_digits ? line.bytes[point + 1 + i] - '0' : 0);
     *start = first;
-    return !__builtin_mul_overflow(seconds, 1000000000, &seconds) && !__builtin_add_overflow(seconds, fraction, time_ns);
+    return !__builtin_mul_overflow(seconds, 1000000000, &seconds) &&
+           !__builtin_add_overflow(seconds, fraction, time_ns);
 }
 
 /* Where the ids and the time end at the latest: a bound on what is tried. All fields before them at their widest take
@@ -206,7 +210,8 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
         struct text rest = left;
         int32_t cpu;
         for (struct text next = rest, field = take_token(&next);
-             parse_cpu(field, &cpu) || is_misc(field) || is_date(field) || is_time_of_day(field); field = take_token(&next))
+             parse_cpu(field, &cpu) || is_misc(field) || is_date(field) || is_time_of_day(field);
+             field = take_token(&next))
             rest = next;
         if (!parse_event(rest, out) && !is_named_record(out->rest)) continue;
         /* No event's name begins with a digit: a time that could not be read. */

@@ -22,7 +22,8 @@ static bool is_modifier(struct text text) {
 
 struct text perf_event_base_name(struct text name) {
     size_t colon = text_find_last(name, ':');
-    return is_modifier(text_from(name, colon == name.bytes_count ? colon : colon + 1)) ? text_slice(name, 0, colon) : name;
+    return is_modifier(text_from(name, colon == name.bytes_count ? colon : colon + 1)) ? text_slice(name, 0, colon)
+                                                                                       : name;
 }
 
 /* "subsystem:name"; what perf prints as "cpu/…/" or with modifiers only is none, nor a breakpoint, "mem:0x1000:rw". */
@@ -37,10 +38,10 @@ static enum perf_event_unit unit_of(struct text name) {
         struct text name;
         enum perf_event_unit unit;
     } units[] = {
-        {{"cpu-clock", 9}, PERF_EVENT_CLOCK_NS},   {{"task-clock", 10}, PERF_EVENT_CLOCK_NS},
-        {{"cycles", 6}, PERF_EVENT_CYCLES},        {{"cpu-cycles", 10}, PERF_EVENT_CYCLES},
-        {{"cpu/cycles/", 11}, PERF_EVENT_CYCLES},  {{"cpu/cpu-cycles/", 15}, PERF_EVENT_CYCLES},
-        {{"cpu_core/cycles/", 16}, PERF_EVENT_CYCLES}, {{"cpu_atom/cycles/", 16}, PERF_EVENT_CYCLES},
+        {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},      {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
+        {TEXT("cycles"), PERF_EVENT_CYCLES},           {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
+        {TEXT("cpu/cycles/"), PERF_EVENT_CYCLES},      {TEXT("cpu/cpu-cycles/"), PERF_EVENT_CYCLES},
+        {TEXT("cpu_core/cycles/"), PERF_EVENT_CYCLES}, {TEXT("cpu_atom/cycles/"), PERF_EVENT_CYCLES},
     };
     struct text base_name = perf_event_base_name(name);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -56,8 +57,11 @@ uint32_t perf_events_intern(struct perf_events *events, struct text name, struct
     struct perf_event *event = column_push(&events->rows);
     if (!event) return ID_NONE;
     struct text stored = id.index < PERF_EVENTS_MAX ? strings_text(&events->names, id) : TEXT("beyond the first 4096");
-    *event = (struct perf_event){
-        .name = stored, .unit = unit_of(stored), .is_tracepoint = is_tracepoint(stored), .period_min = UINT64_MAX, .first = position};
+    *event = (struct perf_event){.name = stored,
+                                 .unit = unit_of(stored),
+                                 .is_tracepoint = is_tracepoint(stored),
+                                 .period_min = UINT64_MAX,
+                                 .first = position};
     return id.index;
 }
 

@@ -54,7 +54,7 @@ static size_t find_last_group(struct text text) {
 }
 
 static struct text clean_library(struct text library) {
-    static const struct text deleted = {" (deleted)", sizeof " (deleted)" - 1};
+    static const struct text deleted = TEXT(" (deleted)");
     uint64_t offset;
     take_offset(&library, &offset);
     if (text_ends_with(library, deleted)) library.bytes_count -= deleted.bytes_count;
@@ -67,8 +67,10 @@ bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     struct text rest = text_trim(line);
     size_t token_bytes = first_token_bytes(rest);
     out->has_address = parse_hex(text_slice(rest, 0, token_bytes), &out->address);
-    if (out->has_address) rest = text_trim_start(text_from(rest, token_bytes));
-    else if (!text_starts_with(rest, TEXT("[unknown]"))) return false;
+    if (out->has_address)
+        rest = text_trim_start(text_from(rest, token_bytes));
+    else if (!text_starts_with(rest, TEXT("[unknown]")))
+        return false;
 
     size_t group = find_last_group(rest);
     if (group < rest.bytes_count && !text_equal(rest, TEXT("(cookie)"))) {

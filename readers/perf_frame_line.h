@@ -15,7 +15,7 @@ struct perf_frame_line {
     uint64_t offset;     /* of the address in the symbol */
     struct text library; /* as printed, without "(deleted)" and offset; empty when unknown */
     bool is_inlined;     /* inlined into the next frame that is not; has no library of its own */
-    bool is_cookie;      /* stands for a user stack that a "DEFERRED CALLCHAIN" with this address as its cookie brings */
+    bool is_cookie; /* stands for a user stack that a "DEFERRED CALLCHAIN" with this address as its cookie brings */
 };
 
 /* False when the line is no frame. The texts lie in `line`. */

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static const struct text section = {"perf", 4};
+static const struct text section = TEXT("perf");
 
 static bool contains(struct text text, struct text part) {
     return memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) != NULL;
@@ -11,7 +11,8 @@ static bool contains(struct text text, struct text part) {
 /* The whole number at the start of the text; 0 where there is none. */
 static uint64_t leading_number(struct text text) {
     uint64_t value = 0;
-    for (size_t i = 0; i < text.bytes_count && text.bytes[i] >= '0' && text.bytes[i] <= '9' && value < UINT64_MAX / 16; i++)
+    for (size_t i = 0; i < text.bytes_count && text.bytes[i] >= '0' && text.bytes[i] <= '9' && value < UINT64_MAX / 16;
+         i++)
         value = value * 10 + (uint64_t)(text.bytes[i] - '0');
     return value;
 }
@@ -86,13 +87,14 @@ static void read_command_line(struct perf_header *header, struct profile *profil
     profile->meta.arguments = profile_text(profile, value);
     struct text program = recorded_program(value);
     if (program.bytes_count) profile->meta.product = profile_text(profile, program);
-    if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf"))) header->has_dwarf_stacks = true;
+    if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf")))
+        header->has_dwarf_stacks = true;
 }
 
 static void read_event(struct perf_header *header, struct profile *profile, struct text value) {
     (void)profile;
     if (contains(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
-    static const struct text key = {"sample_freq } = ", 16};
+    static const struct text key = TEXT("sample_freq } = ");
     const char *frequency = memmem(value.bytes, value.bytes_count, key.bytes, key.bytes_count);
     if (!frequency || header->frequency_hz > 0) return;
     struct text number = text_from(value, (size_t)(frequency - value.bytes) + key.bytes_count);
@@ -104,9 +106,15 @@ static const struct {
     struct text key;
     void (*read)(struct perf_header *header, struct profile *profile, struct text value);
 } keys[] = {
-    {{"captured on", 11}, read_capture_time}, {{"hostname", 8}, read_hostname},   {{"os release", 10}, read_os_release},
-    {{"arch", 4}, read_arch},                 {{"nrcpus online", 13}, read_cpu_count}, {{"cpudesc", 7}, read_cpu_name},
-    {{"total memory", 12}, read_memory},      {{"cmdline", 7}, read_command_line},     {{"event", 5}, read_event},
+    {TEXT("captured on"), read_capture_time},
+    {TEXT("hostname"), read_hostname},
+    {TEXT("os release"), read_os_release},
+    {TEXT("arch"), read_arch},
+    {TEXT("nrcpus online"), read_cpu_count},
+    {TEXT("cpudesc"), read_cpu_name},
+    {TEXT("total memory"), read_memory},
+    {TEXT("cmdline"), read_command_line},
+    {TEXT("event"), read_event},
 };
 
 void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line) {

@@ -84,7 +84,7 @@ static bool take_id(struct text *text, int64_t *out) {
 }
 
 bool perf_map_record_parse(struct text payload, struct perf_map_record *out) {
-    static const struct text deleted = {" (deleted)", sizeof " (deleted)" - 1};
+    static const struct text deleted = TEXT(" (deleted)");
     struct text left = text_trim_start(payload);
     *out = (struct perf_map_record){0};
     if (!take_id(&left, &out->pid) || !take_literal(&left, TEXT("/")) || !take_id(&left, &out->tid)) return false;

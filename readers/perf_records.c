@@ -4,7 +4,7 @@
 
 #include "perf_script_internal.h"
 
-static const struct text record_start = {"PERF_RECORD_", 12};
+static const struct text record_start = TEXT("PERF_RECORD_");
 
 struct text perf_record_of(const struct perf_event_line *event_line, struct text line) {
     struct text start = text_starts_with(event_line->event, record_start) ? event_line->event : event_line->rest;
@@ -31,11 +31,13 @@ static bool take_byte(struct text *text, char byte) {
 
 /* "(12:34)". */
 static bool take_ids(struct text *text, int64_t *pid, int64_t *tid) {
-    return take_byte(text, '(') && take_id(text, pid) && take_byte(text, ':') && take_id(text, tid) && take_byte(text, ')');
+    return take_byte(text, '(') && take_id(text, pid) && take_byte(text, ':') && take_id(text, tid) &&
+           take_byte(text, ')');
 }
 
 /* "(12:34):(5:6)": a task and its parent. */
-static bool parse_task_and_parent(struct text payload, int64_t *pid, int64_t *tid, int64_t *parent_pid, int64_t *parent_tid) {
+static bool parse_task_and_parent(struct text payload, int64_t *pid, int64_t *tid, int64_t *parent_pid,
+                                  int64_t *parent_tid) {
     return take_ids(&payload, pid, tid) && take_byte(&payload, ':') && take_ids(&payload, parent_pid, parent_tid);
 }
 
@@ -98,20 +100,18 @@ static const struct {
     record_reader *read;
     struct text cause;
 } record_readers[] = {
-    {{"COMM", 4}, read_comm, {"COMM record", 11}},
-    {{"FORK", 4}, read_fork, {"FORK record", 11}},
-    {{"EXIT", 4}, read_exit, {"EXIT record", 11}},
-    {{"MMAP", 4}, read_mmap, {"MMAP record", 11}},
-    {{"MMAP2", 5}, read_mmap, {"MMAP record", 11}},
-    {{"LOST", 4}, read_lost, {"LOST record", 11}},
-    {{"LOST_SAMPLES", 12}, read_lost, {"LOST record", 11}},
+    {TEXT("COMM"), read_comm, TEXT("COMM record")},         {TEXT("FORK"), read_fork, TEXT("FORK record")},
+    {TEXT("EXIT"), read_exit, TEXT("EXIT record")},         {TEXT("MMAP"), read_mmap, TEXT("MMAP record")},
+    {TEXT("MMAP2"), read_mmap, TEXT("MMAP record")},        {TEXT("LOST"), read_lost, TEXT("LOST record")},
+    {TEXT("LOST_SAMPLES"), read_lost, TEXT("LOST record")},
 };
 
 static struct text record_name(struct text record) {
     struct text name = text_from(record, record_start.bytes_count);
     size_t count = 0;
-    while (count < name.bytes_count && ((name.bytes[count] >= 'A' && name.bytes[count] <= 'Z') || name.bytes[count] == '_' ||
-                                        (name.bytes[count] >= '0' && name.bytes[count] <= '9')))
+    while (count < name.bytes_count &&
+           ((name.bytes[count] >= 'A' && name.bytes[count] <= 'Z') || name.bytes[count] == '_' ||
+            (name.bytes[count] >= '0' && name.bytes[count] <= '9')))
         count++;
     return text_slice(name, 0, count);
 }
@@ -137,7 +137,8 @@ void perf_records_read(struct perf_script *script, const struct perf_event_line 
         if (!text_equal(name, record_readers[i].name)) continue;
         if (record_readers[i].read(script, event_line, payload))
             ledger_enter(ledger, LEDGER_RECORDS, LEDGER_KEPT, record_readers[i].cause, 1, &script->scan.position);
-        else lose(script, name, "malformed ");
+        else
+            lose(script, name, "malformed ");
         return;
     }
     lose(script, name, "");

@@ -26,10 +26,11 @@ static void copy_rest(struct perf_script *script, struct text rest) {
 
 /* "DEFERRED CALLCHAIN [cookie: b00000006]". */
 static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
-    static const struct text start = {"DEFERRED CALLCHAIN [cookie: ", 28};
+    static const struct text start = TEXT("DEFERRED CALLCHAIN [cookie: ");
     if (!text_starts_with(rest, start) || !text_ends_with(rest, TEXT("]"))) return false;
     struct perf_frame_line frame;
-    if (!perf_frame_line_parse(text_slice(rest, start.bytes_count, rest.bytes_count - 1), &frame) || !frame.has_address) return false;
+    if (!perf_frame_line_parse(text_slice(rest, start.bytes_count, rest.bytes_count - 1), &frame) || !frame.has_address)
+        return false;
     *cookie = frame.address;
     return true;
 }
@@ -69,7 +70,8 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
 /* Samples that wait, of all tasks: a bound on memory where the user stacks never come. */
 enum { DEFERRED_SAMPLES_MAX = 1 << 20 };
 
-static void defer(struct perf_script *script, struct perf_series *series, uint64_t cookie, const frame_id *frames, uint32_t count) {
+static void defer(struct perf_script *script, struct perf_series *series, uint64_t cookie, const frame_id *frames,
+                  uint32_t count) {
     if (script->deferred_count == DEFERRED_SAMPLES_MAX) {
         perf_tally(script, TALLY_NO_USER_STACK, 1);
         return;
@@ -93,7 +95,8 @@ static void defer(struct perf_script *script, struct perf_series *series, uint64
 }
 
 /* Puts the user's frames below the kernel's. */
-static void join(struct perf_script *script, const struct deferred_sample *deferred, const frame_id *user_frames, uint32_t user_count) {
+static void join(struct perf_script *script, const struct deferred_sample *deferred, const frame_id *user_frames,
+                 uint32_t user_count) {
     uint32_t count = user_count + deferred->frame_count;
     frame_id *frames = malloc((count + 1) * sizeof *frames);
     if (!frames) {
@@ -119,8 +122,8 @@ static struct deferred_sample *take_deferred(struct perf_task *task) {
     return first;
 }
 
-/* The user stack belongs to all samples that the task took on this way through the kernel. Those with another cookie are
- * from an earlier one, whose user stack was lost. */
+/* The user stack belongs to all samples that the task took on this way through the kernel. Those with another cookie
+ * are from an earlier one, whose user stack was lost. */
 static void join_deferred(struct perf_script *script, const frame_id *user_frames, uint32_t user_count) {
     uint32_t joined_count = 0;
     for (struct deferred_sample *deferred = take_deferred(script->sample.task), *next; deferred; deferred = next) {
@@ -170,17 +173,18 @@ static void add_sample(struct perf_script *script, const frame_id *frames, uint3
 }
 
 static const struct marker_schema tracepoint_schema = {
-    .name = {"Tracepoint", 10},
-    .description = {"A kernel tracepoint that was hit, without a stack.", 50},
-    .table_label = {"{marker.data.fields}", 20},
-    .fields = {{{"fields", 6}, {"Fields", 6}, MARKER_UNIQUE_STRING}},
+    .name = TEXT("Tracepoint"),
+    .description = TEXT("A kernel tracepoint that was hit, without a stack."),
+    .table_label = TEXT("{marker.data.fields}"),
+    .fields = {{TEXT("fields"), TEXT("Fields"), MARKER_UNIQUE_STRING}},
     .field_count = 1,
 };
 
 static void add_tracepoint(struct perf_script *script, struct text fields) {
     struct profile *profile = script->profile;
     const struct open_sample *sample = &script->sample;
-    if (script->tracepoint_schema == UINT16_MAX) script->tracepoint_schema = profile_marker_schema(profile, &tracepoint_schema);
+    if (script->tracepoint_schema == UINT16_MAX)
+        script->tracepoint_schema = profile_marker_schema(profile, &tracepoint_schema);
     union marker_value value = {.string = profile_string(profile, fields)};
     struct marker marker = {
         .start_ns = sample->time_ns,
@@ -193,13 +197,16 @@ static void add_tracepoint(struct perf_script *script, struct text fields) {
     };
     profile_add_marker(profile, profile_thread_at(profile, sample->task->thread), marker, &value);
     ledger_read(&profile->ledger, LEDGER_RECORDS, 1);
-    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker"), 1, &sample->position);
+    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker"), 1,
+                 &sample->position);
 }
 
 static void close_without_stack(struct perf_script *script, struct text rest) {
     bool is_tracepoint = perf_events_at(&script->events, script->sample.event)->is_tracepoint;
-    if (is_tracepoint) add_tracepoint(script, rest);
-    else perf_tally(script, TALLY_NO_STACK, 1);
+    if (is_tracepoint)
+        add_tracepoint(script, rest);
+    else
+        perf_tally(script, TALLY_NO_STACK, 1);
 }
 
 static struct text first_token(struct text text) {
@@ -223,8 +230,8 @@ static bool has_address_before_frame(struct text rest) {
     return is_address(second, ADDRESS_DIGITS_MIN) && third.bytes_count && third.bytes[0] != '(';
 }
 
-/* Recorded without -g, the one frame stands on the event line. Other fields may stand before it (a control group, a data
- * address) and behind it (branches, "0x12/0x34/P/-/-/1"). */
+/* Recorded without -g, the one frame stands on the event line. Other fields may stand before it (a control group, a
+ * data address) and behind it (branches, "0x12/0x34/P/-/-/1"). */
 static struct text frame_on_event_line(struct text rest) {
     struct text frame = rest;
     while (frame.bytes_count && (!is_address(first_token(frame), 1) || has_address_before_frame(frame)) &&

@@ -1,5 +1,5 @@
-/* Text of perf script, in one pass over the lines: an event line opens a sample, frame lines fill its stack, a blank line
- * or the next event line closes it. Records stand alone between them. */
+/* Text of perf script, in one pass over the lines: an event line opens a sample, frame lines fill its stack, a blank
+ * line or the next event line closes it. Records stand alone between them. */
 #include "perf_script_internal.h"
 
 static const struct {
@@ -7,31 +7,29 @@ static const struct {
     enum ledger_fate fate;
     struct text cause;
 } tally_table[TALLY_COUNT] = {
-#define CAUSE(literal) {literal, sizeof(literal) - 1}
-    [TALLY_BLANK] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("blank line")},
-    [TALLY_HEADER] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("header comment")},
-    [TALLY_EVENT] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("event line")},
-    [TALLY_FRAME] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("frame line")},
-    [TALLY_SOURCE] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("source line of a frame")},
-    [TALLY_RECORD] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("record")},
-    [TALLY_MESSAGE] = {LEDGER_LINES, LEDGER_KEPT, CAUSE("message of perf")},
-    [TALLY_BRANCH_STACK] = {LEDGER_LINES, LEDGER_LOST, CAUSE("branch stack")},
-    [TALLY_TRACE_ERROR] = {LEDGER_LINES, LEDGER_LOST, CAUSE("instruction trace error: samples are missing there")},
-    [TALLY_STRAY_FRAME] = {LEDGER_LINES, LEDGER_LOST, CAUSE("frame line without an event line before it")},
-    [TALLY_NO_FRAME] = {LEDGER_LINES, LEDGER_LOST, CAUSE("line in a stack that is no frame")},
-    [TALLY_MALFORMED] = {LEDGER_LINES, LEDGER_LOST, CAUSE("line that is no event, frame or record")},
-    [TALLY_CUT_LINE] = {LEDGER_LINES, LEDGER_NOTED, CAUSE("line cut to 4 MiB")},
-    [TALLY_NO_STACK] = {LEDGER_SAMPLES, LEDGER_LOST, CAUSE("event line without a stack")},
-    [TALLY_JUMP] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample earlier than the one before it in its thread: sorted")},
-    [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample without a time: made up from the order")},
-    [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample that perf itself lost while recording")},
-    [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, CAUSE("sample whose deferred user stack never came")},
-    [TALLY_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, CAUSE("deferred user stack that no sample waits for")},
-    [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, CAUSE("processor number: profiles have no place for it")},
-    [TALLY_FIELD] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("field behind the event")},
-    [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("fields of a tracepoint with a stack")},
-    [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, CAUSE("frame deeper than 65535")},
-#undef CAUSE
+    [TALLY_BLANK] = {LEDGER_LINES, LEDGER_KEPT, TEXT("blank line")},
+    [TALLY_HEADER] = {LEDGER_LINES, LEDGER_KEPT, TEXT("header comment")},
+    [TALLY_EVENT] = {LEDGER_LINES, LEDGER_KEPT, TEXT("event line")},
+    [TALLY_FRAME] = {LEDGER_LINES, LEDGER_KEPT, TEXT("frame line")},
+    [TALLY_SOURCE] = {LEDGER_LINES, LEDGER_KEPT, TEXT("source line of a frame")},
+    [TALLY_RECORD] = {LEDGER_LINES, LEDGER_KEPT, TEXT("record")},
+    [TALLY_MESSAGE] = {LEDGER_LINES, LEDGER_KEPT, TEXT("message of perf")},
+    [TALLY_BRANCH_STACK] = {LEDGER_LINES, LEDGER_LOST, TEXT("branch stack")},
+    [TALLY_TRACE_ERROR] = {LEDGER_LINES, LEDGER_LOST, TEXT("instruction trace error: samples are missing there")},
+    [TALLY_STRAY_FRAME] = {LEDGER_LINES, LEDGER_LOST, TEXT("frame line without an event line before it")},
+    [TALLY_NO_FRAME] = {LEDGER_LINES, LEDGER_LOST, TEXT("line in a stack that is no frame")},
+    [TALLY_MALFORMED] = {LEDGER_LINES, LEDGER_LOST, TEXT("line that is no event, frame or record")},
+    [TALLY_CUT_LINE] = {LEDGER_LINES, LEDGER_NOTED, TEXT("line cut to 4 MiB")},
+    [TALLY_NO_STACK] = {LEDGER_SAMPLES, LEDGER_LOST, TEXT("event line without a stack")},
+    [TALLY_JUMP] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample earlier than the one before it in its thread: sorted")},
+    [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample without a time: made up from the order")},
+    [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that perf itself lost while recording")},
+    [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose deferred user stack never came")},
+    [TALLY_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("deferred user stack that no sample waits for")},
+    [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},
+    [TALLY_FIELD] = {LEDGER_VALUES, LEDGER_LOST, TEXT("field behind the event")},
+    [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
+    [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
 };
 
 static void enter_tallies(struct perf_script *script) {
@@ -39,7 +37,8 @@ static void enter_tallies(struct perf_script *script) {
     for (size_t i = 0; i < TALLY_COUNT; i++) {
         const struct tally *tally = &script->tallies[i];
         if (tally_table[i].fate != LEDGER_NOTED) ledger_read(ledger, tally_table[i].unit, tally->count);
-        ledger_enter(ledger, tally_table[i].unit, tally_table[i].fate, tally_table[i].cause, tally->count, &tally->first);
+        ledger_enter(ledger, tally_table[i].unit, tally_table[i].fate, tally_table[i].cause, tally->count,
+                     &tally->first);
     }
 }
 
@@ -50,14 +49,14 @@ static const struct {
     struct text start;
     enum perf_tally tally;
 } messages[] = {
-    {{"instruction trace error", 23}, TALLY_TRACE_ERROR},
-    {{"[ perf record:", 14}, TALLY_MESSAGE},
-    {{"Warning:", 8}, TALLY_MESSAGE},
-    {{"WARNING:", 8}, TALLY_MESSAGE},
-    {{"Couldn't ", 9}, TALLY_MESSAGE},
-    {{"Failed to open ", 15}, TALLY_MESSAGE},
-    {{"addr2line:", 10}, TALLY_MESSAGE},
-    {{"BFD:", 4}, TALLY_MESSAGE},
+    {TEXT("instruction trace error"), TALLY_TRACE_ERROR},
+    {TEXT("[ perf record:"), TALLY_MESSAGE},
+    {TEXT("Warning:"), TALLY_MESSAGE},
+    {TEXT("WARNING:"), TALLY_MESSAGE},
+    {TEXT("Couldn't "), TALLY_MESSAGE},
+    {TEXT("Failed to open "), TALLY_MESSAGE},
+    {TEXT("addr2line:"), TALLY_MESSAGE},
+    {TEXT("BFD:"), TALLY_MESSAGE},
 };
 
 static bool read_message(struct perf_script *script, struct text trimmed) {
@@ -96,10 +95,14 @@ static bool is_branch_stack(struct text trimmed) {
 /* A line of an open sample that is no event line. */
 static void read_stack_line(struct perf_script *script, struct text line, struct text trimmed) {
     struct perf_source_line source;
-    if (perf_stack_add_line(&script->stack, line)) perf_tally(script, TALLY_FRAME, 1);
-    else if (is_branch_stack(trimmed)) perf_tally(script, TALLY_BRANCH_STACK, 1);
-    else if (perf_source_line_parse(line, &source) && perf_stack_add_source(&script->stack, &source)) perf_tally(script, TALLY_SOURCE, 1);
-    else if (!read_message(script, trimmed)) perf_tally(script, TALLY_NO_FRAME, 1);
+    if (perf_stack_add_line(&script->stack, line))
+        perf_tally(script, TALLY_FRAME, 1);
+    else if (is_branch_stack(trimmed))
+        perf_tally(script, TALLY_BRANCH_STACK, 1);
+    else if (perf_source_line_parse(line, &source) && perf_stack_add_source(&script->stack, &source))
+        perf_tally(script, TALLY_SOURCE, 1);
+    else if (!read_message(script, trimmed))
+        perf_tally(script, TALLY_NO_FRAME, 1);
 }
 
 /* A comm may begin with '#' too. */
@@ -129,9 +132,12 @@ static void read_line(struct perf_script *script, struct text line) {
     if (read_event_line(script, line)) return;
     struct perf_frame_line frame;
     bool is_indented = text_is_blank_byte(line.bytes[0]);
-    if (is_open && is_indented) read_stack_line(script, line, trimmed);
-    else if (read_message(script, trimmed)) return;
-    else perf_tally(script, is_indented && perf_frame_line_parse(line, &frame) ? TALLY_STRAY_FRAME : TALLY_MALFORMED, 1);
+    if (is_open && is_indented)
+        read_stack_line(script, line, trimmed);
+    else if (read_message(script, trimmed))
+        return;
+    else
+        perf_tally(script, is_indented && perf_frame_line_parse(line, &frame) ? TALLY_STRAY_FRAME : TALLY_MALFORMED, 1);
 }
 
 /* ---- The end. ---- */
@@ -174,9 +180,12 @@ static void finish(struct perf_script *script, const struct reader_options *opti
     set_weights(script, event, options->weight);
     if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
     if (profile->meta.weight_type != WEIGHT_ONE)
-        profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"),
-                          event->unit == PERF_EVENT_CLOCK_NS ? TEXT("its period, in milliseconds of the clock")
-                                                             : profile_text_format(profile, "its period, in %.*s", (int)profile->meta.weight_unit.bytes_count, profile->meta.weight_unit.bytes));
+        profile_add_extra(
+            profile, TEXT("perf"), TEXT("weight of a sample"),
+            event->unit == PERF_EVENT_CLOCK_NS
+                ? TEXT("its period, in milliseconds of the clock")
+                : profile_text_format(profile, "its period, in %.*s", (int)profile->meta.weight_unit.bytes_count,
+                                      profile->meta.weight_unit.bytes));
 }
 
 enum { LINES_BETWEEN_REPORTS = 16384 };
@@ -194,7 +203,8 @@ static void read_lines(struct perf_script *script, struct input *input, struct p
     }
 }
 
-static void run(struct input *input, struct profile *profile, const struct reader_options *options, struct progress progress) {
+static void run(struct input *input, struct profile *profile, const struct reader_options *options,
+                struct progress progress) {
     struct perf_script script = {.profile = profile, .tracepoint_schema = UINT16_MAX};
     scan_init(&script.scan, input);
     perf_stack_init(&script.stack, profile);
@@ -212,22 +222,24 @@ static void run(struct input *input, struct profile *profile, const struct reade
 
 /* ---- Recognition. ---- */
 
-/* What one line tells. An event line without a time could be prose ("jumps 3 times: …"), so it counts only with a frame,
- * on it or on the next line, or with all of its ids and a tracepoint. */
+/* What one line tells. An event line without a time could be prose ("jumps 3 times: …"), so it counts only with a
+ * frame, on it or on the next line, or with all of its ids and a tracepoint. */
 static enum probe_score score_line(struct text line, bool *awaits_frame) {
     struct perf_event_line event_line;
     struct perf_frame_line frame;
     bool awaited_frame = *awaits_frame;
     *awaits_frame = false;
     if (!perf_event_line_parse(line, &event_line)) {
-        bool is_frame = awaited_frame && line.bytes_count && text_is_blank_byte(line.bytes[0]) && perf_frame_line_parse(line, &frame);
+        bool is_frame = awaited_frame && line.bytes_count && text_is_blank_byte(line.bytes[0]) &&
+                        perf_frame_line_parse(line, &frame);
         return is_frame ? PROBE_LIKELY : PROBE_NO;
     }
     bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
     bool has_frame = perf_frame_line_parse(event_line.rest, &frame);
     bool has_event = event_line.event.bytes_count > 0;
     if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
-    bool is_tracepoint = event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
+    bool is_tracepoint =
+        event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
     *awaits_frame = has_event;
     return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
 }

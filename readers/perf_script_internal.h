@@ -83,9 +83,9 @@ struct perf_script {
     struct open_sample sample;
     uint32_t deferred_count;
     struct strings record_names; /* of the records that are not used */
-    int64_t last_time_ns; /* of the last line with a time; 0 before it */
-    bool has_times;       /* some line told a time */
-    uint16_t tracepoint_schema; /* UINT16_MAX until there is a tracepoint */
+    int64_t last_time_ns;        /* of the last line with a time; 0 before it */
+    bool has_times;              /* some line told a time */
+    uint16_t tracepoint_schema;  /* UINT16_MAX until there is a tracepoint */
     struct tally tallies[TALLY_COUNT];
 };
 

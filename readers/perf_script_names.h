@@ -6,7 +6,12 @@
 
 #include "libconvert/text.h"
 
-enum script_kind { SCRIPT_NONE, SCRIPT_JAVASCRIPT, SCRIPT_PYTHON, SCRIPT_CODE /* of a JIT, but no function of a script */ };
+enum script_kind {
+    SCRIPT_NONE,
+    SCRIPT_JAVASCRIPT,
+    SCRIPT_PYTHON,
+    SCRIPT_CODE /* of a JIT, but no function of a script */
+};
 
 struct script_name {
     enum script_kind kind;

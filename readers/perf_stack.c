@@ -79,14 +79,16 @@ static bool relative_address(const struct perf_stack *stack, int64_t pid, const 
                              const struct perf_library *library, uint64_t *relative) {
     if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS) || !library->is_file) return false;
     uint64_t address = symbol->address;
-    if (address <= INT32_MAX) *relative = address;
+    if (address <= INT32_MAX)
+        *relative = address;
     else if (symbol->flags & PERF_SYMBOL_IS_KERNEL) {
         /* The mappings are those of the host's kernel. */
         if (library->is_guest || !perf_maps_relative_address(&stack->maps, PERF_PID_KERNEL, address, relative)) {
             if (!library->is_kernel_image || address < X86_KERNEL_IMAGE_START) return false;
             *relative = address - X86_KERNEL_IMAGE_START;
         }
-    } else if (!perf_maps_relative_address(&stack->maps, pid, address, relative)) return false;
+    } else if (!perf_maps_relative_address(&stack->maps, pid, address, relative))
+        return false;
     return *relative <= INT32_MAX;
 }
 
@@ -106,7 +108,8 @@ static struct place place_of(struct perf_stack *stack, int64_t pid, const struct
     uint64_t offset = symbol->address - symbol->start;
     bool has_start = symbol->flags & PERF_SYMBOL_HAS_START;
     if (has_start && offset <= relative && !(symbol->flags & PERF_SYMBOL_IS_UNKNOWN))
-        place.native_symbol = profile_native_symbol(stack->profile, place.lib, (uint32_t)(relative - offset), symbol->name);
+        place.native_symbol =
+            profile_native_symbol(stack->profile, place.lib, (uint32_t)(relative - offset), symbol->name);
     /* A return address is the instruction behind the call. It stays where a step back would leave the symbol: a
      * function that ends in a call returns, for perf, into the next one. */
     bool steps_back = is_caller && relative > 0 && !(has_start && offset == 0);
@@ -123,8 +126,8 @@ static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *l
     return profile_func(stack->profile, &func);
 }
 
-static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_line *line, const struct perf_symbol *physical,
-                           const struct place *place, uint32_t depth) {
+static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_line *line,
+                           const struct perf_symbol *physical, const struct place *place, uint32_t depth) {
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
     const struct category_pair category = line->is_inlined ? physical->category : symbol->category;
     struct frame frame = {
@@ -147,7 +150,8 @@ static bool is_context_free(const struct perf_stack_line *line, const struct per
 }
 
 /* A single physical frame: the usual case, from the symbol where it is known. */
-static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const struct perf_stack_line *line, bool is_caller) {
+static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const struct perf_stack_line *line,
+                               bool is_caller) {
     struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
     frame_id *known = is_caller ? &symbol->caller : &symbol->exact;
     bool is_context_free_frame = is_context_free(line, symbol);
@@ -196,8 +200,10 @@ static void take_cookie(struct perf_stack *stack, uint64_t *cookie) {
     *cookie = 0;
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[i].symbol);
-        if (symbol->flags & PERF_SYMBOL_IS_COOKIE) *cookie = symbol->address;
-        else stack->lines[kept_count++] = stack->lines[i];
+        if (symbol->flags & PERF_SYMBOL_IS_COOKIE)
+            *cookie = symbol->address;
+        else
+            stack->lines[kept_count++] = stack->lines[i];
     }
     stack->count = kept_count;
 }

@@ -1,4 +1,5 @@
-/* The stack of the sample that is being read: frame lines in, innermost first; frames of the profile out, root first. */
+/* The stack of the sample that is being read: frame lines in, innermost first; frames of the profile out, root first.
+ */
 #ifndef GECKO_PERF_STACK_H
 #define GECKO_PERF_STACK_H
 
@@ -10,8 +11,8 @@ enum { PERF_STACK_FRAMES_MAX = 65535 };
 struct perf_stack {
     struct perf_symbols symbols;
     struct perf_maps maps;
-    struct profile *profile;      /* borrowed */
-    bool callers_are_adjusted;    /* user frames come from an unwinder that points into the call already */
+    struct profile *profile;       /* borrowed */
+    bool callers_are_adjusted;     /* user frames come from an unwinder that points into the call already */
     struct perf_stack_line *lines; /* innermost first */
     uint32_t count;
     uint32_t capacity;

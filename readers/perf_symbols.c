@@ -32,9 +32,12 @@ enum name_match { MATCH_WHOLE, MATCH_START, MATCH_END };
 
 static bool name_matches(struct text name, enum name_match match, struct text pattern) {
     switch (match) {
-        case MATCH_WHOLE: return text_equal(name, pattern);
-        case MATCH_START: return text_starts_with(name, pattern);
-        case MATCH_END: return text_ends_with(name, pattern);
+        case MATCH_WHOLE:
+            return text_equal(name, pattern);
+        case MATCH_START:
+            return text_starts_with(name, pattern);
+        case MATCH_END:
+            return text_ends_with(name, pattern);
     }
     return false;
 }
@@ -49,28 +52,28 @@ static const struct {
     bool is_kernel_image;
     bool is_guest;
 } library_rules[] = {
-    {MATCH_START, {"[kernel.kallsyms]", 17}, CODE_KERNEL, true, true, false},
-    {MATCH_START, {"[kernel.vmlinux]", 16}, CODE_KERNEL, true, true, false},
-    {MATCH_START, {"[kernel]", 8}, CODE_KERNEL, true, true, false},
-    {MATCH_START, {"[guest.kernel", 13}, CODE_KERNEL, true, true, true},
-    {MATCH_START, {"vmlinux", 7}, CODE_KERNEL, true, true, false},
-    {MATCH_END, {".ko", 3}, CODE_KERNEL, true, false, false},
-    {MATCH_END, {".ko.gz", 6}, CODE_KERNEL, true, false, false},
-    {MATCH_END, {".ko.xz", 6}, CODE_KERNEL, true, false, false},
-    {MATCH_END, {".ko.zst", 7}, CODE_KERNEL, true, false, false},
-    {MATCH_START, {"bpf_prog_", 9}, CODE_KERNEL, false, false, false},
-    {MATCH_START, {"[bpf]", 5}, CODE_KERNEL, false, false, false},
-    {MATCH_START, {"[vdso", 5}, CODE_USER, true, false, false},
-    {MATCH_START, {"[vsyscall]", 10}, CODE_USER, true, false, false},
-    {MATCH_START, {"[stack", 6}, CODE_USER, false, false, false},
-    {MATCH_START, {"[heap]", 6}, CODE_USER, false, false, false},
-    {MATCH_START, {"[anon", 5}, CODE_USER, false, false, false},
-    {MATCH_START, {"[uprobes]", 9}, CODE_USER, false, false, false},
-    {MATCH_WHOLE, {"anon", 4}, CODE_USER, false, false, false}, /* base name of "//anon" */
-    {MATCH_WHOLE, {"anon_hugepage", 13}, CODE_USER, false, false, false},
-    {MATCH_START, {"[JIT", 4}, CODE_JIT, false, false, false},
-    {MATCH_START, {"jitted-", 7}, CODE_JIT, true, false, false}, /* perf inject --jit */
-    {MATCH_WHOLE, {"[unknown]", 9}, CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[kernel.kallsyms]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[kernel.vmlinux]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[kernel]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[guest.kernel"), CODE_KERNEL, true, true, true},
+    {MATCH_START, TEXT("vmlinux"), CODE_KERNEL, true, true, false},
+    {MATCH_END, TEXT(".ko"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.gz"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.xz"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.zst"), CODE_KERNEL, true, false, false},
+    {MATCH_START, TEXT("bpf_prog_"), CODE_KERNEL, false, false, false},
+    {MATCH_START, TEXT("[bpf]"), CODE_KERNEL, false, false, false},
+    {MATCH_START, TEXT("[vdso"), CODE_USER, true, false, false},
+    {MATCH_START, TEXT("[vsyscall]"), CODE_USER, true, false, false},
+    {MATCH_START, TEXT("[stack"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[heap]"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[anon"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[uprobes]"), CODE_USER, false, false, false},
+    {MATCH_WHOLE, TEXT("anon"), CODE_USER, false, false, false}, /* base name of "//anon" */
+    {MATCH_WHOLE, TEXT("anon_hugepage"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[JIT"), CODE_JIT, false, false, false},
+    {MATCH_START, TEXT("jitted-"), CODE_JIT, true, false, false}, /* perf inject --jit */
+    {MATCH_WHOLE, TEXT("[unknown]"), CODE_USER, false, false, false},
 };
 
 /* "/tmp/perf-1234.map". */
@@ -101,7 +104,8 @@ static uint32_t intern_library(struct perf_symbols *symbols, struct text path) {
     bool is_known = stored.bytes_count > 0;
     /* A path in brackets is a name as it stands: "[JIT] tid 5". */
     struct text base_name = text_starts_with(stored, TEXT("[")) ? stored : text_base_name(stored);
-    *library = (struct perf_library){.path = stored, .base_name = is_known ? base_name : TEXT("[unknown]"), .resource = resource_none()};
+    *library = (struct perf_library){
+        .path = stored, .base_name = is_known ? base_name : TEXT("[unknown]"), .resource = resource_none()};
     classify_library(library);
     if (is_known) {
         string_id name = profile_string(symbols->profile, library->base_name);
@@ -114,14 +118,29 @@ static uint32_t intern_library(struct perf_symbols *symbols, struct text path) {
 
 /* Where a processor waits for work. */
 static const struct text idle_functions[] = {
-    {"pv_native_safe_halt", 19},    {"native_safe_halt", 16}, {"native_halt", 11},
-    {"default_idle", 12},           {"default_idle_call", 17}, {"default_enter_idle", 18},
-    {"arch_cpu_idle", 13},          {"intel_idle", 10},       {"intel_idle_irq", 14},
-    {"intel_idle_ibrs", 15},        {"mwait_idle", 10},       {"mwait_idle_with_hints.constprop.0", 33},
-    {"acpi_idle_enter", 15},        {"acpi_idle_do_entry", 18}, {"acpi_safe_halt", 14},
-    {"acpi_processor_ffh_cstate_enter", 31}, {"poll_idle", 9}, {"cpuidle_enter", 13},
-    {"cpuidle_enter_state", 19},    {"cpuidle_idle_call", 17}, {"do_idle", 7},
-    {"cpu_startup_entry", 17},      {"cpu_do_idle", 11},
+    TEXT("pv_native_safe_halt"),
+    TEXT("native_safe_halt"),
+    TEXT("native_halt"),
+    TEXT("default_idle"),
+    TEXT("default_idle_call"),
+    TEXT("default_enter_idle"),
+    TEXT("arch_cpu_idle"),
+    TEXT("intel_idle"),
+    TEXT("intel_idle_irq"),
+    TEXT("intel_idle_ibrs"),
+    TEXT("mwait_idle"),
+    TEXT("mwait_idle_with_hints.constprop.0"),
+    TEXT("acpi_idle_enter"),
+    TEXT("acpi_idle_do_entry"),
+    TEXT("acpi_safe_halt"),
+    TEXT("acpi_processor_ffh_cstate_enter"),
+    TEXT("poll_idle"),
+    TEXT("cpuidle_enter"),
+    TEXT("cpuidle_enter_state"),
+    TEXT("cpuidle_idle_call"),
+    TEXT("do_idle"),
+    TEXT("cpu_startup_entry"),
+    TEXT("cpu_do_idle"),
 };
 
 static bool is_idle_function(struct text name) {
@@ -139,8 +158,8 @@ static struct text kernel_subcategory(const struct perf_library *library, struct
     return text_slice(module, 0, text_find(module, '.'));
 }
 
-static struct category_pair categorise(struct perf_symbols *symbols, const struct perf_library *library, enum code_kind kind,
-                                       struct text name, const struct script_name *script) {
+static struct category_pair categorise(struct perf_symbols *symbols, const struct perf_library *library,
+                                       enum code_kind kind, struct text name, const struct script_name *script) {
     struct categories *categories = &symbols->profile->categories;
     if (script->kind != SCRIPT_NONE)
         return categories_intern_code(categories, script->kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT, script->tier);
@@ -149,8 +168,11 @@ static struct category_pair categorise(struct perf_symbols *symbols, const struc
             if (is_idle_function(name)) return categories_intern_code(categories, CODE_IDLE, TEXT(""));
             if (!library->path.bytes_count) return categories_intern_code(categories, CODE_KERNEL, TEXT(""));
             return categories_intern_code(categories, CODE_KERNEL, kernel_subcategory(library, name));
-        case CODE_USER: return categories_intern_code(categories, CODE_USER, library->path.bytes_count ? library->base_name : TEXT(""));
-        default: return categories_intern_code(categories, kind, TEXT(""));
+        case CODE_USER:
+            return categories_intern_code(categories, CODE_USER,
+                                          library->path.bytes_count ? library->base_name : TEXT(""));
+        default:
+            return categories_intern_code(categories, kind, TEXT(""));
     }
 }
 
@@ -159,10 +181,12 @@ static struct category_pair categorise(struct perf_symbols *symbols, const struc
 /* The upper half of the address space, on x86-64 and aarch64 alike. */
 static bool is_kernel_address(uint64_t address) { return address >= 0xffff000000000000u; }
 
-static string_id unknown_name(struct profile *profile, const struct perf_library *library, const struct perf_frame_line *frame) {
+static string_id unknown_name(struct profile *profile, const struct perf_library *library,
+                              const struct perf_frame_line *frame) {
     if (!frame->has_address) return profile_string(profile, TEXT("[unknown]"));
     struct text base_name = library->base_name;
-    return strings_intern_format(&profile->strings, "%.*s+0x%" PRIx64, (int)base_name.bytes_count, base_name.bytes, frame->address);
+    return strings_intern_format(&profile->strings, "%.*s+0x%" PRIx64, (int)base_name.bytes_count, base_name.bytes,
+                                 frame->address);
 }
 
 static func_id make_func(struct profile *profile, const struct perf_symbol *symbol, resource_id resource) {
@@ -179,7 +203,8 @@ static func_id make_func(struct profile *profile, const struct perf_symbol *symb
     return profile_func(profile, &func);
 }
 
-static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name, uint32_t inlined_name) {
+static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name,
+                           uint32_t inlined_name) {
     struct profile *profile = symbols->profile;
     uint32_t library_row = intern_library(symbols, frame->library);
     if (library_row == ID_NONE) return ID_NONE;

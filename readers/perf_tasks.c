@@ -111,7 +111,8 @@ static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_
     return slot;
 }
 
-static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid, int64_t tid) {
+static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid,
+                                  int64_t tid) {
     thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, 0);
     if (thread_is_none(thread)) return NULL;
     uint32_t row = (uint32_t)tasks->rows.count;
@@ -143,17 +144,18 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 }
 
 static const struct marker_schema rename_schema = {
-    .name = {"Renamed", 7},
-    .description = {"The thread changed its name.", 28},
-    .table_label = {"{marker.data.from} → {marker.data.to}", sizeof "{marker.data.from} → {marker.data.to}" - 1},
-    .fields = {{{"from", 4}, {"From", 4}, MARKER_UNIQUE_STRING}, {{"to", 2}, {"To", 2}, MARKER_UNIQUE_STRING}},
+    .name = TEXT("Renamed"),
+    .description = TEXT("The thread changed its name."),
+    .table_label = TEXT("{marker.data.from} → {marker.data.to}"),
+    .fields = {{TEXT("from"), TEXT("From"), MARKER_UNIQUE_STRING}, {TEXT("to"), TEXT("To"), MARKER_UNIQUE_STRING}},
     .field_count = 2,
 };
 
 static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct text to, int64_t time_ns) {
     struct profile *profile = tasks->profile;
     if (tasks->rename_schema == UINT16_MAX) tasks->rename_schema = profile_marker_schema(profile, &rename_schema);
-    union marker_value values[2] = {{.string = profile_string(profile, thread->name)}, {.string = profile_string(profile, to)}};
+    union marker_value values[2] = {{.string = profile_string(profile, thread->name)},
+                                    {.string = profile_string(profile, to)}};
     struct marker marker = {
         .start_ns = time_ns,
         .end_ns = time_ns,
@@ -184,8 +186,8 @@ static void begin_process_life(struct perf_tasks *tasks, uint32_t machine, int64
     profile_process_at(tasks->profile, next)->start_ns = time_ns;
 }
 
-void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, const struct perf_task *parent,
-                     int64_t time_ns) {
+void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                     const struct perf_task *parent, int64_t time_ns) {
     uint32_t *slot = current_slot(tasks, machine, tid);
     if (!slot) return;
     struct perf_task *task = *slot == ID_NONE ? NULL : column_at(&tasks->rows, *slot);
@@ -199,7 +201,8 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     task->is_forked = true;
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     thread->start_ns = time_ns;
-    if (pid == tid && !process_is_none(thread->process)) profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
+    if (pid == tid && !process_is_none(thread->process))
+        profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
     if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
 }
 
@@ -208,7 +211,8 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     if (!task) return;
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     thread->end_ns = time_ns;
-    if (task->pid == tid && !process_is_none(thread->process)) profile_process_at(tasks->profile, thread->process)->end_ns = time_ns;
+    if (task->pid == tid && !process_is_none(thread->process))
+        profile_process_at(tasks->profile, thread->process)->end_ns = time_ns;
 }
 
 /* ---- Samples. ---- */

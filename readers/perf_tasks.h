@@ -22,23 +22,23 @@ struct perf_task {
     thread_id thread;
     bool is_forked;
     bool has_samples;
-    int64_t last_time_ns; /* of its last sample; TIME_NONE */
-    struct perf_series *last_series; /* where its last sample went; NULL before it */
+    int64_t last_time_ns;             /* of its last sample; TIME_NONE */
+    struct perf_series *last_series;  /* where its last sample went; NULL before it */
     struct deferred_sample *deferred; /* samples that wait for their user stacks; owned by perf_samples.c */
     struct stack_path path;
 };
 
 struct perf_tasks {
-    struct profile *profile; /* borrowed */
-    struct column rows;      /* struct perf_task */
-    struct row_table tids;   /* struct tid_key */
-    struct column current;   /* uint32_t: the task that has each tid now */
-    struct row_table pids;   /* struct tid_key, of pids */
-    struct column processes; /* process_id: the process that has each pid now */
-    struct row_table lives;  /* struct life_key */
-    struct column life_counts;      /* uint32_t: the tasks so far of each pid and tid */
-    struct row_table series_keys;   /* struct series_key */
-    struct column series;    /* struct perf_series */
+    struct profile *profile;      /* borrowed */
+    struct column rows;           /* struct perf_task */
+    struct row_table tids;        /* struct tid_key */
+    struct column current;        /* uint32_t: the task that has each tid now */
+    struct row_table pids;        /* struct tid_key, of pids */
+    struct column processes;      /* process_id: the process that has each pid now */
+    struct row_table lives;       /* struct life_key */
+    struct column life_counts;    /* uint32_t: the tasks so far of each pid and tid */
+    struct row_table series_keys; /* struct series_key */
+    struct column series;         /* struct perf_series */
     uint16_t rename_schema;
 };
 
@@ -51,8 +51,8 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 /* The task's name from here on; a name that changes after a sample becomes a marker. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 
-void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, const struct perf_task *parent,
-                     int64_t time_ns);
+void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                     const struct perf_task *parent, int64_t time_ns);
 void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
 
 /* The samples of an event in the task; NULL when memory ran out (latched). */

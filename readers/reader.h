@@ -2,17 +2,17 @@
 #ifndef GECKO_READER_H
 #define GECKO_READER_H
 
+#include "input.h"
 #include "libconvert/profile.h"
 #include "libconvert/progress.h"
-#include "input.h"
 
 /* What a sample weighs. */
 enum weight_choice { WEIGHT_BY_SAMPLES, WEIGHT_BY_PERIOD };
 
 /* What the first frame of a collapsed stack is. */
 enum root_choice {
-    ROOT_FRAME,  /* a frame like others: one thread holds all */
-    ROOT_THREAD  /* a comm, comm-pid or comm-pid/tid: a thread of its own */
+    ROOT_FRAME, /* a frame like others: one thread holds all */
+    ROOT_THREAD /* a comm, comm-pid or comm-pid/tid: a thread of its own */
 };
 
 struct reader_options {

@@ -8,13 +8,13 @@
 enum { SCAN_LINE_BYTES_MAX = 4 * 1024 * 1024 };
 
 struct scan {
-    struct input *input;       /* borrowed */
-    const char *next;          /* first byte of the next line */
-    const char *window_end;    /* end of the bytes at hand */
-    const char *window_start;  /* what was peeked and is not consumed yet */
-    struct position position;  /* of the line that scan_line returned last */
+    struct input *input;      /* borrowed */
+    const char *next;         /* first byte of the next line */
+    const char *window_end;   /* end of the bytes at hand */
+    const char *window_start; /* what was peeked and is not consumed yet */
+    struct position position; /* of the line that scan_line returned last */
     uint64_t next_offset;
-    uint64_t cut_line_count;   /* lines longer than SCAN_LINE_BYTES_MAX */
+    uint64_t cut_line_count; /* lines longer than SCAN_LINE_BYTES_MAX */
     struct position first_cut;
     bool is_inside_cut; /* the rest of a cut line is still to be skipped */
 };

@@ -2,9 +2,9 @@
 #ifndef GECKO_EMITTER_H
 #define GECKO_EMITTER_H
 
+#include "chunk_list.h"
 #include "libconvert/profile.h"
 #include "libconvert/progress.h"
-#include "chunk_list.h"
 
 struct emitter {
     const char *name;  /* as --format has it */
@@ -13,7 +13,8 @@ struct emitter {
     /* Appends the whole document to `out`. The profile is finished. What the format cannot carry is entered in
      * the ledger (as LEDGER_VALUES), which is the profile's own, passed beside it because all else is only
      * read. Failures are latched in profile->failure. */
-    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out, struct progress progress);
+    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+                 struct progress progress);
 };
 
 extern const struct emitter emitter_processed;

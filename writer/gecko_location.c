@@ -112,7 +112,7 @@ static bool read_in_library_at_offset(struct text location, const struct landmar
 
 /* JavaScript files are sometimes chained: the last one is meant. */
 static struct text last_of_chain(struct text file) {
-    static const struct text arrow = {" -> ", 4};
+    static const struct text arrow = TEXT(" -> ");
     for (size_t at = file.bytes_count; at-- > 0;)
         if (has_at(file, at, arrow)) return text_from(file, at + arrow.bytes_count);
     return file;
@@ -209,25 +209,25 @@ struct form {
 
 static const struct form label_forms[] = {
     {.adds_space = false},
-    {.after = {" ", 1}, .adds_space = true},
-    {.before = {" ", 1}, .adds_space = true},
-    {.before = {" ", 1}, .after = {" ", 1}, .adds_space = true},
+    {.after = TEXT(" "), .adds_space = true},
+    {.before = TEXT(" "), .adds_space = true},
+    {.before = TEXT(" "), .after = TEXT(" "), .adds_space = true},
 };
 
 static const struct form library_forms[] = {
-    {.after = {")", 1}},
-    {.after = {") + 0", 5}},
-    {.before = {THUNK_PREFIX, sizeof THUNK_PREFIX - 1}, .after = {")", 1}},
-    {.before = {THUNK_PREFIX, sizeof THUNK_PREFIX - 1}, .after = {") + 0", 5}},
+    {.after = TEXT(")")},
+    {.after = TEXT(") + 0")},
+    {.before = {THUNK_PREFIX, sizeof THUNK_PREFIX - 1}, .after = TEXT(")")},
+    {.before = {THUNK_PREFIX, sizeof THUNK_PREFIX - 1}, .after = TEXT(") + 0")},
 };
 
 static const struct form script_forms[] = {
-    {.after = {")", 1}},
-    {.after = {")", 1}, .has_source = true},
-    {.after = {")", 1}, .has_source = true, .bends_script = true},
-    {.before = {" ", 1}, .after = {")", 1}, .adds_space = true},
-    {.before = {" ", 1}, .after = {")", 1}, .adds_space = true, .has_source = true},
-    {.before = {" ", 1}, .after = {")", 1}, .adds_space = true, .has_source = true, .bends_script = true},
+    {.after = TEXT(")")},
+    {.after = TEXT(")"), .has_source = true},
+    {.after = TEXT(")"), .has_source = true, .bends_script = true},
+    {.before = TEXT(" "), .after = TEXT(")"), .adds_space = true},
+    {.before = TEXT(" "), .after = TEXT(")"), .adds_space = true, .has_source = true},
+    {.before = TEXT(" "), .after = TEXT(")"), .adds_space = true, .has_source = true, .bends_script = true},
 };
 
 /* The last form of each kind reads right whatever the name. */

@@ -6,9 +6,9 @@
 #ifndef GECKO_JSON_H
 #define GECKO_JSON_H
 
+#include "chunk_list.h"
 #include "libconvert/decimal.h"
 #include "libconvert/text.h"
-#include "chunk_list.h"
 
 enum { JSON_DEPTH_MAX = 60 };
 

@@ -140,7 +140,8 @@ static bool is_idle(const struct profile *profile, stack_id stack, size_t idle_c
     return profile_frame_at(profile, innermost)->category == idle_category;
 }
 
-static uint64_t count_active_samples(const struct profile *profile, const struct samples *samples, size_t idle_category) {
+static uint64_t count_active_samples(const struct profile *profile, const struct samples *samples,
+                                     size_t idle_category) {
     uint64_t active_count = 0;
     for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
         const stack_id *run = column_run(&samples->stack, i, &run_count);

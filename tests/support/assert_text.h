@@ -5,12 +5,12 @@
 #include "libconvert/text.h"
 
 /* `expected` is a string literal, which may have NUL bytes in it. */
-#define assert_text(actual, expected)                                                                        \
-    do {                                                                                                     \
-        struct text actual_text_ = (actual), expected_text_ = TEXT(expected);                                \
-        if (!text_equal(actual_text_, expected_text_))                                                       \
-            fail_msg("\"%.*s\" (%zu bytes), wanted \"%s\" (%zu bytes)", (int)actual_text_.bytes_count,       \
-                     actual_text_.bytes, actual_text_.bytes_count, expected, expected_text_.bytes_count);    \
+#define assert_text(actual, expected)                                                                     \
+    do {                                                                                                  \
+        struct text actual_text_ = (actual), expected_text_ = TEXT(expected);                             \
+        if (!text_equal(actual_text_, expected_text_))                                                    \
+            fail_msg("\"%.*s\" (%zu bytes), wanted \"%s\" (%zu bytes)", (int)actual_text_.bytes_count,    \
+                     actual_text_.bytes, actual_text_.bytes_count, expected, expected_text_.bytes_count); \
     } while (0)
 
 #endif

@@ -145,14 +145,10 @@ static void more_than_memory_is_a_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(an_unused_arena_owns_nothing),
-        TEST(a_copy_does_not_depend_on_its_source),
-        TEST(nothing_can_be_taken_and_copied),
-        TEST(small_requests_lie_side_by_side),
-        TEST(a_chunk_is_filled_to_its_last_byte),
-        TEST(a_large_request_leaves_the_current_chunk_in_use),
-        TEST(a_large_request_may_be_the_first),
-        TEST(what_was_taken_stays_as_it_is),
+        TEST(an_unused_arena_owns_nothing),       TEST(a_copy_does_not_depend_on_its_source),
+        TEST(nothing_can_be_taken_and_copied),    TEST(small_requests_lie_side_by_side),
+        TEST(a_chunk_is_filled_to_its_last_byte), TEST(a_large_request_leaves_the_current_chunk_in_use),
+        TEST(a_large_request_may_be_the_first),   TEST(what_was_taken_stays_as_it_is),
         TEST(more_than_memory_is_a_failure),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

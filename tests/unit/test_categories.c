@@ -48,15 +48,22 @@ static void the_colors_are_those_of_the_front_end(void **state) {
         enum category_color color;
         const char *name;
     } colors[] = {
-        {COLOR_GREY, "grey"},           {COLOR_TRANSPARENT, "transparent"}, {COLOR_PURPLE, "purple"},
-        {COLOR_GREEN, "green"},         {COLOR_ORANGE, "orange"},           {COLOR_YELLOW, "yellow"},
-        {COLOR_LIGHTBLUE, "lightblue"}, {COLOR_BLUE, "blue"},               {COLOR_BROWN, "brown"},
-        {COLOR_MAGENTA, "magenta"},     {COLOR_RED, "red"},                 {COLOR_LIGHTRED, "lightred"},
+        {COLOR_GREY, "grey"},
+        {COLOR_TRANSPARENT, "transparent"},
+        {COLOR_PURPLE, "purple"},
+        {COLOR_GREEN, "green"},
+        {COLOR_ORANGE, "orange"},
+        {COLOR_YELLOW, "yellow"},
+        {COLOR_LIGHTBLUE, "lightblue"},
+        {COLOR_BLUE, "blue"},
+        {COLOR_BROWN, "brown"},
+        {COLOR_MAGENTA, "magenta"},
+        {COLOR_RED, "red"},
+        {COLOR_LIGHTRED, "lightred"},
         {COLOR_DARKGREY, "darkgrey"},
     };
     assert_int_equal(sizeof colors / sizeof *colors, COLOR_COUNT);
-    for (size_t i = 0; i < COLOR_COUNT; i++)
-        assert_string_equal(category_color_name(colors[i].color), colors[i].name);
+    for (size_t i = 0; i < COLOR_COUNT; i++) assert_string_equal(category_color_name(colors[i].color), colors[i].name);
 }
 
 static void row_0_is_other_in_grey(void **state) {
@@ -151,7 +158,7 @@ static void kinds_of_code_have_one_name_and_color_each(void **state) {
         const char *name;
         enum category_color color;
     } kinds[] = {
-        {CODE_USER, "User", COLOR_YELLOW},  {CODE_KERNEL, "Kernel", COLOR_ORANGE}, {CODE_JIT, "JIT", COLOR_BLUE},
+        {CODE_USER, "User", COLOR_YELLOW},    {CODE_KERNEL, "Kernel", COLOR_ORANGE},  {CODE_JIT, "JIT", COLOR_BLUE},
         {CODE_SCRIPT, "Script", COLOR_GREEN}, {CODE_IDLE, "Idle", COLOR_TRANSPARENT},
     };
     assert_int_equal(sizeof kinds / sizeof *kinds, CODE_KIND_COUNT);

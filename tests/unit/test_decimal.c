@@ -103,20 +103,55 @@ static void rounding_before_is_not_forgotten(void **state) {
 static void other_texts_are_refused(void **state) {
     (void)state;
     static const struct text cases[] = {
-        {NULL, 0},     TEXT(""),      TEXT("+"),     TEXT("-"),     TEXT("."),      TEXT("-."),   TEXT("+-1"),
-        TEXT("--1"),   TEXT("1-"),    TEXT("- 1"),   TEXT(" 1"),    TEXT("1 "),     TEXT("1 2"),  TEXT("1.2.3"),
-        TEXT("1..2"),  TEXT(".."),    TEXT("1,5"),   TEXT("1e5"),   TEXT("1.5e5"),  TEXT("0x10"), TEXT("1_000"),
-        TEXT("nan"),   TEXT("inf"),   TEXT("a"),     TEXT("1a"),    TEXT(".a"),     TEXT("1.a"),  TEXT("1.5a"),
-        TEXT("1\0"),   TEXT("1.\0"),  TEXT("/"),     TEXT(":"),     TEXT("1.-5"),   TEXT("\xd9\xa1"),
+        {NULL, 0},
+        TEXT(""),
+        TEXT("+"),
+        TEXT("-"),
+        TEXT("."),
+        TEXT("-."),
+        TEXT("+-1"),
+        TEXT("--1"),
+        TEXT("1-"),
+        TEXT("- 1"),
+        TEXT(" 1"),
+        TEXT("1 "),
+        TEXT("1 2"),
+        TEXT("1.2.3"),
+        TEXT("1..2"),
+        TEXT(".."),
+        TEXT("1,5"),
+        TEXT("1e5"),
+        TEXT("1.5e5"),
+        TEXT("0x10"),
+        TEXT("1_000"),
+        TEXT("nan"),
+        TEXT("inf"),
+        TEXT("a"),
+        TEXT("1a"),
+        TEXT(".a"),
+        TEXT("1.a"),
+        TEXT("1.5a"),
+        TEXT("1\0"),
+        TEXT("1.\0"),
+        TEXT("/"),
+        TEXT(":"),
+        TEXT("1.-5"),
+        TEXT("\xd9\xa1"),
         /* Too many digits before the point. */
-        TEXT("1000000000000000000"), TEXT("-1000000000000000000"), TEXT("9999999999999999999999"), TEXT("1000000000000000000.0"),
+        TEXT("1000000000000000000"),
+        TEXT("-1000000000000000000"),
+        TEXT("9999999999999999999999"),
+        TEXT("1000000000000000000.0"),
         /* Something else behind the digits that are rounded away. */
-        TEXT("0.1234567890123456789x"), TEXT("0.1234567890123456789.1"), TEXT("123456789012345678.x"),
+        TEXT("0.1234567890123456789x"),
+        TEXT("0.1234567890123456789.1"),
+        TEXT("123456789012345678.x"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct decimal value = {77, 7, 7};
         bool is_rounded = false;
-        if (decimal_parse(cases[i], &value, &is_rounded)) fail_msg("taken: %s", cases[i].bytes ? cases[i].bytes : "(nothing)");
+        if (decimal_parse(cases[i], &value, &is_rounded))
+            fail_msg("taken: %s", cases[i].bytes ? cases[i].bytes : "(nothing)");
         assert_false(is_rounded);
         assert_true(value.mantissa == 77);
     }
@@ -210,7 +245,8 @@ static void sums_of_thousandths_are_as_of_integers(void **state) {
     (void)state;
     struct random_numbers random = {6};
     for (unsigned i = 0; i < 20000; i++) {
-        int64_t a = (int64_t)random_below(&random, 2000000) - 1000000, b = (int64_t)random_below(&random, 2000000) - 1000000;
+        int64_t a = (int64_t)random_below(&random, 2000000) - 1000000,
+                b = (int64_t)random_below(&random, 2000000) - 1000000;
         struct decimal sum, difference, back;
         assert_true(decimal_add(decimal_make(a, 3), decimal_make(b, 3), &sum));
         assert_true(decimal_subtract(decimal_make(a, 3), decimal_make(b, 3), &difference));

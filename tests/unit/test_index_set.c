@@ -160,12 +160,9 @@ static void memory_running_out_keeps_the_set(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(hashes_are_the_low_bits_of_xxh3),
-        TEST(a_set_grows_at_three_quarters),
-        TEST(rows_of_one_hash_are_told_apart),
-        TEST(walking_goes_on_at_the_first_slot),
-        TEST(a_set_is_as_a_plain_map),
-        TEST(a_set_with_bad_hashes_is_as_a_plain_map),
+        TEST(hashes_are_the_low_bits_of_xxh3),  TEST(a_set_grows_at_three_quarters),
+        TEST(rows_of_one_hash_are_told_apart),  TEST(walking_goes_on_at_the_first_slot),
+        TEST(a_set_is_as_a_plain_map),          TEST(a_set_with_bad_hashes_is_as_a_plain_map),
         TEST(memory_running_out_keeps_the_set),
     };
     return cmocka_run_group_tests_name("index_set", tests, NULL, NULL);

@@ -662,11 +662,13 @@ static void test_archives_of_several_files(void **state) {
 /* As ar writes it without being asked for more: modes have no type, and a symbol table may stand first. */
 static void test_ar_without_file_types(void **state) {
     (void)state;
-    static const struct text plain = TEXT("!<arch>\n"
-                                          "app.txt/        0           0     0     644     4         `\na;b\n");
-    static const struct text with_symbols = TEXT("!<arch>\n"
-                                                 "/               0           0     0     0       4         `\n\0\0\0\0"
-                                                 "app.txt/        0           0     0     644     4         `\na;b\n");
+    static const struct text plain = TEXT(
+        "!<arch>\n"
+        "app.txt/        0           0     0     644     4         `\na;b\n");
+    static const struct text with_symbols = TEXT(
+        "!<arch>\n"
+        "/               0           0     0     0       4         `\n\0\0\0\0"
+        "app.txt/        0           0     0     644     4         `\na;b\n");
     assert_file_bytes(plain, TEXT("a;b\n"));
     assert_file_bytes(with_symbols, TEXT("a;b\n"));
     assert_piped_bytes(plain, 10, TEXT("a;b\n"));

@@ -32,7 +32,8 @@ static void units_and_fates_have_names(void **state) {
     (void)state;
     static const char *const units[] = {"lines", "samples", "records", "periods", "values"};
     assert_int_equal(sizeof units / sizeof *units, LEDGER_UNIT_COUNT);
-    for (unsigned i = 0; i < LEDGER_UNIT_COUNT; i++) assert_string_equal(ledger_unit_name((enum ledger_unit)i), units[i]);
+    for (unsigned i = 0; i < LEDGER_UNIT_COUNT; i++)
+        assert_string_equal(ledger_unit_name((enum ledger_unit)i), units[i]);
     assert_string_equal(ledger_unit_name(LEDGER_PERIODS), "periods");
     assert_string_equal(ledger_fate_name(LEDGER_KEPT), "kept");
     assert_string_equal(ledger_fate_name(LEDGER_LOST), "lost");

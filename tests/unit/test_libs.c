@@ -11,7 +11,7 @@
 #include "tests/support/assert_text.h"
 #include "tests/support/full_tables.h"
 
-#define BUILD_ID "9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f70819203"
+#define BUILD_ID    "9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f70819203"
 #define BREAKPAD_ID "EBE5159D7C3F2F6D8B3E1A2B3C4D5E6F0"
 
 static struct failure failure;
@@ -100,9 +100,22 @@ static void the_longest_build_id_has_64_bytes(void **state) {
 static void what_is_no_build_id_is_ignored(void **state) {
     (void)state;
     static const struct text cases[] = {
-        TEXT("a"), TEXT("abc"), TEXT("0g"), TEXT("g0"), TEXT("0x12"), TEXT(" 12 "), TEXT("1-"), TEXT("/0"), TEXT("0:"),
-        TEXT("@0"), TEXT("`0"), TEXT("G0"), TEXT("0\0"), TEXT("\xff\xff"),
-        TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920"), TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920x"),
+        TEXT("a"),
+        TEXT("abc"),
+        TEXT("0g"),
+        TEXT("g0"),
+        TEXT("0x12"),
+        TEXT(" 12 "),
+        TEXT("1-"),
+        TEXT("/0"),
+        TEXT("0:"),
+        TEXT("@0"),
+        TEXT("`0"),
+        TEXT("G0"),
+        TEXT("0\0"),
+        TEXT("\xff\xff"),
+        TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920"),
+        TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920x"),
     };
     const struct lib *plain = intern(TEXT("/a.so"), no_id);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_ptr_equal(intern(TEXT("/a.so"), cases[i]), plain);
@@ -195,7 +208,8 @@ static void namesakes_may_be_many(void **state) {
 
 static void memory_running_out_gives_none(void **state) {
     (void)state;
-    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.debug_keys.rows, &libs.next_copies, &libs.texts.rows};
+    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.debug_keys.rows, &libs.next_copies,
+                                     &libs.texts.rows};
     libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct column before = *tables[i];

@@ -100,7 +100,8 @@ static void a_small_profile_is_exactly_this(void **state) {
     assert_string_equal(
         text,
         "{\"meta\":{\"interval\":1,\"startTime\":1700000000123,\"version\":36,\"preprocessedProfileVersion\":70,"
-        "\"processType\":0,\"product\":\"demo\",\"stackwalk\":0,\"symbolicated\":true,\"symbolicationNotSupported\":true,"
+        "\"processType\":0,\"product\":\"demo\",\"stackwalk\":0,\"symbolicated\":true,\"symbolicationNotSupported\":"
+        "true,"
         "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
         "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[],"
         "\"initialSelectedThreads\":[0]},\"libs\":[],\"shared\":{"

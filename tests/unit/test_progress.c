@@ -82,7 +82,8 @@ static void the_last_part_ends_with_the_whole(void **state) {
         root.last_permille = 0;
         told.count = 0;
         struct progress rest = progress_part(progress_whole(&root), from / 100.0, 1);
-        for (unsigned step = 1; step <= 7; step++) progress_report(progress_part(rest, (step - 1) / 7.0, step / 7.0), 3, 3);
+        for (unsigned step = 1; step <= 7; step++)
+            progress_report(progress_part(rest, (step - 1) / 7.0, step / 7.0), 3, 3);
         assert_int_equal(told.permilles[told.count - 1], 1000);
     }
 }

@@ -76,16 +76,20 @@ static void the_table_keeps_a_copy(void **state) {
 static void what_is_written_alike_is_one_text(void **state) {
     (void)state;
     assert_int_equal(intern(TEXT("a\xff"
-                                 "b")), 0);
+                                 "b")),
+                     0);
     assert_text(strings_text(&strings, (string_id){0}), "a" REPLACEMENT "b");
     assert_int_equal(intern(TEXT("a\x80"
-                                 "b")), 0);
+                                 "b")),
+                     0);
     assert_int_equal(intern(TEXT("a" REPLACEMENT "b")), 0);
     assert_int_equal(intern(TEXT("a\xff"
-                                 "b")), 0);
+                                 "b")),
+                     0);
     assert_int_equal(strings_count(&strings), 1);
     assert_int_equal(intern(TEXT("a\xff\xff"
-                                 "b")), 1);
+                                 "b")),
+                     1);
     assert_text(strings_text(&strings, (string_id){1}), "a" REPLACEMENT REPLACEMENT "b");
     assert_text(strings_copy(&strings, TEXT("\xed\xa0\x80")), REPLACEMENT REPLACEMENT REPLACEMENT);
     assert_text(strings_copy(&strings, TEXT("caf\xc3\xa9")), "caf\xc3\xa9");

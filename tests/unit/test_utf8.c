@@ -44,9 +44,9 @@ static void every_length_starts_and_ends_where_it_must(void **state) {
         {TEXT("\xe1\x80\x80"), 3},
         {TEXT("\xec\xbf\xbf"), 3},
         {TEXT("\xed\x80\x80"), 3},
-        {TEXT("\xed\x9f\xbf"), 3}, /* U+D7FF, before the surrogates */
-        {TEXT("\xee\x80\x80"), 3}, /* U+E000, behind them */
-        {TEXT("\xef\xbf\xbf"), 3}, /* U+FFFF */
+        {TEXT("\xed\x9f\xbf"), 3},     /* U+D7FF, before the surrogates */
+        {TEXT("\xee\x80\x80"), 3},     /* U+E000, behind them */
+        {TEXT("\xef\xbf\xbf"), 3},     /* U+FFFF */
         {TEXT("\xf0\x90\x80\x80"), 4}, /* U+10000 */
         {TEXT("\xf0\xbf\xbf\xbf"), 4},
         {TEXT("\xf1\x80\x80\x80"), 4},
@@ -62,22 +62,59 @@ static void malformed_sequences_are_none(void **state) {
     (void)state;
     static const struct text cases[] = {
         /* A continuation in front. */
-        TEXT("\x80"), TEXT("\xbf"), TEXT("\x80\x80"), TEXT("\xbf\xbf\xbf"),
+        TEXT("\x80"),
+        TEXT("\xbf"),
+        TEXT("\x80\x80"),
+        TEXT("\xbf\xbf\xbf"),
         /* Overlong. */
-        TEXT("\xc0\x80"), TEXT("\xc0\xaf"), TEXT("\xc1\xbf"), TEXT("\xe0\x80\x80"), TEXT("\xe0\x80\xaf"), TEXT("\xe0\x9f\xbf"),
-        TEXT("\xf0\x80\x80\x80"), TEXT("\xf0\x8f\xbf\xbf"),
+        TEXT("\xc0\x80"),
+        TEXT("\xc0\xaf"),
+        TEXT("\xc1\xbf"),
+        TEXT("\xe0\x80\x80"),
+        TEXT("\xe0\x80\xaf"),
+        TEXT("\xe0\x9f\xbf"),
+        TEXT("\xf0\x80\x80\x80"),
+        TEXT("\xf0\x8f\xbf\xbf"),
         /* Surrogates. */
-        TEXT("\xed\xa0\x80"), TEXT("\xed\xaf\xbf"), TEXT("\xed\xb0\x80"), TEXT("\xed\xbf\xbf"),
+        TEXT("\xed\xa0\x80"),
+        TEXT("\xed\xaf\xbf"),
+        TEXT("\xed\xb0\x80"),
+        TEXT("\xed\xbf\xbf"),
         /* Above U+10FFFF. */
-        TEXT("\xf4\x90\x80\x80"), TEXT("\xf4\xbf\xbf\xbf"), TEXT("\xf5\x80\x80\x80"), TEXT("\xf7\xbf\xbf\xbf"),
-        TEXT("\xf8\x88\x80\x80\x80"), TEXT("\xfc\x84\x80\x80\x80\x80"), TEXT("\xfe"), TEXT("\xff"), TEXT("\xff\xff\xff\xff"),
+        TEXT("\xf4\x90\x80\x80"),
+        TEXT("\xf4\xbf\xbf\xbf"),
+        TEXT("\xf5\x80\x80\x80"),
+        TEXT("\xf7\xbf\xbf\xbf"),
+        TEXT("\xf8\x88\x80\x80\x80"),
+        TEXT("\xfc\x84\x80\x80\x80\x80"),
+        TEXT("\xfe"),
+        TEXT("\xff"),
+        TEXT("\xff\xff\xff\xff"),
         /* Cut off. */
-        TEXT("\xc2"), TEXT("\xdf"), TEXT("\xe0"), TEXT("\xe0\xa0"), TEXT("\xef\xbf"), TEXT("\xf0"), TEXT("\xf0\x90"),
-        TEXT("\xf0\x90\x80"), TEXT("\xf4\x8f\xbf"),
+        TEXT("\xc2"),
+        TEXT("\xdf"),
+        TEXT("\xe0"),
+        TEXT("\xe0\xa0"),
+        TEXT("\xef\xbf"),
+        TEXT("\xf0"),
+        TEXT("\xf0\x90"),
+        TEXT("\xf0\x90\x80"),
+        TEXT("\xf4\x8f\xbf"),
         /* Something else where a continuation should be. */
-        TEXT("\xc2\x7f"), TEXT("\xc2\xc0"), TEXT("\xc2 "), TEXT("\xe1\x7f\x80"), TEXT("\xe1\xc0\x80"), TEXT("\xe1\x80\x7f"),
-        TEXT("\xe1\x80\xc0"), TEXT("\xf1\x7f\x80\x80"), TEXT("\xf1\xc0\x80\x80"), TEXT("\xf1\x80\x7f\x80"),
-        TEXT("\xf1\x80\xc0\x80"), TEXT("\xf1\x80\x80\x7f"), TEXT("\xf1\x80\x80\xc0"), TEXT("\xf1\x80\x80\x00"),
+        TEXT("\xc2\x7f"),
+        TEXT("\xc2\xc0"),
+        TEXT("\xc2 "),
+        TEXT("\xe1\x7f\x80"),
+        TEXT("\xe1\xc0\x80"),
+        TEXT("\xe1\x80\x7f"),
+        TEXT("\xe1\x80\xc0"),
+        TEXT("\xf1\x7f\x80\x80"),
+        TEXT("\xf1\xc0\x80\x80"),
+        TEXT("\xf1\x80\x7f\x80"),
+        TEXT("\xf1\x80\xc0\x80"),
+        TEXT("\xf1\x80\x80\x7f"),
+        TEXT("\xf1\x80\x80\xc0"),
+        TEXT("\xf1\x80\x80\x00"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(sequence_bytes(cases[i]), 0);
@@ -105,14 +142,20 @@ static void every_code_point_but_surrogates_is_valid(void **state) {
         bool is_valid = code_point <= 0x10ffff && (code_point < 0xd800 || code_point > 0xdfff);
         struct text text = {(const char *)bytes, bytes_count};
         if (utf8_sequence_bytes(text) != (is_valid ? bytes_count : 0)) fail_msg("U+%04X", code_point);
-        if (bytes_count > 1 && utf8_sequence_bytes(text_slice(text, 0, bytes_count - 1)) != 0) fail_msg("cut U+%04X", code_point);
+        if (bytes_count > 1 && utf8_sequence_bytes(text_slice(text, 0, bytes_count - 1)) != 0)
+            fail_msg("cut U+%04X", code_point);
     }
 }
 
 /* Decodes by the definition: a sequence is what encoding its code point gives back. */
 static size_t model_sequence_bytes(const unsigned char bytes[4]) {
     static const uint32_t lead_masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    size_t bytes_count = bytes[0] < 0x80 ? 1 : bytes[0] < 0xc0 ? 0 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : bytes[0] < 0xf8 ? 4 : 0;
+    size_t bytes_count = bytes[0] < 0x80   ? 1
+                         : bytes[0] < 0xc0 ? 0
+                         : bytes[0] < 0xe0 ? 2
+                         : bytes[0] < 0xf0 ? 3
+                         : bytes[0] < 0xf8 ? 4
+                                           : 0;
     if (!bytes_count) return 0;
     uint32_t code_point = bytes[0] & lead_masks[bytes_count];
     for (size_t i = 1; i < bytes_count; i++) code_point = code_point << 6 | (bytes[i] & 0x3f);
@@ -123,12 +166,13 @@ static size_t model_sequence_bytes(const unsigned char bytes[4]) {
 
 static void four_bytes_of_any_kind_are_judged_right(void **state) {
     (void)state;
-    static const unsigned char edges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xaf, 0xbf, 0xc0, 0xc2, 0xe0, 0xed, 0xf4, 0xff};
+    static const unsigned char edges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0,
+                                          0xaf, 0xbf, 0xc0, 0xc2, 0xe0, 0xed, 0xf4, 0xff};
     enum { EDGE_COUNT = sizeof edges };
     for (unsigned first = 0; first < 256; first++) {
         for (unsigned rest = 0; rest < EDGE_COUNT * EDGE_COUNT * EDGE_COUNT; rest++) {
-            unsigned char bytes[4] = {(unsigned char)first, edges[rest % EDGE_COUNT], edges[rest / EDGE_COUNT % EDGE_COUNT],
-                                      edges[rest / EDGE_COUNT / EDGE_COUNT]};
+            unsigned char bytes[4] = {(unsigned char)first, edges[rest % EDGE_COUNT],
+                                      edges[rest / EDGE_COUNT % EDGE_COUNT], edges[rest / EDGE_COUNT / EDGE_COUNT]};
             if (utf8_sequence_bytes((struct text){(const char *)bytes, 4}) != model_sequence_bytes(bytes))
                 fail_msg("%02x %02x %02x %02x", bytes[0], bytes[1], bytes[2], bytes[3]);
         }
@@ -205,7 +249,9 @@ static void each_malformed_byte_becomes_a_replacement(void **state) {
         {TEXT("\xe2\x82\xe2\x82\xac"), TEXT(REPLACEMENT REPLACEMENT "\xe2\x82\xac")},
         {TEXT("\xc3\xc3\xa9"), TEXT(REPLACEMENT "\xc3\xa9")},
         {TEXT(REPLACEMENT), TEXT(REPLACEMENT)},
-        {TEXT("12345678\xff" "12345678"), TEXT("12345678" REPLACEMENT "12345678")},
+        {TEXT("12345678\xff"
+              "12345678"),
+         TEXT("12345678" REPLACEMENT "12345678")},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_repaired(cases[i].text, cases[i].repaired);
 }
@@ -224,14 +270,10 @@ static void the_bound_of_a_repair_is_reached(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(every_length_starts_and_ends_where_it_must),
-        TEST(malformed_sequences_are_none),
-        TEST(every_code_point_but_surrogates_is_valid),
-        TEST(four_bytes_of_any_kind_are_judged_right),
-        TEST(the_valid_prefix_ends_at_the_first_malformed_byte),
-        TEST(characters_may_stand_anywhere),
-        TEST(each_malformed_byte_becomes_a_replacement),
-        TEST(the_bound_of_a_repair_is_reached),
+        TEST(every_length_starts_and_ends_where_it_must),        TEST(malformed_sequences_are_none),
+        TEST(every_code_point_but_surrogates_is_valid),          TEST(four_bytes_of_any_kind_are_judged_right),
+        TEST(the_valid_prefix_ends_at_the_first_malformed_byte), TEST(characters_may_stand_anywhere),
+        TEST(each_malformed_byte_becomes_a_replacement),         TEST(the_bound_of_a_repair_is_reached),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }

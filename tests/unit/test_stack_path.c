@@ -1,0 +1,157 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libconvert/stack_path.h"
+#include "tests/support/full_tables.h"
+#include "tests/support/random_numbers.h"
+
+static struct failure failure;
+static struct profile profile;
+static struct stack_path path;
+
+static int begin(void **state) {
+    (void)state;
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    path = (struct stack_path){0};
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    stack_path_fini(&path);
+    profile_fini(&profile);
+    return 0;
+}
+
+/* The stack of frames that are numbers: a path does not look into the table of frames. */
+#define ADD(...)                                                                     \
+    stack_path_add(&path, &profile, (const frame_id[]){__VA_ARGS__}, (uint32_t)(sizeof((frame_id[]){__VA_ARGS__}) / sizeof(frame_id)))
+#define F(number) {number}
+
+static void assert_stack(stack_id id, uint32_t index, uint32_t prefix, uint32_t frame) {
+    assert_int_equal(id.index, index);
+    const struct stack *stack = profile_stack_at(&profile, id);
+    assert_int_equal(stack->prefix.index, prefix);
+    assert_int_equal(stack->frame.index, frame);
+}
+
+static void callers_come_before_what_they_call(void **state) {
+    (void)state;
+    assert_stack(ADD(F(5), F(6), F(7)), 2, 1, 7);
+    assert_stack((stack_id){0}, 0, ID_NONE, 5);
+    assert_stack((stack_id){1}, 1, 0, 6);
+    assert_int_equal(row_table_count(&profile.stacks), 3);
+}
+
+static void no_frames_are_no_stack(void **state) {
+    (void)state;
+    assert_true(stack_is_none(stack_path_add(&path, &profile, NULL, 0)));
+    ADD(F(1), F(2));
+    assert_true(stack_is_none(stack_path_add(&path, &profile, NULL, 0)));
+    assert_stack(ADD(F(1), F(2)), 1, 0, 2);
+    assert_false(failure_is_set(&failure));
+}
+
+static void neighbours_share_what_is_alike(void **state) {
+    (void)state;
+    assert_int_equal(ADD(F(1), F(2), F(3)).index, 2);
+    assert_int_equal(ADD(F(1), F(2), F(3)).index, 2);       /* the same */
+    assert_int_equal(ADD(F(1), F(2)).index, 1);             /* shorter */
+    assert_int_equal(ADD(F(1), F(2), F(3)).index, 2);       /* as long again */
+    assert_int_equal(ADD(F(1), F(2), F(3), F(4)).index, 3); /* longer */
+    assert_stack(ADD(F(1), F(9), F(3), F(4)), 6, 5, 4);     /* another in the middle */
+    assert_stack(ADD(F(8), F(2)), 8, 7, 2);                 /* another root */
+    assert_int_equal(ADD(F(1), F(2), F(3), F(4)).index, 3);
+    assert_int_equal(row_table_count(&profile.stacks), 9);
+}
+
+static void a_frame_may_repeat(void **state) {
+    (void)state;
+    assert_stack(ADD(F(4), F(4), F(4)), 2, 1, 4);
+    assert_stack(ADD(F(4), F(4)), 1, 0, 4);
+    assert_stack(ADD(F(4), F(4), F(4), F(4)), 3, 2, 4);
+}
+
+static void deep_stacks_fit(void **state) {
+    (void)state;
+    enum { DEPTH = 5000 };
+    static frame_id frames[DEPTH];
+    for (uint32_t i = 0; i < DEPTH; i++) frames[i] = (frame_id){i * 3};
+    for (uint32_t depth = 1; depth <= DEPTH; depth = depth * 3 + 1)
+        assert_int_equal(stack_path_add(&path, &profile, frames, depth).index, depth - 1);
+    assert_int_equal(stack_path_add(&path, &profile, frames, DEPTH).index, DEPTH - 1);
+    for (uint32_t i = 0; i < DEPTH; i++) assert_stack((stack_id){i}, i, i ? i - 1 : ID_NONE, i * 3);
+    assert_int_equal(row_table_count(&profile.stacks), DEPTH);
+}
+
+/* Several paths on one profile against a plain walk on another: the same rows in the same order. */
+static void a_path_is_as_a_walk_from_the_root(void **state) {
+    (void)state;
+    enum { PATH_COUNT = 3, DRAW_COUNT = 5000, DEPTH_MAX = 12 };
+    struct stack_path paths[PATH_COUNT] = {0};
+    struct profile plain;
+    profile_init(&plain, &failure);
+    struct random_numbers numbers = {7};
+    for (unsigned i = 0; i < DRAW_COUNT; i++) {
+        frame_id frames[DEPTH_MAX];
+        uint32_t depth = random_below(&numbers, DEPTH_MAX + 1);
+        for (uint32_t j = 0; j < depth; j++) frames[j] = (frame_id){random_below(&numbers, j < 6 ? 2 : 4)};
+        stack_id expected = stack_none();
+        for (uint32_t j = 0; j < depth; j++) expected = profile_stack(&plain, expected, frames[j]);
+        stack_id got = stack_path_add(&paths[random_below(&numbers, PATH_COUNT)], &profile, frames, depth);
+        assert_int_equal(got.index, expected.index);
+    }
+    assert_int_equal(row_table_count(&profile.stacks), row_table_count(&plain.stacks));
+    assert_true(row_table_count(&plain.stacks) > 2000);
+    for (uint32_t i = 0; i < row_table_count(&plain.stacks); i++)
+        assert_memory_equal(row_table_at(&profile.stacks, i), row_table_at(&plain.stacks, i), sizeof(struct stack));
+    for (unsigned i = 0; i < PATH_COUNT; i++) stack_path_fini(&paths[i]);
+    profile_fini(&plain);
+}
+
+static void memory_running_out_gives_none(void **state) {
+    (void)state;
+    ADD(F(1), F(2));
+    struct column rows = profile.stacks.rows;
+    column_make_full(&profile.stacks.rows);
+    assert_true(stack_is_none(ADD(F(1), F(2), F(3), F(4))));
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    assert_int_equal(ADD(F(1), F(2)).index, 1);
+    assert_true(stack_is_none(ADD(F(7), F(2))));
+    profile.stacks.rows = rows;
+    /* The path is still that of stacks that exist. */
+    assert_stack(ADD(F(1), F(2), F(3)), 2, 1, 3);
+    assert_stack(ADD(F(7), F(2)), 4, 3, 2);
+}
+
+static void a_finished_path_can_be_used_again(void **state) {
+    (void)state;
+    ADD(F(1), F(2));
+    stack_path_fini(&path);
+    assert_null(path.steps);
+    assert_int_equal(path.count, 0);
+    stack_path_fini(&path);
+    assert_int_equal(ADD(F(1), F(2)).index, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(callers_come_before_what_they_call),
+        TEST(no_frames_are_no_stack),
+        TEST(neighbours_share_what_is_alike),
+        TEST(a_frame_may_repeat),
+        TEST(deep_stacks_fit),
+        TEST(a_path_is_as_a_walk_from_the_root),
+        TEST(memory_running_out_gives_none),
+        TEST(a_finished_path_can_be_used_again),
+    };
+    return cmocka_run_group_tests_name("stack_path", tests, NULL, NULL);
+}
