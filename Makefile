@@ -24,7 +24,7 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 # ---- Sources. ----
 
 library_sources := \
-    libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/decimal.c libconvert/failure.c \
+    libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/cursor.c libconvert/decimal.c libconvert/failure.c \
     libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/profile.c \
     libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/utf8.c \
     readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c \

@@ -1,5 +1,7 @@
 #include "decimal.h"
 
+#include "cursor.h"
+
 struct decimal decimal_make(int64_t mantissa, uint32_t scale) {
     while (scale > 0 && mantissa % 10 == 0) {
         mantissa /= 10;
@@ -8,13 +10,11 @@ struct decimal decimal_make(int64_t mantissa, uint32_t scale) {
     return (struct decimal){.mantissa = mantissa, .scale = scale};
 }
 
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
 /* Appends the digits at the start of *text to *mantissa, `room` of them at the most. Returns how many, and
  * leaves the text behind them. */
 static size_t take_digits(struct text *text, size_t room, int64_t *mantissa) {
     size_t count = 0;
-    while (count < text->bytes_count && count < room && is_digit(text->bytes[count])) {
+    while (count < text->bytes_count && count < room && cursor_is_digit(text->bytes[count])) {
         *mantissa = *mantissa * 10 + (text->bytes[count] - '0');
         count++;
     }
@@ -24,7 +24,7 @@ static size_t take_digits(struct text *text, size_t room, int64_t *mantissa) {
 
 static bool all_digits(struct text text) {
     for (size_t i = 0; i < text.bytes_count; i++)
-        if (!is_digit(text.bytes[i])) return false;
+        if (!cursor_is_digit(text.bytes[i])) return false;
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cursor.h"
+
 enum { BUILD_ID_BYTES_MAX = 64, BREAKPAD_ID_DIGITS = 33 };
 
 struct key {
@@ -32,18 +34,11 @@ void libs_fini(struct libs *libs) {
     column_fini(&libs->next_copies);
 }
 
-static int hex_value(char digit) {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-    return -1;
-}
-
 /* Bytes of a hex text; 0 when it is empty, odd, too long or no hex. */
 static size_t parse_build_id(struct text hex, unsigned char bytes[BUILD_ID_BYTES_MAX]) {
     if (hex.bytes_count % 2 || hex.bytes_count / 2 > BUILD_ID_BYTES_MAX) return 0;
     for (size_t i = 0; i < hex.bytes_count; i += 2) {
-        int high = hex_value(hex.bytes[i]), low = hex_value(hex.bytes[i + 1]);
+        int high = cursor_digit_value(hex.bytes[i]), low = cursor_digit_value(hex.bytes[i + 1]);
         if (high < 0 || low < 0) return 0;
         bytes[i / 2] = (unsigned char)(high << 4 | low);
     }

@@ -11,6 +11,7 @@
 
 #include "collapsed_line.h"
 #include "collapsed_stacks.h"
+#include "libconvert/cursor.h"
 #include "reader.h"
 #include "scan.h"
 
@@ -172,7 +173,6 @@ struct collapsed {
     struct tally notes[NOTE_COUNT];
 };
 
-enum { ID_DIGITS_MAX = 10 };
 #define TID_UNKNOWN PID_UNKNOWN
 
 /* A first frame "comm", "comm-pid" or "comm-pid/tid". */
@@ -182,26 +182,18 @@ struct thread_text {
     int64_t tid;
 };
 
-static bool parse_id(struct text text, int64_t *id) {
-    if (text.bytes_count == 0 || text.bytes_count > ID_DIGITS_MAX) return false;
-    int64_t value = 0;
-    for (size_t i = 0; i < text.bytes_count; i++) {
-        if (text.bytes[i] < '0' || text.bytes[i] > '9') return false;
-        value = value * 10 + (text.bytes[i] - '0');
-    }
-    *id = value;
-    return true;
-}
+static bool parse_plain_id(struct text text, int64_t *id) { return cursor_parse_id(text, id) && *id >= 0; }
 
 static struct thread_text parse_thread_text(struct text text) {
     struct thread_text whole = {text, PID_UNKNOWN, TID_UNKNOWN}, parts = whole;
     struct text ids = text;
     size_t slash = text_find_last(text, '/');
-    if (slash < text.bytes_count && parse_id(text_from(text, slash + 1), &parts.tid)) ids = text_slice(text, 0, slash);
+    if (slash < text.bytes_count && parse_plain_id(text_from(text, slash + 1), &parts.tid))
+        ids = text_slice(text, 0, slash);
     size_t dash = text_find_last(ids, '-');
     if (dash == 0 || dash == ids.bytes_count) return whole;
     struct text pid = text_from(ids, dash + 1);
-    if (!parse_id(pid, &parts.pid) && !text_equal(pid, TEXT("?"))) return whole;
+    if (!parse_plain_id(pid, &parts.pid) && !text_equal(pid, TEXT("?"))) return whole;
     parts.comm = text_slice(ids, 0, dash);
     if (parts.tid == TID_UNKNOWN) parts.tid = parts.pid;
     return parts;

@@ -1,26 +1,13 @@
 #include "perf_event_line.h"
 
+#include "libconvert/cursor.h"
 #include "libconvert/threads.h"
-
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
 static bool is_end_or_blank(struct text text, size_t at) {
     return at >= text.bytes_count || text_is_blank_byte(text.bytes[at]);
 }
 
-/* ---- Tokens, read from the left. ---- */
-
-static struct text take_token(struct text *text) {
-    *text = text_trim_start(*text);
-    size_t count = 0;
-    while (!is_end_or_blank(*text, count)) count++;
-    struct text token = text_slice(*text, 0, count);
-    *text = text_from(*text, count);
-    return token;
-}
-
-/* ---- Tokens, read from the right: the line up to the token is left behind. ---- */
-
+/* A token from the right: the line up to it is left behind. */
 static struct text take_last_token(struct text *text) {
     *text = text_trim_end(*text);
     size_t start = text->bytes_count;
@@ -30,35 +17,15 @@ static struct text take_last_token(struct text *text) {
     return token;
 }
 
-static bool parse_unsigned(struct text digits, uint64_t *out) {
-    uint64_t value = 0;
-    if (!digits.bytes_count) return false;
-    for (size_t i = 0; i < digits.bytes_count; i++) {
-        if (!is_digit(digits.bytes[i])) return false;
-        if (__builtin_mul_overflow(value, 10, &value)) return false;
-        if (__builtin_add_overflow(value, (uint64_t)(digits.bytes[i] - '0'), &value)) return false;
-    }
-    *out = value;
-    return true;
-}
-
-/* A pid or tid: at most ten digits, -1 for none. */
-static bool parse_id(struct text text, int64_t *out) {
-    bool negative = text.bytes_count && text.bytes[0] == '-';
-    uint64_t value;
-    if (text.bytes_count > 11 || !parse_unsigned(negative ? text_from(text, 1) : text, &value)) return false;
-    *out = negative ? -(int64_t)value : (int64_t)value;
-    return true;
-}
-
 /* "123/456", "456". */
 static bool parse_pid_tid(struct text token, struct perf_event_line *out) {
     size_t slash = text_find(token, '/');
     if (slash == token.bytes_count) {
         out->pid = PID_UNKNOWN;
-        return parse_id(token, &out->tid);
+        return cursor_parse_id(token, &out->tid);
     }
-    return parse_id(text_slice(token, 0, slash), &out->pid) && parse_id(text_from(token, slash + 1), &out->tid);
+    return cursor_parse_id(text_slice(token, 0, slash), &out->pid) &&
+           cursor_parse_id(text_from(token, slash + 1), &out->tid);
 }
 
 /* "[003]"; "[-01]", of a record that no processor told, is -1. */
@@ -66,7 +33,7 @@ static bool parse_cpu(struct text token, int32_t *out) {
     int64_t cpu;
     if (token.bytes_count < 3 || token.bytes_count > 9 || token.bytes[0] != '[' || !text_ends_with(token, TEXT("]")))
         return false;
-    if (!parse_id(text_slice(token, 1, token.bytes_count - 1), &cpu) || cpu < -1) return false;
+    if (!cursor_parse_id(text_slice(token, 1, token.bytes_count - 1), &cpu) || cpu < -1) return false;
     *out = (int32_t)cpu;
     return true;
 }
@@ -84,18 +51,18 @@ static bool is_misc(struct text token) {
 /* -F tod: the time of day, "10:00:00.123456", and before it a date, "2024-01-02"; or "disabled". */
 static bool is_time_of_day(struct text token) {
     if (text_equal(token, TEXT("disabled"))) return true;
-    return token.bytes_count >= 8 && is_digit(token.bytes[0]) && token.bytes[2] == ':' && token.bytes[5] == ':';
+    return token.bytes_count >= 8 && cursor_is_digit(token.bytes[0]) && token.bytes[2] == ':' && token.bytes[5] == ':';
 }
 
 static bool is_date(struct text token) {
-    return token.bytes_count == 10 && is_digit(token.bytes[0]) && token.bytes[4] == '-' && token.bytes[7] == '-';
+    return token.bytes_count == 10 && cursor_is_digit(token.bytes[0]) && token.bytes[4] == '-' && token.bytes[7] == '-';
 }
 
 /* A number behind its label, "VCPU:001" or "VM: 5000": leaves what stands behind it. */
 static bool take_labelled(struct text *text, struct text label, uint64_t *number) {
     if (!text_starts_with(*text, label)) return false;
     struct text left = text_from(*text, label.bytes_count);
-    if (!parse_unsigned(take_token(&left), number)) return false;
+    if (!cursor_parse_number(cursor_take_token(&left), 10, number)) return false;
     *text = text_trim_start(left);
     return true;
 }
@@ -132,11 +99,11 @@ enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };
 /* A time that ends before the colon at `colon`: digits, a point, digits, behind a blank. Sets where it starts. */
 static bool parse_time_before(struct text line, size_t colon, size_t *start, int64_t *time_ns) {
     size_t point = colon;
-    while (point > 0 && is_digit(line.bytes[point - 1])) point--;
+    while (point > 0 && cursor_is_digit(line.bytes[point - 1])) point--;
     size_t fraction_digits = colon - point;
     if (!fraction_digits || fraction_digits > NS_DIGITS || !point || line.bytes[point - 1] != '.') return false;
     size_t first = --point;
-    while (first > 0 && is_digit(line.bytes[first - 1])) first--;
+    while (first > 0 && cursor_is_digit(line.bytes[first - 1])) first--;
     if (first == point || point - first > SECONDS_DIGITS_MAX || first == 0 ||
         !text_is_blank_byte(line.bytes[first - 1]))
         return false;
@@ -174,11 +141,11 @@ static bool is_event_token(struct text token) {
 
 /* The event: an optional period, then a token that ends with a colon. Leaves what stands behind them. */
 static bool parse_event(struct text rest, struct perf_event_line *out) {
-    struct text left = rest, token = take_token(&left);
+    struct text left = rest, token = cursor_take_token(&left);
     struct text behind_period = left;
-    struct text second = take_token(&behind_period);
+    struct text second = cursor_take_token(&behind_period);
     out->has_period = false;
-    if (is_event_token(second) && parse_unsigned(token, &out->period)) {
+    if (is_event_token(second) && cursor_parse_number(token, 10, &out->period)) {
         out->has_period = true;
         token = second;
         left = behind_period;
@@ -201,7 +168,7 @@ static bool is_named_record(struct text rest) {
 /* Without a time: the first ids with something before them and an event or a record right behind. */
 static bool parse_without_time(struct text line, struct perf_event_line *out) {
     struct text left = line;
-    for (struct text token = take_token(&left); token.bytes_count; token = take_token(&left)) {
+    for (struct text token = cursor_take_token(&left); token.bytes_count; token = cursor_take_token(&left)) {
         size_t start = (size_t)(token.bytes - line.bytes);
         if (start == 0) continue;
         if (start > EVENT_START_BYTES_MAX) break;
@@ -209,13 +176,13 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
         if (!parse_pid_tid(token, &ids)) continue;
         struct text rest = left;
         int32_t cpu;
-        for (struct text next = rest, field = take_token(&next);
+        for (struct text next = rest, field = cursor_take_token(&next);
              parse_cpu(field, &cpu) || is_misc(field) || is_date(field) || is_time_of_day(field);
-             field = take_token(&next))
+             field = cursor_take_token(&next))
             rest = next;
         if (!parse_event(rest, out) && !is_named_record(out->rest)) continue;
         /* No event's name begins with a digit: a time that could not be read. */
-        if (out->event.bytes_count && is_digit(out->event.bytes[0])) continue;
+        if (out->event.bytes_count && cursor_is_digit(out->event.bytes[0])) continue;
         out->has_time = false;
         out->time_ns = 0;
         return parse_start(text_slice(line, 0, (size_t)(rest.bytes - line.bytes)), out);

@@ -1,39 +1,13 @@
 #include "perf_frame_line.h"
 
-enum { HEX_DIGITS_MAX = 16 };
-
-static int hex_value(char digit) {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-    return -1;
-}
-
-/* All of the text as at most 16 hex digits. */
-static bool parse_hex(struct text digits, uint64_t *out) {
-    uint64_t value = 0;
-    if (!digits.bytes_count || digits.bytes_count > HEX_DIGITS_MAX) return false;
-    for (size_t i = 0; i < digits.bytes_count; i++) {
-        int digit = hex_value(digits.bytes[i]);
-        if (digit < 0) return false;
-        value = value << 4 | (uint64_t)digit;
-    }
-    *out = value;
-    return true;
-}
-
-static size_t first_token_bytes(struct text text) {
-    size_t count = 0;
-    while (count < text.bytes_count && !text_is_blank_byte(text.bytes[count])) count++;
-    return count;
-}
+#include "libconvert/cursor.h"
 
 /* "name+0x12": cuts the offset off. */
 static bool take_offset(struct text *name, uint64_t *offset) {
     size_t plus = text_find_last(*name, '+');
     if (plus == name->bytes_count || plus == 0) return false;
     struct text tail = text_from(*name, plus + 1);
-    if (!text_starts_with(tail, TEXT("0x")) || !parse_hex(text_from(tail, 2), offset)) return false;
+    if (!cursor_take(&tail, TEXT("0x")) || !cursor_parse_number(tail, 16, offset)) return false;
     name->bytes_count = plus;
     return true;
 }
@@ -64,11 +38,10 @@ static struct text clean_library(struct text library) {
 
 bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     *out = (struct perf_frame_line){0};
-    struct text rest = text_trim(line);
-    size_t token_bytes = first_token_bytes(rest);
-    out->has_address = parse_hex(text_slice(rest, 0, token_bytes), &out->address);
+    struct text rest = text_trim(line), behind = rest;
+    out->has_address = cursor_parse_number(cursor_take_token(&behind), 16, &out->address);
     if (out->has_address)
-        rest = text_trim_start(text_from(rest, token_bytes));
+        rest = text_trim_start(behind);
     else if (!text_starts_with(rest, TEXT("[unknown]")))
         return false;
 
@@ -88,23 +61,12 @@ bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     return true;
 }
 
-static bool parse_line_number(struct text digits, uint32_t *out) {
-    uint64_t value = 0;
-    if (!digits.bytes_count || digits.bytes_count > 9) return false;
-    for (size_t i = 0; i < digits.bytes_count; i++) {
-        if (digits.bytes[i] < '0' || digits.bytes[i] > '9') return false;
-        value = value * 10 + (uint64_t)(digits.bytes[i] - '0');
-    }
-    *out = (uint32_t)value;
-    return true;
-}
-
 /* "libc.so.6[27b25]", what perf prints where it finds no line. */
 static bool is_library_offset(struct text text) {
     size_t open = text_find_last(text, '[');
     uint64_t offset;
     if (open == text.bytes_count || !text_ends_with(text, TEXT("]"))) return false;
-    return parse_hex(text_slice(text, open + 1, text.bytes_count - 1), &offset);
+    return cursor_parse_number(text_slice(text, open + 1, text.bytes_count - 1), 16, &offset);
 }
 
 bool perf_source_line_parse(struct text line, struct perf_source_line *out) {
@@ -119,11 +81,11 @@ bool perf_source_line_parse(struct text line, struct perf_source_line *out) {
     }
     if (is_library_offset(text)) return true;
     size_t colon = text_find_last(text, ':');
-    uint32_t number;
-    if (colon == text.bytes_count || !parse_line_number(text_from(text, colon + 1), &number)) return false;
+    int64_t number;
+    if (colon == text.bytes_count || !cursor_parse_id(text_from(text, colon + 1), &number) || number < 0) return false;
     struct text file = text_slice(text, 0, colon);
     if (!number || !file.bytes_count || text_equal(file, TEXT("??"))) return true;
     out->file = file;
-    out->line = number;
+    out->line = (uint32_t)number;
     return true;
 }

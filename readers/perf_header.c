@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "libconvert/cursor.h"
+
 static const struct text section = TEXT("perf");
 
 static bool contains(struct text text, struct text part) {
@@ -10,11 +12,8 @@ static bool contains(struct text text, struct text part) {
 
 /* The whole number at the start of the text; 0 where there is none. */
 static uint64_t leading_number(struct text text) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < text.bytes_count && text.bytes[i] >= '0' && text.bytes[i] <= '9' && value < UINT64_MAX / 16;
-         i++)
-        value = value * 10 + (uint64_t)(text.bytes[i] - '0');
-    return value;
+    uint64_t value;
+    return cursor_take_number(&text, 10, &value) ? value : 0;
 }
 
 /* "Sat Nov 21 07:35:50 2026": ctime's form, in the C locale. perf does not print the time zone; it is taken as UTC. */

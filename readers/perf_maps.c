@@ -1,5 +1,7 @@
 #include "perf_maps.h"
 
+#include "libconvert/cursor.h"
+
 struct perf_map {
     uint64_t start;
     uint64_t length;
@@ -41,61 +43,28 @@ void perf_maps_fini(struct perf_maps *maps) {
     column_fini(&maps->build_ids);
 }
 
-/* ---- The record's text. Each step takes what it expects from the start of the text. ---- */
-
-static bool take_literal(struct text *text, struct text literal) {
-    if (!text_starts_with(*text, literal)) return false;
-    *text = text_from(*text, literal.bytes_count);
-    return true;
-}
-
-static int digit_value(char digit) {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-    return -1;
-}
-
-static bool take_number(struct text *text, unsigned base, uint64_t *out) {
-    uint64_t value = 0;
-    size_t count = 0;
-    for (; count < text->bytes_count; count++) {
-        int digit = digit_value(text->bytes[count]);
-        if (digit < 0 || (unsigned)digit >= base) break;
-        if (__builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, (uint64_t)digit, &value))
-            return false;
-    }
-    *text = text_from(*text, count);
-    *out = value;
-    return count > 0;
-}
+/* ---- The record's text. ---- */
 
 /* "0x12"; perf prints a zero as "0". */
 static bool take_hex(struct text *text, uint64_t *out) {
-    take_literal(text, TEXT("0x"));
-    return take_number(text, 16, out);
-}
-
-static bool take_id(struct text *text, int64_t *out) {
-    bool negative = take_literal(text, TEXT("-"));
-    uint64_t value;
-    if (!take_number(text, 10, &value) || value > INT32_MAX) return false;
-    *out = negative ? -(int64_t)value : (int64_t)value;
-    return true;
+    cursor_take(text, TEXT("0x"));
+    return cursor_take_number(text, 16, out);
 }
 
 bool perf_map_record_parse(struct text payload, struct perf_map_record *out) {
     static const struct text deleted = TEXT(" (deleted)");
     struct text left = text_trim_start(payload);
     *out = (struct perf_map_record){0};
-    if (!take_id(&left, &out->pid) || !take_literal(&left, TEXT("/")) || !take_id(&left, &out->tid)) return false;
-    if (!take_literal(&left, TEXT(": [")) || !take_hex(&left, &out->start)) return false;
-    if (!take_literal(&left, TEXT("(")) || !take_hex(&left, &out->length)) return false;
-    if (!take_literal(&left, TEXT(") @ ")) || !take_hex(&left, &out->file_offset)) return false;
+    if (!cursor_take_id(&left, &out->pid) || !cursor_take(&left, TEXT("/")) || !cursor_take_id(&left, &out->tid))
+        return false;
+    if (!cursor_take(&left, TEXT(": [")) || !take_hex(&left, &out->start)) return false;
+    if (!cursor_take(&left, TEXT("(")) || !take_hex(&left, &out->length)) return false;
+    if (!cursor_take(&left, TEXT(") @ ")) || !take_hex(&left, &out->file_offset)) return false;
     size_t close = text_find(left, ']');
     if (close == left.bytes_count) return false;
     struct text origin = text_trim(text_slice(left, 0, close));
     left = text_from(left, close + 1);
-    if (!take_literal(&left, TEXT(": "))) return false;
+    if (!cursor_take(&left, TEXT(": "))) return false;
     out->path = text_trim(text_from(left, text_find(left, ' ')));
     if (text_ends_with(out->path, deleted)) out->path.bytes_count -= deleted.bytes_count;
     if (text_starts_with(origin, TEXT("<")) && text_ends_with(origin, TEXT(">")))

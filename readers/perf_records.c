@@ -2,6 +2,7 @@
  * it. Layout: Linux tools/perf/util/event.c, perf_event__fprintf_*. */
 #include <stdio.h>
 
+#include "libconvert/cursor.h"
 #include "perf_script_internal.h"
 
 static const struct text record_start = TEXT("PERF_RECORD_");
@@ -12,33 +13,17 @@ struct text perf_record_of(const struct perf_event_line *event_line, struct text
     return text_trim_end(text_from(line, (size_t)(start.bytes - line.bytes)));
 }
 
-static bool take_id(struct text *text, int64_t *out) {
-    bool negative = text->bytes_count && text->bytes[0] == '-';
-    size_t at = negative ? 1 : 0, first = at;
-    int64_t value = 0;
-    for (; at < text->bytes_count && text->bytes[at] >= '0' && text->bytes[at] <= '9' && value < INT32_MAX; at++)
-        value = value * 10 + (text->bytes[at] - '0');
-    *text = text_from(*text, at);
-    *out = negative ? -value : value;
-    return at > first;
-}
-
-static bool take_byte(struct text *text, char byte) {
-    if (!text->bytes_count || text->bytes[0] != byte) return false;
-    *text = text_from(*text, 1);
-    return true;
-}
-
 /* "(12:34)". */
 static bool take_ids(struct text *text, int64_t *pid, int64_t *tid) {
-    return take_byte(text, '(') && take_id(text, pid) && take_byte(text, ':') && take_id(text, tid) &&
-           take_byte(text, ')');
+    return cursor_take(text, TEXT("(")) && cursor_take_id(text, pid) && cursor_take(text, TEXT(":")) &&
+           cursor_take_id(text, tid) && cursor_take(text, TEXT(")"));
 }
 
 /* "(12:34):(5:6)": a task and its parent. */
 static bool parse_task_and_parent(struct text payload, int64_t *pid, int64_t *tid, int64_t *parent_pid,
                                   int64_t *parent_tid) {
-    return take_ids(&payload, pid, tid) && take_byte(&payload, ':') && take_ids(&payload, parent_pid, parent_tid);
+    return take_ids(&payload, pid, tid) && cursor_take(&payload, TEXT(":")) &&
+           take_ids(&payload, parent_pid, parent_tid);
 }
 
 /* Each reads what stands behind the record's name; false when it is malformed. */
@@ -52,7 +37,7 @@ static bool read_comm(struct perf_script *script, const struct perf_event_line *
     if (colon == named.bytes_count) return false;
     struct text ids = text_from(named, colon + 1);
     int64_t pid, tid;
-    if (!take_id(&ids, &pid) || !take_byte(&ids, '/') || !take_id(&ids, &tid)) return false;
+    if (!cursor_take_id(&ids, &pid) || !cursor_take(&ids, TEXT("/")) || !cursor_take_id(&ids, &tid)) return false;
     struct perf_task *task = perf_tasks_find(&script->tasks, line->machine, pid, tid);
     if (task) perf_tasks_rename(&script->tasks, task, text_slice(named, 0, colon), line->time_ns);
     return true;
@@ -89,7 +74,7 @@ static bool read_lost(struct perf_script *script, const struct perf_event_line *
     int64_t count;
     if (!text_starts_with(text, TEXT("lost "))) return false;
     text = text_trim_start(text_from(text, 5));
-    if (!take_id(&text, &count) || count < 0) return false;
+    if (!cursor_take_id(&text, &count) || count < 0) return false;
     perf_tally(script, TALLY_LOST_BY_PERF, (uint64_t)count);
     return true;
 }

@@ -1,6 +1,7 @@
 /* Samples of perf script: an event line and the stack behind it. */
 #include <stdlib.h>
 
+#include "libconvert/cursor.h"
 #include "perf_script_internal.h"
 
 /* Between samples whose lines tell no time. */
@@ -209,34 +210,29 @@ static void close_without_stack(struct perf_script *script, struct text rest) {
         perf_tally(script, TALLY_NO_STACK, 1);
 }
 
-static struct text first_token(struct text text) {
-    size_t count = 0;
-    while (count < text.bytes_count && !text_is_blank_byte(text.bytes[count])) count++;
-    return text_slice(text, 0, count);
-}
-
 enum { ADDRESS_DIGITS_MIN = 4 };
 
 static bool is_address(struct text token, size_t digits_min) {
-    struct perf_frame_line frame;
-    return token.bytes_count >= digits_min && perf_frame_line_parse(token, &frame) && frame.has_address;
+    uint64_t address;
+    return token.bytes_count >= digits_min && cursor_parse_number(token, 16, &address);
 }
 
 /* Another address before the frame's own, of -F addr: "7ffd0 401195 leaf+0xc (/usr/bin/app)". */
 static bool has_address_before_frame(struct text rest) {
-    struct text behind = text_trim_start(text_from(rest, first_token(rest).bytes_count));
-    struct text second = first_token(behind);
-    struct text third = text_trim_start(text_from(behind, second.bytes_count));
+    cursor_take_token(&rest);
+    struct text second = cursor_take_token(&rest), third = cursor_take_token(&rest);
     return is_address(second, ADDRESS_DIGITS_MIN) && third.bytes_count && third.bytes[0] != '(';
 }
 
 /* Recorded without -g, the one frame stands on the event line. Other fields may stand before it (a control group, a
  * data address) and behind it (branches, "0x12/0x34/P/-/-/1"). */
 static struct text frame_on_event_line(struct text rest) {
-    struct text frame = rest;
-    while (frame.bytes_count && (!is_address(first_token(frame), 1) || has_address_before_frame(frame)) &&
-           frame.bytes[0] != '[')
-        frame = text_trim_start(text_from(frame, first_token(frame).bytes_count));
+    struct text frame = rest, behind = rest;
+    for (struct text token = cursor_take_token(&behind); token.bytes_count && token.bytes[0] != '[';
+         token = cursor_take_token(&behind)) {
+        if (is_address(token, 1) && !has_address_before_frame(frame)) break;
+        frame = text_trim_start(behind);
+    }
     const char *branches = frame.bytes_count ? memmem(frame.bytes, frame.bytes_count, ") 0x", 4) : NULL;
     return branches ? text_slice(frame, 0, (size_t)(branches - frame.bytes) + 1) : frame;
 }

@@ -1,5 +1,7 @@
 #include "perf_script_names.h"
 
+#include "libconvert/cursor.h"
+
 /* V8: src/logging/log.cc (CodeKindToMarker) and src/objects/code-kind.h; older versions wrote LazyCompile and Function.
  * Python: Python/perf_trampoline.c. The first row that matches counts. */
 static const struct {
@@ -29,17 +31,14 @@ static const struct {
     {TEXT("py::"), SCRIPT_PYTHON, TEXT("Python")},
 };
 
+/* Takes ":10" off the end. */
 static bool take_last_number(struct text *text, uint32_t *out) {
     size_t colon = text_find_last(*text, ':');
-    size_t digits = text->bytes_count - colon;
-    if (digits < 2 || digits > 10) return false;
-    uint32_t value = 0;
-    for (size_t i = colon + 1; i < text->bytes_count; i++) {
-        if (text->bytes[i] < '0' || text->bytes[i] > '9') return false;
-        value = value * 10 + (uint32_t)(text->bytes[i] - '0');
-    }
+    int64_t number;
+    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
+        return false;
     text->bytes_count = colon;
-    *out = value;
+    *out = (uint32_t)number;
     return true;
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "libconvert/cursor.h"
+
 /* The client takes this off the names of library functions, and off no others. */
 #define THUNK_PREFIX "non-virtual thunk to "
 
@@ -20,16 +22,14 @@ static bool has_at(struct text text, size_t at, struct text part) {
     return at <= text.bytes_count && text_starts_with(text_from(text, at), part);
 }
 
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
 static bool is_hex_digit(char byte) {
-    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+    return cursor_is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
 /* Where the digits start that the text ends with; its length when there are none. */
 static size_t find_final_digits(struct text text) {
     size_t at = text.bytes_count;
-    while (at && is_digit(text.bytes[at - 1])) at--;
+    while (at && cursor_is_digit(text.bytes[at - 1])) at--;
     return at;
 }
 

@@ -119,6 +119,7 @@ static void what_is_no_build_id_is_ignored(void **state) {
     };
     const struct lib *plain = intern(TEXT("/a.so"), no_id);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_ptr_equal(intern(TEXT("/a.so"), cases[i]), plain);
+    assert_ptr_equal(intern(TEXT("/a.so"), text_slice(TEXT("abcd"), 0, 3)), plain);
     assert_int_equal(libs_count(&libs), 1);
 }
 

@@ -91,7 +91,8 @@ static void a_schema_is_its_name(void **state) {
 
 static void a_marker_owns_a_run_of_values(void **state) {
     (void)state;
-    uint16_t bare = profile_marker_schema(&profile, &bare_schema), period = profile_marker_schema(&profile, &period_schema);
+    uint16_t bare = profile_marker_schema(&profile, &bare_schema),
+             period = profile_marker_schema(&profile, &period_schema);
     add_period(100, period, 8, 25);
     profile_add_marker(&profile, thread, marker_at(90, bare), NULL);
     add_period(110, period, 9, 40);

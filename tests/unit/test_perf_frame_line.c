@@ -216,7 +216,7 @@ static void test_what_is_no_source_line(void **state) {
         "file.c:",
         "file.c:x",
         "file.c:-1",
-        "file.c:1234567890",
+        "file.c:9999999999",
         "file.c:12 (x)",
         "libc.so[]",
         "libc.so[xyz]",

@@ -30,9 +30,11 @@ static int end(void **state) {
 }
 
 /* The stack of frames that are numbers: a path does not look into the table of frames. */
-#define ADD(...)                                                                     \
-    stack_path_add(&path, &profile, (const frame_id[]){__VA_ARGS__}, (uint32_t)(sizeof((frame_id[]){__VA_ARGS__}) / sizeof(frame_id)))
-#define F(number) {number}
+#define ADD(...)                                                     \
+    stack_path_add(&path, &profile, (const frame_id[]){__VA_ARGS__}, \
+                   (uint32_t)(sizeof((frame_id[]){__VA_ARGS__}) / sizeof(frame_id)))
+#define F(number) \
+    { number }
 
 static void assert_stack(stack_id id, uint32_t index, uint32_t prefix, uint32_t frame) {
     assert_int_equal(id.index, index);
@@ -130,6 +132,20 @@ static void memory_running_out_gives_none(void **state) {
     assert_stack(ADD(F(7), F(2)), 4, 3, 2);
 }
 
+static void a_failure_in_the_middle_leaves_nothing_behind_it(void **state) {
+    (void)state;
+    ADD(F(1), F(2), F(3), F(4));
+    struct column rows = profile.stacks.rows;
+    column_make_full(&profile.stacks.rows);
+    profile.stacks.rows.capacity++;
+    assert_true(stack_is_none(ADD(F(1), F(8), F(3), F(4))));
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    rows.count = profile.stacks.rows.count;
+    profile.stacks.rows = rows;
+    assert_stack((stack_id){4}, 4, 0, 8);
+    assert_stack(ADD(F(1), F(8), F(3), F(4)), 6, 5, 4);
+}
+
 static void a_finished_path_can_be_used_again(void **state) {
     (void)state;
     ADD(F(1), F(2));
@@ -151,6 +167,7 @@ int main(void) {
         TEST(deep_stacks_fit),
         TEST(a_path_is_as_a_walk_from_the_root),
         TEST(memory_running_out_gives_none),
+        TEST(a_failure_in_the_middle_leaves_nothing_behind_it),
         TEST(a_finished_path_can_be_used_again),
     };
     return cmocka_run_group_tests_name("stack_path", tests, NULL, NULL);
