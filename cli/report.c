@@ -145,7 +145,10 @@ static void append_losses(const struct gecko_convert_result *result, struct repo
         append_loss(text, loss);
     }
     size_t more = 0;
-    for (; loss; loss = next_loss(result, loss)) more++;
+    for (size_t i = 0; loss && i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (is_loss(entry) && !is_before(entry, loss) && !is_said_elsewhere(result, entry)) more++;
+    }
     if (more) append(text, " and %zu more, see --report", more);
 }
 

@@ -37,7 +37,10 @@ _Noreturn static void run_case(const char *path) {
     alarm(CASE_SECONDS_MAX);
     size_t bytes_count;
     char *bytes = file_read(path, &bytes_count);
-    if (!bytes) exit(EXIT_FAILURE);
+    if (!bytes) {
+        fputs("cannot be read\n", stderr);
+        exit(EXIT_FAILURE);
+    }
     run_target(bytes, bytes_count);
     /* The byte that terminates the file has room for the choice. */
     for (size_t i = 0; i < sizeof choices; i++) {
