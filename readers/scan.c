@@ -84,6 +84,7 @@ bool scan_line(struct scan *scan, struct text *line) {
     if (!last.bytes_count) return false;
     begin_line(scan);
     advance(scan, last.bytes_count);
+    if (text_ends_with(last, TEXT("\r"))) last.bytes_count--;
     *line = last.bytes_count > SCAN_LINE_BYTES_MAX ? cut(scan, last) : last;
     return true;
 }

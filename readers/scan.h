@@ -22,7 +22,7 @@ struct scan {
 void scan_init(struct scan *scan, struct input *input);
 
 /* The next line without its end (LF or CR LF); false at the end of the input. Valid until the next call. The last
- * line needs no end. NUL bytes are bytes like others. */
+ * line needs no LF. NUL bytes are bytes like others. */
 bool scan_line(struct scan *scan, struct text *line);
 
 #endif

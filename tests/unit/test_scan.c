@@ -66,7 +66,7 @@ static void test_lines_of_every_length(void **state) {
 static void test_ends_of_lines(void **state) {
     (void)state;
     static const struct line lines[] = {
-        {{"crlf", 4}, 0}, {{"", 0}, 6}, {{"lf", 2}, 8}, {{"", 0}, 11}, {{"in\rside\r", 8}, 12}, {{"last\r", 5}, 22},
+        {TEXT("crlf"), 0}, {TEXT(""), 6}, {TEXT("lf"), 8}, {TEXT(""), 11}, {TEXT("in\rside\r"), 12}, {TEXT("last"), 22},
     };
     assert_lines_in_all_windows(TEXT("crlf\r\n\r\nlf\n\nin\rside\r\r\nlast\r"), lines, 6);
 }
