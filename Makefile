@@ -89,7 +89,7 @@ test:
 	$(MAKE) warnings all
 	$(MAKE) check asan tsan
 
-check: include-test unit-test readings cli-test goldens client-test
+check: include-test unit-test fuzz-replay readings cli-test goldens client-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -128,9 +128,40 @@ warnings:
 	@echo 'warnings: 2 passed, 0 failed'
 
 .PHONY: sanitized-check
-sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
+sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) fuzz-replay $(BUILD)/gecko-convert
 	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
 	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
+
+# ---- Fuzzing. ----
+
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_input
+fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
+replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
+fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
+FUZZ_SECONDS    ?= 60
+
+# The targets over files, without a fuzzer.
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
+    $(library_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) -o $@
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(library_objects)
+	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages)) -o $@
+
+.SECONDARY: $(fuzz_objects)
+-include $(wildcard $(fuzz_objects:.o=.d))
+
+.PHONY: fuzz fuzz-programs fuzz-replay
+fuzz-replay: $(replay_programs)
+	tests/fuzz/replay.sh $^
+
+fuzz:
+	tests/support/install_packages.sh build fuzz
+	$(MAKE) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
+	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(fuzz_targets:%=build/fuzz/%)
+
+fuzz-programs: $(fuzz_programs)
 
 # ---- For people. ----
 
@@ -146,6 +177,7 @@ demo:
 # BENCH_MIB: size of the input.
 BENCH_MIB ?= 256
 bench: $(BUILD)/gecko-convert
+	tests/support/install_packages.sh build test
 	xz -dc fixtures/recordings/system-wide.txt.xz > $(BUILD)/bench-recording.txt
 	bench/repeat_perf_script.py $(BUILD)/bench-recording.txt $(BENCH_MIB) > $(BUILD)/bench-input.txt
 	GECKO_CONVERT=$< bench/convert.sh $(BUILD)/bench-input.txt
@@ -168,6 +200,7 @@ help:
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads under the thread sanitizer'
+	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'

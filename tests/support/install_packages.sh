@@ -1,9 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages of the groups that are named (build, test), those that are missing. Root, or sudo.
+# Installs the Debian packages of the groups that are named (build, test, fuzz), those that are missing. Root, or sudo.
 set -eu
 
 build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libxxhash-dev zlib1g-dev"
 test_packages="clang libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
+
+fuzz_packages="clang libclang-rt-14-dev"
 
 is_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -14,6 +16,7 @@ for group in "$@"; do
     case $group in
         build) packages=$build_packages ;;
         test) packages=$test_packages ;;
+        fuzz) packages=$fuzz_packages ;;
         *) echo "install_packages.sh: no group '$group'" >&2; exit 2 ;;
     esac
     for package in $packages; do
