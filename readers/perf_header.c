@@ -79,7 +79,7 @@ static void read_cpu_name(struct perf_header *header, struct profile *profile, s
 static void read_memory(struct perf_header *header, struct profile *profile, struct text value) {
     (void)header;
     uint64_t kilobytes = leading_number(value);
-    if (kilobytes <= UINT64_MAX / 1024) profile->meta.main_memory_bytes = kilobytes * 1024;
+    if (kilobytes <= INT64_MAX / 1024) profile->meta.main_memory_bytes = kilobytes * 1024;
 }
 
 static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
