@@ -68,10 +68,10 @@ static bool take_labelled(struct text *text, struct text label, uint64_t *number
 }
 
 /* -F machine_pid,vcpu: "VM: 5000 VCPU:001 " before the comm. */
-static struct text take_machine(struct text comm, uint32_t *machine) {
+static struct text take_machine(struct text comm, struct perf_event_line *out) {
     uint64_t number;
-    if (take_labelled(&comm, TEXT("VM:"), &number) && number <= UINT32_MAX) *machine = (uint32_t)number;
-    take_labelled(&comm, TEXT("VCPU:"), &number);
+    if (take_labelled(&comm, TEXT("VM:"), &number) && number <= UINT32_MAX) out->machine = (uint32_t)number;
+    if (take_labelled(&comm, TEXT("VCPU:"), &number)) out->has_skipped_field = true;
     return comm;
 }
 
@@ -81,16 +81,20 @@ enum { COMM_BYTES_MAX = 64 };
 /* What stands before the time: comm, ids and optional fields. */
 static bool parse_start(struct text start, struct perf_event_line *out) {
     struct text token = take_last_token(&start);
+    out->has_skipped_field = is_time_of_day(token);
     if (is_time_of_day(token)) {
         token = take_last_token(&start);
         if (is_date(token)) token = take_last_token(&start);
     }
-    if (is_misc(token)) token = take_last_token(&start);
+    if (is_misc(token)) {
+        out->has_skipped_field = true;
+        token = take_last_token(&start);
+    }
     out->cpu = -1;
     if (parse_cpu(token, &out->cpu)) token = take_last_token(&start);
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
-    out->comm = take_machine(text_trim(start), &out->machine);
+    out->comm = take_machine(text_trim(start), out);
     return out->comm.bytes_count > 0 && out->comm.bytes_count <= COMM_BYTES_MAX;
 }
 

@@ -15,6 +15,7 @@ struct perf_event_line {
     int64_t tid;
     uint32_t machine; /* of a guest: the number behind "VM:"; 0: the host */
     int32_t cpu;      /* -1 when not told */
+    bool has_skipped_field; /* flags (-F misc), the time of day (-F tod), a guest's processor (-F vcpu) */
     bool has_time;
     int64_t time_ns;
     bool has_period;

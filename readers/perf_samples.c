@@ -64,6 +64,7 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
     copy_rest(script, line->rest);
     if (!line->has_time) perf_tally(script, TALLY_NO_TIME, 1);
     if (line->cpu >= 0) perf_tally(script, TALLY_CPU, 1);
+    if (line->has_skipped_field) perf_tally(script, TALLY_SKIPPED_FIELD, 1);
 }
 
 /* ---- Deferred user stacks. ---- */
@@ -74,7 +75,7 @@ enum { DEFERRED_SAMPLES_MAX = 1 << 20 };
 static void defer(struct perf_script *script, struct perf_series *series, uint64_t cookie, const frame_id *frames,
                   uint32_t count) {
     if (script->deferred_count == DEFERRED_SAMPLES_MAX) {
-        perf_tally(script, TALLY_NO_USER_STACK, 1);
+        perf_tally_at(script, TALLY_NO_USER_STACK, 1, script->sample.position);
         return;
     }
     struct deferred_sample *deferred = malloc(sizeof *deferred + count * sizeof *frames);
@@ -87,6 +88,7 @@ static void defer(struct perf_script *script, struct perf_series *series, uint64
         .next = task->deferred,
         .cookie = cookie,
         .series = series,
+        .position = script->sample.position,
         .sample = samples_count(&series->samples) - 1,
         .frame_count = count,
     };
@@ -134,11 +136,11 @@ static void join_deferred(struct perf_script *script, const frame_id *user_frame
             join(script, deferred, user_frames, user_count);
             joined_count++;
         } else {
-            perf_tally(script, TALLY_NO_USER_STACK, 1);
+            perf_tally_at(script, TALLY_NO_USER_STACK, 1, deferred->position);
         }
         free(deferred);
     }
-    if (!joined_count) perf_tally(script, TALLY_UNUSED_USER_STACK, 1);
+    if (!joined_count) perf_tally_at(script, TALLY_UNUSED_USER_STACK, 1, script->sample.position);
 }
 
 /* ---- Closing. ---- */
@@ -167,7 +169,8 @@ static void add_sample(struct perf_script *script, const frame_id *frames, uint3
     stack_id stack = stack_path_add(&task->path, script->profile, frames, count);
     samples_add(&series->samples, sample->time_ns, stack, encode_period(script));
     count_period(perf_events_at(&script->events, sample->event), sample);
-    if (task->last_time_ns != TIME_NONE && sample->time_ns < task->last_time_ns) perf_tally(script, TALLY_JUMP, 1);
+    if (task->last_time_ns != TIME_NONE && sample->time_ns < task->last_time_ns)
+        perf_tally_at(script, TALLY_JUMP, 1, sample->position);
     task->last_time_ns = sample->time_ns;
     task->has_samples = true;
     if (cookie) defer(script, series, cookie, frames, count);
@@ -207,7 +210,7 @@ static void close_without_stack(struct perf_script *script, struct text rest) {
     if (is_tracepoint)
         add_tracepoint(script, rest);
     else
-        perf_tally(script, TALLY_NO_STACK, 1);
+        perf_tally_at(script, TALLY_NO_STACK, 1, script->sample.position);
 }
 
 enum { ADDRESS_DIGITS_MIN = 4 };
@@ -244,6 +247,7 @@ void perf_samples_close(struct perf_script *script) {
     struct open_sample *sample = &script->sample;
     if (!sample->is_open) return;
     sample->is_open = false;
+    perf_tally_at(script, TALLY_DEEP_FRAME, perf_stack_take_too_deep(&script->stack), sample->position);
     const frame_id *frames;
     uint64_t cookie;
     if (sample->is_deferred_stack) {
@@ -256,9 +260,9 @@ void perf_samples_close(struct perf_script *script) {
     if (!perf_events_at(&script->events, sample->event)->is_tracepoint) {
         struct text frame = script->stack.count ? (struct text){0} : frame_on_event_line(rest);
         bool is_frame = frame.bytes_count && perf_stack_add_line(&script->stack, frame);
-        if (rest.bytes_count > (is_frame ? frame.bytes_count : 0)) perf_tally(script, TALLY_FIELD, 1);
+        if (rest.bytes_count > (is_frame ? frame.bytes_count : 0)) perf_tally_at(script, TALLY_FIELD, 1, sample->position);
     } else if (script->stack.count && rest.bytes_count) {
-        perf_tally(script, TALLY_TRACEPOINT_FIELDS, 1);
+        perf_tally_at(script, TALLY_TRACEPOINT_FIELDS, 1, sample->position);
     }
     if (!script->stack.count) {
         close_without_stack(script, rest);
@@ -270,7 +274,11 @@ void perf_samples_close(struct perf_script *script) {
 
 void perf_samples_finish(struct perf_script *script) {
     perf_samples_close(script);
-    if (script->deferred_count) perf_tally(script, TALLY_NO_USER_STACK, script->deferred_count);
+    for (size_t i = 0; script->deferred_count && i < script->tasks.rows.count; i++) {
+        const struct perf_task *task = column_at(&script->tasks.rows, i);
+        for (const struct deferred_sample *deferred = task->deferred; deferred; deferred = deferred->next)
+            perf_tally_at(script, TALLY_NO_USER_STACK, 1, deferred->position);
+    }
 }
 
 void perf_samples_fini(struct perf_script *script) {

@@ -19,14 +19,17 @@ static const struct {
     [TALLY_STRAY_FRAME] = {LEDGER_LINES, LEDGER_LOST, TEXT("frame line without an event line before it")},
     [TALLY_NO_FRAME] = {LEDGER_LINES, LEDGER_LOST, TEXT("line in a stack that is no frame")},
     [TALLY_MALFORMED] = {LEDGER_LINES, LEDGER_LOST, TEXT("line that is no event, frame or record")},
-    [TALLY_CUT_LINE] = {LEDGER_LINES, LEDGER_NOTED, TEXT("line cut to 4 MiB")},
+    [TALLY_CUT_LINE] = {LEDGER_VALUES, LEDGER_LOST, TEXT("end of a line longer than 4 MiB")},
     [TALLY_NO_STACK] = {LEDGER_SAMPLES, LEDGER_LOST, TEXT("event line without a stack")},
     [TALLY_JUMP] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample earlier than the one before it in its thread: sorted")},
     [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample without a time: made up from the order")},
     [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that perf itself lost while recording")},
     [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose deferred user stack never came")},
-    [TALLY_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("deferred user stack that no sample waits for")},
+    [TALLY_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("deferred user stack that no sample waits for")},
     [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},
+    [TALLY_SKIPPED_FIELD] = {LEDGER_VALUES, LEDGER_NOTED,
+                             TEXT("flags, time of day or virtual processor: profiles have no place for them")},
+    [TALLY_NO_PERIOD] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that weighs one: the trace tells no periods")},
     [TALLY_FIELD] = {LEDGER_VALUES, LEDGER_LOST, TEXT("field behind the event")},
     [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
@@ -92,10 +95,18 @@ static bool is_branch_stack(struct text trimmed) {
     return text_starts_with(token, TEXT("0x")) && text_starts_with(text_from(token, slash), TEXT("/0x"));
 }
 
+/* perf indents a source line by two blanks, and pads the addresses of frames to more. */
+static bool is_at_source_column(struct text line) {
+    return text_starts_with(line, TEXT("  ")) && !text_is_blank_byte(text_from(line, 2).bytes[0]);
+}
+
 /* A line of an open sample that is no event line. */
 static void read_stack_line(struct perf_script *script, struct text line, struct text trimmed) {
     struct perf_source_line source;
-    if (perf_stack_add_line(&script->stack, line))
+    bool may_be_source = script->stack.count && is_at_source_column(line);
+    if (may_be_source && perf_source_line_parse(line, &source) && perf_stack_add_source(&script->stack, &source))
+        perf_tally(script, TALLY_SOURCE, 1);
+    else if (perf_stack_add_line(&script->stack, line))
         perf_tally(script, TALLY_FRAME, 1);
     else if (is_branch_stack(trimmed))
         perf_tally(script, TALLY_BRANCH_STACK, 1);
@@ -160,15 +171,20 @@ static void set_weights(struct perf_script *script, const struct perf_event *eve
     meta->weight_unit = profile_text(script->profile, perf_event_base_name(event->name));
 }
 
+/* Periods were asked for as weights. */
+static void note_missing_periods(struct perf_script *script, uint32_t chosen) {
+    const struct perf_event *event = perf_events_at(&script->events, chosen);
+    if (!event->has_period) perf_tally_at(script, TALLY_NO_PERIOD, event->sample_count, event->first);
+}
+
 static void finish(struct perf_script *script, const struct reader_options *options) {
     struct profile *profile = script->profile;
     perf_samples_finish(script);
-    if (script->stack.too_deep_count) perf_tally(script, TALLY_DEEP_FRAME, script->stack.too_deep_count);
     if (script->scan.cut_line_count)
         script->tallies[TALLY_CUT_LINE] = (struct tally){script->scan.cut_line_count, script->scan.first_cut};
-    enter_tallies(script);
-
     uint32_t chosen = perf_events_choose(&script->events);
+    if (options->weight == WEIGHT_BY_PERIOD && chosen != ID_NONE) note_missing_periods(script, chosen);
+    enter_tallies(script);
     perf_events_enter(&script->events, chosen, profile);
     perf_tasks_finish(&script->tasks, chosen);
     profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));

@@ -36,6 +36,8 @@ enum perf_tally {
     TALLY_UNUSED_USER_STACK,
     /* values */
     TALLY_CPU,
+    TALLY_SKIPPED_FIELD,
+    TALLY_NO_PERIOD,
     TALLY_FIELD,
     TALLY_TRACEPOINT_FIELDS,
     TALLY_DEEP_FRAME,
@@ -68,7 +70,8 @@ struct deferred_sample {
     struct deferred_sample *next; /* of the same task */
     uint64_t cookie;
     struct perf_series *series;
-    uint32_t sample; /* row in the series */
+    struct position position; /* of its event line */
+    uint32_t sample;          /* row in the series */
     uint32_t frame_count;
     frame_id frames[]; /* the kernel's, root first */
 };
@@ -89,9 +92,17 @@ struct perf_script {
     struct tally tallies[TALLY_COUNT];
 };
 
+static inline void perf_tally_at(struct perf_script *script, enum perf_tally tally, uint64_t count,
+                                 struct position position) {
+    if (!count) return;
+    struct tally *row = &script->tallies[tally];
+    if (!row->count || position.offset < row->first.offset) row->first = position;
+    row->count += count;
+}
+
+/* Of the line that is being read. */
 static inline void perf_tally(struct perf_script *script, enum perf_tally tally, uint64_t count) {
-    if (!script->tallies[tally].count) script->tallies[tally].first = script->scan.position;
-    script->tallies[tally].count += count;
+    perf_tally_at(script, tally, count, script->scan.position);
 }
 
 /* ---- perf_samples.c ---- */

@@ -18,7 +18,7 @@ struct perf_stack {
     uint32_t capacity;
     frame_id *frames; /* root first; made by perf_stack_take */
     uint32_t frames_capacity;
-    uint64_t too_deep_count; /* frames beyond PERF_STACK_FRAMES_MAX */
+    uint64_t too_deep_count; /* frames of this sample beyond PERF_STACK_FRAMES_MAX */
 };
 
 void perf_stack_init(struct perf_stack *stack, struct profile *profile);
@@ -26,6 +26,13 @@ void perf_stack_fini(struct perf_stack *stack);
 
 /* Adds the frame that the line names; false when it is no frame line. */
 bool perf_stack_add_line(struct perf_stack *stack, struct text line);
+
+/* How many frames of the sample were left out, since its stack is too deep; begins anew for the next sample. */
+static inline uint64_t perf_stack_take_too_deep(struct perf_stack *stack) {
+    uint64_t count = stack->too_deep_count;
+    stack->too_deep_count = 0;
+    return count;
+}
 
 /* The source line of the frame added last; false when there is no frame yet. */
 bool perf_stack_add_source(struct perf_stack *stack, const struct perf_source_line *source);

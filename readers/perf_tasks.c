@@ -186,12 +186,18 @@ static void begin_process_life(struct perf_tasks *tasks, uint32_t machine, int64
     profile_process_at(tasks->profile, next)->start_ns = time_ns;
 }
 
+/* A fork that makes the task's tid makes another task. What only records named could be the same one. */
+static bool had_a_life(const struct perf_tasks *tasks, const struct perf_task *task) {
+    bool has_ended = profile_thread_at(tasks->profile, task->thread)->end_ns != TIME_NONE;
+    return task->is_forked || task->has_samples || has_ended;
+}
+
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                      const struct perf_task *parent, int64_t time_ns) {
     uint32_t *slot = current_slot(tasks, machine, tid);
     if (!slot) return;
     struct perf_task *task = *slot == ID_NONE ? NULL : column_at(&tasks->rows, *slot);
-    if (task && (task->is_forked || task->has_samples)) {
+    if (task && had_a_life(tasks, task)) {
         if (pid == tid) begin_process_life(tasks, machine, pid, time_ns);
         task = add_task(tasks, slot, machine, pid, tid);
     } else {
@@ -208,11 +214,7 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
 
 void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {
     struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
-    if (!task) return;
-    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-    thread->end_ns = time_ns;
-    if (task->pid == tid && !process_is_none(thread->process))
-        profile_process_at(tasks->profile, thread->process)->end_ns = time_ns;
+    if (task) profile_thread_at(tasks->profile, task->thread)->end_ns = time_ns;
 }
 
 /* ---- Samples. ---- */
@@ -243,6 +245,20 @@ static void move_samples(struct perf_tasks *tasks, uint32_t event) {
     }
 }
 
+/* A process ends with the last of its threads; one that was not seen to end leaves it open. */
+static void end_processes(struct perf_tasks *tasks) {
+    struct profile *profile = tasks->profile;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        struct process *process = profile_process_at(profile, thread->process);
+        if (thread->end_ns > process->end_ns) process->end_ns = thread->end_ns;
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (thread->end_ns == TIME_NONE) profile_process_at(profile, thread->process)->end_ns = TIME_NONE;
+    }
+}
+
 void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     struct profile *profile = tasks->profile;
     process_id unknown = process_none();
@@ -259,4 +275,5 @@ void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
         }
         thread->process = unknown;
     }
+    end_processes(tasks);
 }

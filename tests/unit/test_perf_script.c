@@ -462,7 +462,7 @@ static void test_deferred_callchains(void **state) {
         "lines kept 8 event line\n"
         "lines kept 12 frame line\n"
         "samples noted 1 sample whose deferred user stack never came\n"
-        "records noted 1 deferred user stack that no sample waits for\n"
+        "records lost 1 deferred user stack that no sample waits for\n"
         "samples kept 5 event x\n");
     /* A later cookie of the task: what waits for an earlier one waits in vain. */
     assert_samples_and_ledger(
@@ -552,6 +552,20 @@ static void test_the_first_place_of_a_loss(void **state) {
     reading_fini(&reading);
 }
 
+/* What is known only when a sample closes stands where the sample does. */
+static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
+    (void)state;
+    struct reading reading;
+    read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\n\na 1/1 3.0: x:\n\t10 f (/a)\n");
+    const struct ledger *ledger = &reading.profile.ledger;
+    uint64_t lines[2] = {0};
+    for (size_t i = 0, count = 0; i < ledger->entries.count && count < 2; i++)
+        if (ledger_at(ledger, i)->fate == LEDGER_LOST) lines[count++] = ledger_at(ledger, i)->first.line;
+    assert_int_equal(lines[0], 4); /* the event line without a stack */
+    assert_int_equal(lines[1], 1); /* the field behind the event */
+    reading_fini(&reading);
+}
+
 static void test_odd_bytes(void **state) {
     (void)state;
     static const char trace[] = "a\0b 1/1 1.0: x:\n\t10 \xff\0g (/a)\n\n";
@@ -580,7 +594,7 @@ static void test_a_line_that_is_too_long(void **state) {
     struct reading reading;
     read_text(&reading, trace);
     const struct profile *profile = &reading.profile;
-    assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_NOTED, "line cut to 4 MiB"), 1);
+    assert_int_equal(count_of(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, "end of a line longer than 4 MiB"), 1);
     assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_KEPT, "frame line"), 2);
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
@@ -672,6 +686,7 @@ int main(void) {
         cmocka_unit_test(test_source_lines_and_branches),
         cmocka_unit_test(test_lines_that_are_lost),
         cmocka_unit_test(test_the_first_place_of_a_loss),
+        cmocka_unit_test(test_the_first_place_of_a_loss_of_a_sample),
         cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_a_line_that_is_too_long),
         cmocka_unit_test(test_records_of_any_name),

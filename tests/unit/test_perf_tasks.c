@@ -158,10 +158,11 @@ static void test_a_fork_names_and_starts_the_child(void **state) {
     assert_int_equal(process_of(child)->start_ns, 100);
     perf_tasks_exit(&fixture.tasks, 0, 8, 9, 300);
     assert_int_equal(thread_of(find(8, 9))->end_ns, 300);
-    assert_int_equal(process_of(child)->end_ns, TIME_NONE);
-    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 400);
-    assert_int_equal(thread_of(child)->end_ns, 400);
-    assert_int_equal(process_of(child)->end_ns, 400);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 250);
+    assert_int_equal(thread_of(child)->end_ns, 250);
+    perf_tasks_finish(&fixture.tasks, 0);
+    assert_int_equal(process_of(child)->end_ns, 300); /* with the last of its threads, not with its main thread */
+    assert_int_equal(process_of(parent)->end_ns, TIME_NONE);
     assert_int_equal(thread_of(parent)->start_ns, TIME_NONE);
     assert_int_equal(thread_of(parent)->end_ns, TIME_NONE);
 }
@@ -177,6 +178,26 @@ static void test_a_fork_behind_other_records(void **state) {
     assert_int_equal(fixture.profile.processes.count, 1);
 }
 
+/* An end is the end of a life, samples or not. */
+static void test_a_tid_is_used_again_without_samples(void **state) {
+    (void)state;
+    struct perf_task *first = find(8, 8);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
+    fork_task(8, 8, NULL, 100);
+    struct perf_task *second = find(8, 8);
+    assert_ptr_not_equal(second, first);
+    assert_int_equal(thread_of(second)->life, 1);
+    assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
+}
+
+static void test_a_process_is_open_while_a_thread_is(void **state) {
+    (void)state;
+    find(8, 9);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
+    perf_tasks_finish(&fixture.tasks, 0);
+    assert_int_equal(process_of(find(8, 8))->end_ns, TIME_NONE);
+}
+
 static void test_a_pid_is_used_again(void **state) {
     (void)state;
     struct perf_task *first = find(8, 8);
@@ -190,8 +211,8 @@ static void test_a_pid_is_used_again(void **state) {
     assert_int_equal(process_of(second)->pid, 8);
     assert_int_equal(process_of(second)->life, 1);
     assert_int_equal(process_of(second)->start_ns, 100);
-    assert_int_equal(process_of(first)->end_ns, 60);
-    assert_int_equal(process_of(second)->end_ns, TIME_NONE);
+    assert_int_equal(thread_of(first)->end_ns, 60);
+    assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
     fork_task(8, 8, NULL, 200); /* forked before: again a new one, samples or not */
     assert_int_equal(thread_of(find(8, 8))->life, 2);
     assert_int_equal(process_of(find(8, 8))->life, 2);
@@ -303,6 +324,8 @@ int main(void) {
         TEST(test_a_fork_names_and_starts_the_child),
         TEST(test_a_fork_behind_other_records),
         TEST(test_a_pid_is_used_again),
+        TEST(test_a_tid_is_used_again_without_samples),
+        TEST(test_a_process_is_open_while_a_thread_is),
         TEST(test_a_tid_is_used_again_in_its_process),
         TEST(test_exit_of_an_unknown_task),
         TEST(test_many_lives),
