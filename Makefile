@@ -9,6 +9,7 @@ DESTDIR    ?=
 CC         ?= cc
 CFLAGS     ?= -O2 -g
 PKG_CONFIG ?= pkg-config
+OBJCOPY    ?= objcopy
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' cli/gecko_convert.h)
 
 packages      := libarchive libxxhash zlib
@@ -25,13 +26,13 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/cursor.c libconvert/decimal.c libconvert/failure.c \
-    libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/profile.c \
+    libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
     libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/utf8.c \
     readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c \
     readers/input_archive.c readers/input_gzip.c readers/perf_event_line.c readers/perf_events.c \
     readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c \
     readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c \
-    readers/perf_symbols.c readers/perf_tasks.c readers/printable.c readers/registry.c readers/scan.c \
+    readers/perf_symbols.c readers/perf_tasks.c readers/registry.c readers/scan.c \
     writer/chunk_list.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
     writer/meta_json.c writer/numbering.c writer/processed.c writer/sink.c \
     cli/convert.c cli/file_identity.c cli/report.c
@@ -69,7 +70,7 @@ $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(library_objects)
 	$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(BUILD)/gecko_convert.o
-	@objcopy --localize-hidden $(BUILD)/gecko_convert.o
+	@$(OBJCOPY) --localize-hidden $(BUILD)/gecko_convert.o
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_convert.o
 
@@ -123,8 +124,8 @@ tsan:
 
 # Both compilers, and no warning.
 warnings:
-	$(MAKE) BUILD=build/warnings-gcc CC=gcc CFLAGS='-O2 -Werror' all
-	$(MAKE) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all
+	$(MAKE) BUILD=build/warnings-gcc CC=gcc CFLAGS='-O2 -Werror' all test-programs
+	$(MAKE) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
 	@echo 'warnings: 2 passed, 0 failed'
 
 .PHONY: sanitized-check
@@ -152,7 +153,9 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conver
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay
+.PHONY: fuzz fuzz-programs fuzz-replay test-programs
+test-programs: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
+
 fuzz-replay: $(replay_programs)
 	tests/fuzz/replay.sh $^
 
@@ -191,7 +194,7 @@ install: all
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-convert.pc
 
 clean:
-	rm -rf build
+	rm -rf $(BUILD)
 
 help:
 	@echo 'make                 build/gecko-convert and build/libgecko_convert.a'

@@ -1,5 +1,6 @@
 /* The story of a conversion: open, detect, read, finish, emit, describe, write. Each stage does nothing when one
  * before it has failed. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,17 +147,15 @@ static bool has_content(const struct profile *profile) {
     return false;
 }
 
-/* The lost entry with the highest count, samples before all others; NULL when nothing is lost. Sums of periods are
- * in a unit of their own, and come last. */
+/* The most telling lost entry, and of those the one with the highest count; NULL when nothing is lost. */
 static const struct ledger_entry *largest_loss(const struct ledger *ledger) {
-    static const int unit_ranks[LEDGER_UNIT_COUNT] = {
-        [LEDGER_SAMPLES] = 2, [LEDGER_RECORDS] = 1, [LEDGER_LINES] = 1, [LEDGER_VALUES] = 1, [LEDGER_PERIODS] = 0};
     const struct ledger_entry *largest = NULL;
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         if (entry->fate != LEDGER_LOST) continue;
-        int rank = unit_ranks[entry->unit], largest_rank = largest ? unit_ranks[largest->unit] : -1;
-        if (rank > largest_rank || (rank == largest_rank && entry->count > largest->count)) largest = entry;
+        unsigned rank = ledger_unit_rank(entry->unit);
+        unsigned largest_rank = largest ? ledger_unit_rank(largest->unit) : UINT_MAX;
+        if (rank < largest_rank || (rank == largest_rank && entry->count > largest->count)) largest = entry;
     }
     return largest;
 }
@@ -168,11 +167,12 @@ static void check_content(struct conversion *conversion) {
     char lost[256] = "";
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
-                 ledger_unit_name(loss->unit), (int)loss->cause.bytes_count, loss->cause.bytes);
+                 ledger_unit_noun(loss->unit, loss->count), (int)loss->cause.bytes_count, loss->cause.bytes);
+    uint64_t line_count = ledger->read[LEDGER_LINES], sample_count = ledger->read[LEDGER_SAMPLES];
     failure_set(&conversion->failure, FAILURE_INPUT,
-                "%s, read as %s, holds no samples and no markers: %llu lines and %llu samples read%s",
-                conversion->input_name, conversion->reader->title, (unsigned long long)ledger->read[LEDGER_LINES],
-                (unsigned long long)ledger->read[LEDGER_SAMPLES], lost);
+                "%s, read as %s, holds no samples and no markers: %llu %s and %llu %s read%s", conversion->input_name,
+                conversion->reader->title, (unsigned long long)line_count, ledger_unit_noun(LEDGER_LINES, line_count),
+                (unsigned long long)sample_count, ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
 }
 
 /* The process that all written threads are of; NULL when there are several. */
@@ -221,17 +221,15 @@ static void check_strict(struct conversion *conversion) {
     const struct ledger *ledger = &conversion->profile.ledger;
     if (failure_is_set(&conversion->failure) || !conversion->options->is_strict || !ledger_has_losses(ledger)) return;
     const struct ledger_entry *loss = largest_loss(ledger);
-    static const char format[] = "%llu %.*s would be lost (%.*s): nothing was written, since the conversion is strict";
+    static const char format[] = "%llu %s would be lost (%.*s): nothing was written, since the conversion is strict";
     unsigned long long count = loss->count;
-    const char *unit = ledger_unit_name(loss->unit);
-    int unit_bytes = (int)strlen(unit) - (count == 1); /* "1 line" */
+    const char *unit = ledger_unit_noun(loss->unit, loss->count);
     int cause_bytes = (int)loss->cause.bytes_count;
     if (loss->has_first && loss->first.line)
-        failure_set_at(&conversion->failure, FAILURE_STRICT, loss->first, format, count, unit_bytes, unit, cause_bytes,
+        failure_set_at(&conversion->failure, FAILURE_STRICT, loss->first, format, count, unit, cause_bytes,
                        loss->cause.bytes);
     else
-        failure_set(&conversion->failure, FAILURE_STRICT, format, count, unit_bytes, unit, cause_bytes,
-                    loss->cause.bytes);
+        failure_set(&conversion->failure, FAILURE_STRICT, format, count, unit, cause_bytes, loss->cause.bytes);
 }
 
 static void write_output(struct conversion *conversion) {

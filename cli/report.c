@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers/printable.h"
+#include "libconvert/ledger.h"
+#include "libconvert/printable.h"
 #include "writer/json.h"
 
 /* ---- Lines for people. ---- */
@@ -87,15 +88,7 @@ static void append_read(const struct gecko_convert_options *options, const struc
     append_count(text, counts->processes, "process", "es");
 }
 
-/* How telling a unit is of a loss: a lost sample takes its lines and its period along, which are not to be said
- * again. 0: the most telling. */
-static unsigned unit_rank(enum gecko_convert_unit unit) {
-    static const unsigned ranks[GECKO_CONVERT_UNIT_COUNT] = {
-        [GECKO_CONVERT_SAMPLES] = 0, [GECKO_CONVERT_RECORDS] = 1, [GECKO_CONVERT_VALUES] = 2,
-        [GECKO_CONVERT_LINES] = 3,   [GECKO_CONVERT_PERIODS] = 4,
-    };
-    return ranks[unit];
-}
+static unsigned unit_rank(enum gecko_convert_unit unit) { return ledger_unit_rank((enum ledger_unit)unit); }
 
 static bool is_loss(const struct gecko_convert_entry *entry) { return entry->fate == GECKO_CONVERT_FATE_LOST; }
 
@@ -130,9 +123,8 @@ static const struct gecko_convert_entry *next_loss(const struct gecko_convert_re
 }
 
 static void append_loss(struct report_text *text, const struct gecko_convert_entry *loss) {
-    const char *unit = gecko_convert_unit_name(loss->unit);
-    int unit_bytes = (int)strlen(unit) - (loss->count == 1); /* "1 line" */
-    append(text, "%" PRIu64 " %.*s (%s", loss->count, unit_bytes, unit, loss->cause);
+    const char *unit = ledger_unit_noun((enum ledger_unit)loss->unit, loss->count);
+    append(text, "%" PRIu64 " %s (%s", loss->count, unit, loss->cause);
     if (loss->has_first && loss->first_line) append(text, ", first at line %" PRIu64, loss->first_line);
     append(text, ")");
 }

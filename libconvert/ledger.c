@@ -19,6 +19,21 @@ const char *ledger_unit_name(enum ledger_unit unit) {
     return names[unit];
 }
 
+const char *ledger_unit_noun(enum ledger_unit unit, uint64_t count) {
+    static const char *const singular[LEDGER_UNIT_COUNT] = {
+        [LEDGER_LINES] = "line",     [LEDGER_SAMPLES] = "sample", [LEDGER_RECORDS] = "record",
+        [LEDGER_PERIODS] = "period", [LEDGER_VALUES] = "value",
+    };
+    return count == 1 ? singular[unit] : ledger_unit_name(unit);
+}
+
+unsigned ledger_unit_rank(enum ledger_unit unit) {
+    static const unsigned ranks[LEDGER_UNIT_COUNT] = {
+        [LEDGER_SAMPLES] = 0, [LEDGER_RECORDS] = 1, [LEDGER_VALUES] = 2, [LEDGER_LINES] = 3, [LEDGER_PERIODS] = 4,
+    };
+    return ranks[unit];
+}
+
 const char *ledger_fate_name(enum ledger_fate fate) {
     static const char *const names[] = {[LEDGER_KEPT] = "kept", [LEDGER_LOST] = "lost", [LEDGER_NOTED] = "noted"};
     return names[fate];

@@ -1,7 +1,7 @@
 /* The ledger of a conversion: what was read, what of it went out, what was lost and why.
  *
  * For each unit the sums balance: read = kept + lost. Notes stand beside that: things worth saying that lose
- * nothing by themselves (a time that jumped back, a stack whose root is missing). */
+ * nothing that a profile has a place for (a time that jumped back, a processor number). */
 #ifndef GECKO_LEDGER_H
 #define GECKO_LEDGER_H
 
@@ -39,6 +39,13 @@ void ledger_fini(struct ledger *ledger);
 
 /* Name of a unit in reports: "lines". */
 const char *ledger_unit_name(enum ledger_unit unit);
+/* "line" of 1, "lines" of all other counts. */
+const char *ledger_unit_noun(enum ledger_unit unit, uint64_t count);
+
+/* How telling a loss of that unit is, 0 the most: a lost sample takes its lines and its period along, which are not to
+ * be said before it. */
+unsigned ledger_unit_rank(enum ledger_unit unit);
+
 const char *ledger_fate_name(enum ledger_fate fate);
 
 /* Counts what was read. */

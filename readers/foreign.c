@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-#include "printable.h"
+#include "libconvert/printable.h"
 
 enum { FIRST_LINE_CHARACTERS = 60 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "input_gzip.h"
-#include "printable.h"
+#include "libconvert/printable.h"
 
 enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
 
