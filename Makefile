@@ -27,7 +27,8 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/cursor.c libconvert/decimal.c libconvert/failure.c \
     libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
-    libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/utf8.c \
+    libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
+    libconvert/utf8.c \
     readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c \
     readers/input_archive.c readers/input_gzip.c readers/perf_event_line.c readers/perf_events.c \
     readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c \

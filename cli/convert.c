@@ -9,6 +9,7 @@
 
 #include "file_identity.h"
 #include "gecko_convert.h"
+#include "libconvert/sweep.h"
 #include "readers/reader.h"
 #include "writer/emitter.h"
 #include "writer/sink.h"
@@ -203,6 +204,7 @@ static struct text product_name(struct conversion *conversion) {
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
     profile_finish(&conversion->profile);
+    sweep_profile(&conversion->profile);
     if (failure_is_set(&conversion->failure)) return;
     conversion->profile.meta.product = product_name(conversion);
     progress_report(conversion->progress, (uint64_t)(FINISH_END * 1000), 1000);

@@ -1,0 +1,151 @@
+/* Rows that nothing refers to are left out of a finished profile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "libconvert/sweep.h"
+
+static struct failure failure;
+static struct profile profile;
+static struct thread *thread;
+
+static int set_up(void **state) {
+    (void)state;
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    thread = profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    profile_fini(&profile);
+    return 0;
+}
+
+/* A frame of a function of its own, in a library of its own, in a source of its own. */
+static frame_id add_frame(const char *name) {
+    struct text text = text_of(name);
+    lib_id lib = libs_intern(&profile.libs, text, TEXT(""));
+    string_id name_id = profile_string(&profile, text);
+    struct func func = {.name = name_id,
+                        .resource = profile_resource(&profile, name_id, RESOURCE_LIBRARY),
+                        .source = profile_source(&profile, text)};
+    struct frame frame = {.func = profile_func(&profile, &func),
+                          .address = 16,
+                          .lib = lib,
+                          .native_symbol = profile_native_symbol(&profile, lib, 8, name_id)};
+    return profile_frame(&profile, &frame);
+}
+
+static void assert_names(stack_id stack, const char *const *names) {
+    for (; *names; names++) {
+        assert_false(stack_is_none(stack));
+        const struct stack *row = profile_stack_at(&profile, stack);
+        const struct frame *frame = profile_frame_at(&profile, row->frame);
+        const struct func *func = profile_func_at(&profile, frame->func);
+        struct text name = text_of(*names);
+        assert_true(text_equal(strings_text(&profile.strings, func->name), name));
+        string_id resource = profile_resource_at(&profile, func->resource)->name;
+        assert_true(text_equal(strings_text(&profile.strings, resource), name));
+        string_id source = profile_source_at(&profile, func->source)->filename;
+        assert_true(text_equal(strings_text(&profile.strings, source), name));
+        assert_true(text_equal(libs_at(&profile.libs, frame->lib)->path, name));
+        const struct native_symbol *symbol = profile_native_symbol_at(&profile, frame->native_symbol);
+        assert_true(text_equal(strings_text(&profile.strings, symbol->name), name));
+        assert_int_equal(symbol->lib.index, frame->lib.index);
+        stack = row->prefix;
+    }
+    assert_true(stack_is_none(stack));
+}
+
+static stack_id sample_stack(size_t row) { return *(const stack_id *)column_at(&thread->samples.stack, row); }
+
+static void assert_row_counts(uint32_t code_count, uint32_t stack_count, uint32_t string_count) {
+    assert_int_equal(row_table_count(&profile.stacks), stack_count);
+    assert_int_equal(row_table_count(&profile.frames), code_count);
+    assert_int_equal(row_table_count(&profile.funcs), code_count);
+    assert_int_equal(row_table_count(&profile.resources), code_count);
+    assert_int_equal(row_table_count(&profile.sources), code_count);
+    assert_int_equal(row_table_count(&profile.native_symbols), code_count);
+    assert_int_equal(libs_count(&profile.libs), code_count);
+    assert_int_equal(strings_count(&profile.strings), string_count);
+}
+
+static void rows_of_dropped_stacks_go(void **state) {
+    (void)state;
+    stack_id dropped = profile_stack(&profile, stack_none(), add_frame("dropped"));
+    stack_id root = profile_stack(&profile, stack_none(), add_frame("root"));
+    profile_stack(&profile, root, add_frame("other"));
+    profile_stack(&profile, dropped, add_frame("leaf"));
+    stack_id kept = profile_stack(&profile, root, add_frame("leaf"));
+    thread_add_sample(thread, 1, kept, 1);
+    thread_add_sample(thread, 2, stack_none(), 1);
+    thread_add_sample(thread, 3, root, 1);
+    profile_finish(&profile);
+    sweep_profile(&profile);
+    assert_false(failure_is_set(&failure));
+    assert_row_counts(2, 2, 2);
+    assert_names(sample_stack(0), (const char *const[]){"leaf", "root", NULL});
+    assert_true(stack_is_none(sample_stack(1)));
+    assert_names(sample_stack(2), (const char *const[]){"root", NULL});
+}
+
+static void markers_keep_what_they_name(void **state) {
+    (void)state;
+    static const struct marker_schema schema = {
+        .name = TEXT("S"),
+        .fields = {{TEXT("d"), TEXT("D"), MARKER_DECIMAL}, {TEXT("s"), TEXT("S"), MARKER_UNIQUE_STRING}},
+        .field_count = 2};
+    profile_stack(&profile, stack_none(), add_frame("dropped"));
+    stack_id cause = profile_stack(&profile, stack_none(), add_frame("cause"));
+    uint16_t schema_row = profile_marker_schema(&profile, &schema);
+    union marker_value values[2] = {{.decimal = decimal_make(3, 0)},
+                                    {.string = profile_string(&profile, TEXT("value"))}};
+    struct marker marker = {.start_ns = 5,
+                            .end_ns = 5,
+                            .name = profile_string(&profile, TEXT("name")),
+                            .stack = cause,
+                            .schema = schema_row};
+    profile_add_marker(&profile, thread, marker, values);
+    profile_finish(&profile);
+    sweep_profile(&profile);
+    assert_row_counts(1, 1, 3);
+    const struct marker *swept = column_at(&thread->markers, 0);
+    assert_true(text_equal(strings_text(&profile.strings, swept->name), TEXT("name")));
+    assert_names(swept->stack, (const char *const[]){"cause", NULL});
+    const union marker_value *value = column_at(&profile.marker_values, swept->values_at);
+    assert_int_equal(value[0].decimal.mantissa, 3);
+    assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("value")));
+}
+
+static void nothing_moves_where_all_is_in_use(void **state) {
+    (void)state;
+    stack_id root = profile_stack(&profile, stack_none(), add_frame("root"));
+    thread_add_sample(thread, 1, profile_stack(&profile, root, add_frame("leaf")), 1);
+    profile_finish(&profile);
+    const void *first_row = row_table_at(&profile.stacks, 0);
+    sweep_profile(&profile);
+    assert_ptr_equal(row_table_at(&profile.stacks, 0), first_row);
+    assert_row_counts(2, 2, 2);
+}
+
+static void nothing_is_done_after_a_failure(void **state) {
+    (void)state;
+    profile_stack(&profile, stack_none(), add_frame("dropped"));
+    failure_set_memory(&failure);
+    sweep_profile(&profile);
+    assert_row_counts(1, 1, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
