@@ -48,6 +48,7 @@ static void handle_signals(void) {
         handle(ending_signals[i], end_by_signal);
     handle(SIGBUS, end_by_bus_error);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- Standard streams. ---- */

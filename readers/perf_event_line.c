@@ -95,7 +95,7 @@ static bool parse_start(struct text start, struct perf_event_line *out) {
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
     out->comm = take_machine(text_trim(start), out);
-    return out->comm.bytes_count > 0 && out->comm.bytes_count <= COMM_BYTES_MAX;
+    return out->comm.bytes_count <= COMM_BYTES_MAX;
 }
 
 enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };
@@ -169,13 +169,19 @@ static bool is_named_record(struct text rest) {
     return text_starts_with(rest, TEXT("PERF_RECORD_")) || text_starts_with(rest, TEXT("DEFERRED CALLCHAIN "));
 }
 
+/* "7782.043107:": its line has a time, and lacks something else. */
+static bool is_time(struct text token) {
+    return token.bytes_count > 3 && cursor_is_digit(token.bytes[0]) && text_ends_with(token, TEXT(":")) &&
+           text_find(token, '.') < token.bytes_count;
+}
+
 /* Without a time: the first ids with something before them and an event or a record right behind. */
 static bool parse_without_time(struct text line, struct perf_event_line *out) {
     struct text left = line;
     for (struct text token = cursor_take_token(&left); token.bytes_count; token = cursor_take_token(&left)) {
         size_t start = (size_t)(token.bytes - line.bytes);
         if (start == 0) continue;
-        if (start > EVENT_START_BYTES_MAX) break;
+        if (start > EVENT_START_BYTES_MAX || is_time(token)) break;
         struct perf_event_line ids;
         if (!parse_pid_tid(token, &ids)) continue;
         struct text rest = left;

@@ -10,11 +10,11 @@
 #include "libconvert/text.h"
 
 struct perf_event_line {
-    struct text comm;
-    int64_t pid; /* PID_UNKNOWN when the line tells only the tid */
+    struct text comm; /* empty when the line tells none, or the thread has none */
+    int64_t pid;      /* PID_UNKNOWN when the line tells only the tid */
     int64_t tid;
-    uint32_t machine; /* of a guest: the number behind "VM:"; 0: the host */
-    int32_t cpu;      /* -1 when not told */
+    uint32_t machine;       /* of a guest: the number behind "VM:"; 0: the host */
+    int32_t cpu;            /* -1 when not told */
     bool has_skipped_field; /* flags (-F misc), the time of day (-F tod), a guest's processor (-F vcpu) */
     bool has_time;
     int64_t time_ns;

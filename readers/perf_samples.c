@@ -228,7 +228,7 @@ static bool has_address_before_frame(struct text rest) {
 }
 
 /* Recorded without -g, the one frame stands on the event line. Other fields may stand before it (a control group, a
- * data address) and behind it (branches, "0x12/0x34/P/-/-/1"). */
+ * data address) and behind it (branches, "0x12/0x34/P/-/-/1"; instructions, "insn: 83 c3"). */
 static struct text frame_on_event_line(struct text rest) {
     struct text frame = rest, behind = rest;
     for (struct text token = cursor_take_token(&behind); token.bytes_count && token.bytes[0] != '[';
@@ -236,8 +236,12 @@ static struct text frame_on_event_line(struct text rest) {
         if (is_address(token, 1) && !has_address_before_frame(frame)) break;
         frame = text_trim_start(behind);
     }
-    const char *branches = frame.bytes_count ? memmem(frame.bytes, frame.bytes_count, ") 0x", 4) : NULL;
-    return branches ? text_slice(frame, 0, (size_t)(branches - frame.bytes) + 1) : frame;
+    static const struct text behind_frame[] = {TEXT(") 0x"), TEXT(") insn:"), TEXT(") ilen:")};
+    for (size_t i = 0; frame.bytes_count && i < sizeof behind_frame / sizeof *behind_frame; i++) {
+        const char *field = memmem(frame.bytes, frame.bytes_count, behind_frame[i].bytes, behind_frame[i].bytes_count);
+        if (field) frame = text_slice(frame, 0, (size_t)(field - frame.bytes) + 1);
+    }
+    return frame;
 }
 
 /* Whose mappings hold for the task: a guest's are not known. */
@@ -260,7 +264,8 @@ void perf_samples_close(struct perf_script *script) {
     if (!perf_events_at(&script->events, sample->event)->is_tracepoint) {
         struct text frame = script->stack.count ? (struct text){0} : frame_on_event_line(rest);
         bool is_frame = frame.bytes_count && perf_stack_add_line(&script->stack, frame);
-        if (rest.bytes_count > (is_frame ? frame.bytes_count : 0)) perf_tally_at(script, TALLY_FIELD, 1, sample->position);
+        if (rest.bytes_count > (is_frame ? frame.bytes_count : 0))
+            perf_tally_at(script, TALLY_FIELD, 1, sample->position);
     } else if (script->stack.count && rest.bytes_count) {
         perf_tally_at(script, TALLY_TRACEPOINT_FIELDS, 1, sample->position);
     }

@@ -75,6 +75,8 @@ static bool read_event_line(struct perf_script *script, struct text line) {
     struct perf_event_line event_line;
     if (!perf_event_line_parse(line, &event_line)) return false;
     struct text record = perf_record_of(&event_line, line);
+    /* Where lines tell times, one that seems to be an event without a time is something else. */
+    if (event_line.event.bytes_count && !record.bytes_count && !event_line.has_time && script->has_times) return false;
     if (record.bytes_count) {
         perf_samples_close(script);
         perf_tally(script, TALLY_RECORD, 1);
@@ -106,7 +108,7 @@ static void read_stack_line(struct perf_script *script, struct text line, struct
     bool may_be_source = script->stack.count && is_at_source_column(line);
     if (may_be_source && perf_source_line_parse(line, &source) && perf_stack_add_source(&script->stack, &source))
         perf_tally(script, TALLY_SOURCE, 1);
-    else if (perf_stack_add_line(&script->stack, line))
+    else if (!script->has_tab_frames && perf_stack_add_line(&script->stack, line))
         perf_tally(script, TALLY_FRAME, 1);
     else if (is_branch_stack(trimmed))
         perf_tally(script, TALLY_BRANCH_STACK, 1);
@@ -125,6 +127,7 @@ static void read_line(struct perf_script *script, struct text line) {
     bool is_open = script->sample.is_open;
     /* The usual line first: perf begins a frame line, and nothing else, with a tab. */
     if (is_open && line.bytes_count && line.bytes[0] == '\t' && perf_stack_add_line(&script->stack, line)) {
+        script->has_tab_frames = true;
         perf_tally(script, TALLY_FRAME, 1);
         return;
     }
@@ -253,10 +256,10 @@ static enum probe_score score_line(struct text line, bool *awaits_frame) {
     bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
     bool has_frame = perf_frame_line_parse(event_line.rest, &frame);
     bool has_event = event_line.event.bytes_count > 0;
+    *awaits_frame = has_event || event_line.has_time;
     if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
     bool is_tracepoint =
         event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
-    *awaits_frame = has_event;
     return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
 }
 

@@ -88,6 +88,7 @@ struct perf_script {
     struct strings record_names; /* of the records that are not used */
     int64_t last_time_ns;        /* of the last line with a time; 0 before it */
     bool has_times;              /* some line told a time */
+    bool has_tab_frames;         /* frame lines begin with a tab, as perf writes them: others in a stack are fields */
     uint16_t tracepoint_schema;  /* UINT16_MAX until there is a tracepoint */
     struct tally tallies[TALLY_COUNT];
 };

@@ -60,11 +60,19 @@ void perf_tasks_fini(struct perf_tasks *tasks) {
 /* ---- Processes. ---- */
 
 static process_id add_process(struct perf_tasks *tasks, int64_t pid, uint32_t machine, uint32_t life) {
-    process_id id = profile_add_process(tasks->profile, pid, life);
-    if (process_is_none(id) || !machine) return id;
+    struct profile *profile = tasks->profile;
+    process_id id = profile_add_process(profile, pid, life);
+    if (process_is_none(id) || (!machine && pid != PID_UNKNOWN)) return id;
+    struct process *process = profile_process_at(profile, id);
+    struct text unknown = TEXT("unknown pid");
     /* A guest's pids are not the host's. */
-    profile_process_at(tasks->profile, id)->pid_text =
-        profile_text_format(tasks->profile, "%" PRId64 " (VM %" PRIu32 ")", pid, machine);
+    if (pid != PID_UNKNOWN)
+        process->pid_text = profile_text_format(profile, "%" PRId64 " (VM %" PRIu32 ")", pid, machine);
+    else if (machine)
+        process->pid_text = profile_text_format(profile, "%s (VM %" PRIu32 ")", unknown.bytes, machine);
+    else
+        process->pid_text = profile_text(profile, unknown);
+    if (pid == PID_UNKNOWN) process->name = process->pid_text;
     return id;
 }
 
@@ -170,7 +178,7 @@ static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct 
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     if (task->tid == -1) comm = TEXT("unknown");
-    if (text_equal(thread->name, comm)) return;
+    if (!comm.bytes_count || text_equal(thread->name, comm)) return;
     if (task->has_samples) mark_rename(tasks, thread, comm, time_ns);
     thread->name = profile_text(tasks->profile, comm);
 }
@@ -261,19 +269,14 @@ static void end_processes(struct perf_tasks *tasks) {
 
 void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     struct profile *profile = tasks->profile;
-    process_id unknown = process_none();
     move_samples(tasks, event);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(profile, task->thread);
         if (!process_is_none(thread->process)) continue;
-        if (process_is_none(unknown)) {
-            unknown = profile_add_process(profile, PID_UNKNOWN, 0);
-            if (process_is_none(unknown)) return;
-            struct process *process = profile_process_at(profile, unknown);
-            process->pid_text = process->name = profile_text(profile, TEXT("unknown pid"));
-        }
-        thread->process = unknown;
+        const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);
+        if (!unknown) return;
+        thread->process = *unknown;
     }
     end_processes(tasks);
 }

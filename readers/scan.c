@@ -55,7 +55,7 @@ static void begin_line(struct scan *scan) {
     scan->position.offset = scan->next_offset;
 }
 
-bool scan_line(struct scan *scan, struct text *line) {
+static bool next_line(struct scan *scan, struct text *line) {
     if (scan->is_inside_cut) skip_cut_rest(scan);
     size_t searched_bytes = 0;
     for (;;) {
@@ -86,5 +86,13 @@ bool scan_line(struct scan *scan, struct text *line) {
     advance(scan, last.bytes_count);
     if (text_ends_with(last, TEXT("\r"))) last.bytes_count--;
     *line = last.bytes_count > SCAN_LINE_BYTES_MAX ? cut(scan, last) : last;
+    return true;
+}
+
+bool scan_line(struct scan *scan, struct text *line) {
+    static const struct text byte_order_mark = TEXT("\xef\xbb\xbf");
+    if (!next_line(scan, line)) return false;
+    if (scan->position.line == 1 && text_starts_with(*line, byte_order_mark))
+        *line = text_from(*line, byte_order_mark.bytes_count);
     return true;
 }

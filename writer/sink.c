@@ -168,33 +168,35 @@ static void create_temp(struct sink *sink, mode_t mode) {
     latch_error(sink, "create a temporary file beside", error);
 }
 
+/* A regular file, or a folder in its place. */
 static void open_existing(struct sink *sink, const struct stat *existing) {
     if (S_ISDIR(existing->st_mode)) {
         latch_error(sink, "write", EISDIR);
         return;
     }
     /* Renaming over a file needs no permission to write it; its owner's wish to keep it counts all the same. */
-    if (S_ISREG(existing->st_mode) && euidaccess(sink->target, W_OK) != 0) {
+    if (euidaccess(sink->target, W_OK) != 0) {
         latch_error(sink, "write", errno);
         return;
     }
-    if (S_ISREG(existing->st_mode)) {
-        /* Created without bits that the old file lacks, so that it is never more open than that, then given those
-         * that the umask took. Not all file systems have permissions to set; the file is good without. */
-        mode_t mode = existing->st_mode & PERMISSION_BITS;
-        create_temp(sink, mode);
-        if (sink->fd >= 0 && fchmod(sink->fd, mode) != 0 && errno != EPERM && errno != ENOTSUP)
-            latch_error(sink, "set the permissions of", errno);
-        return;
-    }
-    sink->fd = open(sink->target, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    if (sink->fd < 0) latch_error(sink, "open", errno);
+    /* Created without bits that the old file lacks, so that it is never more open than that, then given those that the
+     * umask took. Not all file systems have permissions to set; the file is good without. */
+    mode_t mode = existing->st_mode & PERMISSION_BITS;
+    create_temp(sink, mode);
+    if (sink->fd >= 0 && fchmod(sink->fd, mode) != 0 && errno != EPERM && errno != ENOTSUP)
+        latch_error(sink, "set the permissions of", errno);
 }
 
 static void open_file(struct sink *sink) {
+    struct stat existing;
+    /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
+    if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
+        sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (sink->fd < 0) latch_error(sink, "open", errno);
+        return;
+    }
     sink->target = resolve_target(sink);
     if (!sink->target) return;
-    struct stat existing;
     if (stat(sink->target, &existing) == 0)
         open_existing(sink, &existing);
     else
@@ -318,7 +320,7 @@ static void finish(struct sink *sink) {
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes) {
     struct sink sink = {.failure = failure, .name = path, .fd = -1};
-    bool is_standard_output = strcmp(path, "-") == 0;
+    bool is_standard_output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
     if (failure_is_set(failure)) {
         /* A stage before has failed: its output is not to appear. */
     } else if (is_standard_output) {

@@ -176,9 +176,9 @@ static void test_without_a_time(void **state) {
     assert_true(reading.profile.meta.has_times);
     assert_true(reading.profile.meta.has_stacks);
     reading_fini(&reading);
-    /* The latest time there is, and no time behind it: no overflow. */
+    /* The latest time there is; behind a time, a line without one is no event. */
     assert_samples("a 1/1 9223372036.854775807: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n",
-                   "1/1 a 0 1 f\n1/1 a 0 1 g\n");
+                   "1/1 a 0 1 f\n");
 }
 
 static void test_times_that_jump_back(void **state) {
@@ -566,6 +566,41 @@ static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
     reading_fini(&reading);
 }
 
+/* Where lines tell times, nothing is made an event without one; a thread without a name is no other one. */
+static void test_lines_without_a_comm(void **state) {
+    (void)state;
+    struct reading reading;
+    read_text(&reading,
+              "22154  7782.1:    10 cpu-clock: \n\t10 f (/a)\n ilen: 2 insn: 85 c0\n\n"
+              "22155  7782.2:    10 cpu-clock: \n\t10 f (/a)\n               0 N/A\n\n");
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(profile->thread_order.count, 2);
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
+    assert_int_equal(thread->tid, 22155);
+    assert_int_equal(samples_count(&thread->samples), 1);
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    assert_true(stack_is_none(profile_stack_at(profile, stack)->prefix));
+    assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_LOST, "line in a stack that is no frame"), 2);
+    reading_fini(&reading);
+}
+
+static void test_guests_of_unknown_pid(void **state) {
+    (void)state;
+    struct reading reading;
+    read_text(&reading,
+              "qemu 11 1.0: x: \n\t10 f (/a)\n\nVM:1 VCPU:0 init 11 1.1: x: \n\t10 f (/a)\n\n"
+              "VM:2 VCPU:0 init 11 1.2: x: \n\t10 f (/a)\n\n");
+    const struct profile *profile = &reading.profile;
+    static const char *const pids[] = {"unknown pid", "unknown pid (VM 1)", "unknown pid (VM 2)"};
+    assert_int_equal(profile->thread_order.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct thread *thread =
+            profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
+        assert_true(text_equal(profile_process_at(profile, thread->process)->pid_text, text_of(pids[i])));
+    }
+    reading_fini(&reading);
+}
+
 static void test_odd_bytes(void **state) {
     (void)state;
     static const char trace[] = "a\0b 1/1 1.0: x:\n\t10 \xff\0g (/a)\n\n";
@@ -687,6 +722,8 @@ int main(void) {
         cmocka_unit_test(test_lines_that_are_lost),
         cmocka_unit_test(test_the_first_place_of_a_loss),
         cmocka_unit_test(test_the_first_place_of_a_loss_of_a_sample),
+        cmocka_unit_test(test_lines_without_a_comm),
+        cmocka_unit_test(test_guests_of_unknown_pid),
         cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_a_line_that_is_too_long),
         cmocka_unit_test(test_records_of_any_name),

@@ -71,6 +71,18 @@ static void test_ends_of_lines(void **state) {
     assert_lines_in_all_windows(TEXT("crlf\r\n\r\nlf\n\nin\rside\r\r\nlast\r"), lines, 6);
 }
 
+static void test_a_byte_order_mark(void **state) {
+    (void)state;
+    static const struct line lines[] = {{TEXT("first"), 0},
+                                        {TEXT("\xef\xbb\xbf"
+                                              "second"),
+                                         9}};
+    assert_lines_in_all_windows(TEXT("\xef\xbb\xbf"
+                                     "first\n\xef\xbb\xbf"
+                                     "second"),
+                                lines, 2);
+}
+
 static void test_bytes_of_every_value(void **state) {
     (void)state;
     static char bytes[257];
@@ -195,6 +207,7 @@ int main(void) {
         cmocka_unit_test(test_no_line),
         cmocka_unit_test(test_lines_of_every_length),
         cmocka_unit_test(test_ends_of_lines),
+        cmocka_unit_test(test_a_byte_order_mark),
         cmocka_unit_test(test_bytes_of_every_value),
         cmocka_unit_test(test_goes_on_where_the_input_is),
         cmocka_unit_test(test_stops_at_a_failure),
