@@ -7,9 +7,7 @@
 
 #include "libconvert/cursor.h"
 
-static void assert_left(struct text left, const char *expected) {
-    assert_true(text_equal(left, text_of(expected)));
-}
+static void assert_left(struct text left, const char *expected) { assert_true(text_equal(left, text_of(expected))); }
 
 static void literals_are_taken_whole_or_not(void **state) {
     (void)state;
@@ -72,9 +70,12 @@ static void ids_fit_32_bits(void **state) {
         int64_t value;
         const char *left;
     } cases[] = {
-        {TEXT("2147483647/"), true, INT32_MAX, "/"}, {TEXT("2147483648"), false, 0, "2147483648"},
-        {TEXT("-1:"), true, -1, ":"},                {TEXT("-"), false, 0, "-"},
-        {TEXT("--1"), false, 0, "--1"},              {TEXT("+1"), false, 0, "+1"},
+        {TEXT("2147483647/"), true, INT32_MAX, "/"},
+        {TEXT("2147483648"), false, 0, "2147483648"},
+        {TEXT("-1:"), true, -1, ":"},
+        {TEXT("-"), false, 0, "-"},
+        {TEXT("--1"), false, 0, "--1"},
+        {TEXT("+1"), false, 0, "+1"},
         {TEXT(" 1"), false, 0, " 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
