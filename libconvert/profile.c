@@ -61,13 +61,11 @@ void profile_fini(struct profile *profile) {
 }
 
 struct text profile_text_format(struct profile *profile, const char *format, ...) {
-    char composed[1024];
     va_list arguments;
     va_start(arguments, format);
-    int wanted = vsnprintf(composed, sizeof composed, format, arguments);
+    string_id id = strings_intern_vformat(&profile->texts, format, arguments);
     va_end(arguments);
-    size_t bytes_count = wanted < 0 ? 0 : (size_t)wanted < sizeof composed ? (size_t)wanted : sizeof composed - 1;
-    return profile_text(profile, (struct text){composed, bytes_count});
+    return string_is_none(id) ? (struct text){0} : strings_text(&profile->texts, id);
 }
 
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type) {

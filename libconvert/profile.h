@@ -94,6 +94,7 @@ static inline string_id profile_string(struct profile *profile, struct text text
 static inline struct text profile_text(struct profile *profile, struct text text) {
     return strings_copy(&profile->texts, text);
 }
+/* printf, with the same limit as strings_intern_format. */
 struct text profile_text_format(struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);

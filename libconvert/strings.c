@@ -54,12 +54,17 @@ struct text strings_copy(struct strings *strings, struct text text) {
     return string_is_none(id) ? (struct text){0} : strings_text(strings, id);
 }
 
-string_id strings_intern_format(struct strings *strings, const char *format, ...) {
+string_id strings_intern_vformat(struct strings *strings, const char *format, va_list arguments) {
     char composed[4096];
-    va_list arguments;
-    va_start(arguments, format);
     int wanted = vsnprintf(composed, sizeof composed, format, arguments);
-    va_end(arguments);
     size_t bytes_count = wanted < 0 ? 0 : (size_t)wanted < sizeof composed ? (size_t)wanted : sizeof composed - 1;
     return strings_intern(strings, (struct text){composed, bytes_count});
+}
+
+string_id strings_intern_format(struct strings *strings, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    string_id id = strings_intern_vformat(strings, format, arguments);
+    va_end(arguments);
+    return id;
 }

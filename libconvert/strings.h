@@ -3,6 +3,8 @@
 #ifndef GECKO_STRINGS_H
 #define GECKO_STRINGS_H
 
+#include <stdarg.h>
+
 #include "arena.h"
 #include "column.h"
 #include "ids.h"
@@ -22,6 +24,8 @@ string_id strings_intern(struct strings *strings, struct text text);
 
 /* printf into the table, for short composed names (at most 4095 bytes, the rest is cut). */
 string_id strings_intern_format(struct strings *strings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+string_id strings_intern_vformat(struct strings *strings, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* The table's own copy of the text, valid as long as the table; empty when memory ran out (latched). */
 struct text strings_copy(struct strings *strings, struct text text);
