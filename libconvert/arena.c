@@ -1,5 +1,6 @@
 #include "arena.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 64 * 1024 };
@@ -48,6 +49,19 @@ char *arena_take_bytes(struct arena *arena, size_t bytes_count) {
     arena->next += bytes_count;
     arena->left_bytes -= bytes_count;
     return bytes;
+}
+
+void *arena_take_aligned(struct arena *arena, size_t bytes_count) {
+    enum { ALIGNMENT_BYTES = _Alignof(max_align_t) };
+    size_t padded_bytes;
+    if (__builtin_add_overflow(bytes_count, ALIGNMENT_BYTES - 1, &padded_bytes)) {
+        failure_set_memory(arena->failure);
+        return NULL;
+    }
+    char *bytes = arena_take_bytes(arena, padded_bytes);
+    if (!bytes) return NULL;
+    bytes += -(uintptr_t)bytes % ALIGNMENT_BYTES;
+    return memset(bytes, 0, bytes_count);
 }
 
 struct text arena_copy(struct arena *arena, struct text text) {

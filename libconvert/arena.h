@@ -1,4 +1,4 @@
-/* A bump allocator for bytes that live as long as the profile: string text, ledger causes. */
+/* A bump allocator for bytes that live as long as the profile: string text, ledger causes, schemas. */
 #ifndef GECKO_ARENA_H
 #define GECKO_ARENA_H
 
@@ -21,6 +21,9 @@ void arena_fini(struct arena *arena);
 
 /* Bytes without alignment, uninitialised; NULL when memory ran out (latched). bytes_count may be 0. */
 char *arena_take_bytes(struct arena *arena, size_t bytes_count);
+
+/* Zeroed memory, aligned for any type; NULL when memory ran out (latched). bytes_count may be 0. */
+void *arena_take_aligned(struct arena *arena, size_t bytes_count);
 
 /* A copy of the text in the arena; an empty text when memory ran out (latched). */
 struct text arena_copy(struct arena *arena, struct text text);

@@ -25,6 +25,9 @@ void column_fini(struct column *column);
 /* Adds the next chunk; false when memory ran out (latched). */
 bool column_grow(struct column *column);
 
+/* Sorts the elements, equal ones in the order that they had; failures (memory) are latched. */
+void column_sort(struct column *column, int (*compare)(const void *left, const void *right));
+
 /* Pointer to element `index`, which must be less than the count. */
 static inline void *column_at(const struct column *column, size_t index) {
     size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);

@@ -5,11 +5,14 @@
 #ifndef GECKO_PROFILE_H
 #define GECKO_PROFILE_H
 
+#include "arena.h"
 #include "categories.h"
+#include "counters.h"
 #include "decimal.h"
 #include "frames.h"
 #include "ledger.h"
 #include "libs.h"
+#include "log_lines.h"
 #include "markers.h"
 #include "strings.h"
 #include "threads.h"
@@ -47,10 +50,12 @@ struct profile_meta {
     uint64_t main_memory_bytes;
     int64_t start_time_ms; /* of the profile's time zero, since the Unix epoch; 0 unknown */
     int64_t
-        captured_at_ms;  /* when the trace was written, since the epoch; 0 unknown. profile_finish derives the start. */
-    int64_t interval_ns; /* between samples; 0: profile_finish estimates it */
-    bool has_stacks;     /* stacks were walked: not only one frame a sample */
-    bool has_times;      /* false: times are synthesised from the order */
+        captured_at_ms; /* when the trace was written, since the epoch; 0 unknown. profile_finish derives the start. */
+    int64_t epoch_offset_ns; /* the Unix time less the trace's clock; 0 unknown. profile_finish derives the start. */
+    int64_t interval_ns;     /* between samples; 0: profile_finish estimates it */
+    bool has_stacks;         /* stacks were walked: not only one frame a sample */
+    bool has_times;          /* false: times are synthesised from the order */
+    bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC: the profile says where on it its zero is */
     enum weight_type weight_type;
     struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
     enum cpu_delta_unit cpu_delta_unit;
@@ -69,11 +74,17 @@ struct profile {
     struct row_table funcs;          /* struct func */
     struct row_table frames;         /* struct frame */
     struct row_table stacks;         /* struct stack */
+    struct arena memory;             /* see profile_allocate */
     struct column marker_schemas;    /* struct marker_schema */
     struct column marker_values;     /* union marker_value */
+    struct column marker_cells;      /* union marker_value: of lists and tables */
     struct row_table large_weights;  /* struct decimal: those that do not fit their 31 bits */
     struct column processes;         /* struct process */
     struct column threads;           /* struct thread, in order of first appearance */
+    struct column counters;          /* struct counter, in order of first appearance (see profile_finish) */
+    struct column paused_ranges;     /* struct paused_range */
+    struct column profiling_log;     /* struct log_line: what the recorder said */
+    struct column gathering_log;     /* struct log_line: what the reader met */
     struct column thread_order;      /* thread_id: the threads to write, in order; filled by profile_finish */
     struct profile_meta meta;
     struct ledger ledger;
@@ -147,21 +158,66 @@ static inline void thread_add_sample(struct thread *thread, int64_t time_ns, sta
     samples_add(&thread->samples, time_ns, stack, weight);
 }
 
-/* Row number of the schema; a schema of the same name is taken to be the same one. */
+/* Memory that lives as long as the profile, aligned for any type, zeroed; NULL when there is none (latched). */
+void *profile_allocate(struct profile *profile, size_t bytes_count);
+
+/* Row number of the schema; a schema of the same name is taken to be the same one. MARKER_SCHEMA_NONE when there is no
+ * room for it (65535 schemas, or memory: latched). Its fields are copied. Names and keys that mean something else to
+ * the client ("Network", "type"…) get an underscore behind; labels, graphs and color_field have to name them so. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
+
+/* The run of these values, copied, for a list (texts) or a table (row by row); absent when memory ran out (latched).
+ * Each run is the value of one field of one marker. */
+struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
 
 /* Adds a marker; `values` has one value for each field of the marker's schema. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
 
+/* Calls `visit` for each value of the marker that is not absent, the cells of lists and tables behind their own. */
+typedef void marker_value_visitor(void *context, enum marker_value_kind kind, union marker_value *value);
+void profile_visit_marker(const struct profile *profile, const struct marker *marker, marker_value_visitor *visit,
+                          void *context);
+
+/* A new counter without samples, NULL when memory ran out (latched). The struct's texts live as long as the profile;
+ * its column is initialised here. Valid until profile_finish. */
+struct counter *profile_add_counter(struct profile *profile, const struct counter *counter);
+void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number);
+
+void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
+
+/* Lines of a log, profiling_log or gathering_log. Key and text are copied. A key stands once in the log of a process,
+ * and is not "lines". */
+void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
+                        int64_t number);
+void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
+                      struct text text);
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
+                      struct text text);
+
 /* A line for the information panel. A section goes on until an entry of another one is added. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
 
 /* Puts the profile in order, once, when the reader is done: samples and markers of each thread sorted by time
- * (stable), times made relative to the first event, processes named after their main threads, threads grouped
- * by process with the main thread first, threads without samples and markers left out (but for main threads of
- * processes that have others), the interval estimated where it is not known, the ledger's entries put
- * into the information panel. */
+ * (stable), counters' samples too (see counter_order and counter_start_at_zero), counters, paused ranges and lines of
+ * logs by process and, within it, ranges and lines by time (those at no time first); times made relative to the first
+ * sample, marker or counter's sample; processes named after their main threads; threads grouped by process with the
+ * main thread first, threads without samples and markers left out (but for one of a process that has others or
+ * counters, the main thread where there is one); counters without samples and those of processes without any thread
+ * left out; the interval estimated where it is not known; the ledger's entries put into the information panel. */
 void profile_finish(struct profile *profile);
+
+/* ---- Of a finished profile. ---- */
+
+/* The thread at that place of those to write. */
+static inline const struct thread *profile_ordered_thread(const struct profile *profile, size_t place) {
+    return profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, place));
+}
+
+/* Place of the process's first thread to write: its main thread where it has one. Their number when it has none. */
+size_t profile_place_of_process(const struct profile *profile, process_id process);
+
+/* The process's rows of counters, paused_ranges or a log: the first one, and in *row_count how many. */
+size_t profile_rows_of_process(const struct column *rows, process_id process, size_t *row_count);
 
 #endif

@@ -35,15 +35,15 @@ static uint32_t number_of(const struct numbers *numbers, uint32_t row) {
 
 /* ---- Marking, from what is written down to what it refers to. ---- */
 
+static void mark_value(void *context, enum marker_value_kind kind, union marker_value *value) {
+    struct sweep *sweep = context;
+    if (kind == VALUE_STRING) mark(&sweep->strings, value->string.index);
+}
+
 static void mark_marker(struct sweep *sweep, const struct marker *marker) {
-    const struct profile *profile = sweep->profile;
-    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     mark(&sweep->strings, marker->name.index);
     mark(&sweep->stacks, marker->stack.index);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
-        if (schema->fields[i].format == MARKER_UNIQUE_STRING) mark(&sweep->strings, value->string.index);
-    }
+    profile_visit_marker(sweep->profile, marker, mark_value, sweep);
 }
 
 static void mark_threads(struct sweep *sweep) {
@@ -192,19 +192,18 @@ static void move_libs(struct sweep *sweep) {
     *libs = moved;
 }
 
-static void renumber_marker(const struct sweep *sweep, struct marker *marker) {
-    struct profile *profile = sweep->profile;
-    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    marker->name.index = number_of(&sweep->strings, marker->name.index);
-    marker->stack.index = number_of(&sweep->stacks, marker->stack.index);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
-        if (schema->fields[i].format == MARKER_UNIQUE_STRING)
-            value->string.index = number_of(&sweep->strings, value->string.index);
-    }
+static void renumber_value(void *context, enum marker_value_kind kind, union marker_value *value) {
+    const struct sweep *sweep = context;
+    if (kind == VALUE_STRING) value->string.index = number_of(&sweep->strings, value->string.index);
 }
 
-static void renumber_threads(const struct sweep *sweep) {
+static void renumber_marker(struct sweep *sweep, struct marker *marker) {
+    marker->name.index = number_of(&sweep->strings, marker->name.index);
+    marker->stack.index = number_of(&sweep->stacks, marker->stack.index);
+    profile_visit_marker(sweep->profile, marker, renumber_value, sweep);
+}
+
+static void renumber_threads(struct sweep *sweep) {
     const struct profile *profile = sweep->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const thread_id *id = column_at(&profile->thread_order, i);

@@ -256,12 +256,17 @@ static thread_id take_thread(struct collapsed *reader, struct text *stack, unsig
 
 /* ---- Samples. ---- */
 
+static const struct marker_field DIFFERENCE_FIELDS[] = {
+    {.key = TEXT("before"), .label = TEXT("Before"), .format = MARKER_DECIMAL},
+    {.key = TEXT("after"), .label = TEXT("After"), .format = MARKER_DECIMAL},
+};
+
 static const struct marker_schema DIFFERENCE_SCHEMA = {
     .name = TEXT("CollapsedDifference"),
     .description = TEXT("The two counts of a stack in a difference of two profiles."),
     .table_label = TEXT("{marker.data.before} → {marker.data.after}"),
-    .fields = {{TEXT("before"), TEXT("Before"), MARKER_DECIMAL}, {TEXT("after"), TEXT("After"), MARKER_DECIMAL}},
-    .field_count = 2,
+    .fields = DIFFERENCE_FIELDS,
+    .field_count = sizeof DIFFERENCE_FIELDS / sizeof *DIFFERENCE_FIELDS,
 };
 
 static void sum_up(struct collapsed *reader, struct decimal *sum, struct decimal value) {
@@ -276,7 +281,7 @@ static void add_difference(struct collapsed *reader, struct thread *thread, cons
                             .stack = stack,
                             .schema = reader->difference_schema,
                             .phase = MARKER_INSTANT};
-    union marker_value values[] = {{.decimal = line->before}, {.decimal = line->after}};
+    union marker_value values[] = {{.number = line->before}, {.number = line->after}};
     profile_add_marker(reader->profile, thread, marker, values);
     sum_up(reader, &reader->before_sum, line->before);
     sum_up(reader, &reader->after_sum, line->after);

@@ -176,12 +176,16 @@ static void add_sample(struct perf_script *script, const frame_id *frames, uint3
     if (cookie) defer(script, series, cookie, frames, count);
 }
 
+static const struct marker_field tracepoint_fields[] = {
+    {.key = TEXT("fields"), .label = TEXT("Fields"), .format = MARKER_UNIQUE_STRING},
+};
+
 static const struct marker_schema tracepoint_schema = {
     .name = TEXT("Tracepoint"),
     .description = TEXT("A kernel tracepoint that was hit, without a stack."),
     .table_label = TEXT("{marker.data.fields}"),
-    .fields = {{TEXT("fields"), TEXT("Fields"), MARKER_UNIQUE_STRING}},
-    .field_count = 1,
+    .fields = tracepoint_fields,
+    .field_count = sizeof tracepoint_fields / sizeof *tracepoint_fields,
 };
 
 static void add_tracepoint(struct perf_script *script, struct text fields) {

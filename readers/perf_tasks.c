@@ -151,12 +151,17 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
     return task;
 }
 
+static const struct marker_field rename_fields[] = {
+    {.key = TEXT("from"), .label = TEXT("From"), .format = MARKER_UNIQUE_STRING},
+    {.key = TEXT("to"), .label = TEXT("To"), .format = MARKER_UNIQUE_STRING},
+};
+
 static const struct marker_schema rename_schema = {
     .name = TEXT("Renamed"),
     .description = TEXT("The thread changed its name."),
     .table_label = TEXT("{marker.data.from} → {marker.data.to}"),
-    .fields = {{TEXT("from"), TEXT("From"), MARKER_UNIQUE_STRING}, {TEXT("to"), TEXT("To"), MARKER_UNIQUE_STRING}},
-    .field_count = 2,
+    .fields = rename_fields,
+    .field_count = sizeof rename_fields / sizeof *rename_fields,
 };
 
 static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct text to, int64_t time_ns) {

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "marker_json.h"
+#include "table_of_rows.h"
+#include "thread_json.h"
+
 void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_tables *tables,
                               const struct gecko_weights *weights) {
     const struct profile *profile = tables->profile;
@@ -32,34 +36,6 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     free(writer->frame_order);
     free(writer->frame_places);
     *writer = (struct gecko_thread_writer){0};
-}
-
-/* ---- Tables ---- */
-
-/* A table is rows of columns by number; columns at the end that a row leaves out are null. */
-static void table_begin(struct json *json, const char *key, const char *const columns[], size_t column_count) {
-    json_key(json, key);
-    json_object_begin(json);
-    json_key(json, "schema");
-    json_object_begin(json);
-    for (size_t i = 0; i < column_count; i++) json_key_int(json, columns[i], (int64_t)i);
-    json_object_end(json);
-    json_key(json, "data");
-    json_array_begin(json);
-}
-
-#define TABLE_BEGIN(json, key, columns) table_begin(json, key, columns, sizeof(columns) / sizeof *(columns))
-
-static void table_end(struct json *json) {
-    json_array_end(json);
-    json_object_end(json);
-}
-
-static void write_place(struct json *json, uint32_t line_or_column) {
-    if (line_or_column)
-        json_int(json, line_or_column);
-    else
-        json_null(json);
 }
 
 /* ---- Stacks ---- */
@@ -94,7 +70,7 @@ static void write_stack_number(struct gecko_thread_writer *writer, struct json *
 
 static void write_stack_table(struct gecko_thread_writer *writer, struct json *json) {
     static const char *const columns[] = {"prefix", "frame"};
-    TABLE_BEGIN(json, "stackTable", columns);
+    TABLE_OF_ROWS_BEGIN(json, "stackTable", columns);
     for (uint32_t i = 0; i < numbering_count(&writer->stacks); i++) {
         const struct gecko_stack *stack = stack_at(writer, numbering_row(&writer->stacks, i));
         json_array_begin(json);
@@ -105,7 +81,7 @@ static void write_stack_table(struct gecko_thread_writer *writer, struct json *j
         json_int(json, writer->frame_places[numbering_of(&writer->frames, stack->frame)]);
         json_array_end(json);
     }
-    table_end(json);
+    table_of_rows_end(json);
 }
 
 /* ---- Frames ---- */
@@ -136,7 +112,7 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
     /* The client reads a window of every frame, so that column must be there; no row has one. */
     static const char *const columns[] = {"location", "relevantForJS", "category",     "subcategory",
                                           "line",     "column",        "innerWindowID"};
-    TABLE_BEGIN(json, "frameTable", columns);
+    TABLE_OF_ROWS_BEGIN(json, "frameTable", columns);
     for (uint32_t i = 0; i < numbering_count(&writer->frames); i++) {
         const struct gecko_frame *frame = frame_at(writer, writer->frame_order[i]);
         json_array_begin(json);
@@ -144,11 +120,11 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
         json_bool(json, frame->relevant_for_js);
         json_int(json, frame->category);
         json_int(json, frame->subcategory);
-        if (frame->line || frame->column) write_place(json, frame->line);
+        if (frame->line || frame->column) thread_json_place(json, frame->line);
         if (frame->column) json_int(json, frame->column);
         json_array_end(json);
     }
-    table_end(json);
+    table_of_rows_end(json);
 }
 
 /* ---- Strings ---- */
@@ -186,7 +162,7 @@ static void write_string_table(struct gecko_thread_writer *writer, struct json *
 void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) {
     static const char *const columns[] = {"id", "filename", "startLine", "startColumn", "sourceMapURL"};
     const struct profile *profile = writer->profile;
-    TABLE_BEGIN(json, "sources", columns);
+    TABLE_OF_ROWS_BEGIN(json, "sources", columns);
     for (uint32_t i = 0; i < numbering_count(&writer->sources); i++) {
         source_id source = {numbering_row(&writer->sources, i)};
         /* The client takes sources of the same id for one, across processes. */
@@ -200,17 +176,11 @@ void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) 
         json_null(json);
         json_array_end(json);
     }
-    table_end(json);
+    table_of_rows_end(json);
     numbering_restart(&writer->sources);
 }
 
 /* ---- Samples ---- */
-
-/* Unknown before the first sample; the client takes no negative ones. */
-static void write_cpu_delta(struct json *json, struct decimal delta, bool is_first) {
-    bool is_known = !is_first && delta.mantissa > 0;
-    json_decimal(json, is_known ? delta : (struct decimal){0});
-}
 
 static void write_samples(struct gecko_thread_writer *writer, const struct samples *samples, struct json *json) {
     /* The client insists on a column of event delays, empty as it may be. */
@@ -218,9 +188,9 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
     static const char *const cpu_columns[] = {"stack", "time", "threadCPUDelta", "eventDelay"};
     const struct profile *profile = writer->profile;
     if (writer->has_cpu_deltas)
-        TABLE_BEGIN(json, "samples", cpu_columns);
+        TABLE_OF_ROWS_BEGIN(json, "samples", cpu_columns);
     else
-        TABLE_BEGIN(json, "samples", plain_columns);
+        TABLE_OF_ROWS_BEGIN(json, "samples", plain_columns);
     /* Times made up from the order are made up again, an interval for each repetition, so that the time axis shows
      * what the samples weigh. True times stay: the repetitions have the time of their sample. */
     bool has_row_times = writer->weights->are_repeated && !profile->meta.has_times;
@@ -233,11 +203,11 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
             json_array_begin(json);
             write_stack_number(writer, json, stack);
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : time_ns);
-            if (writer->has_cpu_deltas) write_cpu_delta(json, profile_weight_decode(profile, weight), i == 0);
+            if (writer->has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, weight), i == 0);
             json_array_end(json);
         }
     }
-    table_end(json);
+    table_of_rows_end(json);
 }
 
 /* ---- Markers ---- */
@@ -281,26 +251,9 @@ static struct marker_place *order_markers(const struct column *markers, struct f
     return places;
 }
 
-static void write_ms_or_null(struct json *json, int64_t ns, bool is_used) {
-    if (is_used)
-        json_ms(json, ns);
-    else
-        json_null(json);
-}
-
-static void write_string_number(struct gecko_thread_writer *writer, struct json *json, string_id string) {
-    if (string_is_none(string))
-        json_null(json);
-    else
-        json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
-}
-
-static void write_tid(struct json *json, const struct thread *thread) {
-    json_key(json, "tid");
-    if (thread->tid_text.bytes_count)
-        json_text(json, thread->tid_text);
-    else
-        json_int(json, thread->tid);
+static void write_string_number(void *context, struct json *json, string_id string) {
+    struct gecko_thread_writer *writer = context;
+    json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
 }
 
 /* A backtrace is a little thread of its own: one sample, in the thread's stacks. */
@@ -309,29 +262,22 @@ static void write_marker_stack(struct gecko_thread_writer *writer, const struct 
     static const char *const columns[] = {"stack", "time"};
     json_key(json, "stack");
     json_object_begin(json);
-    write_tid(json, thread);
-    TABLE_BEGIN(json, "samples", columns);
+    thread_json_tid(json, thread);
+    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
     json_array_begin(json);
     write_stack_number(writer, json, marker->stack);
     json_ms(json, marker->start_ns);
     json_array_end(json);
-    table_end(json);
+    table_of_rows_end(json);
     json_object_end(json);
 }
 
 static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
                           struct json *json) {
-    const struct marker_schema *schema = column_at(&writer->profile->marker_schemas, marker->schema);
+    struct marker_json_strings strings = {write_string_number, writer};
+    if (!marker_json_has_payload(marker)) return;
     json_object_begin(json);
-    json_key_value_text(json, "type", schema->name);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const union marker_value *value = column_at(&writer->profile->marker_values, marker->values_at + i);
-        json_key_text(json, schema->fields[i].key);
-        if (schema->fields[i].format == MARKER_DECIMAL)
-            json_decimal(json, value->decimal);
-        else
-            write_string_number(writer, json, value->string);
-    }
+    marker_json_payload(json, writer->profile, marker, &strings);
     if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
     json_object_end(json);
 }
@@ -340,8 +286,8 @@ static void write_marker(struct gecko_thread_writer *writer, const struct thread
                          struct json *json) {
     json_array_begin(json);
     write_string_number(writer, json, marker->name);
-    write_ms_or_null(json, marker->start_ns, marker_has_start(marker));
-    write_ms_or_null(json, marker->end_ns, marker_has_end(marker));
+    json_ms_or_null(json, marker->start_ns, marker_has_start(marker));
+    json_ms_or_null(json, marker->end_ns, marker_has_end(marker));
     json_int(json, marker->phase);
     json_int(json, marker->category);
     write_payload(writer, thread, marker, json);
@@ -350,33 +296,15 @@ static void write_marker(struct gecko_thread_writer *writer, const struct thread
 
 static void write_markers(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
     static const char *const columns[] = {"name", "startTime", "endTime", "phase", "category", "data"};
-    TABLE_BEGIN(json, "markers", columns);
+    TABLE_OF_ROWS_BEGIN(json, "markers", columns);
     struct marker_place *places = order_markers(&thread->markers, writer->profile->failure);
     for (size_t i = 0; places && i < thread->markers.count; i++)
         write_marker(writer, thread, column_at(&thread->markers, places[i].row), json);
     free(places);
-    table_end(json);
+    table_of_rows_end(json);
 }
 
 /* ---- The thread ---- */
-
-enum { EXACT_DIGITS_MAX = 15 };
-
-/* A number where the text is one that the client turns into the same text again. */
-static void write_pid(struct json *json, struct text pid) {
-    int64_t number = 0;
-    bool is_number = pid.bytes_count > 0 && pid.bytes_count <= EXACT_DIGITS_MAX;
-    if (pid.bytes_count > 1 && pid.bytes[0] == '0') is_number = false;
-    for (size_t i = 0; is_number && i < pid.bytes_count; i++) {
-        is_number = pid.bytes[i] >= '0' && pid.bytes[i] <= '9';
-        number = number * 10 + (pid.bytes[i] - '0');
-    }
-    json_key(json, "pid");
-    if (is_number)
-        json_int(json, number);
-    else
-        json_text(json, pid);
-}
 
 static struct text written_name(const struct thread *thread) {
     if (thread->is_main) return TEXT(GECKO_MAIN_THREAD_NAME);
@@ -390,11 +318,11 @@ static void write_identity(const struct profile *profile, const struct thread *t
     json_key_value_text(json, "name", written_name(thread));
     json_key_string(json, "processType", "default");
     json_key_value_text(json, "processName", process->name);
-    write_pid(json, process->pid_text);
-    write_tid(json, thread);
-    json_key_ms(json, "registerTime", thread->start_ns == TIME_NONE ? 0 : thread->start_ns);
-    json_key(json, "unregisterTime");
-    write_ms_or_null(json, thread->end_ns, thread->end_ns != TIME_NONE);
+    json_key(json, "pid");
+    thread_json_id(json, process->pid_text);
+    thread_json_tid(json, thread);
+    thread_json_key_start(json, "registerTime", thread->start_ns);
+    thread_json_key_time(json, "unregisterTime", thread->end_ns);
 }
 
 void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {

@@ -23,16 +23,12 @@ static scaled_weight greatest_common_divisor(scaled_weight a, scaled_weight b) {
     return a;
 }
 
-static const struct samples *ordered_samples(const struct profile *profile, size_t place) {
-    return &profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, place))->samples;
-}
-
 typedef void weight_visitor(struct gecko_weights *weights, struct decimal weight);
 
 static void visit_weights(struct gecko_weights *weights, weight_visitor *visit) {
     const struct profile *profile = weights->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct column *column = &ordered_samples(profile, i)->weight;
+        const struct column *column = &profile_ordered_thread(profile, i)->samples.weight;
         for (size_t j = 0, run_count; j < column->count; j += run_count) {
             const uint32_t *run = column_run(column, j, &run_count);
             for (size_t k = 0; k < run_count; k++) visit(weights, profile_weight_decode(profile, run[k]));

@@ -1,6 +1,10 @@
 #include "json.h"
 
 #include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libconvert/utf8.h"
@@ -252,6 +256,107 @@ void json_decimal(struct json *json, struct decimal value) {
     memmove(point + 1, point, value.scale);
     *point = '.';
     end_write(json, end + 1);
+}
+
+enum {
+    DOUBLE_DIGITS_SURE = DBL_DIG,        /* that any normal double keeps of a number */
+    DOUBLE_DIGITS_MAX = DBL_DECIMAL_DIG, /* that tell any double from all others */
+    DOUBLE_TEXT_BYTES = 40,
+    POSITIONAL_EXPONENT_MIN = -7,
+    POSITIONAL_EXPONENT_MAX = 20
+};
+
+/* 0.d₁d₂…dₙ times 10^(exponent + 1), without zeros at the end. */
+struct digits {
+    char digits[DOUBLE_DIGITS_MAX];
+    int count;
+    int exponent; /* of the first digit */
+};
+
+/* The double to that many digits. Skips whatever the locale has for a point. */
+static struct digits digits_of(double magnitude, int count) {
+    char text[DOUBLE_TEXT_BYTES];
+    snprintf(text, sizeof text, "%.*e", count - 1, magnitude);
+    struct digits digits = {0};
+    const char *at = text;
+    for (; *at != 'e'; at++)
+        if (*at >= '0' && *at <= '9') digits.digits[digits.count++] = *at;
+    digits.exponent = atoi(at + 1);
+    return digits;
+}
+
+static bool is_exact(const struct digits *digits, double magnitude) {
+    /* An integer and an exponent: no locale has another point in there. */
+    char text[DOUBLE_TEXT_BYTES];
+    snprintf(text, sizeof text, "%.*se%d", digits->count, digits->digits, digits->exponent - digits->count + 1);
+    return strtod(text, NULL) == magnitude;
+}
+
+static struct digits shortest_digits(double magnitude) {
+    int count = magnitude < DBL_MIN ? 1 : DOUBLE_DIGITS_SURE;
+    struct digits digits = digits_of(magnitude, count);
+    while (count < DOUBLE_DIGITS_MAX && !is_exact(&digits, magnitude)) digits = digits_of(magnitude, ++count);
+    while (digits.count > 1 && digits.digits[digits.count - 1] == '0') digits.count--;
+    return digits;
+}
+
+static char *put_zeros(char *out, int count) {
+    memset(out, '0', (size_t)count);
+    return out + count;
+}
+
+static char *put_positional(char *out, const struct digits *digits) {
+    int whole = digits->exponent + 1;
+    if (whole <= 0) {
+        out = put_zeros(put(out, "0.", 2), -whole);
+        return put(out, digits->digits, (size_t)digits->count);
+    }
+    if (whole >= digits->count) {
+        out = put(out, digits->digits, (size_t)digits->count);
+        return put_zeros(out, whole - digits->count);
+    }
+    out = put(out, digits->digits, (size_t)whole);
+    *out++ = '.';
+    return put(out, digits->digits + whole, (size_t)(digits->count - whole));
+}
+
+static char *put_with_exponent(char *out, const struct digits *digits) {
+    *out++ = digits->digits[0];
+    if (digits->count > 1) {
+        *out++ = '.';
+        out = put(out, digits->digits + 1, (size_t)(digits->count - 1));
+    }
+    *out++ = 'e';
+    uint64_t magnitude;
+    out = put_sign(out, digits->exponent, &magnitude);
+    return put_digits(out, magnitude);
+}
+
+void json_double(struct json *json, double value) {
+    if (!isfinite(value)) {
+        json_null(json);
+        return;
+    }
+    char *out = begin_write(json, DOUBLE_TEXT_BYTES);
+    if (!out) return;
+    if (signbit(value)) *out++ = '-';
+    struct digits digits = shortest_digits(fabs(value));
+    bool is_positional = digits.exponent >= POSITIONAL_EXPONENT_MIN && digits.exponent <= POSITIONAL_EXPONENT_MAX;
+    end_write(json, is_positional ? put_positional(out, &digits) : put_with_exponent(out, &digits));
+}
+
+void json_int_or_null(struct json *json, int64_t value, bool is_known) {
+    if (is_known)
+        json_int(json, value);
+    else
+        json_null(json);
+}
+
+void json_ms_or_null(struct json *json, int64_t ns, bool is_known) {
+    if (is_known)
+        json_ms(json, ns);
+    else
+        json_null(json);
 }
 
 void json_bool(struct json *json, bool value) { write_literal(json, value ? TEXT("true") : TEXT("false")); }

@@ -38,8 +38,15 @@ void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 void json_decimal(struct json *json, struct decimal value); /* any scale */
 
+/* In as few digits as read back as the same double (one more for some powers of two); null where it is not finite. */
+void json_double(struct json *json, double value);
+
 /* Nanoseconds as milliseconds, exactly: at most six digits after the point, no trailing zeros, no exponent. */
 void json_ms(struct json *json, int64_t ns);
+
+/* null where it is not known. */
+void json_int_or_null(struct json *json, int64_t value, bool is_known);
+void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 
 /* Key and value together. */
 void json_key_string(struct json *json, const char *key, const char *value);

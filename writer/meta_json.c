@@ -38,23 +38,7 @@ void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
     json_object_end(json);
 }
 
-void meta_json_schema_head(struct json *json, const struct marker_schema *schema) {
-    static const char *const displays[] = {"marker-chart", "marker-table", "timeline-overview"};
-    json_key_value_text(json, "name", schema->name);
-    json_key(json, "display");
-    json_array_begin(json);
-    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++) json_string(json, displays[i]);
-    json_array_end(json);
-    meta_json_text_if_known(json, "tableLabel", schema->table_label);
-}
-
-void meta_json_schema_fields(struct json *json, const struct marker_schema *schema) {
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const struct marker_field *field = &schema->fields[i];
-        json_object_begin(json);
-        json_key_value_text(json, "key", field->key);
-        meta_json_text_if_known(json, "label", field->label);
-        json_key_string(json, "format", marker_format_name(field->format));
-        json_object_end(json);
-    }
+void meta_json_clock(struct json *json, const struct profile *profile) {
+    if (profile->meta.is_clock_monotonic)
+        json_key_int(json, "startTimeAsClockMonotonicNanosecondsSinceBoot", profile->origin_ns);
 }

@@ -18,10 +18,7 @@ void meta_json_categories(struct json *json, const struct categories *categories
 /* "sampleUnits"; unit is not CPU_DELTA_NONE. */
 void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit);
 
-/* "name", "display" and labels of a marker schema. */
-void meta_json_schema_head(struct json *json, const struct marker_schema *schema);
-
-/* The fields of a marker schema, as values of the array under construction. */
-void meta_json_schema_fields(struct json *json, const struct marker_schema *schema);
+/* Where on the monotonic clock the profile's zero is, for traces of that clock. */
+void meta_json_clock(struct json *json, const struct profile *profile);
 
 #endif

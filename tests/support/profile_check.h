@@ -65,17 +65,28 @@ static inline const char *samples_fault(const struct profile *profile, const str
     return NULL;
 }
 
+static inline const char *value_fault(const struct profile *profile, enum marker_format format,
+                                      const union marker_value *value) {
+    enum marker_value_kind kind = marker_format_kind(format);
+    if (marker_value_is_absent(kind, value)) return NULL;
+    if (kind == VALUE_STRING && value->string.index >= strings_count(&profile->strings)) return "a marker's string";
+    if (kind == VALUE_CELLS && (uint64_t)value->cells.first + value->cells.count > profile->marker_cells.count)
+        return "a marker's cells";
+    return NULL;
+}
+
 static inline const char *marker_fault(const struct profile *profile, const struct marker *marker) {
-    if (marker->schema >= profile->marker_schemas.count) return "a marker's schema";
     if (marker->name.index >= strings_count(&profile->strings)) return "a marker's name";
     if (marker->category >= profile->categories.rows.count) return "a marker's category";
     if (!is_stack_or_none(profile, marker->stack)) return "a marker's stack";
+    if (marker->schema == MARKER_SCHEMA_NONE) return NULL;
+    if (marker->schema >= profile->marker_schemas.count) return "a marker's schema";
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (marker->values_at + schema->field_count > profile->marker_values.count) return "a marker without its values";
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
-        bool is_string = schema->fields[i].format == MARKER_UNIQUE_STRING;
-        if (is_string && value->string.index >= strings_count(&profile->strings)) return "a marker's string";
+        const char *fault = value_fault(profile, schema->fields[i].format, value);
+        if (fault) return fault;
     }
     return NULL;
 }
@@ -120,9 +131,25 @@ static inline const char *thread_order_fault(const struct profile *profile) {
     return filled_count == filled_in_order_count ? NULL : "threads that are not written, or more than once";
 }
 
+/* Times of counters may be before the profile's zero: see counter_start_at_zero. */
+static inline const char *counters_fault(const struct profile *profile) {
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        if (counter->process.index >= profile->processes.count) return "a counter's process";
+        if (!counter->samples.count) return "a counter without samples";
+        for (size_t j = 1; j < counter->samples.count; j++) {
+            const struct counter_sample *before = column_at(&counter->samples, j - 1);
+            const struct counter_sample *sample = column_at(&counter->samples, j);
+            if (sample->time_ns <= before->time_ns) return "a counter's time";
+            if (sample->reserved) return "what is kept free in a counter's sample";
+        }
+    }
+    return NULL;
+}
+
 static inline const char *profile_fault(const struct profile *profile) {
-    const char *(*const faults[])(const struct profile *) = {funcs_fault, frames_fault, stacks_fault, threads_fault,
-                                                             thread_order_fault};
+    const char *(*const faults[])(const struct profile *) = {funcs_fault,   frames_fault,       stacks_fault,
+                                                             threads_fault, thread_order_fault, counters_fault};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const char *fault = faults[i](profile);
         if (fault) return fault;

@@ -124,6 +124,20 @@ static void what_was_taken_stays_as_it_is(void **state) {
             if ((unsigned char)taken[i].bytes[j] != i % 251) fail_msg("request %u, byte %zu was overwritten", i, j);
 }
 
+static void aligned_memory_is_zeroed(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 200; i++) {
+        memset(arena_take_bytes(&arena, i % 7), 0xff, i % 7);
+        size_t bytes_count = i * i % 1000;
+        char *memory = arena_take_aligned(&arena, bytes_count);
+        assert_non_null(memory);
+        assert_int_equal((uintptr_t)memory % _Alignof(max_align_t), 0);
+        for (size_t j = 0; j < bytes_count; j++) assert_int_equal(memory[j], 0);
+        memset(memory, 0xff, bytes_count);
+    }
+    assert_non_null(arena_take_aligned(&arena, 1000000));
+}
+
 static void more_than_memory_is_a_failure(void **state) {
     (void)state;
     static const size_t sizes[] = {BYTES_BEYOND_MEMORY, SIZE_MAX - 8, SIZE_MAX - 7, SIZE_MAX};
@@ -131,6 +145,9 @@ static void more_than_memory_is_a_failure(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         failure_clear(&failure);
         assert_null(arena_take_bytes(&arena, sizes[i]));
+        assert_int_equal(failure.code, FAILURE_MEMORY);
+        failure_clear(&failure);
+        assert_null(arena_take_aligned(&arena, sizes[i]));
         assert_int_equal(failure.code, FAILURE_MEMORY);
         failure_clear(&failure);
         struct text copy = arena_copy(&arena, (struct text){"x", sizes[i]});
@@ -149,7 +166,7 @@ int main(void) {
         TEST(nothing_can_be_taken_and_copied),    TEST(small_requests_lie_side_by_side),
         TEST(a_chunk_is_filled_to_its_last_byte), TEST(a_large_request_leaves_the_current_chunk_in_use),
         TEST(a_large_request_may_be_the_first),   TEST(what_was_taken_stays_as_it_is),
-        TEST(more_than_memory_is_a_failure),
+        TEST(aligned_memory_is_zeroed),           TEST(more_than_memory_is_a_failure),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

@@ -426,7 +426,7 @@ static void test_difference(void **state) {
         for (uint32_t j = 0; j < schema->field_count; j++) {
             const union marker_value *value = column_at(&profile->marker_values, marker->values_at + j);
             put(&reading.out, " %.*s=", (int)schema->fields[j].key.bytes_count, schema->fields[j].key.bytes);
-            put_decimal(&reading.out, value->decimal);
+            put_decimal(&reading.out, value->number);
         }
         put(&reading.out, " ");
         put_stack(&reading.out, profile, marker->stack);

@@ -135,6 +135,39 @@ static void runs_cover_a_column(void **state) {
     }
 }
 
+struct numbered {
+    int32_t key;
+    uint32_t place;
+};
+
+static int compare_keys(const void *left, const void *right) {
+    const struct numbered *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+static void begin_numbered(uint32_t count, int32_t key_of(uint32_t place)) {
+    column_init(&column, sizeof(struct numbered), &failure);
+    for (uint32_t i = 0; i < count; i++) *(struct numbered *)column_push(&column) = (struct numbered){key_of(i), i};
+}
+
+static int32_t mixed_key(uint32_t place) { return (int32_t)(place * 7919 % 10) - 5; }
+
+static void sorting_keeps_the_order_of_equals(void **state) {
+    (void)state;
+    for (uint32_t count = 0; count < 300; count += 23) {
+        begin_numbered(count, mixed_key);
+        column_sort(&column, compare_keys);
+        assert_int_equal(column.count, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct numbered *element = column_at(&column, i), *before = i ? column_at(&column, i - 1) : NULL;
+            assert_int_equal(element->key, mixed_key(element->place));
+            if (before && before->key == element->key) assert_true(before->place < element->place);
+            if (before) assert_true(before->key <= element->key);
+        }
+        column_fini(&column);
+    }
+}
+
 static void a_full_column_refuses(void **state) {
     (void)state;
     begin_numbers(40);
@@ -174,6 +207,7 @@ int main(void) {
         cmocka_unit_test(elements_of_any_size_are_as_in_an_array),
         cmocka_unit_test(a_run_ends_with_its_chunk_or_with_the_column),
         cmocka_unit_test(runs_cover_a_column),
+        cmocka_unit_test(sorting_keeps_the_order_of_equals),
         cmocka_unit_test(a_full_column_refuses),
         cmocka_unit_test(more_than_memory_is_a_failure),
     };

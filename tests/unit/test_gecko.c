@@ -106,11 +106,15 @@ static thread_id add_app(struct fixture *fixture) {
 }
 
 static uint16_t add_schema(struct fixture *fixture) {
+    static const struct marker_field fields[] = {
+        {.key = {"what", 4}, .label = {"What", 4}, .format = MARKER_UNIQUE_STRING},
+        {.key = {"count", 5}, .label = {"Count", 5}, .format = MARKER_DECIMAL},
+    };
     static const struct marker_schema schema = {
         .name = {"Event", 5},
         .description = {"What happened.", 14},
         .table_label = {"{marker.data.what}", 18},
-        .fields = {{{"what", 4}, {"What", 4}, MARKER_UNIQUE_STRING}, {{"count", 5}, {"Count", 5}, MARKER_DECIMAL}},
+        .fields = fields,
         .field_count = 2,
     };
     return profile_marker_schema(&fixture->profile, &schema);
@@ -121,7 +125,7 @@ static void add_marker(struct fixture *fixture, thread_id thread, struct marker 
     struct profile *profile = &fixture->profile;
     marker.name = profile_string(profile, text_of(name));
     union marker_value values[] = {{.string = profile_string(profile, text_of(what))},
-                                   {.decimal = decimal_make(count, 0)}};
+                                   {.number = decimal_make(count, 0)}};
     profile_add_marker(profile, profile_thread_at(profile, thread), marker, values);
 }
 

@@ -1,3 +1,5 @@
+#include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/chunk_text.h"
+#include "tests/support/random_numbers.h"
 #include "writer/json.h"
 
 static struct failure failure;
@@ -252,6 +255,120 @@ static void decimals_are_exact(void **state) {
     assert_decimal(json, INT64_MIN, 24, "-0.000009223372036854775808");
 }
 
+static void doubles_read_back_the_same(void **state) {
+    struct json *json = *state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0.0, "0"},
+        {-0.0, "-0"},
+        {1.0, "1"},
+        {-12.5, "-12.5"},
+        {0.1, "0.1"},
+        {1.0 / 3, "0.3333333333333333"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {100.0, "100"},
+        {1e20, "100000000000000000000"},
+        {1e21, "1e21"},
+        {1.5e300, "1.5e300"},
+        {0.0000001, "0.0000001"},
+        {0.00000001, "1e-8"},
+        {-1.25e-9, "-1.25e-9"},
+        {9007199254740992.0, "9007199254740992"},
+        {9007199254740993.5, "9007199254740994"},
+        {1.7976931348623157e308, "1.7976931348623157e308"},
+        {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {4.9e-324, "5e-324"},
+        {1.2e-322, "1.2e-322"},
+        {INFINITY, "null"},
+        {-INFINITY, "null"},
+        {NAN, "null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_double(json, cases[i].value);
+        assert_json(json, cases[i].text);
+    }
+}
+
+static double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void assert_reads_back(struct json *json, double value) {
+    json_double(json, value);
+    char *text = taken_text(json);
+    if (strtod(text, NULL) != value) fail_msg("%s is not %a", text, value);
+    if (strlen(text) > 32) fail_msg("%s is long", text);
+    free(text);
+}
+
+static void random_doubles_read_back_the_same(void **state) {
+    struct json *json = *state;
+    struct random_numbers numbers = {1};
+    for (size_t i = 0; i < 200000; i++) {
+        double value = double_of(random_next(&numbers));
+        if (isfinite(value)) assert_reads_back(json, value);
+    }
+    /* Powers of two, where doubles lie at two distances, and their neighbours. */
+    enum { MANTISSA_BITS = 52, EXPONENT_COUNT = 2047 };
+    for (uint64_t exponent = 1; exponent < EXPONENT_COUNT; exponent++) {
+        assert_reads_back(json, double_of(exponent << MANTISSA_BITS));
+        assert_reads_back(json, double_of((exponent << MANTISSA_BITS) - 1));
+    }
+    for (unsigned bit = 0; bit < MANTISSA_BITS; bit++) assert_reads_back(json, double_of(UINT64_C(1) << bit));
+}
+
+/* The C library keeps a copy of LOCPATH for good. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) { return "leak:argz_add_sep"; }
+
+/* A locale whose point is a comma, made for this test; none where the machine cannot make one. */
+static locale_t comma_locale(void) {
+    char folder[] = "/tmp/gecko-test-XXXXXX", command[256];
+    if (!mkdtemp(folder)) return (locale_t)0;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", folder);
+    locale_t comma = (locale_t)0;
+    if (system(command) == 0) {
+        setenv("LOCPATH", folder, 1);
+        comma = newlocale(LC_ALL_MASK, "de_DE.UTF-8", NULL);
+        unsetenv("LOCPATH");
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    return comma;
+}
+
+static void doubles_know_no_locale(void **state) {
+    struct json *json = *state;
+    locale_t comma = comma_locale();
+    if (!comma) skip();
+    locale_t before = uselocale(comma);
+    char point[8];
+    snprintf(point, sizeof point, "%.1f", 1.5);
+    json_array_begin(json);
+    json_double(json, 1234567.25);
+    json_double(json, 1.5e-30);
+    json_array_end(json);
+    uselocale(before);
+    freelocale(comma);
+    assert_string_equal(point, "1,5");
+    assert_json(json, "[1234567.25,1.5e-30]");
+}
+
+static void unknown_numbers_are_null(void **state) {
+    struct json *json = *state;
+    json_array_begin(json);
+    json_int_or_null(json, 5, true);
+    json_int_or_null(json, 5, false);
+    json_ms_or_null(json, 1500000, true);
+    json_ms_or_null(json, 1500000, false);
+    json_array_end(json);
+    assert_json(json, "[5,null,1.5,null]");
+}
+
 static void fragments_are_values(void **state) {
     struct json *json = *state;
     struct json fragment;
@@ -313,6 +430,7 @@ static void nothing_is_written_after_a_failure(void **state) {
     json_key_value_text(json, "b", TEXT("text"));
     json_key_text(json, TEXT("c"));
     json_decimal(json, decimal_make(15, 1));
+    json_double(json, 1.5);
     json_key_ms(json, "d", 1);
     json_key_bool(json, "e", true);
     json_object_end(json);
@@ -332,6 +450,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(integers_are_exact_at_every_length, begin, end),
         cmocka_unit_test_setup_teardown(nanoseconds_become_exact_milliseconds, begin, end),
         cmocka_unit_test_setup_teardown(decimals_are_exact, begin, end),
+        cmocka_unit_test_setup_teardown(doubles_read_back_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(random_doubles_read_back_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(doubles_know_no_locale, begin, end),
+        cmocka_unit_test_setup_teardown(unknown_numbers_are_null, begin, end),
         cmocka_unit_test_setup_teardown(fragments_are_values, begin, end),
         cmocka_unit_test_setup_teardown(large_fragments_are_moved, begin, end),
         cmocka_unit_test_setup_teardown(a_taken_writer_starts_anew, begin, end),

@@ -252,12 +252,15 @@ static stack_id add_rich_stack(void) {
 }
 
 static uint16_t add_demo_schema(void) {
+    static const struct marker_field fields[] = {
+        {.key = TEXT("what"), .label = TEXT("What"), .format = MARKER_UNIQUE_STRING},
+        {.key = TEXT("amount"), .label = TEXT("Amount"), .format = MARKER_DECIMAL},
+    };
     struct marker_schema schema = {
         .name = TEXT("DemoMarker"),
         .description = TEXT("What a demo marks."),
         .table_label = TEXT("{marker.name}: {marker.data.what}"),
-        .fields = {{TEXT("what"), TEXT("What"), MARKER_UNIQUE_STRING},
-                   {TEXT("amount"), TEXT("Amount"), MARKER_DECIMAL}},
+        .fields = fields,
         .field_count = 2,
     };
     return profile_marker_schema(&profile, &schema);
@@ -267,8 +270,8 @@ static void add_markers(struct thread *thread, stack_id stack) {
     uint16_t schema = add_demo_schema();
     string_id name = profile_string(&profile, TEXT("demo marker"));
     string_id what = profile_string(&profile, TEXT("thing"));
-    const union marker_value values[2] = {{.string = what}, {.decimal = decimal_make(-125, 2)}};
-    const union marker_value nothing[2] = {{.string = string_none()}, {.decimal = decimal_make(7, 0)}};
+    const union marker_value values[2] = {{.string = what}, {.number = decimal_make(-125, 2)}};
+    const union marker_value nothing[2] = {{.string = string_none()}, {.number = decimal_make(7, 0)}};
     struct marker marker = {.name = name, .stack = stack_none(), .schema = schema, .category = 1};
     marker.start_ns = marker.end_ns = 101000000;
     profile_add_marker(&profile, thread, marker, nothing);
@@ -385,7 +388,7 @@ static void markers_have_payloads_and_a_schema(void **state) {
     assert_has(text,
                "\"markers\":{\"name\":[6,6,6,6],\"startTime\":[1,1,4,null],\"endTime\":[null,3.5,null,5],"
                "\"phase\":[0,1,2,3],\"category\":[1,1,1,1],"
-               "\"data\":[{\"type\":\"DemoMarker\",\"what\":null,\"amount\":7},"
+               "\"data\":[{\"type\":\"DemoMarker\",\"amount\":7},"
                "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25,\"cause\":{\"stack\":2}},"
                "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25},"
                "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25}],\"length\":4}");

@@ -377,6 +377,14 @@ static void the_start_is_derived_from_when_the_trace_was_written(void **state) {
     assert_true(profile.meta.start_time_ms == 1700000007500);
 }
 
+static void the_start_is_derived_from_how_far_the_clocks_are_apart(void **state) {
+    (void)state;
+    thread_add_sample(add_single_thread(), 10 * MS + 999999, stack_none(), 1);
+    profile.meta.epoch_offset_ns = 1700000000000 * MS;
+    finish();
+    assert_true(profile.meta.start_time_ms == 1700000000010);
+}
+
 static void a_start_that_is_known_stays(void **state) {
     (void)state;
     thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
@@ -610,7 +618,7 @@ static void the_ledger_is_put_into_the_panel(void **state) {
     assert_extra(1, "periods", "18446744073709551615 read, 18446744073709551615 kept, 0 lost");
     assert_extra(2, "Lost: no number", "2 lines, first at line 7");
     assert_extra(3, "Note: time went back", "3 samples");
-    assert_extra(4, "Lost: at an offset", "1 values");
+    assert_extra(4, "Lost: at an offset", "1 values, first at byte 99");
 }
 
 static void the_ledger_follows_what_a_reader_added(void **state) {
@@ -694,6 +702,215 @@ static void samples_without_memory_are_a_failure(void **state) {
     }
 }
 
+/* ---- Counters, paused ranges, logs ---- */
+
+static struct counter *add_counter(process_id process, const char *name) {
+    return profile_add_counter(&profile, &(struct counter){.process = process, .name = text_of(name)});
+}
+
+static const struct counter *counter(size_t i) { return column_at(&profile.counters, i); }
+
+static const struct counter_sample *counter_sample(size_t i, size_t sample) {
+    return column_at(&counter(i)->samples, sample);
+}
+
+static uint32_t ordered(size_t place) { return ((const thread_id *)column_at(&profile.thread_order, place))->index; }
+
+static void counters_extend_the_profile(void **state) {
+    (void)state;
+    struct thread *thread = add_single_thread();
+    thread_add_sample(thread, 20 * MS, stack_none(), 1);
+    struct counter *queue = add_counter((process_id){0}, "queue");
+    counter_add_sample(queue, 30 * MS, 3, 1);
+    counter_add_sample(queue, 10 * MS, 0, 0);
+    finish();
+    assert_int_equal(profile.origin_ns, 10 * MS);
+    assert_int_equal(profile.end_ns, 20 * MS);
+    assert_int_equal(time_ns(thread, 0), 10 * MS);
+    assert_int_equal(counter(0)->samples.count, 2);
+    assert_int_equal(counter_sample(0, 0)->time_ns, 0);
+    assert_int_equal(counter_sample(0, 1)->time_ns, 20 * MS);
+    assert_int_equal(counter_sample(0, 1)->change, 3);
+}
+
+static void a_zero_in_front_moves_nothing(void **state) {
+    (void)state;
+    thread_add_sample(add_single_thread(), 20 * MS, stack_none(), 1);
+    profile.meta.interval_ns = 5;
+    counter_add_sample(add_counter((process_id){0}, "queue"), 20 * MS, 3, 1);
+    finish();
+    assert_int_equal(profile.origin_ns, 20 * MS);
+    assert_int_equal(counter_sample(0, 0)->time_ns, -5);
+    assert_int_equal(counter_sample(0, 1)->time_ns, 0);
+}
+
+static void counters_stand_by_process(void **state) {
+    (void)state;
+    for (int64_t pid = 1; pid <= 3; pid++) add_thread_with_samples(add_process(pid, 0), pid, 1);
+    static const struct {
+        uint32_t process;
+        const char *name;
+    } added[] = {{2, "a"}, {0, "b"}, {2, "c"}, {0, "d"}};
+    for (size_t i = 0; i < 4; i++)
+        counter_add_sample(add_counter((process_id){added[i].process}, added[i].name), 0, 0, 0);
+    finish();
+    static const char *const names[] = {"b", "d", "a", "c"};
+    for (size_t i = 0; i < 4; i++) assert_true(text_equal(counter(i)->name, text_of(names[i])));
+    size_t count;
+    assert_int_equal(profile_rows_of_process(&profile.counters, (process_id){0}, &count), 0);
+    assert_int_equal(count, 2);
+    assert_int_equal(profile_rows_of_process(&profile.counters, (process_id){1}, &count), 2);
+    assert_int_equal(count, 0);
+    assert_int_equal(profile_rows_of_process(&profile.counters, (process_id){2}, &count), 2);
+    assert_int_equal(count, 2);
+    assert_int_equal(profile_rows_of_process(&profile.counters, process_none(), &count), 4);
+    assert_int_equal(count, 0);
+}
+
+static void counters_without_samples_are_left_out(void **state) {
+    (void)state;
+    add_thread_with_samples(add_process(1, 0), 1, 1);
+    add_counter((process_id){0}, "none");
+    counter_add_sample(add_counter((process_id){0}, "some"), 0, 0, 0);
+    add_counter((process_id){0}, "none either");
+    finish();
+    assert_int_equal(profile.counters.count, 1);
+    assert_text(counter(0)->name, "some");
+    assert_int_equal(profile.ledger.entries.count, 1);
+    assert_text(ledger_at(&profile.ledger, 0)->cause, "counter without values");
+    assert_int_equal(ledger_at(&profile.ledger, 0)->fate, LEDGER_NOTED);
+    assert_int_equal(ledger_at(&profile.ledger, 0)->count, 2);
+}
+
+static void processes_with_counters_keep_a_thread(void **state) {
+    (void)state;
+    add_thread_with_samples(add_process(1, 0), 1, 1);
+    process_id with_main = add_process(2, 0), without_main = add_process(3, 0), without_any = add_process(4, 0);
+    add_thread(with_main, 21, 0);
+    add_thread(with_main, 2, 0);
+    add_thread(without_main, 31, 0);
+    add_thread(without_main, 32, 0);
+    add_thread(add_process(5, 0), 5, 0);
+    const process_id processes[] = {without_any, without_main, with_main};
+    for (size_t i = 0; i < 3; i++) counter_add_sample(add_counter(processes[i], "queue"), 0, 0, 0);
+    finish();
+    assert_int_equal(profile.thread_order.count, 3);
+    assert_int_equal(ordered(0), 0);
+    assert_int_equal(ordered(1), 2);
+    assert_int_equal(ordered(2), 3);
+    assert_int_equal(profile.counters.count, 2);
+    assert_int_equal(counter(0)->process.index, with_main.index);
+    assert_int_equal(counter(1)->process.index, without_main.index);
+    assert_int_equal(profile_place_of_process(&profile, (process_id){0}), 0);
+    assert_int_equal(profile_place_of_process(&profile, with_main), 1);
+    assert_int_equal(profile_place_of_process(&profile, without_main), 2);
+    assert_int_equal(profile_place_of_process(&profile, without_any), 3);
+    assert_int_equal(profile_ordered_thread(&profile, 1)->tid, 2);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+    assert_text(ledger_at(&profile.ledger, 0)->cause, "counter of a process without threads");
+    assert_true(ledger_is_balanced(&profile.ledger));
+}
+
+static void paused_ranges_are_of_the_profile(void **state) {
+    (void)state;
+    thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
+    process_id other = add_process(8, 0);
+    profile_add_paused_range(&profile, other, 1 * MS, 2 * MS);
+    profile_add_paused_range(&profile, (process_id){0}, 15 * MS, TIME_NONE);
+    profile_add_paused_range(&profile, (process_id){0}, TIME_NONE, 12 * MS);
+    profile_add_paused_range(&profile, (process_id){0}, 10 * MS, 11 * MS);
+    finish();
+    static const struct paused_range expected[] = {
+        {{0}, TIME_NONE, 2000000}, {{0}, 0, 1000000}, {{0}, 5000000, TIME_NONE}, {{1}, TIME_NONE, 0}};
+    assert_int_equal(profile.paused_ranges.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct paused_range *range = column_at(&profile.paused_ranges, i);
+        assert_int_equal(range->process.index, expected[i].process.index);
+        assert_int_equal(range->start_ns, expected[i].start_ns);
+        assert_int_equal(range->end_ns, expected[i].end_ns);
+    }
+    assert_int_equal(profile.end_ns, 0); /* they are no events */
+}
+
+static void lines_of_logs_stand_by_process_and_time(void **state) {
+    (void)state;
+    thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
+    char key[] = "key";
+    struct column *log = &profile.profiling_log;
+    profile_log_text(&profile, log, process_none(), TEXT("trace"), TEXT(""));
+    profile_log_line(&profile, log, (process_id){0}, 12 * MS, TEXT("later"));
+    profile_log_line(&profile, log, (process_id){0}, 9 * MS, TEXT("earlier"));
+    profile_log_number(&profile, log, (process_id){0}, text_of(key), -3);
+    key[0] = 'x';
+    finish();
+    assert_int_equal(log->count, 4);
+    assert_int_equal(profile.gathering_log.count, 0);
+    const struct log_line *number = column_at(log, 0), *earlier = column_at(log, 1), *later = column_at(log, 2),
+                          *trace = column_at(log, 3);
+    assert_text(number->key, "key");
+    assert_null(number->text.bytes);
+    assert_int_equal(number->number, -3);
+    assert_int_equal(number->time_ns, TIME_NONE);
+    assert_text(earlier->text, "earlier");
+    assert_int_equal(earlier->key.bytes_count, 0);
+    assert_int_equal(earlier->time_ns, -1 * MS);
+    assert_text(later->text, "later");
+    assert_int_equal(later->time_ns, 2 * MS);
+    assert_text(trace->key, "trace");
+    assert_non_null(trace->text.bytes);
+    assert_true(process_is_none(trace->process));
+}
+
+static void times_in_payloads_are_of_the_profile(void **state) {
+    (void)state;
+    static const struct marker_table_column columns[] = {{TEXT("At"), MARKER_TIME}, {TEXT("For"), MARKER_DURATION}};
+    static const struct marker_field fields[] = {
+        {.key = TEXT("at"), .format = MARKER_TIME},
+        {.key = TEXT("never"), .format = MARKER_TIME},
+        {.key = TEXT("for"), .format = MARKER_DURATION},
+        {.key = TEXT("table"), .format = MARKER_TABLE, .columns = columns, .column_count = 2},
+    };
+    static const struct marker_schema schema = {.name = TEXT("Times"), .fields = fields, .field_count = 4};
+    struct thread *thread = add_single_thread();
+    const union marker_value cells[] = {{.time_ns = 25 * MS}, {.duration_ns = 30 * MS}};
+    const union marker_value values[] = {{.time_ns = 15 * MS},
+                                         marker_value_absent(VALUE_TIME),
+                                         {.duration_ns = 20 * MS},
+                                         {.cells = profile_marker_cells(&profile, cells, 2)}};
+    struct marker marker = {.start_ns = 20 * MS,
+                            .end_ns = 21 * MS,
+                            .stack = stack_none(),
+                            .schema = profile_marker_schema(&profile, &schema),
+                            .phase = MARKER_INTERVAL};
+    profile_add_marker(&profile, thread, marker, values);
+    finish();
+    const union marker_value *value = column_at(&profile.marker_values, 0);
+    assert_int_equal(value[0].time_ns, -5 * MS);
+    assert_int_equal(value[1].time_ns, TIME_NONE);
+    assert_int_equal(value[2].duration_ns, 20 * MS);
+    const union marker_value *cell = column_at(&profile.marker_cells, 0);
+    assert_int_equal(cell[0].time_ns, 5 * MS);
+    assert_int_equal(cell[1].duration_ns, 30 * MS);
+}
+
+static void what_has_no_room_is_a_failure(void **state) {
+    (void)state;
+    struct column *const tables[] = {&profile.counters, &profile.paused_ranges, &profile.profiling_log};
+    for (size_t i = 0; i < 3; i++) {
+        struct column before = *tables[i];
+        column_make_full(tables[i]);
+        if (i == 0) assert_null(add_counter((process_id){0}, "queue"));
+        if (i == 1) profile_add_paused_range(&profile, (process_id){0}, 1, 2);
+        if (i == 2) profile_log_line(&profile, &profile.profiling_log, process_none(), 1, TEXT("line"));
+        assert_int_equal(failure.code, FAILURE_MEMORY);
+        assert_int_equal(tables[i]->count, 0);
+        *tables[i] = before;
+        failure_clear(&failure);
+    }
+    assert_null(profile_allocate(&profile, SIZE_MAX));
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+}
+
 static void finishing_without_memory_is_a_failure(void **state) {
     (void)state;
     struct column *const tables[] = {&profile.texts.rows, &profile.thread_order, &profile.meta.extra};
@@ -729,6 +946,7 @@ int main(void) {
         TEST(times_may_be_negative),
         TEST(lives_are_relative_to_time_zero),
         TEST(the_start_is_derived_from_when_the_trace_was_written),
+        TEST(the_start_is_derived_from_how_far_the_clocks_are_apart),
         TEST(a_start_that_is_known_stays),
         TEST(the_interval_is_the_median_of_the_deltas),
         TEST(deltas_are_of_one_thread),
@@ -751,6 +969,15 @@ int main(void) {
         TEST(texts_without_memory_are_empty),
         TEST(a_source_without_a_string_is_none),
         TEST(samples_without_memory_are_a_failure),
+        TEST(counters_extend_the_profile),
+        TEST(a_zero_in_front_moves_nothing),
+        TEST(counters_stand_by_process),
+        TEST(counters_without_samples_are_left_out),
+        TEST(processes_with_counters_keep_a_thread),
+        TEST(paused_ranges_are_of_the_profile),
+        TEST(lines_of_logs_stand_by_process_and_time),
+        TEST(times_in_payloads_are_of_the_profile),
+        TEST(what_has_no_room_is_a_failure),
         TEST(finishing_without_memory_is_a_failure),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);

@@ -95,14 +95,15 @@ static void rows_of_dropped_stacks_go(void **state) {
 
 static void markers_keep_what_they_name(void **state) {
     (void)state;
-    static const struct marker_schema schema = {
-        .name = TEXT("S"),
-        .fields = {{TEXT("d"), TEXT("D"), MARKER_DECIMAL}, {TEXT("s"), TEXT("S"), MARKER_UNIQUE_STRING}},
-        .field_count = 2};
+    static const struct marker_field fields[] = {
+        {.key = TEXT("d"), .label = TEXT("D"), .format = MARKER_DECIMAL},
+        {.key = TEXT("s"), .label = TEXT("S"), .format = MARKER_UNIQUE_STRING},
+    };
+    static const struct marker_schema schema = {.name = TEXT("S"), .fields = fields, .field_count = 2};
     profile_stack(&profile, stack_none(), add_frame("dropped"));
     stack_id cause = profile_stack(&profile, stack_none(), add_frame("cause"));
     uint16_t schema_row = profile_marker_schema(&profile, &schema);
-    union marker_value values[2] = {{.decimal = decimal_make(3, 0)},
+    union marker_value values[2] = {{.number = decimal_make(3, 0)},
                                     {.string = profile_string(&profile, TEXT("value"))}};
     struct marker marker = {.start_ns = 5,
                             .end_ns = 5,
@@ -117,8 +118,49 @@ static void markers_keep_what_they_name(void **state) {
     assert_true(text_equal(strings_text(&profile.strings, swept->name), TEXT("name")));
     assert_names(swept->stack, (const char *const[]){"cause", NULL});
     const union marker_value *value = column_at(&profile.marker_values, swept->values_at);
-    assert_int_equal(value[0].decimal.mantissa, 3);
+    assert_int_equal(value[0].number.mantissa, 3);
     assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("value")));
+}
+
+static void lists_and_tables_keep_what_they_name(void **state) {
+    (void)state;
+    static const struct marker_table_column columns[] = {{TEXT("N"), MARKER_INTEGER},
+                                                         {TEXT("S"), MARKER_UNIQUE_STRING}};
+    static const struct marker_field fields[] = {
+        {.key = TEXT("t"), .format = MARKER_TABLE, .columns = columns, .column_count = 2},
+        {.key = TEXT("f"), .format = MARKER_FLOW_ID},
+        {.key = TEXT("a"), .format = MARKER_UNIQUE_STRING},
+        {.key = TEXT("l"), .format = MARKER_LIST},
+    };
+    static const struct marker_schema schema = {.name = TEXT("S"), .fields = fields, .field_count = 4};
+    profile_string(&profile, TEXT("dropped"));
+    const union marker_value cells[] = {marker_value_integer(0),
+                                        {.string = profile_string(&profile, TEXT("cell"))},
+                                        marker_value_integer(0),
+                                        marker_value_absent(VALUE_STRING)};
+    const union marker_value item = {.text = TEXT("item")};
+    union marker_value values[] = {{.cells = profile_marker_cells(&profile, cells, 4)},
+                                   {.string = profile_string(&profile, TEXT("flow"))},
+                                   marker_value_absent(VALUE_STRING),
+                                   {.cells = profile_marker_cells(&profile, &item, 1)}};
+    struct marker marker = {.name = profile_string(&profile, TEXT("name")),
+                            .stack = stack_none(),
+                            .schema = profile_marker_schema(&profile, &schema)};
+    profile_add_marker(&profile, thread, marker, values);
+    marker.schema = MARKER_SCHEMA_NONE;
+    marker.name = profile_string(&profile, TEXT("bare"));
+    profile_add_marker(&profile, thread, marker, NULL);
+    profile_finish(&profile);
+    sweep_profile(&profile);
+    assert_int_equal(strings_count(&profile.strings), 4);
+    const union marker_value *cell = column_at(&profile.marker_cells, 1);
+    assert_true(text_equal(strings_text(&profile.strings, cell[0].string), TEXT("cell")));
+    assert_true(string_is_none(cell[2].string));
+    const union marker_value *value = column_at(&profile.marker_values, 0);
+    assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("flow")));
+    assert_true(string_is_none(value[2].string));
+    const struct marker *bare = column_at(&thread->markers, 1);
+    assert_true(text_equal(strings_text(&profile.strings, bare->name), TEXT("bare")));
 }
 
 static void nothing_moves_where_all_is_in_use(void **state) {
@@ -144,6 +186,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lists_and_tables_keep_what_they_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, tear_down),
     };

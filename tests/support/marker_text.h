@@ -1,0 +1,143 @@
+/* Markers, counters, pauses and logs of a profile as text, for comparisons; beside profile_text.h. */
+#ifndef GECKO_TEST_MARKER_TEXT_H
+#define GECKO_TEST_MARKER_TEXT_H
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "tests/support/profile_text.h"
+
+static inline void profile_text_print(struct profile_text *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static inline void profile_text_print(struct profile_text *out, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    profile_text_add(out, text_of(line));
+}
+
+static inline struct profile_text *profile_text_create(void) {
+    struct profile_text *out = calloc(1, sizeof *out);
+    if (!out) abort();
+    return out;
+}
+
+static inline void profile_text_add_value(struct profile_text *out, const struct profile *profile,
+                                          const struct marker_field *field, enum marker_format format,
+                                          const union marker_value *value) {
+    enum marker_value_kind kind = marker_format_kind(format);
+    if (marker_value_is_absent(kind, value)) {
+        profile_text_print(out, "-");
+        return;
+    }
+    switch (kind) {
+        case VALUE_TEXT:
+            profile_text_print(out, "\"%.*s\"", (int)value->text.bytes_count, value->text.bytes);
+            break;
+        case VALUE_STRING: {
+            struct text text = strings_text(&profile->strings, value->string);
+            profile_text_print(out, "'%.*s'", (int)text.bytes_count, text.bytes);
+            break;
+        }
+        case VALUE_NUMBER:
+            if (value->number.scale == MARKER_REAL)
+                profile_text_print(out, "%g", marker_value_real_of(value->number));
+            else
+                profile_text_print(out, "%" PRId64, value->number.mantissa);
+            break;
+        case VALUE_DURATION:
+            profile_text_print(out, "%" PRId64 "ns", value->duration_ns);
+            break;
+        case VALUE_TIME:
+            profile_text_print(out, "@%" PRId64, value->time_ns);
+            break;
+        case VALUE_CELLS:
+            profile_text_print(out, "[");
+            for (uint32_t i = 0; i < value->cells.count; i++) {
+                const union marker_value *cell = column_at(&profile->marker_cells, value->cells.first + i);
+                bool is_table = format == MARKER_TABLE;
+                if (i) profile_text_print(out, is_table && i % field->column_count == 0 ? "|" : ",");
+                profile_text_add_value(out, profile, NULL,
+                                       is_table ? field->columns[i % field->column_count].format : MARKER_STRING, cell);
+            }
+            profile_text_print(out, "]");
+            break;
+    }
+}
+
+/* One a line: "pid/tid phase start..end category name type{key=value,…} <root;leaf>". */
+static inline struct profile_text *profile_markers_text(const struct profile *profile) {
+    static const char *const phases[] = {"instant", "interval", "start", "end"};
+    struct profile_text *out = profile_text_create();
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        for (size_t j = 0; j < thread->markers.count; j++) {
+            const struct marker *marker = column_at(&thread->markers, j);
+            struct text category = categories_at(&profile->categories, marker->category)->name;
+            struct text name = strings_text(&profile->strings, marker->name);
+            profile_text_print(out, "%.*s/%" PRId64 " %s %" PRId64,
+                               (int)profile_process_at(profile, thread->process)->pid_text.bytes_count,
+                               profile_process_at(profile, thread->process)->pid_text.bytes, thread->tid,
+                               phases[marker->phase], marker->start_ns);
+            if (marker->phase == MARKER_INTERVAL) profile_text_print(out, "..%" PRId64, marker->end_ns);
+            profile_text_print(out, " %.*s %.*s", (int)category.bytes_count, category.bytes, (int)name.bytes_count,
+                               name.bytes);
+            if (marker->schema != MARKER_SCHEMA_NONE) {
+                const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+                profile_text_print(out, " %.*s{", (int)schema->name.bytes_count, schema->name.bytes);
+                for (uint32_t field = 0; field < schema->field_count; field++) {
+                    const struct marker_field *row = &schema->fields[field];
+                    profile_text_print(out, "%s%.*s=", field ? "," : "", (int)row->key.bytes_count, row->key.bytes);
+                    profile_text_add_value(out, profile, row, row->format,
+                                           column_at(&profile->marker_values, marker->values_at + field));
+                }
+                profile_text_print(out, "}");
+            }
+            if (!stack_is_none(marker->stack)) {
+                profile_text_print(out, " <");
+                profile_text_add_stack(out, profile, marker->stack);
+                profile_text_print(out, ">");
+            }
+            profile_text_print(out, "\n");
+        }
+    }
+    return out;
+}
+
+/* One a line: "pid name: time:change/number …". */
+static inline struct profile_text *profile_counters_text(const struct profile *profile) {
+    struct profile_text *out = profile_text_create();
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        profile_text_print(out, "%" PRId64 " %.*s:", profile_process_at(profile, counter->process)->pid,
+                           (int)counter->name.bytes_count, counter->name.bytes);
+        for (size_t j = 0; j < counter->samples.count; j++) {
+            const struct counter_sample *sample = column_at(&counter->samples, j);
+            profile_text_print(out, " %" PRId64 ":%" PRId64 "/%" PRIu32, sample->time_ns, sample->change,
+                               sample->number);
+        }
+        profile_text_print(out, "\n");
+    }
+    return out;
+}
+
+/* Lines "key number", "key text", "@time text", with the pid before where there is one. */
+static inline struct profile_text *log_text(const struct profile *profile, const struct column *log) {
+    struct profile_text *out = profile_text_create();
+    for (size_t i = 0; i < log->count; i++) {
+        const struct log_line *line = column_at(log, i);
+        if (!process_is_none(line->process))
+            profile_text_print(out, "%" PRId64 ": ", profile_process_at(profile, line->process)->pid);
+        if (line->time_ns != TIME_NONE) profile_text_print(out, "@%" PRId64 " ", line->time_ns);
+        if (line->key.bytes_count) profile_text_print(out, "%.*s ", (int)line->key.bytes_count, line->key.bytes);
+        if (line->text.bytes)
+            profile_text_print(out, "%.*s\n", (int)line->text.bytes_count, line->text.bytes);
+        else
+            profile_text_print(out, "%" PRId64 "\n", line->number);
+    }
+    return out;
+}
+
+#endif

@@ -1,0 +1,200 @@
+#include "counter_json.h"
+
+static struct text label_of(const struct counter *counter) {
+    return counter->label.bytes_count ? counter->label : counter->name;
+}
+
+/* ---- What the client makes of a counter by its category and name ---- */
+
+struct default_display {
+    struct text category; /* empty: any */
+    struct text name;     /* empty: any */
+    enum counter_graph graph;
+    struct text unit;
+    enum graph_color color;
+    int32_t sort_weight;
+    struct text label; /* empty: the counter's name */
+    const char *marker_location;
+};
+
+/* The first one that fits counts. */
+static const struct default_display default_displays[] = {
+    {TEXT("Bandwidth"), {0}, COUNTER_RATE, TEXT("bytes"), GRAPH_BLUE, 10, TEXT("Bandwidth"), NULL},
+    {TEXT("Memory"), {0}, COUNTER_ACCUMULATED, TEXT("bytes"), GRAPH_ORANGE, 20, TEXT("Memory"), "timeline-memory"},
+    {TEXT("power"), {0}, COUNTER_RATE, TEXT("pWh"), GRAPH_GREY, 30, {0}, NULL},
+    {TEXT("CPU"), TEXT("processCPU"), COUNTER_RATE, TEXT("percent"), GRAPH_GREY, 40, TEXT("Process CPU"), NULL},
+    {{0}, {0}, COUNTER_RATE, {0}, GRAPH_GREY, 50, {0}, NULL},
+};
+
+static bool fits(struct text wanted, struct text text) { return !wanted.bytes_count || text_equal(wanted, text); }
+
+static const struct default_display *default_display_of(const struct counter *counter) {
+    const struct default_display *display = default_displays;
+    while (!fits(display->category, counter->category) || !fits(display->name, counter->name)) display++;
+    return display;
+}
+
+bool counter_json_is_shown_by_default(const struct counter *counter) {
+    const struct default_display *display = default_display_of(counter);
+    struct text label = display->label.bytes_count ? display->label : counter->name;
+    return display->graph == counter->graph && text_equal(display->unit, counter->unit) &&
+           display->color == counter->color && display->sort_weight == counter->sort_weight &&
+           text_equal(label, label_of(counter));
+}
+
+/* ---- The rows of a tooltip ---- */
+
+struct tooltip_row {
+    const char *source; /* NULL: a line between rows; the end where the label is NULL too */
+    const char *label;  /* NULL: the counter's own */
+    const char *unit;
+    const char *co2;
+    const char *scale;
+    bool requires_selection;
+};
+
+#define SEPARATOR \
+    { .label = "" }
+#define END \
+    { 0 }
+
+static const struct tooltip_row transfer_rows[] = {
+    {"rate", "Transfer speed for this sample", "bytes-per-second", "per-byte", NULL, false},
+    {"sample-number", "Read and write operations since the previous sample", "number", NULL, NULL, false},
+    SEPARATOR,
+    {"accumulated", "Data transferred up to this time", "bytes", "per-byte", NULL, false},
+    {"count-range", "Data transferred in the visible range", "bytes", "per-byte", NULL, false},
+    {"selection-total", "Data transferred in the current selection", "bytes", "per-byte", NULL, true},
+    END,
+};
+
+static const struct tooltip_row byte_rate_rows[] = {
+    {"rate", "Rate for this sample", "bytes-per-second", NULL, NULL, false},
+    {"sample-number", "Operations since the previous sample", "number", NULL, NULL, false},
+    SEPARATOR,
+    {"accumulated", "Up to this time", "bytes", NULL, NULL, false},
+    {"count-range", "In the visible range", "bytes", NULL, NULL, false},
+    {"selection-total", "In the current selection", "bytes", NULL, NULL, true},
+    END,
+};
+
+static const struct tooltip_row memory_rows[] = {
+    {"accumulated", "Memory at this time", "bytes", NULL, NULL, false},
+    {"count-range", "Memory range in graph", "bytes", NULL, NULL, false},
+    {"sample-number", "Allocations and deallocations since the previous sample", "number", NULL, NULL, false},
+    END,
+};
+
+static const struct tooltip_row byte_level_rows[] = {
+    {"accumulated", NULL, "bytes", NULL, NULL, false},
+    {"count-range", "Range in graph", "bytes", NULL, NULL, false},
+    {"sample-number", "Operations since the previous sample", "number", NULL, NULL, false},
+    END,
+};
+
+static const struct tooltip_row power_rows[] = {
+    {"count", "Power", "number", "per-watthour", "power", false},
+    {"selection-total", "Energy used in the current selection", "number", "per-watthour", "energy", true},
+    {"selection-rate", "Average power in the current selection", "number", "per-watthour", "power", true},
+    {"committed-range-total", "Energy used in the visible range", "number", "per-watthour", "energy", false},
+    END,
+};
+
+static const struct tooltip_row share_rows[] = {
+    {"cpu-ratio", "CPU", "percent", NULL, NULL, false},
+    END,
+};
+
+static const struct tooltip_row level_rows[] = {
+    {"accumulated", NULL, "number", NULL, NULL, false},
+    {"count-range", "Range in graph", "number", NULL, NULL, false},
+    {"sample-number", "Operations since the previous sample", "number", NULL, NULL, false},
+    END,
+};
+
+static const struct tooltip_row rate_rows[] = {
+    {"count", NULL, "number", NULL, NULL, false},
+    {"sample-number", "Operations since the previous sample", "number", NULL, NULL, false},
+    {"committed-range-total", "Total in the visible range", "number", NULL, NULL, false},
+    {"selection-total", "Total in the current selection", "number", NULL, NULL, true},
+    END,
+};
+
+static const struct {
+    enum counter_graph graph;
+    struct text unit;     /* empty: any */
+    struct text category; /* empty: any */
+    const struct tooltip_row *rows;
+} tooltips[] = {
+    {COUNTER_RATE, TEXT("bytes"), TEXT("Bandwidth"), transfer_rows},
+    {COUNTER_RATE, TEXT("bytes"), {0}, byte_rate_rows},
+    {COUNTER_RATE, TEXT("percent"), {0}, share_rows},
+    {COUNTER_RATE, TEXT("pWh"), {0}, power_rows},
+    {COUNTER_RATE, {0}, {0}, rate_rows},
+    {COUNTER_ACCUMULATED, TEXT("bytes"), TEXT("Memory"), memory_rows},
+    {COUNTER_ACCUMULATED, TEXT("bytes"), {0}, byte_level_rows},
+    {COUNTER_ACCUMULATED, {0}, {0}, level_rows},
+};
+
+static const struct tooltip_row *tooltip_rows_of(const struct counter *counter) {
+    size_t i = 0;
+    while (tooltips[i].graph != counter->graph || !fits(tooltips[i].unit, counter->unit) ||
+           !fits(tooltips[i].category, counter->category))
+        i++;
+    return tooltips[i].rows;
+}
+
+static void write_row_format(struct json *json, const struct tooltip_row *row) {
+    json_key(json, "format");
+    json_object_begin(json);
+    json_key_string(json, "unit", row->unit);
+    if (row->co2) json_key_string(json, "co2", row->co2);
+    if (row->scale) json_key_string(json, "scale", row->scale);
+    json_object_end(json);
+}
+
+static void write_row(struct json *json, const struct tooltip_row *row, struct text label) {
+    json_object_begin(json);
+    json_key_string(json, "type", row->source ? "value" : "separator");
+    if (row->source) {
+        json_key_string(json, "source", row->source);
+        write_row_format(json, row);
+        json_key_value_text(json, "label", row->label ? text_of(row->label) : label);
+        if (row->requires_selection) json_key_bool(json, "requiresPreviewSelection", true);
+    }
+    json_object_end(json);
+}
+
+/* ---- The counter ---- */
+
+void counter_json_identity(struct json *json, const struct counter *counter) {
+    json_key_value_text(json, "name", counter->name);
+    json_key_value_text(json, "category", counter->category);
+    json_key_value_text(json, "description", counter->description);
+}
+
+void counter_json_display(struct json *json, const struct counter *counter) {
+    static const char *const graphs[COUNTER_GRAPH_COUNT] = {
+        [COUNTER_ACCUMULATED] = "line-accumulated",
+        [COUNTER_RATE] = "line-rate",
+    };
+    const char *marker_location = default_display_of(counter)->marker_location;
+    json_key(json, "display");
+    json_object_begin(json);
+    json_key_string(json, "graphType", graphs[counter->graph]);
+    json_key_value_text(json, "unit", counter->unit);
+    json_key_string(json, "color", graph_color_name(counter->color));
+    json_key(json, "markerSchemaLocation");
+    if (marker_location)
+        json_string(json, marker_location);
+    else
+        json_null(json);
+    json_key_int(json, "sortWeight", counter->sort_weight);
+    json_key_value_text(json, "label", label_of(counter));
+    json_key(json, "tooltipRows");
+    json_array_begin(json);
+    for (const struct tooltip_row *row = tooltip_rows_of(counter); row->source || row->label; row++)
+        write_row(json, row, label_of(counter));
+    json_array_end(json);
+    json_object_end(json);
+}

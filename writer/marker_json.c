@@ -1,0 +1,225 @@
+#include "marker_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "meta_json.h"
+#include "thread_json.h"
+
+/* ---- Schemas ---- */
+
+static void write_display(struct json *json, uint32_t display) {
+    static const struct {
+        enum marker_display bit;
+        const char *name;
+    } places[] = {
+        {MARKER_DISPLAY_CHART, "marker-chart"},         {MARKER_DISPLAY_TABLE, "marker-table"},
+        {MARKER_DISPLAY_OVERVIEW, "timeline-overview"}, {MARKER_DISPLAY_MEMORY, "timeline-memory"},
+        {MARKER_DISPLAY_IPC, "timeline-ipc"},           {MARKER_DISPLAY_FILEIO, "timeline-fileio"},
+        {MARKER_DISPLAY_STACK_CHART, "stack-chart"},
+    };
+    if (!display) display = MARKER_DISPLAY_DEFAULT;
+    json_key(json, "display");
+    json_array_begin(json);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (display & places[i].bit) json_string(json, places[i].name);
+    json_array_end(json);
+}
+
+void marker_json_schema_head(struct json *json, const struct marker_schema *schema) {
+    json_key_value_text(json, "name", schema->name);
+    write_display(json, schema->display);
+    meta_json_text_if_known(json, "chartLabel", schema->chart_label);
+    meta_json_text_if_known(json, "tooltipLabel", schema->tooltip_label);
+    meta_json_text_if_known(json, "tableLabel", schema->table_label);
+}
+
+static bool is_wide_number(enum marker_format format, bool has_wide_values) {
+    return has_wide_values && format == MARKER_HEXADECIMAL;
+}
+
+static const char *field_format_name(const struct marker_field *field) {
+    return marker_format_name(is_wide_number(field->format, field->has_wide_values) ? MARKER_STRING : field->format);
+}
+
+/* The client knows and renumbers strings only where they are fields: cells have them as texts. */
+static const char *column_format_name(const struct marker_field *field, enum marker_format format) {
+    bool is_text = marker_format_kind(format) == VALUE_STRING || is_wide_number(format, field->has_wide_values);
+    return marker_format_name(is_text ? MARKER_STRING : format);
+}
+
+static void write_table_format(struct json *json, const struct marker_field *field) {
+    json_object_begin(json);
+    json_key_string(json, "type", marker_format_name(MARKER_TABLE));
+    json_key(json, "columns");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < field->column_count; i++) {
+        json_object_begin(json);
+        json_key_string(json, "type", column_format_name(field, field->columns[i].format));
+        meta_json_text_if_known(json, "label", field->columns[i].label);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void marker_json_schema_fields(struct json *json, const struct marker_schema *schema) {
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        json_object_begin(json);
+        json_key_value_text(json, "key", field->key);
+        meta_json_text_if_known(json, "label", field->label);
+        json_key(json, "format");
+        if (field->format == MARKER_TABLE)
+            write_table_format(json, field);
+        else
+            json_string(json, field_format_name(field));
+        if (field->is_hidden) json_key_bool(json, "hidden", true);
+        json_object_end(json);
+    }
+}
+
+static bool is_numeric(const struct marker_field *field) {
+    enum marker_value_kind kind = marker_format_kind(field->format);
+    if (is_wide_number(field->format, field->has_wide_values)) return false;
+    return kind == VALUE_NUMBER || kind == VALUE_DURATION || kind == VALUE_TIME;
+}
+
+/* A track of something else than numbers would be an empty one. */
+static bool can_be_drawn(const struct marker_schema *schema, const struct marker_graph *graph) {
+    for (uint32_t i = 0; i < schema->field_count; i++)
+        if (text_equal(schema->fields[i].key, graph->key)) return is_numeric(&schema->fields[i]);
+    return false;
+}
+
+static void write_graph(struct json *json, const struct marker_graph *graph) {
+    static const char *const types[MARKER_GRAPH_TYPE_COUNT] = {
+        [MARKER_GRAPH_BAR] = "bar",
+        [MARKER_GRAPH_LINE] = "line",
+        [MARKER_GRAPH_LINE_FILLED] = "line-filled",
+    };
+    json_object_begin(json);
+    json_key_value_text(json, "key", graph->key);
+    json_key_string(json, "type", types[graph->type]);
+    json_key_string(json, "color", graph_color_name(graph->color));
+    json_object_end(json);
+}
+
+void marker_json_schema_tail(struct json *json, const struct marker_schema *schema) {
+    if (schema->graph_count) {
+        json_key(json, "graphs");
+        json_array_begin(json);
+        for (uint32_t i = 0; i < schema->graph_count; i++)
+            if (can_be_drawn(schema, &schema->graphs[i])) write_graph(json, &schema->graphs[i]);
+        json_array_end(json);
+    }
+    meta_json_text_if_known(json, "colorField", schema->color_field);
+    if (schema->is_stack_based) json_key_bool(json, "isStackBased", true);
+}
+
+/* ---- Values ---- */
+
+static void write_wide_number(struct json *json, struct decimal number) {
+    char text[24];
+    int bytes_count = snprintf(text, sizeof text, "0x%" PRIx64, marker_value_bits(number));
+    json_text(json, (struct text){text, (size_t)bytes_count});
+}
+
+static void write_number(struct json *json, enum marker_format format, bool has_wide_values, struct decimal number) {
+    if (is_wide_number(format, has_wide_values))
+        write_wide_number(json, number);
+    else if (format == MARKER_HEXADECIMAL)
+        json_int(json, (int64_t)marker_value_bits(number));
+    else if (number.scale == MARKER_REAL)
+        json_double(json, marker_value_real_of(number));
+    else
+        json_decimal(json, number);
+}
+
+/* A value that is there and has no parts. Strings are written as texts. */
+static void write_plain_value(struct json *json, const struct profile *profile, enum marker_format format,
+                              bool has_wide_values, const union marker_value *value) {
+    switch (marker_format_kind(format)) {
+        case VALUE_TEXT:
+            if (format == MARKER_TID)
+                thread_json_id(json, value->text);
+            else
+                json_text(json, value->text);
+            break;
+        case VALUE_STRING:
+            json_text(json, strings_text(&profile->strings, value->string));
+            break;
+        case VALUE_NUMBER:
+            write_number(json, format, has_wide_values, value->number);
+            break;
+        case VALUE_DURATION:
+            json_ms(json, value->duration_ns);
+            break;
+        case VALUE_TIME:
+            json_ms(json, value->time_ns);
+            break;
+        case VALUE_CELLS:
+            json_null(json);
+            break;
+    }
+}
+
+static void write_cell(struct json *json, const struct profile *profile, const struct marker_field *field,
+                       enum marker_format format, uint32_t cell) {
+    const union marker_value *value = column_at(&profile->marker_cells, cell);
+    if (marker_value_is_absent(marker_format_kind(format), value))
+        json_null(json);
+    else
+        write_plain_value(json, profile, format, field->has_wide_values, value);
+}
+
+static void write_list(struct json *json, const struct profile *profile, const struct marker_field *field,
+                       struct marker_cells cells) {
+    json_array_begin(json);
+    for (uint32_t i = 0; i < cells.count; i++) write_cell(json, profile, field, MARKER_STRING, cells.first + i);
+    json_array_end(json);
+}
+
+/* The client takes rows only with all their cells. */
+static void write_table(struct json *json, const struct profile *profile, const struct marker_field *field,
+                        struct marker_cells cells) {
+    json_array_begin(json);
+    for (uint32_t row = 0; field->column_count && row + field->column_count <= cells.count;
+         row += field->column_count) {
+        json_array_begin(json);
+        for (uint32_t i = 0; i < field->column_count; i++)
+            write_cell(json, profile, field, field->columns[i].format, cells.first + row + i);
+        json_array_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_value(struct json *json, const struct profile *profile, const struct marker_field *field,
+                        const union marker_value *value, const struct marker_json_strings *strings) {
+    if (field->format == MARKER_LIST)
+        write_list(json, profile, field, value->cells);
+    else if (field->format == MARKER_TABLE)
+        write_table(json, profile, field, value->cells);
+    else if (marker_format_kind(field->format) == VALUE_STRING)
+        strings->write(strings->context, json, value->string);
+    else
+        write_plain_value(json, profile, field->format, field->has_wide_values, value);
+}
+
+void marker_json_payload(struct json *json, const struct profile *profile, const struct marker *marker,
+                         const struct marker_json_strings *strings) {
+    if (marker->schema == MARKER_SCHEMA_NONE) {
+        /* As Firefox calls a payload that is but a stack. */
+        json_key_string(json, "type", "NoPayloadUserData");
+        return;
+    }
+    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+    json_key_value_text(json, "type", schema->name);
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        if (marker_value_is_absent(marker_format_kind(field->format), value)) continue;
+        json_key_text(json, field->key);
+        write_value(json, profile, field, value, strings);
+    }
+}

@@ -1,0 +1,184 @@
+/* One thread: its samples and markers. */
+#include "marker_json.h"
+#include "processed_writer.h"
+#include "table_of_columns.h"
+#include "thread_json.h"
+
+/* ---- Samples. Hot: a trace has millions, so each loop is over a run of neighbours in memory and calls one writer
+ * of numbers, which reserves once for comma and digits. ---- */
+
+static void write_sample_stacks(struct json *column, const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
+        const stack_id *run = column_run(&samples->stack, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) table_index_or_null(column, run[j].index);
+    }
+}
+
+/* Deltas instead of times: the same instants in fewer digits. The first one is since the profile's zero. */
+static void write_sample_time_deltas(struct json *column, const struct samples *samples) {
+    int64_t before_ns = 0;
+    for (size_t i = 0, run_count; i < samples->time_ns.count; i += run_count) {
+        const int64_t *run = column_run(&samples->time_ns, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            json_ms(column, run[j] - before_ns);
+            before_ns = run[j];
+        }
+    }
+}
+
+static void write_sample_weights(struct json *column, const struct profile *profile, const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) json_decimal(column, profile_weight_decode(profile, run[j]));
+    }
+}
+
+enum { MS_DIGITS_OF_NS = 6 };
+
+static void write_sample_weights_as_ms(struct json *column, const struct profile *profile,
+                                       const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            struct decimal ns = profile_weight_decode(profile, run[j]);
+            if (ns.scale == 0)
+                json_ms(column, ns.mantissa);
+            else
+                json_decimal(column, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
+        }
+    }
+}
+
+static void write_sample_cpu_deltas(struct json *column, const struct profile *profile, const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            thread_json_cpu_delta(column, profile_weight_decode(profile, run[j]), i + j == 0);
+        }
+    }
+}
+
+static const char *weight_type_name(enum weight_type type) {
+    static const char *const names[] = {
+        [WEIGHT_ONE] = "samples",
+        [WEIGHT_SAMPLES] = "samples",
+        [WEIGHT_TRACING_MS] = "tracing-ms",
+        [WEIGHT_BYTES] = "bytes",
+    };
+    return names[type];
+}
+
+static void write_samples(struct processed_writer *writer, const struct samples *samples) {
+    const struct profile *profile = writer->profile;
+    const struct profile_meta *meta = &profile->meta;
+    struct json *json = &writer->json;
+    struct json column;
+    json_key(json, "samples");
+    json_object_begin(json);
+    table_column_begin(&column, profile->failure);
+    write_sample_stacks(&column, samples);
+    table_column_end(&column, "stack", json);
+    table_column_begin(&column, profile->failure);
+    write_sample_time_deltas(&column, samples);
+    table_column_end(&column, "timeDeltas", json);
+    if (meta->weight_type == WEIGHT_ONE) {
+        json_key_null(json, "weight");
+    } else {
+        table_column_begin(&column, profile->failure);
+        if (meta->weight_type == WEIGHT_TRACING_MS)
+            write_sample_weights_as_ms(&column, profile, samples);
+        else
+            write_sample_weights(&column, profile, samples);
+        table_column_end(&column, "weight", json);
+    }
+    json_key_string(json, "weightType", weight_type_name(meta->weight_type));
+    /* profiler-cli 0.10.0 spins forever over the column of a thread without samples. */
+    if (meta->cpu_delta_unit != CPU_DELTA_NONE && samples_count(samples)) {
+        table_column_begin(&column, profile->failure);
+        write_sample_cpu_deltas(&column, profile, samples);
+        table_column_end(&column, "threadCPUDelta", json);
+    }
+    json_key_int(json, "length", samples_count(samples));
+    json_object_end(json);
+    processed_report_rows(writer, samples_count(samples));
+}
+
+/* ---- Markers ---- */
+
+enum markers_column {
+    MARKERS_NAME,
+    MARKERS_START_TIME,
+    MARKERS_END_TIME,
+    MARKERS_PHASE,
+    MARKERS_CATEGORY,
+    MARKERS_DATA,
+    MARKERS_COLUMN_COUNT
+};
+
+static const char *const marker_columns[MARKERS_COLUMN_COUNT] = {
+    [MARKERS_NAME] = "name",   [MARKERS_START_TIME] = "startTime", [MARKERS_END_TIME] = "endTime",
+    [MARKERS_PHASE] = "phase", [MARKERS_CATEGORY] = "category",    [MARKERS_DATA] = "data",
+};
+
+static void write_string_number(void *context, struct json *json, string_id string) {
+    (void)context;
+    json_int(json, string.index);
+}
+
+static void write_payload(struct json *json, const struct profile *profile, const struct marker *marker) {
+    static const struct marker_json_strings strings = {write_string_number, NULL};
+    if (!marker_json_has_payload(marker)) {
+        json_null(json);
+        return;
+    }
+    json_object_begin(json);
+    marker_json_payload(json, profile, marker, &strings);
+    if (!stack_is_none(marker->stack)) {
+        json_key(json, "cause");
+        json_object_begin(json);
+        json_key_int(json, "stack", marker->stack.index);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void write_marker(struct json columns[], const struct profile *profile, const struct marker *marker) {
+    json_int(&columns[MARKERS_NAME], marker->name.index);
+    json_ms_or_null(&columns[MARKERS_START_TIME], marker->start_ns, marker->phase != MARKER_INTERVAL_END);
+    bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
+    json_ms_or_null(&columns[MARKERS_END_TIME], marker->end_ns, has_end);
+    json_int(&columns[MARKERS_PHASE], marker->phase);
+    json_int(&columns[MARKERS_CATEGORY], marker->category);
+    write_payload(&columns[MARKERS_DATA], profile, marker);
+}
+
+static void write_markers(struct processed_writer *writer, const struct column *markers) {
+    struct table_of_columns table;
+    table_of_columns_begin(&table, marker_columns, MARKERS_COLUMN_COUNT, writer->profile->failure);
+    for (size_t i = 0; i < markers->count; i++) write_marker(table.columns, writer->profile, column_at(markers, i));
+    table_of_columns_end(&table, "markers", markers->count, &writer->json);
+    processed_report_rows(writer, markers->count);
+}
+
+/* ---- Threads ---- */
+
+void processed_thread_write(struct processed_writer *writer, const struct thread *thread) {
+    const struct process *process = profile_process_at(writer->profile, thread->process);
+    struct json *json = &writer->json;
+    json_object_begin(json);
+    json_key_value_text(json, "name", thread->name);
+    json_key_bool(json, "isMainThread", thread->is_main);
+    json_key_string(json, "processType", "default");
+    json_key_value_text(json, "processName", process->name);
+    json_key_value_text(json, "pid", process->pid_text);
+    thread_json_tid(json, thread);
+    thread_json_key_start(json, "processStartupTime", process->start_ns);
+    thread_json_key_time(json, "processShutdownTime", process->end_ns);
+    thread_json_key_start(json, "registerTime", thread->start_ns);
+    thread_json_key_time(json, "unregisterTime", thread->end_ns);
+    thread_json_paused_ranges(json, writer->profile, thread->process);
+    json_key_bool(json, "showMarkersInTimeline", true);
+    write_samples(writer, &thread->samples);
+    write_markers(writer, &thread->markers);
+    json_object_end(json);
+}

@@ -1,0 +1,40 @@
+#include "thread_json.h"
+
+enum { EXACT_DIGITS_MAX = 15 };
+
+void thread_json_id(struct json *json, struct text id) {
+    int64_t number = 0;
+    bool is_number = id.bytes_count > 0 && id.bytes_count <= EXACT_DIGITS_MAX;
+    if (id.bytes_count > 1 && id.bytes[0] == '0') is_number = false;
+    for (size_t i = 0; is_number && i < id.bytes_count; i++) {
+        is_number = id.bytes[i] >= '0' && id.bytes[i] <= '9';
+        number = number * 10 + (id.bytes[i] - '0');
+    }
+    if (is_number)
+        json_int(json, number);
+    else
+        json_text(json, id);
+}
+
+void thread_json_tid(struct json *json, const struct thread *thread) {
+    json_key(json, "tid");
+    if (thread->tid_text.bytes_count)
+        json_text(json, thread->tid_text);
+    else
+        json_int(json, thread->tid);
+}
+
+void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process) {
+    size_t count, first = profile_rows_of_process(&profile->paused_ranges, process, &count);
+    json_key(json, "pausedRanges");
+    json_array_begin(json);
+    for (size_t i = first; i < first + count; i++) {
+        const struct paused_range *range = column_at(&profile->paused_ranges, i);
+        json_object_begin(json);
+        thread_json_key_time(json, "startTime", range->start_ns);
+        thread_json_key_time(json, "endTime", range->end_ns);
+        json_key_string(json, "reason", "profiler-paused");
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
