@@ -32,9 +32,6 @@ _Static_assert((int)GECKO_CONVERT_FATE_NOTED == (int)LEDGER_NOTED, "same numbers
 _Static_assert(sizeof((struct gecko_convert_result *)0)->message >= sizeof((struct failure *)0)->message,
                "every message fits");
 
-/* The format of the recorder's traces: a known name that no reader of this version has. */
-static const char native_name[] = "native";
-
 static const char default_format[] = "processed";
 
 /* Where a stage ends in the whole work, by what the stages cost for a large input. */
@@ -63,12 +60,6 @@ static uint64_t now_ns(void) {
 
 /* ---- Options. ---- */
 
-static bool is_input_format(const char *name) {
-    for (size_t i = 0; gecko_convert_input_format(i); i++)
-        if (strcmp(gecko_convert_input_format(i), name) == 0) return true;
-    return false;
-}
-
 static void check_options(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     struct failure *failure = &conversion->failure;
@@ -76,7 +67,7 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "a conversion needs the names of an input and of an output");
         return;
     }
-    if (options->from && !is_input_format(options->from))
+    if (options->from && !reader_by_name(options->from))
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
     if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_THREAD)
         failure_set(failure, FAILURE_USAGE, "a weight or a root has a value that is none of its names");
@@ -94,14 +85,7 @@ static void check_options(struct conversion *conversion) {
 
 static const struct reader *choose_reader(struct conversion *conversion, struct input *input) {
     const char *from = conversion->options->from;
-    if (!from) return reader_detect(input, &conversion->failure);
-    const struct reader *reader = reader_by_name(from);
-    if (!reader)
-        failure_set(&conversion->failure, FAILURE_INPUT,
-                    "traces of the recorder (%s) are not yet readable by this version, which reads perf script text "
-                    "and collapsed stacks",
-                    from);
-    return reader;
+    return from ? reader_by_name(from) : reader_detect(input, &conversion->failure);
 }
 
 static void read_trace(struct conversion *conversion, struct input *input) {
@@ -169,10 +153,12 @@ static void check_content(struct conversion *conversion) {
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
                  ledger_unit_noun(loss->unit, loss->count), (int)loss->cause.bytes_count, loss->cause.bytes);
-    uint64_t line_count = ledger->read[LEDGER_LINES], sample_count = ledger->read[LEDGER_SAMPLES];
+    /* Traces that are no text have records instead of lines. */
+    enum ledger_unit unit = ledger->read[LEDGER_LINES] ? LEDGER_LINES : LEDGER_RECORDS;
+    uint64_t unit_count = ledger->read[unit], sample_count = ledger->read[LEDGER_SAMPLES];
     failure_set(&conversion->failure, FAILURE_INPUT,
                 "%s, read as %s, holds no samples and no markers: %llu %s and %llu %s read%s", conversion->input_name,
-                conversion->reader->title, (unsigned long long)line_count, ledger_unit_noun(LEDGER_LINES, line_count),
+                conversion->reader->title, (unsigned long long)unit_count, ledger_unit_noun(unit, unit_count),
                 (unsigned long long)sample_count, ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
 }
 
@@ -227,7 +213,7 @@ static void check_strict(struct conversion *conversion) {
     unsigned long long count = loss->count;
     const char *unit = ledger_unit_noun(loss->unit, loss->count);
     int cause_bytes = (int)loss->cause.bytes_count;
-    if (loss->has_first && loss->first.line)
+    if (loss->has_first)
         failure_set_at(&conversion->failure, FAILURE_STRICT, loss->first, format, count, unit, cause_bytes,
                        loss->cause.bytes);
     else
@@ -378,10 +364,9 @@ void gecko_convert_result_fini(struct gecko_convert_result *result) {
 /* ---- Names. ---- */
 
 const char *gecko_convert_input_format(size_t number) {
-    size_t reader_count = 0;
-    while (readers[reader_count]) reader_count++;
-    if (number < reader_count) return readers[number]->name;
-    return number == reader_count ? native_name : NULL;
+    for (size_t i = 0; i < number; i++)
+        if (!readers[i]) return NULL;
+    return readers[number] ? readers[number]->name : NULL;
 }
 
 const char *gecko_convert_output_format(size_t number) {

@@ -75,8 +75,8 @@ static const struct option table[] = {
      .kind = OPTION_NAME,
      .target = TARGET(convert.from),
      .choices = gecko_convert_input_format,
-     .help = "format of the trace (default: found by its content); native is not\n"
-             "yet readable by this version"},
+     .help = "format of the trace (default: found by its content); native is what\n"
+             "the recorder writes"},
     {.name = "weight",
      .kind = OPTION_CHOICE,
      .target = TARGET(convert.weight),
@@ -312,8 +312,8 @@ static const struct text wrapping_suffixes[] = {
     TEXT(".zip"), TEXT(".7z"), TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
 };
 static const struct text trace_suffixes[] = {
-    TEXT(".txt"),       TEXT(".perf"),   TEXT(".script"), TEXT(".folded"),
-    TEXT(".collapsed"), TEXT(".stacks"), TEXT(".out"),    TEXT(".log"),
+    TEXT(".txt"),    TEXT(".perf"), TEXT(".script"), TEXT(".folded"), TEXT(".collapsed"),
+    TEXT(".stacks"), TEXT(".out"),  TEXT(".log"),    TEXT(".trace"),
 };
 
 /* Takes the first suffix that fits off, unless nothing would be left; false when none fits. */

@@ -125,7 +125,10 @@ static const struct gecko_convert_entry *next_loss(const struct gecko_convert_re
 static void append_loss(struct report_text *text, const struct gecko_convert_entry *loss) {
     const char *unit = ledger_unit_noun((enum ledger_unit)loss->unit, loss->count);
     append(text, "%" PRIu64 " %s (%s", loss->count, unit, loss->cause);
-    if (loss->has_first && loss->first_line) append(text, ", first at line %" PRIu64, loss->first_line);
+    if (loss->has_first && loss->first_line)
+        append(text, ", first at line %" PRIu64, loss->first_line);
+    else if (loss->has_first)
+        append(text, ", first at byte %" PRIu64, loss->first_offset);
     append(text, ")");
 }
 

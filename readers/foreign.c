@@ -255,11 +255,18 @@ static bool is_xml(struct text start) { return starts_without_case(without_blank
 #define PERF_RECORD        "perf record -g PROGRAM, then perf script -F +pid | gecko-convert -"
 #define FROM_THE_PERF_DATA "convert the recording it was made from: perf script -F +pid -i perf.data | gecko-convert -"
 #define HOLDS_NO_STACKS    "it holds no stacks; record some: " PERF_RECORD
+#define AS_BINARY          "transfer it again, as binary data"
 #define UNPACK             "unpack it first: "
 
 /* The first that fits counts: the special before the general. FlameGraph's scripts are named where they are what
  * makes collapsed stacks of a format. */
 static const struct foreign foreigns[] = {
+    {.magic = TEXT("GREC\n\x1a\n"),
+     .title = "a trace of the recorder, damaged by a transfer as text",
+     .advice = AS_BINARY},
+    {.magic = TEXT("GREC\r\r\n"),
+     .title = "a trace of the recorder, damaged by a transfer as text",
+     .advice = AS_BINARY},
     {.magic = TEXT("PERFILE2"), .title = "perf.data, the binary recording of perf", .advice = PERF_SCRIPT},
     {.magic = TEXT("2ELIFREP"),
      .title = "perf.data, the binary recording of perf, of a machine with the other byte order",
@@ -418,7 +425,8 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
     if (is_binary(start)) {
         failure_set(
             failure, FAILURE_INPUT,
-            "%s: this is binary data of an unknown kind%s%.*s; perf script text and collapsed stacks are read here",
+            "%s: this is binary data of an unknown kind%s%.*s; traces of the recorder, perf script text and collapsed "
+            "stacks are read here",
             name, inside, wrapping_bytes, wrapping.bytes);
         return;
     }

@@ -39,6 +39,7 @@ struct reader {
                 struct progress progress);
 };
 
+extern const struct reader reader_native_trace;
 extern const struct reader reader_perf_script;
 extern const struct reader reader_collapsed;
 

@@ -5,7 +5,7 @@
 #include "foreign.h"
 #include "reader.h"
 
-const struct reader *const readers[] = {&reader_perf_script, &reader_collapsed, NULL};
+const struct reader *const readers[] = {&reader_perf_script, &reader_collapsed, &reader_native_trace, NULL};
 
 const struct reader *reader_by_name(const char *name) {
     for (const struct reader *const *reader = readers; *reader; reader++)

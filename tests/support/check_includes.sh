@@ -39,15 +39,26 @@ check_library() {
     done
 }
 
+# The one header of the recorder's that others include, and who.
+check_trace_format() {
+    grep -n '^#include "recorder/' readers/*.[ch] writer/*.[ch] cli/*.[ch] libconvert/*.[ch] | while IFS=: read -r file line include; do
+        case $file:$include in
+            readers/native_*:'#include "recorder/trace_format.h"') ;;
+            *) echo "$file:$line: recorder/trace_format.h is for readers/native_* alone, and no other header of the recorder's" ;;
+        esac
+    done
+}
+
 offences=$(
     check_folder libconvert
-    check_folder readers libconvert
+    check_folder readers libconvert recorder
+    check_trace_format
     check_folder writer libconvert
     check_folder cli libconvert readers writer
     check_folder recorder
     check_library archive readers/input_archive.c
     check_library zlib readers/input_gzip.c writer/sink.c
-    check_library xxhash libconvert/index_set.h
+    check_library xxhash libconvert/index_set.h readers/native_chunks.c
 )
 if [ -n "$offences" ]; then
     printf '%s\n' "$offences"

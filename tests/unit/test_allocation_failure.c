@@ -15,6 +15,7 @@
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/trace_builder.h"
 #include "writer/sink.h"
 
 void *__libc_malloc(size_t bytes_count);
@@ -113,6 +114,64 @@ static const struct text perf_text = TEXT(
     "app 10/10 1.001000000: sched:sched_switch: prev_comm=app prev_pid=10 ==> next_comm=x next_pid=0\n"
     "\t1200 main+0x20 (/usr/bin/app)\n\n"
     "nothing that is known\n");
+
+/* Made by make_native. */
+static struct text native;
+
+/* A trace in which a chunk uses what is defined behind it. */
+static void make_native(struct trace_builder *trace) {
+    trace_builder_init(trace);
+    trace_definitions_chunk(trace);
+    define_meta(trace, "product", "app");
+    define_meta(trace, "branch", "main");
+    uint64_t string = define_string(trace, "text");
+    uint64_t category = define_category(trace, "Work", 3, 0);
+    put_type(trace, "Type", 0, 0);
+    put_leb(trace, 3);
+    put_field(trace, "list", 20);
+    put_field(trace, "text", 0);
+    put_field(trace, "flow", 5);
+    put_leb(trace, 0);
+    uint64_t type = trace_definition(trace, BUILD_MARKER_TYPE);
+    uint64_t marker = define_marker(trace, "marker", category, type);
+    uint64_t counter = define_counter(trace, "counter", 0), label = trace->next_id;
+    for (unsigned pid = 10; pid < 12; pid++) {
+        trace_events_chunk(trace, 0, 0);
+        add_process(trace, pid, BUILD_START_NS, "app");
+        add_thread(trace, 0, pid, pid, 0, "main");
+        for (unsigned i = 0; i < 3; i++) {
+            put_leb(trace, 2000);
+            put_leb(trace, 16);
+            put_leb(trace, marker);
+            put_byte(trace, 7);
+            put_leb(trace, 1);
+            put_text(trace, "item");
+            put_byte(trace, 5);
+            put_leb(trace, string);
+            put_byte(trace, 2);
+            put_leb(trace, i);
+            trace_block(trace, BUILD_MARKER);
+            add_count(trace, BUILD_COUNT, 2, counter, 6 - (int)i);
+            put_leb(trace, 2);
+            put_leb(trace, 2);
+            put_byte(trace, 0);
+            put_leb(trace, label);
+            put_byte(trace, 1);
+            put_leb(trace, label);
+            put_text(trace, "more");
+            trace_block(trace, BUILD_SAMPLE);
+            add_mark(trace, BUILD_PAUSE, 10);
+            add_mark(trace, BUILD_RESUME, 10);
+            put_leb(trace, 2);
+            put_text(trace, "message");
+            trace_block(trace, BUILD_MESSAGE);
+        }
+        trace_seal(trace, 20000000, 10000000);
+    }
+    trace_definitions_chunk(trace);
+    define_label(trace, "label", category, "file.c", 3);
+    native = trace_text(trace);
+}
 
 struct conversion_case {
     const char *name;
@@ -308,6 +367,11 @@ static struct conversion_case cases[] = {
      GECKO_CONVERT_WEIGHT_SAMPLES},
     {"collapsed_in_gzip", &folded, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
      GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"native_to_processed", &native, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"native_to_gecko", &native, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES},
+    {"native_in_gzip", &native, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES},
     {"difference_to_processed", &difference, "in", "out.json", "processed", GECKO_CONVERT_ROOT_THREAD,
      GECKO_CONVERT_WEIGHT_SAMPLES},
 };
@@ -321,5 +385,9 @@ int main(void) {
     };
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
-    return cmocka_run_group_tests_name("allocation_failure", tests, NULL, NULL);
+    struct trace_builder trace;
+    make_native(&trace);
+    int failed_count = cmocka_run_group_tests_name("allocation_failure", tests, NULL, NULL);
+    trace_builder_fini(&trace);
+    return failed_count;
 }

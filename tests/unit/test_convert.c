@@ -173,8 +173,8 @@ static void test_bad_inputs(void **state) {
     fixture->options.from = "native";
     convert(fixture, folded);
     assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
-                  "^: traces of the recorder (native) are not yet readable by this version, which reads perf script "
-                  "text and collapsed stacks");
+                  "this is no trace of the recorder, which begins with other bytes; without --from it is read as what "
+                  "it looks like");
     fixture->options.from = "perf-script";
     convert(fixture, folded);
     assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,

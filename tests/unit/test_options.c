@@ -214,8 +214,7 @@ static void test_formats_are_those_of_the_registries(void **state) {
     (void)state;
     size_t count = 0;
     for (; readers[count]; count++) assert_string_equal(gecko_convert_input_format(count), readers[count]->name);
-    assert_string_equal(gecko_convert_input_format(count), "native");
-    assert_null(gecko_convert_input_format(count + 1));
+    assert_null(gecko_convert_input_format(count));
     assert_null(gecko_convert_input_format(SIZE_MAX));
     for (count = 0; emitters[count]; count++)
         assert_string_equal(gecko_convert_output_format(count), emitters[count]->name);

@@ -28,9 +28,10 @@ static void test_names(void **state) {
     (void)state;
     assert_ptr_equal(reader_by_name("perf-script"), &reader_perf_script);
     assert_ptr_equal(reader_by_name("collapsed"), &reader_collapsed);
+    assert_ptr_equal(reader_by_name("native"), &reader_native_trace);
     assert_null(reader_by_name("perf"));
     assert_null(reader_by_name(""));
-    assert_null(readers[2]);
+    assert_null(readers[3]);
 }
 
 static void test_formats(void **state) {
@@ -40,6 +41,7 @@ static void test_formats(void **state) {
         detect(TEXT("app 12/13 [001] 5.000001: 250000 cycles:\n\t 55d0 main+0x10 (/bin/app)\n\n"), &failure),
         &reader_perf_script);
     assert_ptr_equal(detect(TEXT("main;run;step 12\nmain;run 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_native_trace);
     assert_false(failure_is_set(&failure));
 }
 
@@ -205,8 +207,12 @@ static const struct content contents[] = {
      "else convert the trace that it was made from"},
     {BYTES("<?xml version=\"1.0\"?>\n<trace-query-result/>\n"), "XML: convert the trace that it was made from"},
 
+    {BYTES("GREC\n\x1a\n\1\0\0\0"),
+     "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
+    {BYTES("GREC\r\r\n\x1a\r\n\1\0\0\0"),
+     "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
     {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
-     "binary data of an unknown kind; perf script text and collapsed stacks are read here"},
+     "binary data of an unknown kind; traces of the recorder, perf script text and collapsed stacks are read here"},
     {BYTES("Dear all,\nthis is no trace.\n"),
      "text, but no trace format that is known here; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
      "the same"},

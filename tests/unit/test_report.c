@@ -83,6 +83,12 @@ static void test_losses(void **state) {
     static const struct gecko_convert_entry entries[] = {
         {.unit = GECKO_CONVERT_LINES, .fate = GECKO_CONVERT_FATE_LOST, .cause = "x", .count = 78},
         {.unit = GECKO_CONVERT_LINES, .fate = GECKO_CONVERT_FATE_LOST, .cause = "stray", .count = 1},
+        {.unit = GECKO_CONVERT_RECORDS,
+         .fate = GECKO_CONVERT_FATE_LOST,
+         .cause = "cut",
+         .count = 2,
+         .has_first = true,
+         .first_offset = 77},
         {.unit = GECKO_CONVERT_SAMPLES, .fate = GECKO_CONVERT_FATE_KEPT, .cause = "fine", .count = 700},
         {.unit = GECKO_CONVERT_SAMPLES,
          .fate = GECKO_CONVERT_FATE_LOST,
@@ -100,7 +106,8 @@ static void test_losses(void **state) {
     report_summary(&options, &result, &text);
     assert_text(
         "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
-        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 39 samples (x, first at line 12), 1 line (stray)\n");
+        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 39 samples (x, first at line 12), 2 records "
+        "(cut, first at byte 77), 1 line (stray)\n");
 }
 
 static void test_many_losses(void **state) {

@@ -1,0 +1,168 @@
+#include "native_clock.h"
+
+#include <stdlib.h>
+
+static const int64_t NS_PER_SECOND = 1000000000;
+static const int64_t LIMIT_SECONDS = 10 * 366 * 24 * 3600;
+
+/* Reading two clocks one after the other takes a moment, and more when the thread is put off in between. Over a
+ * distance of points like this one that does not show. */
+static const int64_t POINT_DISTANCE_NS = 5000000;
+
+/* Two points agree when they tell the rate of the trace's start but for this: what its estimate may be off, and the
+ * moment above. */
+enum { RATE_TOLERANCE_DIVISOR = 100 };
+static const int64_t MOMENT_NS = 100000;
+
+void native_clock_init(struct native_clock *clock, bool is_monotonic, uint64_t ticks_per_second, uint64_t start_ticks,
+                       uint64_t start_ns, struct failure *failure) {
+    *clock = (struct native_clock){.failure = failure,
+                                   .is_monotonic = is_monotonic,
+                                   .ticks_per_second = is_monotonic ? (uint64_t)NS_PER_SECOND : ticks_per_second,
+                                   .start_ticks = start_ticks,
+                                   .start_ns = (int64_t)(is_monotonic ? start_ticks : start_ns)};
+    int64_t limit_ticks;
+    bool is_beyond = __builtin_mul_overflow((int64_t)clock->ticks_per_second, LIMIT_SECONDS, &limit_ticks);
+    clock->limit_ticks = is_beyond || limit_ticks > INT64_MAX / 4 ? INT64_MAX / 4 : limit_ticks;
+    column_init(&clock->offered, sizeof(struct native_clock_point), failure);
+}
+
+void native_clock_fini(struct native_clock *clock) {
+    column_fini(&clock->offered);
+    free(clock->kept);
+    *clock = (struct native_clock){0};
+}
+
+static bool is_within(const struct native_clock *clock, int64_t ticks) {
+    return ticks <= clock->limit_ticks && ticks >= -clock->limit_ticks;
+}
+
+bool native_clock_relative(const struct native_clock *clock, uint64_t ticks, int64_t *relative_ticks) {
+    *relative_ticks = (int64_t)(ticks - clock->start_ticks);
+    return is_within(clock, *relative_ticks);
+}
+
+bool native_clock_sum(const struct native_clock *clock, int64_t a, int64_t b, int64_t *sum) {
+    return !__builtin_add_overflow(a, b, sum) && is_within(clock, *sum);
+}
+
+/* value * numerator / denominator, rounded down; the result fits. */
+static int64_t scale(int64_t value, int64_t numerator, int64_t denominator) {
+    int64_t product;
+    if (!__builtin_mul_overflow(value, numerator, &product)) {
+        int64_t quotient = product / denominator;
+        return quotient - (quotient * denominator > product);
+    }
+    __extension__ typedef __int128 wide;
+    wide wide_product = (wide)value * numerator;
+    wide quotient = wide_product / denominator;
+    return (int64_t)(quotient - (quotient * denominator > wide_product));
+}
+
+int64_t native_clock_span_ns(const struct native_clock *clock, int64_t ticks) {
+    return scale(ticks, NS_PER_SECOND, (int64_t)clock->ticks_per_second);
+}
+
+void native_clock_offer(struct native_clock *clock, int64_t relative_ticks, uint64_t ns) {
+    int64_t relative_ns = (int64_t)(ns - (uint64_t)clock->start_ns);
+    bool is_far = relative_ns > LIMIT_SECONDS * NS_PER_SECOND;
+    if (clock->is_monotonic || relative_ticks <= 0 || relative_ns <= 0 || is_far) return;
+    struct native_clock_point *point = column_push(&clock->offered);
+    if (point) *point = (struct native_clock_point){relative_ticks, relative_ns};
+}
+
+static int compare_points(const void *left, const void *right) {
+    const struct native_clock_point *a = left, *b = right;
+    if (a->ticks != b->ticks) return a->ticks < b->ticks ? -1 : 1;
+    return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+/* Do both tell the rate that the trace begins with? `b` is later. */
+static bool agree(const struct native_clock *clock, struct native_clock_point a, struct native_clock_point b) {
+    int64_t expected_ns = native_clock_span_ns(clock, b.ticks - a.ticks);
+    int64_t off_ns = b.ns - a.ns - expected_ns;
+    int64_t tolerance_ns = expected_ns / RATE_TOLERANCE_DIVISOR + MOMENT_NS;
+    return b.ns >= a.ns && off_ns <= tolerance_ns && off_ns >= -tolerance_ns;
+}
+
+static bool is_near(const struct native_clock *clock, struct native_clock_point a, struct native_clock_point b) {
+    return native_clock_span_ns(clock, b.ticks - a.ticks) < POINT_DISTANCE_NS;
+}
+
+static void keep(struct native_clock *clock, struct native_clock_point point) {
+    clock->kept[clock->kept_count++] = point;
+}
+
+/* A point that disagrees with those before counts when the next one agrees with it: then the machine slept, and one of
+ * the clocks with it. Alone it is damage. */
+static void choose_points(struct native_clock *clock, const struct native_clock_point *points, size_t count) {
+    const struct native_clock_point *suspect = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct native_clock_point last = clock->kept[clock->kept_count - 1];
+        if (is_near(clock, last, points[i])) continue;
+        if (agree(clock, last, points[i])) {
+            keep(clock, points[i]);
+            suspect = NULL;
+        } else if (!suspect) {
+            suspect = &points[i];
+        } else if (!is_near(clock, *suspect, points[i])) {
+            bool is_jump = suspect->ns >= last.ns && agree(clock, *suspect, points[i]);
+            if (is_jump) {
+                keep(clock, *suspect);
+                keep(clock, points[i]);
+            }
+            suspect = is_jump ? NULL : &points[i];
+        }
+    }
+}
+
+void native_clock_settle(struct native_clock *clock) {
+    size_t count = clock->offered.count;
+    struct native_clock_point *points = malloc((count + 1) * sizeof *points);
+    clock->kept = malloc((count + 1) * sizeof *clock->kept);
+    if (!points || !clock->kept) {
+        failure_set_memory(clock->failure);
+        free(points);
+        return;
+    }
+    keep(clock, (struct native_clock_point){0, 0});
+    for (size_t i = 0; i < count; i++) points[i] = *(const struct native_clock_point *)column_at(&clock->offered, i);
+    qsort(points, count, sizeof *points, compare_points);
+    choose_points(clock, points, count);
+    free(points);
+}
+
+/* The last point at or before the time; the first one for what is earlier. */
+static size_t find_point(const struct native_clock *clock, int64_t ticks) {
+    const struct native_clock_point *kept = clock->kept;
+    size_t near = clock->last_kept;
+    bool is_last = near + 1 == clock->kept_count;
+    if (kept[near].ticks <= ticks && (is_last || ticks < kept[near + 1].ticks)) return near;
+    size_t low = 0, high = clock->kept_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (kept[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t native_clock_convert(struct native_clock *clock, int64_t relative_ticks) {
+    if (clock->is_monotonic) return clock->start_ns + relative_ticks;
+    if (!clock->kept_count) return clock->start_ns;
+    size_t at = find_point(clock, relative_ticks);
+    clock->last_kept = at;
+    struct native_clock_point from = clock->kept[at];
+    int64_t ticks = relative_ticks - from.ticks;
+    /* Behind the last point the rate before it goes on, unless the machine slept in between. */
+    bool is_last = at + 1 == clock->kept_count;
+    struct native_clock_point first = is_last && at ? clock->kept[at - 1] : from;
+    struct native_clock_point second = is_last ? from : clock->kept[at + 1];
+    bool has_rate = second.ticks > first.ticks;
+    if (has_rate && (is_last || ticks < 0)) has_rate = agree(clock, first, second);
+    int64_t ns =
+        has_rate ? scale(ticks, second.ns - first.ns, second.ticks - first.ticks) : native_clock_span_ns(clock, ticks);
+    return clock->start_ns + from.ns + ns;
+}

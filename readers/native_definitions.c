@@ -1,0 +1,429 @@
+#include "native_definitions.h"
+
+#include <stdlib.h>
+
+#include "libconvert/cursor.h"
+#include "native_cursor.h"
+#include "native_marker_type.h"
+#include "recorder/trace_format.h"
+
+/* What an id stands for. */
+struct definition {
+    bool is_known;
+    uint32_t content; /* ID_NONE: nothing */
+};
+
+/* What a body says: a row of the column of its kind. */
+struct content {
+    enum trace_definition_kind kind; /* 0: nothing */
+    enum native_cause cause;         /* what is counted */
+    uint32_t row;
+};
+
+struct category_definition {
+    struct text name;
+    enum category_color color;
+    uint64_t parent_id;
+};
+
+struct meta_definition {
+    uint64_t id;
+    struct text key;
+    struct text value;
+    bool is_replaced; /* by a later one of that key */
+};
+
+void native_definitions_init(struct native_definitions *definitions, struct profile *profile,
+                             struct native_ledger *ledger) {
+    struct failure *failure = profile->failure;
+    *definitions = (struct native_definitions){.profile = profile, .ledger = ledger};
+    arena_init(&definitions->texts, failure);
+    row_table_init(&definitions->ids, sizeof(uint64_t), failure);
+    column_init(&definitions->rows, sizeof(struct definition), failure);
+    row_table_init(&definitions->bodies, sizeof(XXH128_hash_t), failure);
+    column_init(&definitions->contents, sizeof(struct content), failure);
+    column_init(&definitions->categories, sizeof(struct category_definition), failure);
+    column_init(&definitions->marker_types, sizeof(struct native_marker_type), failure);
+    column_init(&definitions->markers, sizeof(struct native_marker), failure);
+    column_init(&definitions->labels, sizeof(struct native_label), failure);
+    column_init(&definitions->counters, sizeof(struct counter), failure);
+    column_init(&definitions->metas, sizeof(struct meta_definition), failure);
+    column_init(&definitions->strings, sizeof(struct text), failure);
+    strings_init(&definitions->schema_names, failure);
+    column_init(&definitions->schema_numbers, sizeof(uint32_t), failure);
+}
+
+void native_definitions_fini(struct native_definitions *definitions) {
+    arena_fini(&definitions->texts);
+    row_table_fini(&definitions->ids);
+    column_fini(&definitions->rows);
+    row_table_fini(&definitions->bodies);
+    column_fini(&definitions->contents);
+    column_fini(&definitions->categories);
+    column_fini(&definitions->marker_types);
+    column_fini(&definitions->markers);
+    column_fini(&definitions->labels);
+    column_fini(&definitions->counters);
+    column_fini(&definitions->metas);
+    column_fini(&definitions->strings);
+    strings_fini(&definitions->schema_names);
+    column_fini(&definitions->schema_numbers);
+}
+
+/* ---- Reading bodies. Each function returns whether it understood the body behind its kind. ---- */
+
+static struct text keep_text(struct native_definitions *definitions, struct text text) {
+    return arena_copy(&definitions->texts, text);
+}
+
+/* A text that the profile holds on to. */
+static struct text profile_text_of(struct native_definitions *definitions, struct text text) {
+    return profile_text(definitions->profile, text);
+}
+
+static bool read_meta(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    struct text key = native_cursor_text(body), value = native_cursor_text(body);
+    if (body->is_bad) return false;
+    struct meta_definition *meta = column_push(&definitions->metas);
+    if (meta)
+        *meta =
+            (struct meta_definition){id, profile_text_of(definitions, key), profile_text_of(definitions, value), false};
+    return true;
+}
+
+static bool read_string(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    (void)id;
+    struct text text = native_cursor_text(body);
+    if (body->is_bad) return false;
+    struct text *row = column_push(&definitions->strings);
+    if (row) *row = keep_text(definitions, text);
+    return true;
+}
+
+static bool read_category(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    struct text name = native_cursor_text(body);
+    uint64_t color = native_cursor_leb(body), parent_id = native_cursor_leb(body);
+    if (body->is_bad) return false;
+    /* What stands before in the log has a lower id; this also ends every chain of parents. */
+    if (parent_id >= id) parent_id = 0;
+    struct category_definition *category = column_push(&definitions->categories);
+    if (category)
+        *category =
+            (struct category_definition){.name = keep_text(definitions, name),
+                                         .color = color < TRACE_COLOR_COUNT ? (enum category_color)color : COLOR_GREY,
+                                         .parent_id = parent_id};
+    return true;
+}
+_Static_assert((int)TRACE_COLOR_COUNT == (int)COLOR_COUNT && (int)TRACE_COLOR_DARKGREY == (int)COLOR_DARKGREY &&
+                   (int)TRACE_COLOR_BROWN == (int)COLOR_BROWN,
+               "same numbers");
+
+static bool read_marker_type(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    (void)id;
+    struct native_marker_type *type = column_push(&definitions->marker_types);
+    if (!type) return true;
+    uint64_t lost_count = 0;
+    bool is_good = native_marker_type_read(type, body, definitions->profile, &lost_count);
+    native_ledger_count_placeless(definitions->ledger, NATIVE_LOST_FIELD, lost_count);
+    return is_good;
+}
+
+static bool read_marker(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    (void)id;
+    struct text name = native_cursor_text(body);
+    uint64_t category_id = native_cursor_leb(body), type_id = native_cursor_leb(body);
+    if (body->is_bad) return false;
+    struct native_marker *marker = column_push(&definitions->markers);
+    if (marker)
+        *marker = (struct native_marker){
+            .name_text = keep_text(definitions, name), .category_id = category_id, .type_id = type_id};
+    return true;
+}
+
+static uint32_t bounded_line(uint64_t line) { return line > INT32_MAX ? 0 : (uint32_t)line; }
+
+static bool read_label(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    (void)id;
+    struct text name = native_cursor_text(body);
+    uint64_t category_id = native_cursor_leb(body);
+    struct text file = native_cursor_text(body);
+    uint64_t line = native_cursor_leb(body);
+    if (body->is_bad) return false;
+    struct native_label *label = column_push(&definitions->labels);
+    if (label)
+        *label = (struct native_label){.name = keep_text(definitions, name),
+                                       .category_id = category_id,
+                                       .file = keep_text(definitions, file),
+                                       .line = bounded_line(line)};
+    return true;
+}
+
+static bool read_counter(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    (void)id;
+    struct text texts[5];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) texts[i] = native_cursor_text(body);
+    uint64_t graph = native_cursor_leb(body), color = native_cursor_leb(body);
+    int64_t sort_weight = native_cursor_zigzag(body);
+    if (body->is_bad) return false;
+    if (sort_weight > INT32_MAX) sort_weight = INT32_MAX;
+    if (sort_weight < INT32_MIN) sort_weight = INT32_MIN;
+    struct counter *counter = column_push(&definitions->counters);
+    if (!counter) return true;
+    *counter = (struct counter){.graph = graph < COUNTER_GRAPH_COUNT ? (enum counter_graph)graph : COUNTER_ACCUMULATED,
+                                .color = color < TRACE_GRAPH_COLOR_COUNT ? (enum graph_color)color : GRAPH_GREY,
+                                .sort_weight = (int32_t)sort_weight};
+    struct text *const members[] = {&counter->name, &counter->category, &counter->description, &counter->label,
+                                    &counter->unit};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *members[i] = profile_text_of(definitions, texts[i]);
+    return true;
+}
+_Static_assert((int)COUNTER_GRAPH_COUNT == 2 && (int)COUNTER_RATE == 1, "same numbers");
+_Static_assert((int)TRACE_GRAPH_COLOR_COUNT == (int)GRAPH_COLOR_COUNT && (int)TRACE_GRAPH_GREY == (int)GRAPH_GREY &&
+                   (int)TRACE_GRAPH_YELLOW == (int)GRAPH_YELLOW,
+               "same numbers");
+
+static const struct kind_traits {
+    bool (*read)(struct native_definitions *definitions, struct native_cursor *body, uint64_t id);
+    size_t column; /* of its rows */
+} KINDS[] = {
+    [TRACE_DEFINE_META] = {read_meta, offsetof(struct native_definitions, metas)},
+    [TRACE_DEFINE_STRING] = {read_string, offsetof(struct native_definitions, strings)},
+    [TRACE_DEFINE_CATEGORY] = {read_category, offsetof(struct native_definitions, categories)},
+    [TRACE_DEFINE_MARKER_TYPE] = {read_marker_type, offsetof(struct native_definitions, marker_types)},
+    [TRACE_DEFINE_MARKER] = {read_marker, offsetof(struct native_definitions, markers)},
+    [TRACE_DEFINE_LABEL] = {read_label, offsetof(struct native_definitions, labels)},
+    [TRACE_DEFINE_COUNTER] = {read_counter, offsetof(struct native_definitions, counters)},
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
+static size_t row_count_of(const struct native_definitions *definitions, uint8_t kind) {
+    return ((const struct column *)((const char *)definitions + KINDS[kind].column))->count;
+}
+
+static struct content read_content(struct native_definitions *definitions, struct text body, uint64_t id) {
+    struct native_cursor cursor = native_cursor_of(body);
+    uint8_t kind = native_cursor_byte(&cursor);
+    if (!cursor.is_bad && (kind >= KIND_COUNT || !KINDS[kind].read))
+        return (struct content){.cause = NATIVE_LOST_DEFINITION_KIND};
+    size_t row = cursor.is_bad ? 0 : row_count_of(definitions, kind);
+    if (cursor.is_bad || !KINDS[kind].read(definitions, &cursor, id))
+        return (struct content){.cause = NATIVE_LOST_DEFINITION_DAMAGED};
+    return (struct content){kind, NATIVE_KEPT_DEFINITION, (uint32_t)row};
+}
+
+/* The row of the id, added when it is new; NULL when memory ran out. */
+static struct definition *row_of(struct native_definitions *definitions, uint64_t id) {
+    uint32_t row = row_table_intern(&definitions->ids, &id);
+    if (row < definitions->rows.count) return column_at(&definitions->rows, row);
+    struct definition *added = row == ID_NONE ? NULL : column_push(&definitions->rows);
+    if (added) *added = (struct definition){false, ID_NONE};
+    return added;
+}
+
+void native_definitions_add(struct native_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
+    struct definition *definition = row_of(definitions, id);
+    if (!definition) return;
+    XXH128_hash_t hash = XXH3_128bits(body.bytes, body.bytes_count);
+    uint32_t content = row_table_intern(&definitions->bodies, &hash);
+    if (content == ID_NONE) return;
+    if (content == definitions->contents.count) {
+        struct content *added = column_push(&definitions->contents);
+        if (!added) return;
+        *added = read_content(definitions, body, id);
+    }
+    const struct content *known = column_at(&definitions->contents, content);
+    native_ledger_count(definitions->ledger, known->cause, 1, offset);
+    if (!definition->is_known) *definition = (struct definition){true, content};
+}
+
+void native_definitions_add_void(struct native_definitions *definitions, uint64_t id) {
+    struct definition *definition = row_of(definitions, id);
+    if (definition && !definition->is_known) *definition = (struct definition){true, ID_NONE};
+}
+
+/* ---- Looking up ---- */
+
+/* The content of the id when it is of that kind; else NULL. */
+static const struct content *find(struct native_definitions *definitions, uint64_t id, enum trace_definition_kind kind,
+                                  bool *is_open) {
+    const struct definition *definition = id ? row_of(definitions, id) : NULL;
+    if (!definition) return NULL;
+    if (!definition->is_known) {
+        *is_open = *is_open || !definitions->is_complete;
+        return NULL;
+    }
+    if (definition->content == ID_NONE) return NULL;
+    const struct content *content = column_at(&definitions->contents, definition->content);
+    return content->kind == kind ? content : NULL;
+}
+
+struct category_pair native_definitions_category(struct native_definitions *definitions, uint64_t id, bool *is_open) {
+    struct categories *categories = &definitions->profile->categories;
+    const struct category_definition *own = NULL, *root = NULL;
+    /* Each parent has a lower id. Between a subcategory and its category there is none in a profile. */
+    for (uint64_t next_id = id; next_id;) {
+        const struct content *content = find(definitions, next_id, TRACE_DEFINE_CATEGORY, is_open);
+        if (!content) break;
+        root = column_at(&definitions->categories, content->row);
+        if (!own) own = root;
+        next_id = root->parent_id;
+    }
+    if (*is_open || !own) {
+        if (id && !*is_open) native_ledger_count_placeless(definitions->ledger, NATIVE_NOTE_CATEGORY, 1);
+        return (struct category_pair){0, 0};
+    }
+    struct text subcategory = own == root ? (struct text){0} : own->name;
+    return categories_intern(categories, root->name, root->color, subcategory);
+}
+
+static const struct native_marker_type *find_type(struct native_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER_TYPE, is_open);
+    if (!content) return NULL;
+    struct native_marker_type *type = column_at(&definitions->marker_types, content->row);
+    if (!type->is_resolved)
+        native_marker_type_resolve(type, definitions->profile, &definitions->schema_names,
+                                   &definitions->schema_numbers);
+    return type->row == MARKER_SCHEMA_NONE ? NULL : type;
+}
+
+const struct native_marker *native_definitions_marker(struct native_definitions *definitions, uint64_t id,
+                                                      bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER, is_open);
+    if (!content) return NULL;
+    struct native_marker *marker = column_at(&definitions->markers, content->row);
+    if (marker->is_resolved) return marker;
+    bool is_waiting = false;
+    find(definitions, marker->type_id, TRACE_DEFINE_MARKER_TYPE, &is_waiting);
+    uint8_t category =
+        is_waiting ? 0 : native_definitions_category(definitions, marker->category_id, &is_waiting).category;
+    if (is_waiting) {
+        *is_open = true;
+        return NULL;
+    }
+    marker->category = category;
+    marker->type = find_type(definitions, marker->type_id, &is_waiting);
+    marker->has_lost_type = marker->type_id && !marker->type;
+    marker->name = profile_string(definitions->profile, marker->name_text);
+    marker->is_resolved = true;
+    return marker;
+}
+
+static frame_id label_frame(struct native_definitions *definitions, const struct native_label *label) {
+    struct profile *profile = definitions->profile;
+    struct func func = {.name = profile_string(profile, label->name),
+                        .resource = resource_none(),
+                        .source = label->source,
+                        .line = label->line};
+    struct frame frame = {.func = profile_func(profile, &func),
+                          .address = ADDRESS_NONE,
+                          .lib = lib_none(),
+                          .native_symbol = native_symbol_none(),
+                          .category = label->category.category,
+                          .subcategory = label->category.subcategory};
+    return profile_frame(profile, &frame);
+}
+
+const struct native_label *native_definitions_label(struct native_definitions *definitions, uint64_t id,
+                                                    bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_LABEL, is_open);
+    if (!content) return NULL;
+    struct native_label *label = column_at(&definitions->labels, content->row);
+    if (label->is_resolved) return label;
+    bool is_waiting = false;
+    struct category_pair category = native_definitions_category(definitions, label->category_id, &is_waiting);
+    if (is_waiting) {
+        *is_open = true;
+        return NULL;
+    }
+    label->category = category;
+    label->source = label->file.bytes_count ? profile_source(definitions->profile, label->file) : source_none();
+    label->frame = label_frame(definitions, label);
+    label->is_resolved = true;
+    return label;
+}
+
+const struct counter *native_definitions_counter(struct native_definitions *definitions, uint64_t id, bool *is_open,
+                                                 uint32_t *row) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_COUNTER, is_open);
+    if (!content) return NULL;
+    *row = content->row;
+    return column_at(&definitions->counters, content->row);
+}
+
+struct text native_definitions_string(struct native_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_STRING, is_open);
+    return content ? *(const struct text *)column_at(&definitions->strings, content->row) : (struct text){0};
+}
+
+/* ---- Of the machine and the program ---- */
+
+static const struct meta_key {
+    struct text key;
+    size_t member; /* a struct text of struct profile_meta */
+} META_KEYS[] = {
+    {TEXT("product"), offsetof(struct profile_meta, product)},
+    {TEXT("arguments"), offsetof(struct profile_meta, arguments)},
+    {TEXT("oscpu"), offsetof(struct profile_meta, os_cpu)},
+    {TEXT("CPUName"), offsetof(struct profile_meta, cpu_name)},
+    {TEXT("platform"), offsetof(struct profile_meta, platform)},
+    {TEXT("abi"), offsetof(struct profile_meta, abi)},
+    {TEXT("device"), offsetof(struct profile_meta, device)},
+};
+
+static int compare_metas(const void *left, const void *right) {
+    const struct meta_definition *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static bool fill_text(struct profile_meta *meta, const struct meta_definition *definition) {
+    for (size_t i = 0; i < sizeof META_KEYS / sizeof *META_KEYS; i++) {
+        if (!text_equal(definition->key, META_KEYS[i].key)) continue;
+        struct text *member = (struct text *)((char *)meta + META_KEYS[i].member);
+        *member = definition->value;
+        return true;
+    }
+    return false;
+}
+
+static bool fill_number(struct profile_meta *meta, const struct meta_definition *definition) {
+    uint64_t number = 0;
+    bool is_cpu_count = text_equal(definition->key, TEXT("logicalCPUs"));
+    bool is_memory = text_equal(definition->key, TEXT("mainMemory"));
+    if (!is_cpu_count && !is_memory) return false;
+    if (!cursor_parse_number(definition->value, 10, &number) || number > INT64_MAX) return true;
+    if (is_cpu_count && number <= UINT32_MAX) meta->logical_cpu_count = (uint32_t)number;
+    if (is_memory) meta->main_memory_bytes = number;
+    return true;
+}
+
+static void find_replaced(struct native_definitions *definitions) {
+    struct strings keys;
+    strings_init(&keys, definitions->profile->failure);
+    for (size_t i = definitions->metas.count; i > 0; i--) {
+        struct meta_definition *definition = column_at(&definitions->metas, i - 1);
+        uint32_t known_count = strings_count(&keys);
+        string_id key = strings_intern(&keys, definition->key);
+        definition->is_replaced = key.index < known_count;
+    }
+    strings_fini(&keys);
+}
+
+static void fill(struct native_definitions *definitions, const struct meta_definition *definition) {
+    struct profile *profile = definitions->profile;
+    struct profile_meta *meta = &profile->meta;
+    if (text_equal(definition->key, TEXT("recorder")))
+        meta->imported_from = profile_text_format(profile, "gecko-convert recorder %.*s",
+                                                  (int)definition->value.bytes_count, definition->value.bytes);
+    else if (!fill_text(meta, definition) && !fill_number(meta, definition))
+        profile_add_extra(profile, TEXT("Recorder"), definition->key, definition->value);
+}
+
+void native_definitions_fill_meta(struct native_definitions *definitions) {
+    definitions->profile->meta.imported_from = TEXT("gecko-convert recorder");
+    column_sort(&definitions->metas, compare_metas);
+    find_replaced(definitions);
+    for (size_t i = 0; i < definitions->metas.count; i++) {
+        const struct meta_definition *definition = column_at(&definitions->metas, i);
+        if (!definition->is_replaced) fill(definitions, definition);
+    }
+}

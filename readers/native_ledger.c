@@ -1,0 +1,80 @@
+#include "native_ledger.h"
+
+#include "recorder/trace_format.h"
+
+static const struct native_cause_traits {
+    struct text cause;
+    enum ledger_unit unit;
+    enum ledger_fate fate;
+} CAUSES[NATIVE_CAUSE_COUNT] = {
+    [TRACE_PROCESS] = {TEXT("process of what follows"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_THREAD] = {TEXT("thread of what follows"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_THREAD_END] = {TEXT("end of a thread"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_PROCESS_END] = {TEXT("end of a process"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_CLOCK] = {TEXT("calibration of the clock"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_INSTANT] = {TEXT("instant marker"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_INTERVAL] = {TEXT("interval marker"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_INTERVAL_START] = {TEXT("start of an interval"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_INTERVAL_END] = {TEXT("end of an interval"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_MARKER] = {TEXT("marker with options"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_COUNT] = {TEXT("change of a counter"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_COUNT_SET] = {TEXT("value of a counter"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_COUNT_SAMPLE] = {TEXT("sample of a counter"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_SAMPLE] = {TEXT("sample"), LEDGER_SAMPLES, LEDGER_KEPT},
+    [TRACE_PAUSE] = {TEXT("begin of a pause"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_RESUME] = {TEXT("end of a pause"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_MESSAGE] = {TEXT("message of the recorder"), LEDGER_RECORDS, LEDGER_KEPT},
+    [NATIVE_KEPT_DEFINITION] = {TEXT("definition"), LEDGER_RECORDS, LEDGER_KEPT},
+
+    [NATIVE_LOST_CHUNK] = {TEXT("chunk with a damaged header"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_HASH] = {TEXT("block of a chunk whose hash is wrong"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_DAMAGED] = {TEXT("damaged block, or one behind it in its chunk"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_CUT] = {TEXT("block beyond the end of a trace that is cut off"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_KIND] = {TEXT("entry of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_MARKER] = {TEXT("marker whose definition is missing"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_COUNTER] = {TEXT("value of a counter whose definition is missing"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_THREADLESS] = {TEXT("entry that no process or thread stands before"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_THREADLESS_SAMPLE] = {TEXT("sample that no thread stands before"), LEDGER_SAMPLES, LEDGER_LOST},
+    [NATIVE_LOST_BEYOND] = {TEXT("entry of a thread or process beyond the first 524288"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_BEYOND_SAMPLE] = {TEXT("sample of a thread beyond the first 524288"), LEDGER_SAMPLES, LEDGER_LOST},
+    [NATIVE_LOST_DEFINITION_DAMAGED] = {TEXT("damaged definition"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_DEFINITION_KIND] = {TEXT("definition of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
+
+    [NATIVE_LOST_BY_RECORDER] = {TEXT("event that the recorder had no room for"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_DEFINITION_BY_RECORDER] = {TEXT("definition that the recorder had no room for"), LEDGER_RECORDS,
+                                            LEDGER_LOST},
+    [NATIVE_LOST_VALUE_BY_RECORDER] = {TEXT("value beyond the fields of its marker's type"), LEDGER_VALUES,
+                                       LEDGER_LOST},
+
+    [NATIVE_LOST_VALUE_TYPE] = {TEXT("value that its field cannot have"), LEDGER_VALUES, LEDGER_LOST},
+    [NATIVE_LOST_VALUE_TEXT] = {TEXT("value whose text's definition is missing"), LEDGER_VALUES, LEDGER_LOST},
+    [NATIVE_LOST_PAYLOAD] = {TEXT("payload whose marker type is missing"), LEDGER_VALUES, LEDGER_LOST},
+    [NATIVE_LOST_STACK] = {TEXT("stack with a frame of an unknown kind"), LEDGER_VALUES, LEDGER_LOST},
+    [NATIVE_LOST_LABEL] = {TEXT("frame whose label's definition is missing"), LEDGER_VALUES, LEDGER_LOST},
+    [NATIVE_LOST_FIELD] = {TEXT("field, column or graph of a marker type that cannot be shown"), LEDGER_VALUES,
+                           LEDGER_LOST},
+
+    [NATIVE_NOTE_RECYCLED] = {TEXT("chunk that was recycled under the limit: its older events are gone"),
+                              LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_STOPPED] = {TEXT("recording that stopped by itself: the file could not grow"), LEDGER_RECORDS,
+                             LEDGER_NOTED},
+    [NATIVE_NOTE_CUT] = {TEXT("trace that is cut off within a chunk"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_CUT_TEXT] = {TEXT("text that the recorder cut to its limit"), LEDGER_VALUES, LEDGER_NOTED},
+    [NATIVE_NOTE_CATEGORY] = {TEXT("definition whose category is missing, now in the category Other"), LEDGER_VALUES,
+                              LEDGER_NOTED},
+    [NATIVE_NOTE_REVERSED] = {TEXT("interval that ends before it starts, now without length"), LEDGER_RECORDS,
+                              LEDGER_NOTED},
+    [NATIVE_NOTE_BLOCK_COUNT] = {TEXT("chunk that does not count its blocks right"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_DEFINITION_UNFINISHED] = {TEXT("definition that was never finished"), LEDGER_RECORDS, LEDGER_NOTED},
+};
+_Static_assert((int)TRACE_MESSAGE <= (int)NATIVE_KEPT_LAST, "every known kind has its row");
+
+void native_ledger_enter(const struct native_ledger *ledger, struct ledger *out) {
+    for (size_t i = 0; i < NATIVE_CAUSE_COUNT; i++) {
+        const struct native_tally *tally = &ledger->tallies[i];
+        const struct native_cause_traits *traits = &CAUSES[i];
+        struct position first = {.offset = tally->first_offset};
+        if (traits->fate != LEDGER_NOTED) ledger_read(out, traits->unit, tally->count);
+        ledger_enter(out, traits->unit, traits->fate, traits->cause, tally->count, tally->has_first ? &first : NULL);
+    }
+}

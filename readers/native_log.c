@@ -1,0 +1,145 @@
+/* What is to be said of a native trace as a whole: by the recorder (profilingLog), by this reader
+ * (profileGatheringLog), in the panel, in the ledger. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "native_trace_internal.h"
+
+/* The counts of the header are not guarded by its hash. More than this is damage. */
+static const uint64_t COUNT_MAX = (uint64_t)1 << 48;
+
+static uint64_t believable(uint64_t count) { return count <= COUNT_MAX ? count : 0; }
+
+static void log_number(struct native_trace *trace, struct column *log, const char *key, uint64_t number) {
+    int64_t shown = number <= INT64_MAX ? (int64_t)number : INT64_MAX;
+    profile_log_number(trace->profile, log, process_none(), text_of(key), shown);
+}
+
+/* ---- What the recorder says ---- */
+
+static const struct header_count {
+    const char *key;
+    size_t member;           /* a uint64_t of struct trace_header */
+    enum native_cause cause; /* NATIVE_CAUSE_COUNT: none */
+    bool is_always_said;
+} HEADER_COUNTS[] = {
+    {"chunksGivenOut", offsetof(struct trace_header, next_global_index), NATIVE_CAUSE_COUNT, true},
+    {"chunksRecycled", offsetof(struct trace_header, recycled_chunk_count), NATIVE_NOTE_RECYCLED, true},
+    {"eventsLost", offsetof(struct trace_header, lost_event_count), NATIVE_LOST_BY_RECORDER, true},
+    {"definitionsLost", offsetof(struct trace_header, lost_definition_count), NATIVE_LOST_DEFINITION_BY_RECORDER,
+     false},
+    {"valuesMismatched", offsetof(struct trace_header, mismatched_value_count), NATIVE_LOST_VALUE_BY_RECORDER, false},
+    {"textsCut", offsetof(struct trace_header, cut_text_count), NATIVE_NOTE_CUT_TEXT, false},
+    {"limitBytes", offsetof(struct trace_header, limit_bytes), NATIVE_CAUSE_COUNT, false},
+};
+
+static void log_header_counts(struct native_trace *trace) {
+    struct column *log = &trace->profile->profiling_log;
+    for (size_t i = 0; i < sizeof HEADER_COUNTS / sizeof *HEADER_COUNTS; i++) {
+        const struct header_count *known = &HEADER_COUNTS[i];
+        uint64_t count;
+        memcpy(&count, (const char *)&trace->header + known->member, sizeof count);
+        count = believable(count);
+        if (known->cause != NATIVE_CAUSE_COUNT) native_ledger_count_placeless(&trace->ledger, known->cause, count);
+        if (count || known->is_always_said) log_number(trace, log, known->key, count);
+    }
+    uint64_t next_uid = believable(trace->header.next_thread_uid);
+    log_number(trace, log, "threadsSeen", next_uid ? next_uid - 1 : 0);
+    log_number(trace, log, "processesSeen", trace->tasks.processes.count);
+}
+
+/* "1.234567890 s after the start of the recording" */
+static struct text since_start(struct native_trace *trace, int64_t ticks) {
+    static const int64_t NS_PER_SECOND = 1000000000;
+    int64_t ns = native_clock_convert(&trace->clock, ticks) - native_clock_convert(&trace->clock, 0);
+    return profile_text_format(trace->profile, "%" PRId64 ".%09" PRId64 " s after the start of the recording",
+                               ns / NS_PER_SECOND, ns % NS_PER_SECOND);
+}
+
+/* In *relative_ticks; false when it cannot be. */
+static bool is_time_of_trace(const struct native_trace *trace, uint64_t ticks, int64_t *relative_ticks) {
+    return native_clock_relative(&trace->clock, ticks, relative_ticks) && *relative_ticks >= 0;
+}
+
+static void say_complete_from(struct native_trace *trace) {
+    struct profile *profile = trace->profile;
+    uint64_t recycled_count = believable(trace->header.recycled_chunk_count);
+    int64_t ticks;
+    if (!recycled_count || !is_time_of_trace(trace, trace->header.complete_from_ticks, &ticks)) return;
+    profile_log_line(profile, &profile->profiling_log, process_none(), ticks,
+                     TEXT("complete from here on: chunks with older events were recycled"));
+    profile_add_extra(profile, TEXT("Recorder"), TEXT("Complete from"), since_start(trace, ticks));
+    profile_add_extra(profile, TEXT("Recorder"), TEXT("Chunks recycled"),
+                      profile_text_format(profile, "%" PRIu64, recycled_count));
+}
+
+static void say_stop(struct native_trace *trace) {
+    struct profile *profile = trace->profile;
+    const struct trace_header *header = &trace->header;
+    int64_t ticks;
+    if (header->stop_reason == TRACE_STOP_NONE) return;
+    const char *error = header->stop_errno ? strerrordesc_np((int)header->stop_errno) : NULL;
+    struct text reason =
+        header->stop_reason == TRACE_STOP_STORAGE
+            ? profile_text_format(profile, "the file could not grow: %s", error ? error : "for an unknown reason")
+            : profile_text_format(profile, "for reason %" PRIu32, header->stop_reason);
+    struct text line = profile_text_format(profile, "recording stopped: %.*s", (int)reason.bytes_count, reason.bytes);
+    bool has_time = is_time_of_trace(trace, header->stop_ticks, &ticks);
+    if (has_time)
+        profile_log_line(profile, &profile->profiling_log, process_none(), ticks, line);
+    else
+        profile_log_text(profile, &profile->profiling_log, process_none(), TEXT("stopped"), reason);
+    profile_add_extra(profile, TEXT("Recorder"), TEXT("Stopped by itself"), reason);
+    if (has_time) profile_add_extra(profile, TEXT("Recorder"), TEXT("Stopped"), since_start(trace, ticks));
+    native_ledger_count_placeless(&trace->ledger, NATIVE_NOTE_STOPPED, 1);
+}
+
+/* ---- What this reader met ---- */
+
+static uint64_t unended_process_count(const struct native_trace *trace) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < trace->tasks.processes.count; i++) {
+        const struct native_process *process = column_at(&trace->tasks.processes, i);
+        count += process->has_live_chunk && !process->has_ended;
+    }
+    return count;
+}
+
+static void log_unknown_kinds(struct native_trace *trace) {
+    for (size_t kind = 0; kind < sizeof trace->counts.unknown_kinds / sizeof *trace->counts.unknown_kinds; kind++) {
+        if (!trace->counts.unknown_kinds[kind]) continue;
+        struct text key = profile_text_format(trace->profile, "entriesOfUnknownKind%zu", kind);
+        profile_log_number(trace->profile, &trace->profile->gathering_log, process_none(), key,
+                           (int64_t)trace->counts.unknown_kinds[kind]);
+    }
+}
+
+static void log_gathering(struct native_trace *trace) {
+    struct column *log = &trace->profile->gathering_log;
+    const struct native_counts *counts = &trace->counts;
+    const struct {
+        const char *key;
+        uint64_t count;
+    } lines[] = {
+        {"chunksRead", counts->chunk_count},
+        {"chunksUnsealed", counts->live_chunk_count},
+        {"chunksFree", counts->free_chunk_count},
+        {"chunksWithWrongHash", counts->wrong_hash_count},
+        {"chunksSetAside", counts->set_aside_count},
+        {"bytesSkipped", counts->skipped_bytes},
+        {"definitionsRead", trace->ledger.tallies[NATIVE_KEPT_DEFINITION].count},
+        {"processesWithoutEnd", unended_process_count(trace)},
+        {"calibrationsMet", trace->clock.offered.count},
+        {"calibrationsUsed", trace->clock.kept_count},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) log_number(trace, log, lines[i].key, lines[i].count);
+    log_unknown_kinds(trace);
+}
+
+void native_log_write(struct native_trace *trace) {
+    log_header_counts(trace);
+    say_complete_from(trace);
+    say_stop(trace);
+    log_gathering(trace);
+    native_ledger_enter(&trace->ledger, &trace->profile->ledger);
+}

@@ -1,0 +1,402 @@
+/* Writes native traces in memory, for tests. An encoder of its own, made after docs/trace-format.md: it shares no
+ * declaration with the reader or the recorder, so that a mistake in one of them shows.
+ *
+ * Fields are put one by one; trace_block and trace_definition make a block or a definition of those put since the one
+ * before. */
+#ifndef GECKO_TEST_TRACE_BUILDER_H
+#define GECKO_TEST_TRACE_BUILDER_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "libconvert/text.h"
+
+enum {
+    BUILD_PROCESS = 1,
+    BUILD_THREAD = 2,
+    BUILD_THREAD_END = 3,
+    BUILD_PROCESS_END = 4,
+    BUILD_CLOCK = 5,
+    BUILD_INSTANT = 6,
+    BUILD_INTERVAL = 7,
+    BUILD_INTERVAL_START = 8,
+    BUILD_INTERVAL_END = 9,
+    BUILD_MARKER = 10,
+    BUILD_COUNT = 11,
+    BUILD_COUNT_SET = 12,
+    BUILD_COUNT_SAMPLE = 13,
+    BUILD_SAMPLE = 14,
+    BUILD_PAUSE = 15,
+    BUILD_RESUME = 16,
+    BUILD_MESSAGE = 17,
+};
+
+enum {
+    BUILD_META = 1,
+    BUILD_STRING = 2,
+    BUILD_CATEGORY = 3,
+    BUILD_MARKER_TYPE = 4,
+    BUILD_MARKER_DEFINITION = 5,
+    BUILD_LABEL = 6,
+    BUILD_COUNTER = 7,
+};
+
+enum { BUILD_FREE = 0, BUILD_LIVE = 1, BUILD_SEALED = 2 };
+
+struct trace_builder {
+    unsigned char *bytes; /* to be freed: trace_builder_fini */
+    size_t bytes_count;
+    size_t capacity_bytes;
+    size_t chunks_offset;
+    size_t chunk_bytes;
+    size_t chunk_at; /* of the open chunk; 0: none */
+    size_t chunk_used;
+    uint32_t block_count;
+    uint64_t next_id;
+    uint64_t global_index;
+    size_t pending_count;
+    unsigned char pending[16384];
+};
+
+static inline void trace_write(struct trace_builder *trace, size_t at, uint64_t value, size_t width) {
+    for (size_t i = 0; i < width; i++) trace->bytes[at + i] = (unsigned char)(value >> (8 * i));
+}
+
+static inline uint64_t trace_read(const struct trace_builder *trace, size_t at, size_t width) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < width; i++) value |= (uint64_t)trace->bytes[at + i] << (8 * i);
+    return value;
+}
+
+/* Zeros at the end. */
+static inline void trace_grow(struct trace_builder *trace, size_t more_bytes) {
+    if (trace->bytes_count + more_bytes > trace->capacity_bytes) {
+        trace->capacity_bytes = 2 * (trace->bytes_count + more_bytes);
+        trace->bytes = realloc(trace->bytes, trace->capacity_bytes);
+        if (!trace->bytes) abort();
+    }
+    memset(trace->bytes + trace->bytes_count, 0, more_bytes);
+    trace->bytes_count += more_bytes;
+}
+
+/* ---- Header ---- */
+
+enum {
+    BUILD_HEADER_BYTES = 4096,
+    BUILD_AT_VERSION = 8,
+    BUILD_AT_HEADER_BYTES = 12,
+    BUILD_AT_CHUNKS_OFFSET = 16,
+    BUILD_AT_CHUNK_BYTES = 24,
+    BUILD_AT_CLOCK = 28,
+    BUILD_AT_RATE = 32,
+    BUILD_AT_START_TICKS = 40,
+    BUILD_AT_START_NS = 48,
+    BUILD_AT_START_REALTIME = 56,
+    BUILD_AT_HASH = 80,
+    BUILD_AT_LIMIT = 512,
+    BUILD_AT_GLOBAL_INDEX = 520,
+    BUILD_AT_CHUNK_COUNT = 528,
+    BUILD_AT_THREAD_UID = 536,
+    BUILD_AT_RECYCLED = 552,
+    BUILD_AT_COMPLETE_FROM = 560,
+    BUILD_AT_LOST_EVENTS = 568,
+    BUILD_AT_CUT_TEXTS = 576,
+    BUILD_AT_LOST_DEFINITIONS = 584,
+    BUILD_AT_MISMATCHED = 592,
+    BUILD_AT_STOP_TICKS = 600,
+    BUILD_AT_STOP_REASON = 608,
+    BUILD_AT_STOP_ERRNO = 612,
+};
+
+/* What tests begin with: ticks of half a nanosecond, counted from 1000. */
+enum { BUILD_START_TICKS = 1000, BUILD_START_NS = 5000000, BUILD_CHUNK_BYTES = 4096 };
+#define BUILD_RATE           2000000000u
+#define BUILD_START_REALTIME 1700000000000000000u
+
+static inline void trace_hash_header(struct trace_builder *trace) {
+    trace_write(trace, BUILD_AT_HASH, XXH3_64bits(trace->bytes, BUILD_AT_HASH), 8);
+}
+
+static inline void trace_builder_init(struct trace_builder *trace) {
+    *trace = (struct trace_builder){.chunks_offset = 8192, .chunk_bytes = BUILD_CHUNK_BYTES, .next_id = 1};
+    trace_grow(trace, trace->chunks_offset);
+    memcpy(trace->bytes, "GREC\r\n\x1a\n", 8);
+    trace_write(trace, BUILD_AT_VERSION, 1, 4);
+    trace_write(trace, BUILD_AT_HEADER_BYTES, BUILD_HEADER_BYTES, 4);
+    trace_write(trace, BUILD_AT_CHUNKS_OFFSET, trace->chunks_offset, 8);
+    trace_write(trace, BUILD_AT_CHUNK_BYTES, trace->chunk_bytes, 4);
+    trace_write(trace, BUILD_AT_CLOCK, 1, 4);
+    trace_write(trace, BUILD_AT_RATE, BUILD_RATE, 8);
+    trace_write(trace, BUILD_AT_START_TICKS, BUILD_START_TICKS, 8);
+    trace_write(trace, BUILD_AT_START_NS, BUILD_START_NS, 8);
+    trace_write(trace, BUILD_AT_START_REALTIME, BUILD_START_REALTIME, 8);
+    trace_write(trace, BUILD_AT_THREAD_UID, 1, 8);
+    trace_hash_header(trace);
+}
+
+static inline void trace_builder_fini(struct trace_builder *trace) { free(trace->bytes); }
+
+static inline struct text trace_text(const struct trace_builder *trace) {
+    return (struct text){(const char *)trace->bytes, trace->bytes_count};
+}
+
+/* ---- Fields ---- */
+
+static inline void put_byte(struct trace_builder *trace, unsigned value) {
+    if (trace->pending_count == sizeof trace->pending) abort();
+    trace->pending[trace->pending_count++] = (unsigned char)value;
+}
+
+static inline void put_leb(struct trace_builder *trace, uint64_t value) {
+    for (; value >= 0x80; value >>= 7) put_byte(trace, (unsigned)(value & 0x7f) | 0x80);
+    put_byte(trace, (unsigned)value);
+}
+
+static inline void put_zigzag(struct trace_builder *trace, int64_t value) {
+    put_leb(trace, ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0));
+}
+
+static inline void put_bytes(struct trace_builder *trace, const void *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) put_byte(trace, ((const unsigned char *)bytes)[i]);
+}
+
+static inline void put_text(struct trace_builder *trace, const char *text) {
+    put_leb(trace, strlen(text));
+    put_bytes(trace, text, strlen(text));
+}
+
+static inline void put_real(struct trace_builder *trace, double value) { put_bytes(trace, &value, sizeof value); }
+
+/* ---- Chunks ---- */
+
+enum {
+    CHUNK_AT_STATE = 0,
+    CHUNK_AT_HASH = 8,
+    CHUNK_AT_MAGIC = 16,
+    CHUNK_AT_VERSION = 20,
+    CHUNK_AT_KIND = 22,
+    CHUNK_AT_FIRST_BLOCK = 56,
+    CHUNK_AT_NEXT = 60,
+    CHUNK_AT_FIRST_DEFINITION = 64,
+    CHUNK_AT_BASE_TICKS = 72,
+    CHUNK_AT_BASE_NS = 80,
+    CHUNK_AT_END_TICKS = 88,
+    CHUNK_AT_END_NS = 96,
+    CHUNK_AT_COMMIT = 104,
+    CHUNK_HEADER_BYTES = 128,
+};
+
+static inline void trace_open_chunk(struct trace_builder *trace, unsigned kind) {
+    trace->chunk_at = trace->bytes_count;
+    trace->chunk_used = CHUNK_HEADER_BYTES;
+    trace->block_count = 0;
+    trace_grow(trace, trace->chunk_bytes);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_STATE, BUILD_LIVE, 4);
+    memcpy(trace->bytes + trace->chunk_at + CHUNK_AT_MAGIC, "CHNK", 4);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_VERSION, 1, 2);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_KIND, kind, 2);
+    trace_write(trace, trace->chunk_at + 48, trace->global_index++, 8);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_FIRST_BLOCK, CHUNK_HEADER_BYTES, 4);
+    trace_write(trace, BUILD_AT_GLOBAL_INDEX, trace->global_index, 8);
+    trace_write(trace, BUILD_AT_CHUNK_COUNT, (trace->bytes_count - trace->chunks_offset) / trace->chunk_bytes, 8);
+}
+
+/* Times are since the start of the trace. */
+static inline void trace_events_chunk(struct trace_builder *trace, uint64_t base_ticks, uint64_t base_ns) {
+    trace_open_chunk(trace, 1);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_BASE_TICKS, BUILD_START_TICKS + base_ticks, 8);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_BASE_NS, BUILD_START_NS + base_ns, 8);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_COMMIT, CHUNK_HEADER_BYTES, 8);
+}
+
+static inline void trace_definitions_chunk(struct trace_builder *trace) {
+    trace_open_chunk(trace, 2);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_FIRST_DEFINITION, trace->next_id, 8);
+}
+
+static inline void trace_append(struct trace_builder *trace, const void *bytes, size_t count) {
+    if (trace->chunk_used + count > trace->chunk_bytes) abort();
+    memcpy(trace->bytes + trace->chunk_at + trace->chunk_used, bytes, count);
+    trace->chunk_used += count;
+}
+
+static inline void trace_commit(struct trace_builder *trace) {
+    trace_write(trace, trace->chunk_at + CHUNK_AT_COMMIT, (uint64_t)trace->block_count << 32 | trace->chunk_used, 8);
+}
+
+/* A block of what is put, behind that kind. */
+static inline void trace_block(struct trace_builder *trace, unsigned kind) {
+    unsigned char head[11];
+    size_t head_count = 0;
+    uint64_t length = trace->pending_count + 1;
+    for (; length >= 0x80; length >>= 7) head[head_count++] = (unsigned char)(length & 0x7f) | 0x80;
+    head[head_count++] = (unsigned char)length;
+    head[head_count++] = (unsigned char)kind;
+    trace_append(trace, head, head_count);
+    trace_append(trace, trace->pending, trace->pending_count);
+    trace->pending_count = 0;
+    trace->block_count++;
+    trace_commit(trace);
+}
+
+static inline void trace_hash_chunk(struct trace_builder *trace, size_t chunk_at) {
+    uint32_t end = (uint32_t)trace_read(trace, chunk_at + CHUNK_AT_COMMIT, 4);
+    uint64_t hash = XXH3_64bits(trace->bytes + chunk_at + CHUNK_AT_MAGIC, end - CHUNK_AT_MAGIC);
+    trace_write(trace, chunk_at + CHUNK_AT_HASH, hash, 8);
+}
+
+static inline void trace_seal(struct trace_builder *trace, uint64_t end_ticks, uint64_t end_ns) {
+    trace_write(trace, trace->chunk_at + CHUNK_AT_END_TICKS, BUILD_START_TICKS + end_ticks, 8);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_END_NS, BUILD_START_NS + end_ns, 8);
+    trace_hash_chunk(trace, trace->chunk_at);
+    trace_write(trace, trace->chunk_at + CHUNK_AT_STATE, BUILD_SEALED, 4);
+}
+
+/* ---- Definitions ---- */
+
+/* A definition of what is put, behind that kind; its id. */
+static inline uint64_t trace_definition(struct trace_builder *trace, unsigned kind) {
+    unsigned char body[sizeof trace->pending + 1];
+    size_t body_count = trace->pending_count + 1;
+    body[0] = (unsigned char)kind;
+    memcpy(body + 1, trace->pending, trace->pending_count);
+    trace->pending_count = 0;
+    size_t at = trace->chunk_at + trace->chunk_used;
+    static const unsigned char head[8];
+    trace_append(trace, head, sizeof head);
+    trace_append(trace, body, body_count);
+    trace->chunk_used = (trace->chunk_used + 3) / 4 * 4;
+    trace_write(trace, at, 0x80000000u | body_count, 4);
+    trace_write(trace, at + 4, (uint32_t)(XXH3_64bits(body, body_count) + trace->next_id), 4);
+    return trace->next_id++;
+}
+
+/* Says that the log goes on in another chunk. */
+static inline void trace_end_definitions(struct trace_builder *trace) {
+    if (trace->chunk_used + 4 > trace->chunk_bytes) return;
+    trace_write(trace, trace->chunk_at + trace->chunk_used, 0x7fffffffu, 4);
+}
+
+static inline uint64_t define_meta(struct trace_builder *trace, const char *key, const char *value) {
+    put_text(trace, key);
+    put_text(trace, value);
+    return trace_definition(trace, BUILD_META);
+}
+
+static inline uint64_t define_string(struct trace_builder *trace, const char *text) {
+    put_text(trace, text);
+    return trace_definition(trace, BUILD_STRING);
+}
+
+static inline uint64_t define_category(struct trace_builder *trace, const char *name, unsigned color, uint64_t parent) {
+    put_text(trace, name);
+    put_leb(trace, color);
+    put_leb(trace, parent);
+    return trace_definition(trace, BUILD_CATEGORY);
+}
+
+static inline uint64_t define_marker(struct trace_builder *trace, const char *name, uint64_t category, uint64_t type) {
+    put_text(trace, name);
+    put_leb(trace, category);
+    put_leb(trace, type);
+    return trace_definition(trace, BUILD_MARKER_DEFINITION);
+}
+
+static inline uint64_t define_label(struct trace_builder *trace, const char *name, uint64_t category, const char *file,
+                                    unsigned line) {
+    put_text(trace, name);
+    put_leb(trace, category);
+    put_text(trace, file);
+    put_leb(trace, line);
+    return trace_definition(trace, BUILD_LABEL);
+}
+
+static inline uint64_t define_counter(struct trace_builder *trace, const char *name, unsigned graph) {
+    put_text(trace, name);
+    put_text(trace, "Queues");
+    put_text(trace, "about it");
+    put_text(trace, "label");
+    put_text(trace, "bytes");
+    put_leb(trace, graph);
+    put_leb(trace, 5);
+    put_zigzag(trace, -3);
+    return trace_definition(trace, BUILD_COUNTER);
+}
+
+/* The head of a marker type; put the count of fields, fields, the count of graphs and graphs behind it, then
+ * trace_definition(trace, BUILD_MARKER_TYPE). */
+static inline void put_type(struct trace_builder *trace, const char *name, unsigned display, unsigned flags) {
+    put_text(trace, name);
+    put_text(trace, "a type");
+    put_text(trace, "chart");
+    put_text(trace, "tooltip");
+    put_text(trace, "table");
+    put_text(trace, "");
+    put_leb(trace, display);
+    put_leb(trace, flags);
+}
+
+/* A field without columns. */
+static inline void put_field(struct trace_builder *trace, const char *key, unsigned format) {
+    put_text(trace, key);
+    put_text(trace, "");
+    put_leb(trace, format);
+    put_leb(trace, 0);
+    put_leb(trace, 0);
+}
+
+/* A type with one field "v" of that format. */
+static inline uint64_t define_type(struct trace_builder *trace, const char *name, unsigned format) {
+    put_type(trace, name, 0, 0);
+    put_leb(trace, 1);
+    put_field(trace, "v", format);
+    put_leb(trace, 0);
+    return trace_definition(trace, BUILD_MARKER_TYPE);
+}
+
+/* ---- Entries ---- */
+
+static inline void add_process(struct trace_builder *trace, unsigned pid, uint64_t start_ns, const char *name) {
+    put_leb(trace, pid);
+    put_leb(trace, 1);
+    put_leb(trace, start_ns);
+    put_text(trace, name);
+    trace_block(trace, BUILD_PROCESS);
+}
+
+static inline void add_thread(struct trace_builder *trace, uint64_t since_base, uint64_t uid, unsigned tid,
+                              int64_t start_since_base, const char *name) {
+    if (trace_read(trace, BUILD_AT_THREAD_UID, 8) <= uid) trace_write(trace, BUILD_AT_THREAD_UID, uid + 1, 8);
+    put_leb(trace, since_base);
+    put_leb(trace, uid);
+    put_leb(trace, tid);
+    put_leb(trace, 0);
+    put_zigzag(trace, start_since_base);
+    put_text(trace, name);
+    trace_block(trace, BUILD_THREAD);
+}
+
+static inline void add_instant(struct trace_builder *trace, uint64_t t, uint64_t marker) {
+    put_leb(trace, t);
+    put_leb(trace, marker);
+    trace_block(trace, BUILD_INSTANT);
+}
+
+static inline void add_count(struct trace_builder *trace, unsigned kind, uint64_t t, uint64_t counter, int64_t value) {
+    put_leb(trace, t);
+    put_leb(trace, counter);
+    put_zigzag(trace, value);
+    trace_block(trace, kind);
+}
+
+/* An entry of nothing but its time. */
+static inline void add_mark(struct trace_builder *trace, unsigned kind, uint64_t t) {
+    put_leb(trace, t);
+    trace_block(trace, kind);
+}
+
+#endif
