@@ -11,6 +11,10 @@ CFLAGS     ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 OBJCOPY    ?= objcopy
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' cli/gecko_convert.h)
+RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recorder/gecko_recorder.h)
+
+# Changes when a program that was linked before would not run any more.
+RECORDER_ABI := 0
 
 packages      := libarchive libxxhash zlib
 test_packages := cmocka
@@ -47,6 +51,11 @@ library_sources := \
 
 program_sources := cli/options.c cli/progress_tty.c
 
+recorder_sources := \
+    recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c recorder/environment.c \
+    recorder/hash.c recorder/markers.c recorder/payload.c recorder/process.c recorder/session.c recorder/stack.c \
+    recorder/thread_registry.c recorder/writer.c
+
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # This one replaces the allocator, as the sanitizers do.
 sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
@@ -54,11 +63,12 @@ sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
 main_object     := $(BUILD)/obj/cli/main.o
+recorder_objects := $(recorder_sources:%.c=$(BUILD)/obj/%.o)
 
 # ---- What is built. ----
 
 .PHONY: all
-all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a
+all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so
 
 # Asked for only when something is compiled, and told plainly when it is missing.
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
@@ -82,13 +92,48 @@ $(BUILD)/libgecko_convert.a: $(library_objects)
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_convert.o
 
-$(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(BUILD)/flags
+# For the static library too: it may go into a shared one of the user's.
+$(recorder_objects): private compile += -fPIC -ftls-model=initial-exec
+
+$(BUILD)/libgecko_recorder.a: $(recorder_objects)
+	$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(BUILD)/gecko_recorder.o
+	@$(OBJCOPY) --localize-hidden $(BUILD)/gecko_recorder.o
+	@rm -f $@
+	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
+
+$(BUILD)/libgecko_recorder.so: $(recorder_objects)
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
+
+$(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
-	    $(program_objects) $(library_objects) \
+	    $(program_objects) $(library_objects) $(recorder_objects) \
 	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) -lpthread -o $@
 
--include $(wildcard $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
+-include $(wildcard $(recorder_objects:.o=.d) $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
+
+# ---- The demo application. ----
+
+demo_objects := $(patsubst %,$(BUILD)/obj/fixtures/demo/%.o,\
+    darkroom logger packer picture queue recipe store telemetry worker)
+
+# It includes the recorder's header as users do.
+$(BUILD)/obj/fixtures/demo/%.o: fixtures/demo/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(compile) -Irecorder -MMD -MP -c $< -o $@
+
+$(BUILD)/demo/darkroom: $(demo_objects) $(BUILD)/libgecko_recorder.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(link) $^ -lpthread -o $@
+
+# What it records, and the profiles of that, for tests.
+$(BUILD)/demo/test.trace: $(BUILD)/demo/darkroom fixtures/demo/darkroom.recipe
+	$< fixtures/demo/darkroom.recipe $@
+
+$(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json: $(BUILD)/demo/%.json: $(BUILD)/demo/test.trace $(BUILD)/gecko-convert
+	$(BUILD)/gecko-convert --quiet --format $* $< -o $@
+
+-include $(wildcard $(demo_objects:.o=.d))
 
 # ---- Tests. ----
 
@@ -98,7 +143,7 @@ test:
 	$(MAKE) warnings all
 	$(MAKE) check asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test goldens client-test
+check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -118,9 +163,14 @@ goldens: $(BUILD)/gecko-convert
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
 
-client-test: $(BUILD)/gecko-convert
+client-test: $(BUILD)/gecko-convert $(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json
 	tests/client/setup.sh build/client
 	tests/client/run.sh build/client
+	build/client/bin/node tests/client/check_demo.mjs build/client $(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json
+
+.PHONY: headers-test
+headers-test: all
+	tests/recorder/headers.sh $(BUILD)
 
 asan:
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
@@ -182,8 +232,8 @@ deps:
 
 demo:
 	tests/support/install_packages.sh build
-	$(MAKE) all
-	fixtures/demo.sh $(BUILD)/gecko-convert
+	$(MAKE) all $(BUILD)/demo/darkroom
+	fixtures/demo.sh $(BUILD)/gecko-convert $(BUILD)/demo/darkroom $(BUILD)/demo
 
 # BENCH_MIB: size of the input.
 BENCH_MIB ?= 256
@@ -200,13 +250,19 @@ install: all
 	install -m 644 cli/gecko_convert.h $(DESTDIR)$(PREFIX)/include/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/gecko-convert.pc.in \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-convert.pc
+	install -m 644 $(BUILD)/libgecko_recorder.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(BUILD)/libgecko_recorder.so $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so.$(RECORDER_ABI)
+	ln -sfn libgecko_recorder.so.$(RECORDER_ABI) $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so
+	install -m 644 recorder/gecko_recorder.h $(DESTDIR)$(PREFIX)/include/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(RECORDER_VERSION)|' recorder/gecko-recorder.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-recorder.pc
 
 clean:
 	rm -rf $(BUILD)
 
 help:
 	@echo 'make                 build/gecko-convert and build/libgecko_convert.a'
-	@echo 'make demo            install what is missing, build, convert a real recording, say how to look at it'
+	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs the Debian packages of the groups that are named (build, test, fuzz), those that are missing. Root, or sudo.
+# Installs the Debian packages of the groups that are named (build, test, fuzz, bench), those that are missing. Root, or sudo.
 set -eu
 
 build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libxxhash-dev zlib1g-dev"
-test_packages="clang libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
+test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
 
 fuzz_packages="clang libclang-rt-14-dev"
+bench_packages="liblttng-ust-dev lttng-tools uftrace strace"
 
 is_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -17,6 +18,7 @@ for group in "$@"; do
         build) packages=$build_packages ;;
         test) packages=$test_packages ;;
         fuzz) packages=$fuzz_packages ;;
+        bench) packages=$bench_packages ;;
         *) echo "install_packages.sh: no group '$group'" >&2; exit 2 ;;
     esac
     for package in $packages; do

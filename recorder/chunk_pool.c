@@ -1,0 +1,806 @@
+#include "chunk_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "hash.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    /* What a taker reserves at once where no helper was ahead of it: a file system takes about as long for several. */
+    TAKER_BATCH_COUNT = 4,
+    AHEAD_BYTES = 2 * 1024 * 1024, /* about four milliseconds of the fastest recording */
+    AHEAD_COUNT_MIN = 2,
+    /* How often the chunks of dead processes are looked for: each look costs a system call a live chunk. */
+    DEAD_LOOK_PERIOD = 64,
+    DEFINITION_SLOT_BYTES = sizeof(struct pool_definition_slot),
+};
+
+static const uint64_t UNLIMITED_MAPPING_BYTES = (uint64_t)1 << 40;
+static const uint64_t UNLIMITED_MAPPING_BYTES_MIN = (uint64_t)1 << 28;
+
+/* ---- The table. ---- */
+
+static uint64_t entry_of(enum pool_entry_state state, uint64_t global_index) {
+    return (uint64_t)state | global_index << 8;
+}
+static enum pool_entry_state entry_state(uint64_t entry) { return (enum pool_entry_state)(entry & 0xff); }
+
+static uint64_t table_load(const struct pool *pool, uint64_t number) {
+    return pool->table ? __atomic_load_n(&pool->table[number], __ATOMIC_ACQUIRE) : 0;
+}
+
+static void table_store(struct pool *pool, uint64_t number, uint64_t entry) {
+    if (pool->table) __atomic_store_n(&pool->table[number], entry, __ATOMIC_RELEASE);
+}
+
+static bool table_change(struct pool *pool, uint64_t number, uint64_t from, uint64_t to) {
+    return __atomic_compare_exchange_n(&pool->table[number], &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* ---- Disk space. ---- */
+
+/* Growing beyond this limit would end the process by SIGXFSZ. */
+static bool is_beyond_file_size_limit(uint64_t end) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur) return false;
+    errno = EFBIG;
+    return true;
+}
+
+static bool write_zeros(int file, uint64_t from, uint64_t end) {
+    static const unsigned char zeros[16 * 1024];
+    while (from < end) {
+        size_t bytes = end - from < sizeof zeros ? (size_t)(end - from) : sizeof zeros;
+        ssize_t written = pwrite(file, zeros, bytes, (off_t)from);
+        if (written < 0 && errno != EINTR) return false;
+        if (written > 0) from += (uint64_t)written;
+    }
+    return true;
+}
+
+/* The bytes exist on disk, as zeros where they are new. */
+static bool reserve_bytes(const struct pool *pool, uint64_t from, uint64_t end) {
+    if (pool->file < 0) return true;
+    if (is_beyond_file_size_limit(end)) return false;
+    int result;
+    do {
+        result = fallocate(pool->file, 0, (off_t)from, (off_t)(end - from));
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return true;
+    return errno == EOPNOTSUPP && write_zeros(pool->file, from, end);
+}
+
+static uint64_t chunk_offset(const struct pool *pool, uint64_t number) {
+    return pool->header->chunks_offset + number * pool->chunk_bytes;
+}
+
+static bool reserve_chunks(struct pool *pool, uint64_t target_count) {
+    uint64_t *reserved = &pool->shared->reserved_count;
+    uint64_t count = __atomic_load_n(reserved, __ATOMIC_ACQUIRE);
+    while (count < target_count) {
+        if (!reserve_bytes(pool, chunk_offset(pool, count), chunk_offset(pool, target_count))) return false;
+        if (__atomic_compare_exchange_n(reserved, &count, target_count, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+    }
+    return true;
+}
+
+static uint64_t ahead_count(const struct pool *pool) {
+    uint64_t count = AHEAD_BYTES / pool->chunk_bytes;
+    return count < AHEAD_COUNT_MIN ? AHEAD_COUNT_MIN : count;
+}
+
+/* Faults pages in for writing, so that recording threads do not. */
+static void populate(unsigned char *bytes, size_t bytes_count) {
+#ifndef MADV_POPULATE_WRITE
+    enum { MADV_POPULATE_WRITE = 23 };
+#endif
+    if (madvise(bytes, bytes_count, MADV_POPULATE_WRITE) == 0) return;
+    for (size_t at = 0; at < bytes_count; at += PAGE_BYTES) __atomic_fetch_or(bytes + at, 0, __ATOMIC_RELAXED);
+}
+
+bool pool_reserve_ahead(struct pool *pool) {
+    uint64_t max_count = pool->shared->max_chunk_count;
+    uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE);
+    uint64_t target = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED) + ahead_count(pool);
+    if (target > max_count) target = max_count;
+    errno = 0;
+    while (reserved < target) {
+        /* Piece by piece: takers get the first chunks while the last ones are prepared. */
+        uint64_t next = reserved + TAKER_BATCH_COUNT < target ? reserved + TAKER_BATCH_COUNT : target;
+        if (!reserve_bytes(pool, chunk_offset(pool, reserved), chunk_offset(pool, next))) return false;
+        populate(pool->base + chunk_offset(pool, reserved), (size_t)(next - reserved) * pool->chunk_bytes);
+        uint64_t seen = reserved;
+        bool is_ours = __atomic_compare_exchange_n(&pool->shared->reserved_count, &seen, next, false, __ATOMIC_ACQ_REL,
+                                                   __ATOMIC_ACQUIRE);
+        reserved = is_ours ? next : seen;
+    }
+    return reserved < max_count;
+}
+
+void pool_wake_helper(struct pool *pool) {
+    int saved_errno = errno;
+    __atomic_fetch_add(&pool->shared->helper_word, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    errno = saved_errno;
+}
+
+void pool_wait_for_wake(struct pool *pool, uint32_t seen) {
+    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAIT, seen, NULL, NULL, 0);
+}
+
+/* ---- Taking. ---- */
+
+enum { NO_CHUNK = -1 };
+
+static uint64_t take_global_index(struct pool *pool) {
+    return __atomic_fetch_add(&pool->header->next_global_index, 1, __ATOMIC_RELAXED);
+}
+
+static void wake_helper_when_low(struct pool *pool, uint64_t taken_count) {
+    uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_RELAXED);
+    if (reserved >= taken_count + ahead_count(pool) / 2 || reserved >= pool->shared->max_chunk_count) return;
+    pool_wake_helper(pool);
+}
+
+/* A chunk that was never used; NO_CHUNK at the limit. */
+static int64_t take_new(struct pool *pool) {
+    uint64_t max_count = pool->shared->max_chunk_count;
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
+    do {
+        if (count >= max_count) return NO_CHUNK;
+        uint64_t target = count + TAKER_BATCH_COUNT < max_count ? count + TAKER_BATCH_COUNT : max_count;
+        if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
+            !reserve_chunks(pool, target) && !reserve_chunks(pool, count + 1)) {
+            session_storage_failed(errno);
+            return NO_CHUNK;
+        }
+    } while (!__atomic_compare_exchange_n(&pool->header->chunk_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    wake_helper_when_low(pool, count + 1);
+    return (int64_t)count;
+}
+
+static void raise_to(uint64_t *place, uint64_t value) {
+    uint64_t old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (old < value && !__atomic_compare_exchange_n(place, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Entries of equal state compare as their global indexes do. */
+static int64_t find_oldest_sealed(const struct pool *pool, uint64_t *oldest_entry) {
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    int64_t oldest = NO_CHUNK;
+    *oldest_entry = UINT64_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t entry = __atomic_load_n(&pool->table[i], __ATOMIC_RELAXED);
+        if (entry_state(entry) != POOL_SEALED || entry >= *oldest_entry) continue;
+        *oldest_entry = entry;
+        oldest = (int64_t)i;
+    }
+    return oldest;
+}
+
+static bool is_process_dead(uint32_t pid) { return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
+
+/* The header's pid is written before its global index, so with the table's index the pid is that of the owner. */
+static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
+    const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8) return false;
+    return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
+}
+
+/* Chunks that died with their process can be used again like sealed ones; their contents stay readable until then. */
+static bool release_chunks_of_dead(struct pool *pool) {
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    bool is_any_released = false;
+    int saved_errno = errno;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t entry = table_load(pool, i);
+        if (entry_state(entry) != POOL_LIVE || !is_owner_dead(pool, i, entry)) continue;
+        is_any_released |= table_change(pool, i, entry, entry_of(POOL_SEALED, entry >> 8));
+    }
+    errno = saved_errno;
+    return is_any_released;
+}
+
+static void count_recycled(struct pool *pool, const struct trace_chunk_header *chunk) {
+    if (__atomic_load_n(&chunk->state, __ATOMIC_RELAXED) == TRACE_CHUNK_FREE) return;
+    __atomic_fetch_add(&pool->header->recycled_chunk_count, 1, __ATOMIC_RELAXED);
+    raise_to(&pool->header->complete_from_ticks, chunk->end_ticks ? chunk->end_ticks : clock_ticks());
+}
+
+static int64_t take_oldest(struct pool *pool, enum pool_entry_state state, uint64_t global_index) {
+    if (!pool->table) return NO_CHUNK;
+    if (global_index % DEAD_LOOK_PERIOD == 0) release_chunks_of_dead(pool);
+    for (;;) {
+        uint64_t entry;
+        int64_t number = find_oldest_sealed(pool, &entry);
+        if (number == NO_CHUNK) {
+            if (!release_chunks_of_dead(pool)) return NO_CHUNK;
+            continue;
+        }
+        if (!table_change(pool, (uint64_t)number, entry, entry_of(state, global_index))) continue;
+        count_recycled(pool, pool_chunk(pool, (uint64_t)number));
+        return number;
+    }
+}
+
+static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state state, uint64_t *global_index) {
+    *global_index = take_global_index(pool);
+    int64_t number = take_new(pool);
+    if (number != NO_CHUNK)
+        table_store(pool, (uint64_t)number, entry_of(state, *global_index));
+    else
+        number = take_oldest(pool, state, *global_index);
+    return number == NO_CHUNK ? NULL : pool_chunk(pool, (uint64_t)number);
+}
+
+/* At every instant the header is that of a free chunk or a whole one. */
+static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chunk_header *values) {
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->pid, values->pid, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->global_index, values->global_index, __ATOMIC_RELEASE);
+    chunk->hash = 0;
+    chunk->magic = TRACE_CHUNK_MAGIC;
+    chunk->version = TRACE_VERSION;
+    chunk->kind = values->kind;
+    chunk->tid = values->tid;
+    chunk->thread_uid = values->thread_uid;
+    chunk->sequence = values->sequence;
+    chunk->first_block = TRACE_CHUNK_HEADER_BYTES;
+    chunk->next_chunk = 0;
+    chunk->first_definition = values->first_definition;
+    chunk->end_ticks = 0;
+    chunk->end_ns = 0;
+    struct clock_pair now = clock_read_pair();
+    chunk->base_ticks = now.ticks;
+    chunk->base_ns = now.monotonic_ns;
+    __atomic_store_n(&chunk->commit, values->commit, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_LIVE, __ATOMIC_RELEASE);
+}
+
+struct trace_chunk_header *pool_take(struct pool *pool, const struct pool_owner *owner) {
+    uint64_t global_index;
+    struct trace_chunk_header *chunk = take(pool, POOL_LIVE, &global_index);
+    if (!chunk) return NULL;
+    struct trace_chunk_header values = {.kind = TRACE_CHUNK_EVENTS,
+                                        .pid = owner->pid,
+                                        .tid = owner->tid,
+                                        .thread_uid = owner->thread_uid,
+                                        .sequence = owner->sequence,
+                                        .global_index = global_index,
+                                        .commit = TRACE_CHUNK_HEADER_BYTES};
+    begin_chunk(chunk, &values);
+    return chunk;
+}
+
+struct trace_chunk_header *pool_take_pinned(struct pool *pool, uint32_t pid, uint64_t first_definition) {
+    uint64_t max_count = pool->shared->max_chunk_count / 4 ? pool->shared->max_chunk_count / 4 : 1;
+    uint64_t *count = &pool->shared->definition_chunk_count;
+    uint64_t global_index;
+    struct trace_chunk_header *chunk = NULL;
+    if (__atomic_fetch_add(count, 1, __ATOMIC_RELAXED) < max_count) chunk = take(pool, POOL_PINNED, &global_index);
+    if (!chunk) {
+        __atomic_fetch_sub(count, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    /* A word of 0 ends the log, so what an earlier use has left must go. */
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    memset((unsigned char *)chunk + TRACE_CHUNK_HEADER_BYTES, 0, pool->chunk_bytes - TRACE_CHUNK_HEADER_BYTES);
+    struct trace_chunk_header values = {.kind = TRACE_CHUNK_DEFINITIONS,
+                                        .pid = pid,
+                                        .global_index = global_index,
+                                        .first_definition = first_definition};
+    begin_chunk(chunk, &values);
+    return chunk;
+}
+
+void pool_return_pinned(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t global_index = chunk->global_index;
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    table_store(pool, pool_chunk_number(pool, chunk), entry_of(POOL_SEALED, global_index));
+    __atomic_fetch_sub(&pool->shared->definition_chunk_count, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- Giving back. ---- */
+
+void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t number = pool_chunk_number(pool, chunk), global_index = chunk->global_index;
+    struct clock_pair now = clock_read_pair();
+    chunk->end_ticks = now.ticks;
+    chunk->end_ns = now.monotonic_ns;
+    size_t hashed_from = offsetof(struct trace_chunk_header, magic);
+    uint32_t end = (uint32_t)__atomic_load_n(&chunk->commit, __ATOMIC_RELAXED);
+    chunk->hash = hash_bytes((const unsigned char *)chunk + hashed_from, end - hashed_from);
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_SEALED, __ATOMIC_RELEASE);
+    if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));
+}
+
+void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint32_t pid) {
+    uint64_t value = (uint64_t)pid << 32 | (pool_chunk_number(pool, chunk) + 1);
+    for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
+        uint64_t empty = 0;
+        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &empty, value, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    pool_seal(pool, chunk);
+}
+
+struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid) {
+    for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
+        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_RELAXED);
+        if (value >> 32 != pid || !value) continue;
+        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &value, 0, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return pool_chunk(pool, (value & UINT32_MAX) - 1);
+    }
+    return NULL;
+}
+
+void pool_seal_partial(struct pool *pool, uint32_t pid) {
+    struct trace_chunk_header *chunk;
+    while ((chunk = pool_take_partial(pool, pid))) pool_seal(pool, chunk);
+}
+
+/* ---- Opening. ---- */
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/* What lies where before the chunks, for so many entries of the table. */
+struct layout {
+    uint64_t table_offset, definitions_offset, definition_slot_count, chunks_offset;
+};
+
+static struct layout lay_out(uint64_t entry_count, uint32_t chunk_bytes) {
+    struct layout layout;
+    layout.table_offset = TRACE_HEADER_BYTES + sizeof(struct pool_bookkeeping);
+    layout.definitions_offset = round_up(layout.table_offset + entry_count * sizeof(uint64_t), DEFINITION_SLOT_BYTES);
+    layout.definition_slot_count = chunk_bytes / 32;
+    layout.chunks_offset =
+        round_up(layout.definitions_offset + layout.definition_slot_count * DEFINITION_SLOT_BYTES, PAGE_BYTES);
+    return layout;
+}
+
+static void point_into_mapping(struct pool *pool) {
+    pool->header = (struct trace_header *)pool->base;
+    pool->shared = (struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
+    pool->chunk_bytes = pool->header->chunk_bytes;
+    pool->table = pool->shared->entry_count ? (uint64_t *)(pool->base + pool->shared->table_offset) : NULL;
+    pool->definitions = (struct pool_definition_slot *)(pool->base + pool->shared->definitions_offset);
+    pool->chunks = pool->base + pool->header->chunks_offset;
+}
+
+static bool map_bytes(struct pool *pool, uint64_t bytes_count) {
+    int flags = MAP_SHARED | MAP_NORESERVE | (pool->file < 0 ? MAP_ANONYMOUS : 0);
+    void *base = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, flags, pool->file, 0);
+    if (base == MAP_FAILED) return false;
+    pool->base = base;
+    pool->mapped_bytes = bytes_count;
+    return true;
+}
+
+/* Addresses for all that the pool may come to; what lies behind the end of the file is not touched before it is
+ * reserved. Address space can be limited, so an unlimited pool takes what it gets. */
+static bool map_pool(struct pool *pool, const struct layout *layout, uint64_t entry_count) {
+    if (entry_count) return map_bytes(pool, layout->chunks_offset + entry_count * pool->chunk_bytes);
+    for (uint64_t bytes = UNLIMITED_MAPPING_BYTES; bytes >= UNLIMITED_MAPPING_BYTES_MIN; bytes /= 4)
+        if (map_bytes(pool, bytes)) return true;
+    return false;
+}
+
+static uint64_t random_number(void) {
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
+        number = clock_ns_of(CLOCK_REALTIME) * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 32;
+    return number ? number : 1;
+}
+
+static void hash_header(struct trace_header *header) {
+    header->hash = hash_bytes(header, offsetof(struct trace_header, hash));
+}
+
+static void fill_header(struct pool *pool, const struct layout *layout, uint64_t limit_bytes) {
+    struct trace_header *header = pool->header;
+    struct clock_pair now = clock_read_pair();
+    memcpy(header->magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);
+    header->version = TRACE_VERSION;
+    header->header_bytes = TRACE_HEADER_BYTES;
+    header->chunks_offset = layout->chunks_offset;
+    header->chunk_bytes = pool->chunk_bytes;
+    header->clock = recorder_clock.kind;
+    header->ticks_per_second = recorder_clock.ticks_per_second;
+    header->start_ticks = now.ticks;
+    header->start_monotonic_ns = now.monotonic_ns;
+    header->start_realtime_ns = clock_ns_of(CLOCK_REALTIME);
+    header->session_id = random_number();
+    header->creator_pid = (uint32_t)getpid();
+    hash_header(header);
+    header->limit_bytes = limit_bytes == UINT64_MAX ? 0 : limit_bytes;
+    header->next_thread_uid = 1;
+}
+
+static uint64_t count_entries(const struct pool_options *options) {
+    if (options->limit_bytes == UINT64_MAX) return 0;
+    uint64_t count = options->limit_bytes / options->chunk_bytes;
+    uint64_t offset = lay_out(count, options->chunk_bytes).chunks_offset;
+    return options->limit_bytes > offset ? (options->limit_bytes - offset) / options->chunk_bytes : 0;
+}
+
+static bool fill_pool(struct pool *pool, const struct pool_options *options) {
+    uint64_t entry_count = count_entries(options);
+    struct layout layout = lay_out(entry_count, options->chunk_bytes);
+    pool->chunk_bytes = options->chunk_bytes;
+    if (!reserve_bytes(pool, 0, layout.chunks_offset) || !map_pool(pool, &layout, entry_count)) return false;
+    pool->header = (struct trace_header *)pool->base;
+    fill_header(pool, &layout, options->limit_bytes);
+    struct pool_bookkeeping *shared = (struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
+    shared->process_count = 1;
+    shared->entry_count = (uint32_t)entry_count;
+    shared->max_chunk_count =
+        entry_count ? entry_count : (pool->mapped_bytes - layout.chunks_offset) / options->chunk_bytes;
+    shared->table_offset = layout.table_offset;
+    shared->definitions_offset = layout.definitions_offset;
+    shared->definition_slot_count = layout.definition_slot_count;
+    point_into_mapping(pool);
+    return true;
+}
+
+/* A path that still means the same when the program has changed its directory. False with errno set. */
+static bool make_absolute(const char *path, char absolute[POOL_PATH_BYTES]) {
+    char directory[POOL_PATH_BYTES] = "";
+    if (*path != '/' && !getcwd(directory, sizeof directory)) return false;
+    int bytes = snprintf(absolute, POOL_PATH_BYTES, "%s%s%s", directory, *path == '/' ? "" : "/", path);
+    if (bytes >= 0 && bytes < POOL_PATH_BYTES) return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+static bool is_process_there(uint32_t pid) { return kill((pid_t)pid, 0) == 0 || errno == EPERM; }
+
+/* Another process is recording into the file: it would go on in a file without a name. */
+static bool is_being_recorded(const char *path) {
+    struct {
+        struct trace_header header;
+        unsigned char gap[TRACE_HEADER_BYTES - sizeof(struct trace_header)];
+        struct pool_bookkeeping shared;
+    } start;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    bool is_trace = pread(file, &start, sizeof start, 0) == (ssize_t)sizeof start &&
+                    !memcmp(start.header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) &&
+                    start.header.chunks_offset > TRACE_HEADER_BYTES;
+    close(file);
+    return is_trace && start.shared.process_count && start.header.creator_pid != (uint32_t)getpid() &&
+           is_process_there(start.header.creator_pid);
+}
+
+/* A new file is renamed into place, so that one of that name stays whole until then. What is no file must not be
+ * replaced by one. */
+static bool is_replaceable(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0) return true;
+    if (!S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+        return false;
+    }
+    if (!is_being_recorded(path)) return true;
+    errno = EBUSY;
+    return false;
+}
+
+enum { TEMPORARY_PATH_BYTES = POOL_PATH_BYTES + 32 };
+
+static void name_temporary(const char *path, char temporary[TEMPORARY_PATH_BYTES]) {
+    snprintf(temporary, TEMPORARY_PATH_BYTES, "%s.%ld.part", path, (long)getpid());
+}
+
+static int create_beside(const char *path, char temporary[TEMPORARY_PATH_BYTES]) {
+    name_temporary(path, temporary);
+    unlink(temporary);
+    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+}
+
+bool pool_create(struct pool *pool, const struct pool_options *options) {
+    char temporary[TEMPORARY_PATH_BYTES];
+    *pool = (struct pool){.file = -1};
+    if (options->path) {
+        if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path)) return false;
+        pool->file = create_beside(pool->path, temporary);
+        if (pool->file < 0) return false;
+    }
+    if (fill_pool(pool, options)) return true;
+    pool_discard(pool);
+    return false;
+}
+
+bool pool_publish(struct pool *pool) {
+    char temporary[TEMPORARY_PATH_BYTES];
+    name_temporary(pool->path, temporary);
+    if (!*pool->path || rename(temporary, pool->path) == 0) return true;
+    pool_discard(pool);
+    return false;
+}
+
+void pool_discard(struct pool *pool) {
+    int saved_errno = errno;
+    char temporary[TEMPORARY_PATH_BYTES];
+    name_temporary(pool->path, temporary);
+    if (*pool->path) unlink(temporary);
+    pool_close(pool);
+    errno = saved_errno;
+}
+
+bool pool_enter(struct pool *pool) {
+    uint64_t count = __atomic_load_n(&pool->shared->process_count, __ATOMIC_RELAXED);
+    do {
+        if (count == 0) return false;
+    } while (!__atomic_compare_exchange_n(&pool->shared->process_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+static bool is_session(const struct trace_header *header, uint64_t session_id) {
+    return !memcmp(header->magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header->version == TRACE_VERSION &&
+           header->session_id == session_id && header->clock == recorder_clock.kind &&
+           header->hash == hash_bytes(header, offsetof(struct trace_header, hash));
+}
+
+/* The first page, and then, when it is the right trace, all. */
+static bool map_joined(struct pool *pool, uint64_t session_id) {
+    struct stat status;
+    if (fstat(pool->file, &status) != 0 || status.st_size < 2 * PAGE_BYTES || !map_bytes(pool, 2 * PAGE_BYTES))
+        return false;
+    if (!is_session((const struct trace_header *)pool->base, session_id)) return false;
+    const struct trace_header *header = (const struct trace_header *)pool->base;
+    const struct pool_bookkeeping *shared = (const struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
+    uint64_t bytes = header->chunks_offset + shared->max_chunk_count * header->chunk_bytes;
+    munmap(pool->base, pool->mapped_bytes);
+    pool->base = NULL;
+    return map_bytes(pool, bytes);
+}
+
+bool pool_join(struct pool *pool, const char *path, uint64_t session_id) {
+    *pool = (struct pool){.file = -1};
+    if (!make_absolute(path, pool->path)) return false;
+    pool->file = open(pool->path, O_RDWR | O_CLOEXEC);
+    if (pool->file < 0) return false;
+    if (map_joined(pool, session_id)) {
+        point_into_mapping(pool);
+        if (pool_enter(pool)) return true;
+    }
+    pool_close(pool);
+    return false;
+}
+
+void pool_leave(struct pool *pool) {
+    if (__atomic_sub_fetch(&pool->shared->process_count, 1, __ATOMIC_ACQ_REL) > 0 || pool->file < 0) return;
+    uint64_t count = pool->header->chunk_count;
+    pool->shared->reserved_count = count;
+    /* Nothing depends on it: a file that stays long has free chunks at its end. */
+    if (ftruncate(pool->file, (off_t)chunk_offset(pool, count)) != 0) return;
+}
+
+void pool_close(struct pool *pool) {
+    if (pool->base) munmap(pool->base, pool->mapped_bytes);
+    if (pool->file >= 0) close(pool->file);
+    *pool = (struct pool){.file = -1};
+}
+
+bool pool_rename(struct pool *pool, const char *path) {
+    char absolute[POOL_PATH_BYTES];
+    if (!make_absolute(path, absolute) || !is_replaceable(absolute) || rename(pool->path, absolute) != 0) return false;
+    memcpy(pool->path, absolute, sizeof absolute);
+    return true;
+}
+
+/* ---- Copies. ---- */
+
+static bool write_all(int file, const void *bytes, size_t bytes_count, uint64_t offset) {
+    const unsigned char *next = bytes;
+    if (is_beyond_file_size_limit(offset + bytes_count)) return false;
+    while (bytes_count) {
+        ssize_t written = pwrite(file, next, bytes_count, (off_t)offset);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        next += written;
+        offset += (uint64_t)written;
+        bytes_count -= (size_t)written;
+    }
+    return true;
+}
+
+/* A chunk that is being written has what is published so far and no end. Where its owner gives it to another one
+ * meanwhile, the copy is a free chunk. The bytes are read while others may write behind and, in that last case, among
+ * them: what is read of those is dropped. */
+#if defined(__clang__) || defined(__GNUC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static void
+copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
+    const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    struct trace_chunk_header *header = (struct trace_chunk_header *)copy;
+    uint64_t entry = table_load(pool, number);
+    memset(copy, 0, pool->chunk_bytes);
+    uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
+    /* Given to its next owner, and its header is still the last one's. */
+    bool is_between = pool->table && __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8;
+    if (state == TRACE_CHUNK_FREE || is_between) return;
+    uint64_t commit = __atomic_load_n(&chunk->commit, __ATOMIC_ACQUIRE);
+    uint32_t end = (uint32_t)commit;
+    if (chunk->kind == TRACE_CHUNK_DEFINITIONS || end > pool->chunk_bytes) end = pool->chunk_bytes;
+    for (uint32_t i = 0; i < end; i++) copy[i] = ((const volatile unsigned char *)chunk)[i];
+    header->commit = commit;
+    header->state = state;
+    if (state == TRACE_CHUNK_LIVE) {
+        header->hash = 0;
+        header->end_ticks = header->end_ns = 0;
+    }
+    uint64_t entry_after = table_load(pool, number);
+    if (entry_after >> 8 != entry >> 8) memset(copy, 0, pool->chunk_bytes);
+}
+
+static bool write_chunk_copy(const struct pool *pool, uint64_t number, unsigned char *buffer, int file) {
+    copy_chunk(pool, number, buffer);
+    return write_all(file, buffer, pool->chunk_bytes, TRACE_HEADER_BYTES + number * pool->chunk_bytes);
+}
+
+#if defined(__clang__) || defined(__GNUC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static bool
+write_header_copy(const struct pool *pool, uint64_t chunk_count, unsigned char *buffer, int file) {
+    struct trace_header *header = (struct trace_header *)buffer;
+    memset(buffer, 0, TRACE_HEADER_BYTES);
+    *header = *pool->header;
+    header->chunks_offset = TRACE_HEADER_BYTES;
+    header->chunk_count = chunk_count;
+    hash_header(header);
+    return write_all(file, buffer, TRACE_HEADER_BYTES, 0);
+}
+
+static bool is_definitions_chunk(const struct pool *pool, uint64_t number) {
+    const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    return __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) != TRACE_CHUNK_FREE &&
+           __atomic_load_n(&chunk->kind, __ATOMIC_RELAXED) == TRACE_CHUNK_DEFINITIONS;
+}
+
+/* Definitions are copied again when all events are: what those refer to was there before them. The header is last, so
+ * that its counts tell of what was recycled meanwhile. */
+static bool write_copy(const struct pool *pool, int file) {
+    unsigned char *buffer = malloc(pool->chunk_bytes);
+    if (!buffer) return false;
+    bool is_good = true;
+    uint64_t event_end = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    for (uint64_t i = 0; i < event_end && is_good; i++) is_good = write_chunk_copy(pool, i, buffer, file);
+    uint64_t end = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    for (uint64_t i = 0; i < end && is_good; i++)
+        if (is_definitions_chunk(pool, i)) is_good = write_chunk_copy(pool, i, buffer, file);
+    is_good = is_good && write_header_copy(pool, end, buffer, file) &&
+              ftruncate(file, (off_t)(TRACE_HEADER_BYTES + end * pool->chunk_bytes)) == 0;
+    free(buffer);
+    return is_good;
+}
+
+/* The recording's own file: to replace it would leave the recording without a name. */
+static bool is_own_file(const struct pool *pool, const char *path) {
+    struct stat own, other;
+    if (pool->file < 0 || fstat(pool->file, &own) != 0 || stat(path, &other) != 0) return false;
+    return own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+bool pool_save(const struct pool *pool, const char *path) {
+    char absolute[POOL_PATH_BYTES], temporary[TEMPORARY_PATH_BYTES];
+    if (!make_absolute(path, absolute) || !is_replaceable(absolute)) return false;
+    if (is_own_file(pool, absolute)) {
+        errno = EINVAL;
+        return false;
+    }
+    int file = create_beside(absolute, temporary);
+    if (file < 0) return false;
+    bool is_good = write_copy(pool, file);
+    int saved_errno = errno;
+    is_good = close(file) == 0 && is_good;
+    if (is_good && rename(temporary, absolute) == 0) return true;
+    if (is_good) saved_errno = errno;
+    unlink(temporary);
+    errno = saved_errno;
+    return false;
+}
+
+static int compare_descending(const void *left, const void *right) {
+    const uint64_t *a = left, *b = right;
+    return (*a < *b) - (*a > *b);
+}
+
+static bool is_event_chunk(const struct trace_chunk_header *chunk) {
+    return chunk->state != TRACE_CHUNK_FREE && chunk->kind == TRACE_CHUNK_EVENTS;
+}
+
+/* The global index from which on chunks are copied: all, or those of the newest that there is room for. */
+static bool choose_first_index(const struct pool *from, uint64_t room_count, uint64_t *first_index) {
+    uint64_t count = from->header->chunk_count, event_count = 0;
+    uint64_t *indexes = malloc((count ? count : 1) * sizeof *indexes);
+    if (!indexes) return false;
+    for (uint64_t i = 0; i < count; i++)
+        if (is_event_chunk(pool_chunk(from, i))) indexes[event_count++] = pool_chunk(from, i)->global_index;
+    qsort(indexes, event_count, sizeof *indexes, compare_descending);
+    *first_index = event_count > room_count ? (room_count ? indexes[room_count - 1] : UINT64_MAX) : 0;
+    free(indexes);
+    return true;
+}
+
+static bool append_chunk(struct pool *to, const struct trace_chunk_header *chunk, enum pool_entry_state state) {
+    uint64_t number = to->header->chunk_count;
+    if (!reserve_chunks(to, number + 1)) return false;
+    memcpy(pool_chunk(to, number), chunk, to->chunk_bytes);
+    to->header->chunk_count = number + 1;
+    table_store(to, number, entry_of(state, chunk->global_index));
+    return true;
+}
+
+/* Definitions go first and keep their order; their links are changed to where they come to stand. */
+static bool copy_definitions(const struct pool *from, struct pool *to) {
+    uint64_t number = 0;
+    for (;;) {
+        const struct trace_chunk_header *chunk = pool_chunk(from, number);
+        uint64_t place = to->header->chunk_count;
+        if (!append_chunk(to, chunk, POOL_PINNED)) return false;
+        to->shared->definition_chunk_count++;
+        if (!chunk->next_chunk) return true;
+        pool_chunk(to, place)->next_chunk = (uint32_t)(place + 2);
+        number = chunk->next_chunk - 1;
+    }
+}
+
+static bool copy_events(const struct pool *from, struct pool *to, uint64_t first_index) {
+    for (uint64_t i = 0; i < from->header->chunk_count; i++) {
+        const struct trace_chunk_header *chunk = pool_chunk(from, i);
+        if (!is_event_chunk(chunk)) continue;
+        if (chunk->global_index < first_index)
+            count_recycled(to, chunk);
+        else if (!append_chunk(to, chunk, POOL_SEALED))
+            return false;
+    }
+    return true;
+}
+
+static void copy_counts(const struct trace_header *from, struct trace_header *to) {
+    to->next_global_index = from->next_global_index;
+    to->next_thread_uid = from->next_thread_uid;
+    to->recycled_chunk_count = from->recycled_chunk_count;
+    to->complete_from_ticks = from->complete_from_ticks;
+    to->lost_event_count = from->lost_event_count;
+    to->cut_text_count = from->cut_text_count;
+    to->lost_definition_count = from->lost_definition_count;
+    to->mismatched_value_count = from->mismatched_value_count;
+    to->start_ticks = from->start_ticks;
+    to->start_monotonic_ns = from->start_monotonic_ns;
+    to->start_realtime_ns = from->start_realtime_ns;
+    hash_header(to);
+}
+
+bool pool_copy(const struct pool *from, struct pool *to) {
+    copy_counts(from->header, to->header);
+    if (!copy_definitions(from, to)) return false;
+    /* One chunk more than none must be left for what comes. */
+    uint64_t definition_count = to->header->chunk_count, first_index;
+    uint64_t room_count =
+        to->shared->max_chunk_count > definition_count + 1 ? to->shared->max_chunk_count - definition_count - 1 : 0;
+    return choose_first_index(from, room_count, &first_index) && copy_events(from, to, first_index);
+}

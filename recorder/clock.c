@@ -1,0 +1,75 @@
+#include "clock.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+struct clock_state recorder_clock;
+
+enum { CALIBRATION_NS = 300000, PAIR_TRIES = 3 };
+
+static uint32_t counter_kind(void) {
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    enum { LEAF_POWER = 0x80000007, INVARIANT_TSC = 1 << 8 };
+    if (__get_cpuid(LEAF_POWER, &eax, &ebx, &ecx, &edx) && edx & INVARIANT_TSC) return TRACE_CLOCK_TSC;
+#elif defined(__aarch64__)
+    return TRACE_CLOCK_CNTVCT;
+#endif
+    return TRACE_CLOCK_MONOTONIC;
+}
+
+/* A kernel that found the counters of its processors to differ has changed to one of these. */
+static bool kernel_distrusts_counter(void) {
+    char name[32] = "";
+    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t bytes = read(file, name, sizeof name - 1);
+    close(file);
+    if (bytes <= 0) return false;
+    return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7);
+}
+
+static bool is_counter_refused(void) {
+    const char *asked = getenv("GECKO_RECORDER_CLOCK");
+    return (asked && !strcmp(asked, "monotonic")) || kernel_distrusts_counter();
+}
+
+/* Of a few tries the one between whose ends the least time passed. */
+struct clock_pair clock_read_pair(void) {
+    struct clock_pair best = {0, 0};
+    uint64_t least_ticks = UINT64_MAX;
+    if (recorder_clock.kind == TRACE_CLOCK_MONOTONIC) {
+        best.ticks = best.monotonic_ns = clock_ns_of(CLOCK_MONOTONIC);
+        return best;
+    }
+    for (int i = 0; i < PAIR_TRIES; i++) {
+        uint64_t before = clock_ticks();
+        uint64_t ns = clock_ns_of(CLOCK_MONOTONIC);
+        uint64_t after = clock_ticks();
+        uint64_t ticks = after > before ? after - before : 0;
+        if (ticks >= least_ticks) continue;
+        least_ticks = ticks;
+        best = (struct clock_pair){before + ticks / 2, ns};
+    }
+    return best;
+}
+
+static uint64_t measure_ticks_per_second(void) {
+    struct clock_pair start = clock_read_pair(), end = start;
+    while (end.monotonic_ns - start.monotonic_ns < CALIBRATION_NS) end = clock_read_pair();
+    return (uint64_t)((double)(end.ticks - start.ticks) * 1e9 / (double)(end.monotonic_ns - start.monotonic_ns));
+}
+
+void clock_init(void) {
+    if (recorder_clock.ticks_per_second) return;
+    recorder_clock.kind = is_counter_refused() ? TRACE_CLOCK_MONOTONIC : counter_kind();
+    recorder_clock.ticks_per_second =
+        recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
+}

@@ -1,0 +1,55 @@
+/* The recorder's clock: the cycle counter where it is invariant, else CLOCK_MONOTONIC. Reading the counter costs less
+ * than half of a call of the clock; chunks tell where it stands on CLOCK_MONOTONIC. */
+#ifndef GREC_CLOCK_H
+#define GREC_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "trace_format.h"
+
+struct clock_state {
+    uint32_t kind; /* enum trace_clock */
+    uint32_t reserved;
+    uint64_t ticks_per_second; /* as estimated by clock_init */
+};
+
+/* Constant after clock_init. */
+extern struct clock_state recorder_clock;
+
+/* Chooses the clock, once, and estimates its rate, for which it spins a fraction of a millisecond. Not thread-safe. */
+void clock_init(void);
+
+/* The same instant on both clocks. [signal-safe] */
+struct clock_pair {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+};
+struct clock_pair clock_read_pair(void);
+
+/* [signal-safe] */
+static inline uint64_t clock_ns_of(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The cycle counter; for a recorder_clock.kind other than TRACE_CLOCK_MONOTONIC. [signal-safe] */
+static inline uint64_t clock_counter(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
+/* [signal-safe] */
+static inline uint64_t clock_ticks(void) {
+    return recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? clock_ns_of(CLOCK_MONOTONIC) : clock_counter();
+}
+
+#endif

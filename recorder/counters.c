@@ -1,0 +1,104 @@
+/* Counters, and samples on demand. */
+#include "definitions.h"
+#include "session.h"
+#include "stack.h"
+#include "writer.h"
+
+static inline __attribute__((always_inline)) unsigned char *write_count(struct writer *writer,
+                                                                        enum trace_entry_kind kind, uint64_t time,
+                                                                        uint32_t id, int64_t value) {
+    unsigned char *at = leb128_write(short_block_begin(writer, kind), time);
+    at = leb128_write(at, id);
+    at = leb128_write(at, leb128_zigzag(value));
+    if (kind == TRACE_COUNT_SAMPLE) *at++ = 0; /* changes are not counted: that would cost a second addition each */
+    return at;
+}
+
+/* The ordinary case; false: nothing was recorded. */
+static inline __attribute__((always_inline)) bool record_short(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                               int64_t value) {
+    struct recording recording;
+    uint64_t time;
+    if (!recording_try(&recording)) return false;
+    struct writer *writer = recording.writer;
+    uint64_t cache = __atomic_load_n(&counter->cache_, __ATOMIC_ACQUIRE);
+    uint32_t id = (uint32_t)cache;
+    bool is_ordinary =
+        cache >> 32 == session_generation && id && id < LEB128_SMALL_END && recording_try_time(writer, &time);
+    if (__builtin_expect(is_ordinary, 1)) short_block_end(writer, write_count(writer, kind, time, id, value));
+    recording_leave(&recording);
+    return is_ordinary;
+}
+
+static __attribute__((noinline)) void record_long(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                  int64_t value) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    uint32_t id = definition_of_counter(counter, recording.depth);
+    if (!id) {
+        recording_count_lost();
+    } else if (recording_reserve(&recording, SHORT_BLOCK_BYTES_MAX)) {
+        uint64_t time = recording_time(recording.writer);
+        short_block_end(recording.writer, write_count(recording.writer, kind, time, id, value));
+    }
+    recording_leave(&recording);
+}
+
+static inline __attribute__((always_inline)) void record(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                         int64_t value) {
+    if (__builtin_expect(!record_short(counter, kind, value), 0)) record_long(counter, kind, value);
+}
+
+void grec_counter_add_(struct grec_counter *counter, int64_t change) { record(counter, TRACE_COUNT, change); }
+
+/* ---- Sampled counters are listed at their first change. ---- */
+
+static struct grec_counter *first_counter;
+
+void grec_counter_list_(struct grec_counter *counter) {
+    uint64_t unlisted = 0;
+    if (!__atomic_compare_exchange_n(&counter->is_listed_, &unlisted, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    counter->next_ = __atomic_load_n(&first_counter, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&first_counter, &counter->next_, counter, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+void grec_counter_set_(struct grec_counter *counter, int64_t value) {
+    if (!(counter->flags & GREC_COUNTER_SAMPLED)) {
+        record(counter, TRACE_COUNT_SET, value);
+        return;
+    }
+    __atomic_store_n(&counter->sum_, value, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
+}
+
+static void sample_counters(void) {
+    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    for (; counter; counter = counter->next_)
+        record(counter, TRACE_COUNT_SAMPLE, __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED));
+}
+
+static void sample_stack(void) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    const struct grec_label_stack *labels = &thread_record_self->labels;
+    uint32_t bytes_max = stack_bytes_max(labels), head_bytes = 1 + LEB128_BYTES_MAX;
+    uint32_t room_bytes = recording_block_bytes_max() - head_bytes - LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES;
+    if (bytes_max > room_bytes) bytes_max = room_bytes;
+    if (recording_reserve(&recording, head_bytes + bytes_max)) {
+        struct writer *writer = recording.writer;
+        uint64_t time = recording_time(writer);
+        unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
+        struct room room = {.at = at, .end = at + bytes_max};
+        stack_write(&room, labels, recording.depth);
+        long_block_end(writer, room.at);
+    }
+    recording_leave(&recording);
+}
+
+void grec_sample_(void) {
+    sample_counters();
+    sample_stack();
+}

@@ -1,0 +1,24 @@
+/* The log of definitions: what events refer to by number. Appending is lock-free between threads, signal handlers and
+ * processes: the first word of a definition is claimed by compare-and-swap with its length in it, so whoever comes next
+ * can walk past it even if its writer is killed. */
+#ifndef GREC_DEFINITIONS_H
+#define GREC_DEFINITIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gecko_recorder.h"
+
+/* Ids of descriptions in the current recording, given at their first use; 0: there is no room for them (counted).
+ * depth: of the recording call, whose scratch memory is used. [signal-safe] */
+uint32_t definition_of_category(struct grec_category *category, uint32_t depth);
+uint32_t definition_of_marker_type(struct grec_marker_type *type, uint32_t depth);
+uint32_t definition_of_marker(struct grec_marker *marker, uint32_t depth);
+uint32_t definition_of_label(struct grec_label *label, uint32_t depth);
+uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth);
+uint32_t definition_of_string(struct grec_string *string, uint32_t depth);
+
+/* A fact about the program or the machine. Texts are cut to GREC_NAME_BYTES_MAX. */
+void definition_add_meta(const char *key, const char *value);
+
+#endif

@@ -1,0 +1,126 @@
+/* The environment: starting without a call, and joining the recording of the program that executed this one. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+enum { LOCATION_BYTES = POOL_PATH_BYTES + 32 };
+
+#define JOIN_VARIABLE "GECKO_RECORDER_JOIN"
+/* Its value where there is nothing to join: children record for themselves, or not at all. */
+#define NOT_TO_JOIN "0"
+
+static bool is_started_here;
+
+bool session_is_from_environment(void) { return is_started_here; }
+
+static const char help_text[] =
+    "gecko-recorder " GREC_VERSION
+    ": variables of the environment\n"
+    "GECKO_RECORDER=1             record from the start of the program to its end\n"
+    "GECKO_RECORDER_OUTPUT=PATH   the trace; %p is the process id, %e the program (default %e-%p.trace)\n"
+    "GECKO_RECORDER_LIMIT=SIZE    of the trace, with K, M or G, or \"unlimited\" (default 128M): then the oldest goes\n"
+    "GECKO_RECORDER_CHUNK=SIZE    of its chunks: a power of two from 4K to 1M (default 64K)\n"
+    "GECKO_RECORDER_STORAGE=KIND  \"file\", or \"memory\": written when the program ends (default file)\n"
+    "GECKO_RECORDER_THREADS=WORDS record threads whose names contain one of these words, comma-separated\n"
+    "GECKO_RECORDER_CHILDREN=0    do not record forked and executed children (default 1: into the same trace)\n"
+    "GECKO_RECORDER_CLOCK=monotonic  do not use the processor's cycle counter\n"
+    "GECKO_RECORDER_HELP=1        print this and go on\n";
+
+static bool is_true(const char *value) { return value && *value && strcmp(value, "0") != 0; }
+
+/* A number of bytes with an optional unit. */
+static bool parse_size(const char *text, uint64_t *bytes) {
+    static const char units[] = "KMG";
+    char *end;
+    if (!strcmp(text, "unlimited")) {
+        *bytes = GREC_UNLIMITED;
+        return true;
+    }
+    if (*text < '0' || *text > '9') return false;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    const char *unit = *end && *end != ' ' ? strchr(units, *end & ~0x20) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (errno || end[unit ? 1 : 0] || (shift && number >> (64 - shift))) return false;
+    *bytes = (uint64_t)number << shift;
+    return *bytes > 0;
+}
+
+static bool refuse(const char *name, const char *value, const char *wanted) {
+    fprintf(stderr, "gecko-recorder: %s=%s is not %s: nothing is recorded\n", name, value, wanted);
+    return false;
+}
+
+static bool read_size(const char *name, uint64_t *bytes) {
+    const char *value = getenv(name);
+    if (!value || !*value || parse_size(value, bytes)) return true;
+    return refuse(name, value, "a size (64M, 1G)");
+}
+
+static bool read_storage(uint32_t *storage) {
+    const char *value = getenv("GECKO_RECORDER_STORAGE");
+    if (!value || !*value || !strcmp(value, "file")) return true;
+    *storage = GREC_STORAGE_MEMORY;
+    return !strcmp(value, "memory") || refuse("GECKO_RECORDER_STORAGE", value, "file or memory");
+}
+
+static const char *text_or_null(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static bool read_options(struct grec_options *options) {
+    uint64_t chunk_bytes = 0;
+    *options = (struct grec_options){.path = text_or_null("GECKO_RECORDER_OUTPUT"),
+                                     .threads = text_or_null("GECKO_RECORDER_THREADS")};
+    const char *children = getenv("GECKO_RECORDER_CHILDREN");
+    if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
+    if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
+        !read_storage(&options->storage))
+        return false;
+    options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;
+    return true;
+}
+
+/* "SESSION PATH", as the program that executed this one left it. */
+static bool join(const struct grec_options *options) {
+    const char *location = getenv(JOIN_VARIABLE);
+    char *path;
+    if (!location) return false;
+    uint64_t session_id = strtoull(location, &path, 16);
+    return *path == ' ' && session_join(path + 1, session_id, options);
+}
+
+/* The program has one thread yet, or is about to be told of what others do at the same time. */
+static void export_location(void) {
+    char location[LOCATION_BYTES];
+    const char *path;
+    uint64_t session_id;
+    if (session_location(&path, &session_id)) {
+        snprintf(location, sizeof location, "%llx %s", (unsigned long long)session_id, path);
+        setenv(JOIN_VARIABLE, location, 1);
+    } else {
+        setenv(JOIN_VARIABLE, NOT_TO_JOIN, 1);
+    }
+}
+
+void session_start_from_environment(void) {
+    struct grec_options options;
+    if (is_true(getenv("GECKO_RECORDER_HELP"))) fputs(help_text, stderr);
+    if (!is_true(getenv("GECKO_RECORDER")) || !read_options(&options)) return;
+    if (options.flags & GREC_NO_CHILDREN && getenv(JOIN_VARIABLE)) return;
+    is_started_here = true;
+    if (join(&options)) return;
+    int error = grec_start(&options);
+    if (error == GREC_OK) {
+        export_location();
+        return;
+    }
+    const char *reason = error == GREC_ERROR_STORAGE ? strerror(errno) : grec_error_text(error);
+    if (error == GREC_ERROR_STORAGE && errno == EBUSY)
+        reason = "another program is recording into that trace: put %p into GECKO_RECORDER_OUTPUT";
+    fprintf(stderr, "gecko-recorder: nothing is recorded: %s\n", reason);
+}

@@ -1,0 +1,242 @@
+/* Markers. The usual ones, without payload or with numbers, are a short block written in one go; all others take the
+ * longer way of add_marker. */
+#include <string.h>
+
+#include "definitions.h"
+#include "payload.h"
+#include "session.h"
+#include "stack.h"
+#include "writer.h"
+
+enum {
+    SHORT_HEAD_BYTES = 1 + 3 * LEB128_BYTES_MAX, /* kind, t, duration, id */
+    SHORT_VALUE_COUNT_MAX = (SHORT_BLOCK_BYTES_MAX - SHORT_HEAD_BYTES) / LEB128_BYTES_MAX,
+    LONG_HEAD_BYTES = 1 + 8 * LEB128_BYTES_MAX,
+};
+
+/* What was not recorded has no time: of such an interval the start is the recording's. */
+static uint64_t known_start(grec_time start) { return start ? start : session_pool.header->start_ticks; }
+
+/* Numbers alone, each of the wire type that its field has without a tag. */
+static inline bool is_short(const struct grec_marker_type *type, const struct grec_value *values, size_t count) {
+    if (!type || !values || count > type->field_count || count > SHORT_VALUE_COUNT_MAX) return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t kind = values[i].kind;
+        bool is_number = kind - GREC_VALUE_INTEGER <= GREC_VALUE_REAL - GREC_VALUE_INTEGER;
+        if (!is_number || kind != __atomic_load_n(&type->wires_[i], __ATOMIC_RELAXED)) return false;
+    }
+    return true;
+}
+
+/* A short block, in the ordinary case; false: nothing was recorded. */
+static inline __attribute__((always_inline)) bool record_short(struct grec_marker *marker, enum trace_entry_kind kind,
+                                                               grec_time start, const struct grec_value *values,
+                                                               size_t count) {
+    struct recording recording;
+    uint64_t time;
+    if (!recording_try(&recording)) return false;
+    struct writer *writer = recording.writer;
+    uint64_t cache = __atomic_load_n(&marker->cache_, __ATOMIC_ACQUIRE);
+    uint32_t id = (uint32_t)cache;
+    bool is_ordinary = cache >> 32 == session_generation && id && id < LEB128_SMALL_END &&
+                       (kind != TRACE_INTERVAL || start) && (!count || is_short(marker->type, values, count)) &&
+                       recording_try_time(writer, &time);
+    if (__builtin_expect(!is_ordinary, 0)) {
+        recording_leave(&recording);
+        return false;
+    }
+    struct leb128_word word = word_block_begin(kind, time);
+    if (kind != TRACE_INTERVAL) leb128_append_small(&word, id);
+    if (kind != TRACE_INTERVAL && !count) {
+        word_block_end(writer, word);
+    } else {
+        unsigned char *at = word_block_write(writer, word);
+        if (kind == TRACE_INTERVAL) {
+            at = leb128_write(at, writer->last_ticks > start ? writer->last_ticks - start : 0);
+            at = leb128_write(at, id);
+        }
+        for (size_t i = 0; i < count; i++) at = payload_write_number(at, &values[i]);
+        short_block_end(writer, at);
+    }
+    recording_leave(&recording);
+    return true;
+}
+
+static const uint8_t phase_of[] = {
+    [TRACE_INSTANT] = GREC_PHASE_INSTANT,
+    [TRACE_INTERVAL] = GREC_PHASE_INTERVAL,
+    [TRACE_INTERVAL_START] = GREC_PHASE_START,
+    [TRACE_INTERVAL_END] = GREC_PHASE_END,
+};
+
+static __attribute__((noinline)) void record_long(struct grec_marker *marker, enum trace_entry_kind kind,
+                                                  grec_time start, const struct grec_value *values, size_t count) {
+    struct grec_marker_options options = {.phase = phase_of[kind], .start = start};
+    grec_add_marker(marker, &options, values, count);
+}
+
+static inline __attribute__((always_inline)) void record(struct grec_marker *marker, enum trace_entry_kind kind,
+                                                         grec_time start, const struct grec_value *values,
+                                                         size_t count) {
+    if (__builtin_expect(!marker, 0)) return;
+    if (__builtin_expect(!record_short(marker, kind, start, values, count), 0))
+        record_long(marker, kind, start, values, count);
+}
+
+void grec_instant(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    record(marker, TRACE_INSTANT, 0, values, count);
+}
+
+void grec_interval(struct grec_marker *marker, grec_time start, const struct grec_value *values, size_t count) {
+    record(marker, TRACE_INTERVAL, start, values, count);
+}
+
+void grec_interval_start(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    record(marker, TRACE_INTERVAL_START, 0, values, count);
+}
+
+void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    record(marker, TRACE_INTERVAL_END, 0, values, count);
+}
+
+/* ---- The longer way. ---- */
+
+/* The stack that goes with a marker. */
+struct stack_source {
+    const struct grec_label_stack *labels; /* of the calling thread; NULL: no */
+    const unsigned char *taken;            /* of a backtrace; NULL: no */
+    uint32_t bytes_max;
+};
+
+static struct stack_source find_stack(const struct grec_marker_options *options) {
+    struct stack_source source = {0};
+    if (options->backtrace) {
+        source.taken = stack_of_backtrace(options->backtrace, &source.bytes_max);
+    } else if (options->with_stack) {
+        source.labels = &thread_record_self->labels;
+        source.bytes_max = stack_bytes_max(source.labels);
+    }
+    /* Beside a payload as long as they may be, and the lengths of both and of the block. */
+    uint32_t room = recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES;
+    if (source.labels && source.bytes_max > room) source.bytes_max = room;
+    if (source.taken && source.bytes_max > room) source.taken = NULL;
+    return source;
+}
+
+static uint32_t flags_of(const struct grec_marker_options *options, const struct stack_source *stack, bool has_tags) {
+    uint32_t phase = options->phase & TRACE_MARKER_PHASE;
+    bool has_times = options->start || options->end || phase == GREC_PHASE_INTERVAL;
+    return phase | (has_times ? TRACE_MARKER_HAS_TIMES : 0) | (options->thread.uid ? TRACE_MARKER_HAS_THREAD : 0) |
+           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (stack->labels || stack->taken ? TRACE_MARKER_HAS_STACK : 0);
+}
+
+/* Ticks before `now`, for times that may be after it too. */
+static unsigned char *write_ticks_before(unsigned char *at, uint64_t now, uint64_t ticks) {
+    return leb128_write(at, leb128_zigzag((int64_t)(now - ticks)));
+}
+
+static unsigned char *write_times(unsigned char *at, uint64_t now, const struct grec_marker_options *options) {
+    bool is_interval = (options->phase & TRACE_MARKER_PHASE) == GREC_PHASE_INTERVAL;
+    uint64_t end = options->end ? options->end : now;
+    uint64_t start = options->start ? options->start : is_interval ? known_start(0) : now;
+    if (is_interval && start > end) start = end;
+    at = write_ticks_before(at, now, start);
+    return write_ticks_before(at, now, options->end || is_interval ? end : start);
+}
+
+static void write_payload_and_stack(struct room *room, const struct payload *payload, const struct stack_source *stack,
+                                    bool has_tags, struct payload_context context) {
+    unsigned char *length_at = room->at;
+    bool has_stack = stack->labels || stack->taken;
+    if (has_stack) room->at += LEB128_PADDED_BYTES;
+    struct room payload_room = {room->at, room->at + payload->bytes_max};
+    payload_write(&payload_room, payload, has_tags, context);
+    room->at = payload_room.at;
+    if (!has_stack) return;
+    leb128_write_padded(length_at, (uint32_t)(room->at - length_at - LEB128_PADDED_BYTES));
+    struct room stack_room = {room->at, room->at + stack->bytes_max};
+    if (stack->labels) {
+        stack_write(&stack_room, stack->labels, context.depth);
+    } else {
+        memcpy(stack_room.at, stack->taken, stack->bytes_max);
+        stack_room.at += stack->bytes_max;
+    }
+    room->at = stack_room.at;
+}
+
+static void add_marker(struct recording *recording, uint32_t id, const struct grec_marker_type *type,
+                       const struct grec_marker_options *options, const struct grec_value *values, size_t count) {
+    if (!id) {
+        recording_count_lost();
+        return;
+    }
+    struct payload payload = payload_measure(type, values, count);
+    struct stack_source stack = find_stack(options);
+    bool has_tags = payload.count && payload_needs_tags(&payload, type);
+    uint32_t flags = flags_of(options, &stack, has_tags);
+    uint32_t bytes_max = LONG_HEAD_BYTES + payload.bytes_max + LEB128_PADDED_BYTES + stack.bytes_max;
+    if (!recording_reserve(recording, bytes_max)) return;
+    struct writer *writer = recording->writer;
+    uint64_t time = recording_time(writer);
+    uint64_t now = writer->last_ticks;
+    unsigned char *at = long_block_begin(writer, TRACE_MARKER);
+    at = leb128_write(at, time);
+    at = leb128_write(at, flags);
+    at = leb128_write(at, id);
+    if (flags & TRACE_MARKER_HAS_TIMES) at = write_times(at, now, options);
+    if (flags & TRACE_MARKER_HAS_THREAD) {
+        at = leb128_write(at, options->thread.uid);
+        at = leb128_write(at, options->thread.tid);
+    }
+    struct room room = {.at = at, .end = writer->end};
+    struct payload_context context = {.now_ticks = now, .depth = recording->depth};
+    write_payload_and_stack(&room, &payload, &stack, has_tags, context);
+    long_block_end(writer, room.at);
+}
+
+static const struct grec_marker_options default_options;
+
+void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
+                     const struct grec_value *values, size_t count) {
+    if (!grec_is_recording() || !marker) return;
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    uint32_t id = definition_of_marker(marker, recording.depth);
+    add_marker(&recording, id, marker->type, options ? options : &default_options, values, count);
+    recording_leave(&recording);
+}
+
+void grec_add_named_marker(const char *name, struct grec_category *category, struct grec_marker_type *type,
+                           const struct grec_marker_options *options, const struct grec_value *values, size_t count) {
+    struct grec_marker marker = GREC_MARKER(name, category, type);
+    grec_add_marker(&marker, options, values, count);
+}
+
+/* ---- Ready-made types, as the viewer knows them. ---- */
+
+static const struct grec_field text_fields[] = {GREC_FIELD("name", "Details", GREC_FORMAT_STRING)};
+static struct grec_marker_type text_type =
+    GREC_MARKER_TYPE_SHOWN("Text", text_fields, "{marker.name} \xe2\x80\x94 {marker.data.name}",
+                           "{marker.name} \xe2\x80\x94 {marker.data.name}",
+                           "{marker.name} \xe2\x80\x94 {marker.data.name}", GREC_DISPLAY_CHART | GREC_DISPLAY_TABLE);
+
+void grec_text_marker_(const char *name, struct grec_category *category, const char *text) {
+    struct grec_value value = GREC_TEXT(text);
+    grec_add_named_marker(name, category, &text_type, NULL, &value, 1);
+}
+
+static const struct grec_field log_fields[] = {GREC_FIELD("module", "Module", GREC_FORMAT_UNIQUE_STRING),
+                                               GREC_FIELD("level", "Level", GREC_FORMAT_UNIQUE_STRING),
+                                               GREC_FIELD("message", "Message", GREC_FORMAT_STRING)};
+static struct grec_marker_type log_type = GREC_MARKER_TYPE_SHOWN(
+    "Log", log_fields, NULL, NULL, "({marker.data.level}) {marker.data.module}: {marker.data.message}",
+    GREC_DISPLAY_TABLE | GREC_DISPLAY_CHART);
+static struct grec_marker log_marker = GREC_MARKER("LogMessages", NULL, &log_type);
+
+void grec_log_(enum grec_log_level level, const char *module, const char *message) {
+    static const char *const names[] = {"Error", "Error", "Warning", "Info", "Debug", "Verbose"};
+    size_t at = (size_t)level < sizeof names / sizeof *names ? (size_t)level : GREC_LOG_VERBOSE;
+    const struct grec_value values[] = {GREC_TEXT(module ? module : ""), GREC_TEXT(names[at]),
+                                        GREC_TEXT(message ? message : "")};
+    grec_add_marker(&log_marker, NULL, values, sizeof values / sizeof *values);
+}

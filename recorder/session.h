@@ -1,0 +1,40 @@
+/* The recording of this process: start, pause, stop, save, fork, exit. */
+#ifndef GREC_SESSION_H
+#define GREC_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "chunk_pool.h"
+#include "gecko_recorder.h"
+
+/* The open pool; base is NULL before the first start. Changes only while no thread is in a recording call. */
+extern struct pool session_pool;
+
+/* Number of the recording, from 1; ids in descriptions are those of one recording. */
+extern uint32_t session_generation;
+
+/* Whether threads of that name are recorded. [signal-safe] */
+bool session_wants_thread(const char *name, uint32_t name_bytes_count);
+
+/* This process turned out to be a forked child: it becomes part of the recording. False: it does not record.
+ * [signal-safe] */
+bool session_enter_child(void);
+
+/* A text that was cut; payload values that no field is there for. [signal-safe] */
+void session_count_cut_text(void);
+void session_count_mismatched(uint64_t count);
+
+/* Starts recording as the environment asks, if it does. For the library's constructor. */
+void session_start_from_environment(void);
+
+/* It did: what is in memory at the end of the process is to be saved. */
+bool session_is_from_environment(void);
+
+/* Joins the recording of the program that executed this one; false when it is not there any more. */
+bool session_join(const char *path, uint64_t session_id, const struct grec_options *options);
+
+/* Where programs that this one executes find the recording; false: there is none in a file. */
+bool session_location(const char **path, uint64_t *session_id);
+
+#endif

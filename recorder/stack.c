@@ -1,0 +1,150 @@
+#include "stack.h"
+
+#include <string.h>
+
+#include "chunk_pool.h"
+#include "clock.h"
+#include "definitions.h"
+#include "leb128.h"
+#include "session.h"
+#include "writer.h"
+
+enum {
+    FRAME_TEXT_BYTES_MAX = GREC_NAME_BYTES_MAX,
+    FRAME_COUNT_BYTES = LEB128_PADDED_BYTES,
+};
+
+static uint32_t frame_count_of(const struct grec_label_stack *labels) {
+    uint32_t depth = labels ? __atomic_load_n(&labels->depth, __ATOMIC_RELAXED) : 0;
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    return depth < GREC_LABEL_DEPTH_MAX ? depth : GREC_LABEL_DEPTH_MAX;
+}
+
+static uint32_t text_bytes(const char *text) { return text ? (uint32_t)strnlen(text, FRAME_TEXT_BYTES_MAX) : 0; }
+
+/* A push may be under way in what this call interrupted. */
+static bool is_frame_there(const struct grec_label_frame *frame) {
+    bool is_there = __atomic_load_n(&frame->address, __ATOMIC_RELAXED) != NULL;
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    return is_there;
+}
+
+/* Kind, id, and what else the frame has. */
+static uint32_t frame_bytes_max(const struct grec_label_frame *frame) {
+    uint32_t bytes = 1 + LEB128_BYTES_MAX;
+    if (frame->text || frame->file) bytes += LEB128_BYTES_MAX + text_bytes(frame->text);
+    if (frame->file) bytes += 3 * LEB128_BYTES_MAX + text_bytes(frame->file);
+    return bytes;
+}
+
+uint32_t stack_bytes_max(const struct grec_label_stack *labels) {
+    uint32_t bytes = FRAME_COUNT_BYTES;
+    uint32_t count = frame_count_of(labels);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_frame_there(&labels->frames[i])) bytes += frame_bytes_max(&labels->frames[i]);
+    return bytes;
+}
+
+static void write_text(struct room *room, const char *text) {
+    uint32_t bytes_count = text_bytes(text);
+    if (bytes_count == FRAME_TEXT_BYTES_MAX && text[bytes_count]) session_count_cut_text();
+    room->at = leb128_write_bytes(room->at, text ? text : "", bytes_count);
+}
+
+static void write_script(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
+    *room->at++ = TRACE_FRAME_SCRIPT;
+    room->at = leb128_write(room->at, frame->label ? definition_of_category(frame->label->category, depth) : 0);
+    write_text(room, frame->text);
+    write_text(room, frame->file);
+    room->at = leb128_write(room->at, __atomic_load_n(&frame->line, __ATOMIC_RELAXED));
+    room->at = leb128_write(room->at, __atomic_load_n(&frame->column, __ATOMIC_RELAXED));
+}
+
+static bool write_frame(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
+    if ((size_t)(room->end - room->at) < frame_bytes_max(frame)) return false;
+    if (frame->file) {
+        write_script(room, frame, depth);
+        return true;
+    }
+    *room->at++ = frame->text ? TRACE_FRAME_LABEL_TEXT : TRACE_FRAME_LABEL;
+    room->at = leb128_write(room->at, definition_of_label(frame->label, depth));
+    if (frame->text) write_text(room, frame->text);
+    return true;
+}
+
+void stack_write(struct room *room, const struct grec_label_stack *labels, uint32_t depth) {
+    uint32_t count = frame_count_of(labels), written_count = 0;
+    unsigned char *count_at = room->at;
+    room->at += FRAME_COUNT_BYTES;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct grec_label_frame *frame = &labels->frames[i];
+        if (!is_frame_there(frame)) continue;
+        if (!write_frame(room, frame, depth)) {
+            session_count_cut_text();
+            break;
+        }
+        written_count++;
+    }
+    leb128_write_padded(count_at, written_count);
+}
+
+/* ---- Backtraces: a pool of a single chunk, in the caller's memory. ---- */
+
+_Static_assert(sizeof(struct grec_backtrace) == GREC_BACKTRACE_BYTES, "one chunk");
+
+static struct trace_chunk_header *chunk_of(const struct grec_backtrace *backtrace) {
+    return (struct trace_chunk_header *)(uintptr_t)backtrace->bytes_;
+}
+
+void grec_take_backtrace(struct grec_backtrace *backtrace) {
+    if (!backtrace) return;
+    struct trace_chunk_header *chunk = chunk_of(backtrace);
+    memset(chunk, 0, sizeof *chunk);
+    if (!grec_is_recording()) return;
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    chunk->magic = TRACE_CHUNK_MAGIC;
+    chunk->version = TRACE_VERSION;
+    chunk->kind = TRACE_CHUNK_EVENTS;
+    chunk->first_block = TRACE_CHUNK_HEADER_BYTES;
+    chunk->global_index = session_generation;
+    unsigned char *block = (unsigned char *)chunk + TRACE_CHUNK_HEADER_BYTES;
+    struct room room = {.at = block + LEB128_PADDED_BYTES + 2, .end = (unsigned char *)chunk + GREC_BACKTRACE_BYTES};
+    block[LEB128_PADDED_BYTES] = TRACE_SAMPLE;
+    block[LEB128_PADDED_BYTES + 1] = 0;
+    stack_write(&room, &thread_record_self->labels, recording.depth);
+    leb128_write_padded(block, (uint32_t)(room.at - block - LEB128_PADDED_BYTES));
+    chunk->commit = (uint64_t)(room.at - (unsigned char *)chunk) | (uint64_t)1 << COMMIT_BLOCK_SHIFT;
+    recording_leave(&recording);
+}
+
+const unsigned char *stack_of_backtrace(const struct grec_backtrace *backtrace, uint32_t *bytes_count) {
+    const struct trace_chunk_header *chunk = chunk_of(backtrace);
+    uint32_t end = (uint32_t)chunk->commit, start = TRACE_CHUNK_HEADER_BYTES + LEB128_PADDED_BYTES + 2;
+    *bytes_count = 0;
+    if (chunk->magic != TRACE_CHUNK_MAGIC || chunk->global_index != session_generation) return NULL;
+    if (end < start || end > GREC_BACKTRACE_BYTES) return NULL;
+    *bytes_count = end - start;
+    return (const unsigned char *)chunk + start;
+}
+
+/* ---- Script frames. ---- */
+
+struct grec_label_stack *grec_script_push_(struct grec_label *label, const char *function, const char *file,
+                                           uint32_t line, uint32_t column) {
+    struct grec_label_stack *stack = grec_label_stack_ ? grec_label_stack_ : grec_label_stack_acquire_();
+    if (!stack) return NULL;
+    uint32_t depth = stack->depth;
+    __atomic_store_n(&stack->depth, depth + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_ACQ_REL);
+    if (depth >= GREC_LABEL_DEPTH_MAX) return stack;
+    struct grec_label_frame *frame = &stack->frames[depth];
+    frame->label = label;
+    frame->text = function;
+    frame->file = file ? file : "";
+    frame->line = line;
+    frame->column = column;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&frame->address, (const void *)__builtin_frame_address(0), __ATOMIC_RELAXED);
+    return stack;
+}

@@ -1,0 +1,182 @@
+#include "thread_registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "process.h"
+#include "session.h"
+
+enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
+
+/* Records that were mapped together. Never unmapped: a thread may hold one for as long as it lives. */
+struct block {
+    struct block *next;
+    struct thread_writers *writers; /* BLOCK_RECORD_COUNT of them, cleared in children */
+    struct thread_record records[BLOCK_RECORD_COUNT];
+};
+
+static struct block *first_block;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+__thread struct thread_writers *thread_writers_self;
+__thread struct thread_record *thread_record_self;
+__thread struct grec_label_stack *grec_label_stack_;
+
+/* Those that the record's last thread did not pop. */
+static void forget_labels(struct grec_label_stack *labels) {
+    uint32_t count = labels->depth < GREC_LABEL_DEPTH_MAX ? labels->depth : GREC_LABEL_DEPTH_MAX;
+    for (uint32_t i = 0; i < count; i++) labels->frames[i].address = NULL;
+    labels->depth = 0;
+}
+
+static void end_thread(void *record) {
+    (void)record;
+    if (thread_record_self) forget_labels(&thread_record_self->labels);
+    grec_thread_unregister();
+}
+
+void thread_registry_init(void) {
+    if (!has_exit_key) has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+}
+
+static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+
+static struct block *map_block(void) {
+    struct block *block =
+        mmap(NULL, sizeof *block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return NULL;
+    block->writers = process_map_wiped(sizeof *block->writers * BLOCK_RECORD_COUNT);
+    if (block->writers) return block;
+    munmap(block, sizeof *block);
+    return NULL;
+}
+
+static bool claim_in(struct block *block, uint32_t tid) {
+    for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+        uint32_t free_tid = 0;
+        if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED)) continue;
+        if (!__atomic_compare_exchange_n(&block->writers[i].tid, &free_tid, tid, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        thread_record_self = &block->records[i];
+        thread_writers_self = &block->writers[i];
+        return true;
+    }
+    return false;
+}
+
+static bool claim_any(uint32_t tid) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        if (claim_in(block, tid)) return true;
+    struct block *block = map_block();
+    if (!block) return false;
+    claim_in(block, tid);
+    block->next = __atomic_load_n(&first_block, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&first_block, &block->next, block, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+/* Keys below 32 lie in the thread itself; setting others may allocate, which a signal handler must not. */
+static void call_at_exit(void) {
+    enum { KEYS_IN_THREAD = 32 };
+    if (has_exit_key && exit_key < KEYS_IN_THREAD) pthread_setspecific(exit_key, thread_record_self);
+}
+
+void thread_signals_block(sigset_t *before) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+void thread_signals_restore(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+
+static void claim_and_name(void) {
+    if (thread_writers_self || !claim_any(own_tid())) return;
+    struct thread_record *record = thread_record_self;
+    record->uid_generation = 0;
+    record->start_ticks = clock_ticks();
+    forget_labels(&record->labels);
+    thread_registry_name(record, NULL);
+    grec_label_stack_ = &record->labels;
+    call_at_exit();
+}
+
+struct thread_writers *thread_registry_claim(void) {
+    int saved_errno = errno;
+    sigset_t before;
+    thread_signals_block(&before);
+    claim_and_name();
+    thread_signals_restore(&before);
+    errno = saved_errno;
+    return thread_writers_self;
+}
+
+void thread_writers_lock(struct thread_writers *writers) {
+    enum { NAP_NS = 20000 };
+    struct timespec nap = {0, NAP_NS};
+    while (__atomic_exchange_n(&writers->lock, 1, __ATOMIC_ACQUIRE)) nanosleep(&nap, NULL);
+}
+
+void thread_writers_unlock(struct thread_writers *writers) { __atomic_store_n(&writers->lock, 0, __ATOMIC_RELEASE); }
+
+/* A pop to come would find the record to be another thread's. */
+static void keep_record(struct thread_record *record) {
+    record->uid_generation = 0;
+    record->start_ticks = 0;
+    thread_registry_name(record, NULL);
+}
+
+void thread_registry_release(void) {
+    struct thread_writers *writers = thread_writers_self;
+    bool has_labels = thread_record_self->labels.depth;
+    sigset_t before;
+    thread_signals_block(&before);
+    if (has_labels) {
+        keep_record(thread_record_self);
+    } else {
+        grec_label_stack_ = NULL;
+        thread_writers_self = NULL;
+        thread_record_self = NULL;
+    }
+    thread_writers_lock(writers);
+    memset(writers->writers, 0, sizeof writers->writers);
+    writers->generation = 0;
+    writers->is_muted = 0;
+    thread_writers_unlock(writers);
+    if (!has_labels) __atomic_store_n(&writers->tid, 0, __ATOMIC_RELEASE);
+    thread_signals_restore(&before);
+}
+
+void thread_registry_reclaim(void) {
+    struct thread_writers *writers = thread_writers_self;
+    uint32_t free_tid = 0;
+    if (!writers) return;
+    __atomic_compare_exchange_n(&writers->tid, &free_tid, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void thread_registry_name(struct thread_record *record, const char *name) {
+    char system_name[SYSTEM_NAME_BYTES + 1] = "";
+    if (!name) {
+        prctl(PR_GET_NAME, system_name, 0, 0, 0);
+        name = system_name;
+    }
+    size_t bytes = strnlen(name, THREAD_NAME_BYTES);
+    if (bytes == THREAD_NAME_BYTES && name[bytes]) session_count_cut_text();
+    memcpy(record->name, name, bytes);
+    record->name_bytes_count = (uint32_t)bytes;
+}
+
+void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_ACQUIRE)) visit(&block->writers[i], context);
+}

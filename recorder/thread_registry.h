@@ -1,0 +1,89 @@
+/* The threads that record. A record is claimed by a thread and released at its end, for the next one; memory grows only
+ * with the number of threads that live at a time. Claiming is lock-free, since signal handlers may do it. */
+#ifndef GREC_THREAD_REGISTRY_H
+#define GREC_THREAD_REGISTRY_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gecko_recorder.h"
+#include "trace_format.h"
+
+enum {
+    /* A recording call, a signal handler's in it, and two more. */
+    NESTING_MAX = 4,
+    THREAD_NAME_BYTES = 128,
+    SCRATCH_BYTES = 4096,
+};
+
+/* Where a thread writes, one for each level of nesting: a signal handler that interrupts a recording call has a chunk
+ * of its own, so neither sees the other. */
+struct writer {
+    unsigned char *next; /* the next block's place; equal to end: there is no chunk */
+    unsigned char *end;
+    uint64_t last_ticks;  /* the chunk's running time */
+    uint64_t clock_ticks; /* from this time on a calibration is due */
+    uint64_t commit;      /* as in the chunk */
+    struct trace_chunk_header *chunk;
+    uint64_t sequence;     /* chunks taken before */
+    uint64_t retry_ticks;  /* no chunk could be had: not to be tried again before */
+    uint32_t is_abandoned; /* the chunk stays as it is, and may be of a pool that is no more: see writers_abandon */
+    uint32_t reserved;
+};
+
+/* What recording calls touch. Cleared in forked children, which so never write into their parent's chunks. */
+struct thread_writers {
+    uint32_t tid;        /* of the owner; 0: free */
+    uint32_t depth;      /* recording calls that are in progress */
+    uint32_t generation; /* of the recording that the rest belongs to; 0: none */
+    uint32_t is_muted;   /* left out by the options */
+    uint32_t lock;       /* see thread_writers_lock */
+    uint32_t reserved;
+    struct writer writers[NESTING_MAX];
+};
+
+struct thread_record {
+    uint64_t uid;            /* in the trace */
+    uint32_t uid_generation; /* of the recording that the uid is of… */
+    uint32_t uid_pid;        /* …and the process */
+    uint64_t start_ticks;
+    uint32_t name_bytes_count;
+    char name[THREAD_NAME_BYTES];
+    struct grec_label_stack labels;
+    unsigned char scratch[NESTING_MAX][SCRATCH_BYTES]; /* where definitions are composed */
+};
+
+/* Of the calling thread; NULL while it has none. */
+extern __thread struct thread_writers *thread_writers_self __attribute__((tls_model("initial-exec")));
+extern __thread struct thread_record *thread_record_self __attribute__((tls_model("initial-exec")));
+
+/* Once, before threads are claimed. */
+void thread_registry_init(void);
+
+/* A record for the calling thread, under the system's name for it; NULL when there is no memory. [signal-safe] */
+struct thread_writers *thread_registry_claim(void);
+
+/* The calling thread's record is free again; while labels are pushed it stays the thread's own, whose next event is one
+ * of another thread in the trace. [signal-safe] */
+void thread_registry_release(void);
+
+/* While recording is off two threads may come to close the same writers: their owner, which ends, and who stops the
+ * recording. Signals must be blocked. [signal-safe] */
+void thread_writers_lock(struct thread_writers *writers);
+void thread_writers_unlock(struct thread_writers *writers);
+
+/* In a forked child: the record that the thread had as its copy's is its own again. [signal-safe] */
+void thread_registry_reclaim(void);
+
+/* Sets the name of the calling thread's record; NULL: the system's. [signal-safe] */
+void thread_registry_name(struct thread_record *record, const char *name);
+
+/* Around what a signal handler in the same thread must not find half done. [signal-safe] */
+void thread_signals_block(sigset_t *before);
+void thread_signals_restore(const sigset_t *before);
+
+/* Calls `visit` for all that are claimed. */
+void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context);
+
+#endif

@@ -1,0 +1,251 @@
+// Loads profiles of the demo application (fixtures/demo/) with the real Firefox Profiler command-line client, and looks
+// for all that it records: threads, label and script frames, markers with their fields and stacks, counters.
+//
+//     build/client/bin/node tests/client/check_demo.mjs CLIENT PROFILE...
+//
+// CLIENT is where setup.sh installed the client. A profile whose name begins with `gecko.` is a Gecko profile.
+
+import path from 'node:path';
+
+import { Client, Session } from './client.mjs';
+
+const ORDER_COUNT = 36;
+const DIFFERENCES_SHOWN_MAX = 20;
+
+// ---- What is expected ----
+
+// Threads by name, with the functions in their call tree; prefixes of texts that differ from run to run end in …
+const PROCESS_NAME = 'darkroom';
+const THREADS = {
+  Main: ['darkroom …', 'start up', 'read recipes …', 'process', 'take order', 'read negative …', 'wait for customer'],
+  Store: ['keep', 'store …', 'sync', 'write picture', 'wait'],
+  Logger: ['log', 'write line …', 'wait'],
+  Packer: ['pack …', 'pack print …'],
+  'Worker 1': ['work', 'wait'],
+  'Worker 2': ['work', 'wait'],
+  'Worker 3': ['work', 'wait'],
+};
+// Of all workers together, since who takes which order is chance.
+const WORKER_FUNCTIONS = ['develop …', 'postcard', 'poster', 'soften', 'sharpen', 'blur', 'scale', 'invert'];
+
+const URL = /^https:\/\/darkroom\.example\/orders\/\d+$/;
+const NUMBER = (value) => typeof value === 'number' && Number.isFinite(value);
+const FLOW = /^[0-9a-f]+$/i;
+const FILE = /^\/.*\/(print|negative)-\d+\.pgm$/;
+
+// A marker's thread (a prefix of its name), name, count, and what its fields hold.
+const MARKERS = [
+  {
+    thread: 'Main',
+    name: 'Order',
+    count: ORDER_COUNT,
+    fields: {
+      url: URL,
+      negative: FILE,
+      customer: /^Ada Lovelace$/,
+      recipe: /^(postcard|poster|contact-sheet)$/,
+      flow: FLOW,
+    },
+  },
+  {
+    thread: 'Main',
+    name: 'Phase',
+    count: 5,
+    fields: { phase: /^(startup|load|process|flush|shutdown)$/, took: NUMBER },
+  },
+  { thread: 'Main', name: 'Print ready', count: ORDER_COUNT },
+  { thread: 'Main', name: 'Status requested', count: 1 },
+  {
+    thread: 'Main',
+    name: 'Summary',
+    count: 1,
+    hasStack: true,
+    fields: {
+      recipes: (list) => list.join() === 'postcard,poster,contact-sheet',
+      prints: (rows) => rows.length === 3 && rows.every((row) => row.length === 3),
+      open: NUMBER,
+      packer: () => true,
+      store: () => true,
+    },
+  },
+  { thread: 'Main', name: 'Remove folder', count: 1 },
+  {
+    thread: 'Worker',
+    name: 'Development',
+    count: ORDER_COUNT,
+    hasStack: true,
+    fields: {
+      url: URL,
+      flow: FLOW,
+      ordered: NUMBER,
+      waited: NUMBER,
+      brightness: NUMBER,
+      share: (value) => value > 0 && value <= 1,
+      size: (value) => Number.isInteger(value) && value > 0,
+    },
+  },
+  {
+    thread: 'Worker',
+    name: 'Operation',
+    count: null,
+    fields: { operation: /^(scale|blur|invert|stretch)$/, argument: NUMBER, cost: NUMBER },
+  },
+  { thread: 'Worker', name: 'postcard', count: ORDER_COUNT / 3 },
+  { thread: 'Worker', name: 'poster', count: ORDER_COUNT / 3 },
+  { thread: 'Worker', name: 'contact-sheet', count: ORDER_COUNT / 3 },
+  {
+    thread: 'Store',
+    name: 'Store print',
+    count: ORDER_COUNT,
+    fields: { file: FILE, size: NUMBER, checksum: NUMBER, sync: NUMBER, flow: FLOW },
+  },
+  { thread: 'Logger', name: 'Log line', count: null },
+  { thread: 'Packer', name: 'Pack print', count: ORDER_COUNT },
+  { thread: 'Packer', name: 'Next print', count: ORDER_COUNT },
+];
+
+const COUNTERS = [
+  { name: 'Jobs waiting', category: 'Queues', graphType: 'line-accumulated', color: 'purple' },
+  { name: 'Prints waiting', category: 'Queues', graphType: 'line-accumulated', color: 'teal' },
+  { name: 'Bytes written', category: 'Bandwidth', graphType: 'line-rate', color: 'blue', unit: 'bytes' },
+  { name: 'Pixels', category: 'Memory', graphType: 'line-accumulated', color: 'orange', unit: 'bytes' },
+  { name: 'Prints done', category: 'Service', graphType: 'line-accumulated', color: 'green' },
+];
+
+// ---- What is shown ----
+
+// A Gecko profile calls each process's main thread GeckoMain, and has no place for how counters are displayed.
+const FORMATS = {
+  processed: { threadName: ({ name }) => name, counterKeys: ['category', 'graphType', 'color', 'unit'] },
+  gecko: {
+    threadName: ({ name, pid }, mainPid) => (name === 'GeckoMain' ? (pid === mainPid ? 'Main' : 'Packer') : name),
+    counterKeys: ['category'],
+  },
+};
+
+const formatOf = (profilePath) => (path.basename(profilePath).startsWith('gecko.') ? FORMATS.gecko : FORMATS.processed);
+
+async function readThreads(session, format) {
+  const { threads } = await session.query('thread', 'list');
+  const mainPid = threads.find(({ name }) => name === 'Store')?.pid;
+  const shown = [];
+  for (const listed of threads) {
+    const thread = listed.threadHandle;
+    const { functions } = await session.query('thread', 'functions', { thread, includeIdle: true });
+    const { flatMarkers } = await session.query('thread', 'markers', { thread, markerFilters: { list: true } });
+    shown.push({ ...listed, shownName: format.threadName(listed, mainPid), functions, markers: flatMarkers });
+  }
+  return shown;
+}
+
+// ---- Comparing ----
+
+const matchesText = (wanted, text) => (wanted.endsWith('…') ? text.startsWith(wanted.slice(0, -1)) : text === wanted);
+const holds = (wanted, value) => (typeof wanted === 'function' ? wanted(value) : wanted.test(value));
+
+function compareThreads(threads, differ) {
+  for (const [name, functions] of Object.entries(THREADS)) {
+    const found = threads.filter(({ shownName }) => shownName === name);
+    if (found.length !== 1) differ(`${found.length} threads ${name}, not one`);
+    for (const wanted of functions)
+      if (!found.some((thread) => thread.functions.some((shown) => matchesText(wanted, shown.name))))
+        differ(`thread ${name}: no frame "${wanted}"`);
+  }
+  const workers = threads.filter(({ shownName }) => shownName.startsWith('Worker'));
+  for (const wanted of WORKER_FUNCTIONS)
+    if (!workers.some(({ functions }) => functions.some(({ name }) => matchesText(wanted, name))))
+      differ(`workers: no frame "${wanted}"`);
+  if (new Set(threads.map(({ pid }) => pid)).size !== 2) differ('not two processes');
+  const main = threads.find(({ shownName }) => shownName === 'Main');
+  if (main && main.processName !== PROCESS_NAME) differ(`the process is called ${main.processName}`);
+}
+
+function compareFields(marker, wanted, differ) {
+  const shown = new Map((marker.fields ?? []).map(({ key, value }) => [key, value]));
+  for (const [key, holder] of Object.entries(wanted)) {
+    if (!shown.has(key)) differ(`marker ${marker.name}: no field ${key}`);
+    else if (!holds(holder, shown.get(key)))
+      differ(`marker ${marker.name}: ${key} is ${JSON.stringify(shown.get(key))}`);
+  }
+}
+
+function compareMarkers(threads, differ) {
+  for (const { thread: threadName, name, count, hasStack, fields = {} } of MARKERS) {
+    const markers = threads
+      .filter(({ shownName }) => shownName.startsWith(threadName))
+      .flatMap((thread) => thread.markers.filter((marker) => marker.name === name));
+    if (count === null ? !markers.length : markers.length !== count)
+      differ(`thread ${threadName}: ${markers.length} markers ${name}, not ${count ?? 'some'}`);
+    for (const marker of markers) {
+      compareFields(marker, fields, differ);
+      if (hasStack && !marker.hasStack) differ(`marker ${name}: no stack`);
+    }
+  }
+}
+
+// Each order is one flow: from main through a worker to the store.
+function compareFlows(threads, differ) {
+  const flowsOf = (threadName, name) =>
+    threads
+      .filter(({ shownName }) => shownName.startsWith(threadName))
+      .flatMap(({ markers }) => markers.filter((marker) => marker.name === name))
+      .map(({ fields }) => fields?.find(({ key }) => key === 'flow')?.value)
+      .sort()
+      .join();
+  const ordered = flowsOf('Main', 'Order');
+  if (flowsOf('Worker', 'Development') !== ordered) differ('flows: workers have others than main');
+  if (flowsOf('Store', 'Store print') !== ordered) differ('flows: the store has others than main');
+}
+
+async function compareCounters(session, format, differ) {
+  const { counters } = await session.query('counter', 'list');
+  for (const wanted of COUNTERS) {
+    const shown = counters.filter(({ name }) => name === wanted.name);
+    if (!shown.length) differ(`no counter ${wanted.name}`);
+    for (const counter of shown) {
+      for (const key of format.counterKeys)
+        if (key in wanted && counter[key] !== wanted[key]) differ(`counter ${wanted.name}: ${key} is ${counter[key]}`);
+      if (!counter.rangeSampleCount) differ(`counter ${wanted.name}: no samples`);
+    }
+  }
+}
+
+async function checkProfile(client, profilePath) {
+  const format = formatOf(profilePath);
+  const session = await Session.open(client, profilePath);
+  const differences = [];
+  const differ = (difference) => differences.push(difference);
+  try {
+    const threads = await readThreads(session, format);
+    compareThreads(threads, differ);
+    compareMarkers(threads, differ);
+    compareFlows(threads, differ);
+    await compareCounters(session, format, differ);
+    await session.close();
+  } finally {
+    session.abort();
+  }
+  return differences;
+}
+
+async function main() {
+  const [directory, ...profilePaths] = process.argv.slice(2);
+  if (!profilePaths.length) {
+    console.error('usage: check_demo.mjs CLIENT PROFILE...');
+    return 2;
+  }
+  const client = Client.forThisProcess(directory);
+  let failures = 0;
+  for (const profilePath of profilePaths) {
+    const differences = await checkProfile(client, profilePath).catch((error) => [error.message]);
+    if (differences.length) failures++;
+    console.log(`${differences.length ? 'FAIL' : 'ok  '} ${profilePath}`);
+    for (const difference of differences.slice(0, DIFFERENCES_SHOWN_MAX)) console.log(`       ${difference}`);
+    const hidden = differences.length - DIFFERENCES_SHOWN_MAX;
+    if (hidden > 0) console.log(`       and ${hidden} more`);
+  }
+  console.log(`client demo: ${profilePaths.length - failures} passed, ${failures} failed`);
+  return failures ? 1 : 0;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,29 @@
+// usage: every_call TRACE SAVED_TRACE
+#include "every_call.h"
+
+namespace {
+
+// What only C++ has: scopes as objects.
+void record_scopes() {
+    static grec_label label = GREC_LABEL_AT("label object", &inner_category, __FILE__, __LINE__);
+    static grec_marker marker = GREC_MARKER("interval object", &outer_category, nullptr);
+    grec::thread_scope thread("thread object");
+    grec::label_scope label_scope(label);
+    grec::label_scope text_scope(label, "text of the object");
+    grec::interval_scope interval_scope(marker);
+    grec_sample();
+}
+
+}  // namespace
+
+int main(int argument_count, char **arguments) {
+    if (argument_count != 3) return 2;
+    call_without_recording();
+    refuse_options();
+    start(arguments[1]);
+    record_scopes();
+    record_everything(arguments[1]);
+    grec_stop();
+    save_from_memory(arguments[2]);
+    return failure_count ? 1 : 0;
+}
