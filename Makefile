@@ -243,6 +243,12 @@ bench: $(BUILD)/gecko-convert
 	bench/repeat_perf_script.py $(BUILD)/bench-recording.txt $(BENCH_MIB) > $(BUILD)/bench-input.txt
 	GECKO_CONVERT=$< bench/convert.sh $(BUILD)/bench-input.txt
 
+# Peers whose packages cannot be installed are left out, and said.
+.PHONY: bench-recorder
+bench-recorder: $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so
+	-tests/support/install_packages.sh build test bench
+	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/gecko-convert $(DESTDIR)$(PREFIX)/bin/
@@ -270,6 +276,7 @@ help:
 	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
+	@echo 'make bench-recorder  what a recorded event costs, beside other recorders; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
 	@echo 'make install         PREFIX=/usr/local DESTDIR='
 	@echo 'make deps            install the Debian packages that building needs'
