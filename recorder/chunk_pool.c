@@ -326,6 +326,8 @@ void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
     chunk->end_ns = now.monotonic_ns;
     size_t hashed_from = offsetof(struct trace_chunk_header, magic);
     uint32_t end = (uint32_t)__atomic_load_n(&chunk->commit, __ATOMIC_RELAXED);
+    /* Of a child that was forked in the middle of this there is no chunk any more, but zeros: see detach_child. */
+    if (end < hashed_from) return;
     chunk->hash = hash_bytes((const unsigned char *)chunk + hashed_from, end - hashed_from);
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_SEALED, __ATOMIC_RELEASE);
     if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));

@@ -1,4 +1,6 @@
 /* Counters, and samples on demand. */
+#include "counters.h"
+
 #include "definitions.h"
 #include "session.h"
 #include "stack.h"
@@ -62,6 +64,16 @@ void grec_counter_list_(struct grec_counter *counter) {
     counter->next_ = __atomic_load_n(&first_counter, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&first_counter, &counter->next_, counter, true, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED)) {
+    }
+}
+
+void counters_forget(void) {
+    struct grec_counter *counter = __atomic_exchange_n(&first_counter, NULL, __ATOMIC_ACQ_REL);
+    while (counter) {
+        struct grec_counter *next = counter->next_;
+        __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&counter->is_listed_, 0, __ATOMIC_RELEASE);
+        counter = next;
     }
 }
 

@@ -66,7 +66,7 @@ struct payload payload_measure(const struct grec_marker_type *type, const struct
 bool payload_needs_tags(const struct payload *payload, const struct grec_marker_type *type) {
     for (uint32_t i = 0; i < payload->count; i++) {
         const struct grec_value *value = &payload->values[i];
-        if (value->kind != type->wires_[i]) return true;
+        if (value->kind != __atomic_load_n(&type->wires_[i], __ATOMIC_RELAXED)) return true;
         bool points = value->kind >= GREC_VALUE_TEXT && value->kind != GREC_VALUE_TIME;
         if (points && !value->as.pointer) return true;
         if (value->kind == GREC_VALUE_TIME && !value->as.number) return true;

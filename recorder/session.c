@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "counters.h"
 #include "definitions.h"
 #include "process.h"
 #include "writer.h"
@@ -333,6 +334,9 @@ static bool create_pool(struct pool *pool, const struct settings *settings) {
     return pool_create(pool, &options);
 }
 
+/* Threads that end while nothing is recorded look at it too. */
+static void raise_generation(void) { __atomic_store_n(&session_generation, session_generation + 1, __ATOMIC_RELEASE); }
+
 static bool has_failed(void) {
     return __atomic_load_n(&session_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
 }
@@ -358,7 +362,8 @@ static int start_new(const struct settings *settings) {
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
-    session_generation++;
+    raise_generation();
+    counters_forget();
     describe();
     begin_recording(false);
     return GREC_OK;
@@ -444,7 +449,7 @@ static int go_on(const struct grec_options *options) {
     bool is_unseen = is_same_text(settings.threads, old->threads) && is_same_text(settings.product, old->product) &&
                      settings.flags == old->flags;
     if (!is_unseen) return change_settings(&settings, false);
-    session.settings = settings;
+    memcpy(session.settings.path, settings.path, sizeof settings.path);
     return GREC_OK;
 }
 
@@ -477,7 +482,7 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     settings.flags |= GREC_NO_HELPER; /* the one that was here first has one */
     session_pool = pool;
     session.settings = settings;
-    session_generation++;
+    raise_generation();
     begin_recording(false);
     return true;
 }
@@ -671,6 +676,7 @@ static void settle_in_child(void) {
     }
     thread_registry_reclaim();
     if (thread_record_self) thread_record_self->start_ticks = clock_ticks();
+    counters_forget();
     session_enter_child();
 }
 

@@ -43,9 +43,15 @@ static void write_process(struct writer *writer, const struct process_state *pro
     long_block_end(writer, at);
 }
 
+/* Threads that look for a free record look at it too. */
+static uint32_t thread_tid(const struct thread_writers *thread) {
+    return __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+}
+
 static void write_thread(struct recording *recording, const struct process_state *process) {
     struct writer *writer = recording->writer;
     const struct thread_record *record = thread_record_self;
+    uint32_t tid = thread_tid(recording->thread);
     uint64_t base_ticks = writer->chunk->base_ticks;
     uint64_t now = clock_ticks();
     if (now < base_ticks) now = base_ticks;
@@ -53,8 +59,8 @@ static void write_thread(struct recording *recording, const struct process_state
     unsigned char *at = long_block_begin(writer, TRACE_THREAD);
     at = leb128_write(at, now - base_ticks);
     at = leb128_write(at, record->uid);
-    at = leb128_write(at, recording->thread->tid);
-    at = leb128_write(at, recording->thread->tid == process->pid ? TRACE_THREAD_IS_MAIN : 0);
+    at = leb128_write(at, tid);
+    at = leb128_write(at, tid == process->pid ? TRACE_THREAD_IS_MAIN : 0);
     at = leb128_write(at, leb128_zigzag((int64_t)(record->start_ticks - base_ticks)));
     at = leb128_write_bytes(at, record->name, record->name_bytes_count);
     long_block_end(writer, at);
@@ -85,7 +91,7 @@ static bool settle(const struct recording *recording) {
     bool is_new;
     const struct process_state *process = process_self(&is_new);
     if (is_new && !session_enter_child()) return false;
-    if (!thread->tid) {
+    if (!thread_tid(thread)) {
         thread_registry_reclaim();
         thread_record_self->start_ticks = clock_ticks();
     }
@@ -117,7 +123,7 @@ static struct trace_chunk_header *take_chunk(struct recording *recording, const 
         chunk = pool_take_partial(&session_pool, process->pid);
     if (chunk) return chunk;
     struct pool_owner owner = {.pid = process->pid,
-                               .tid = recording->thread->tid,
+                               .tid = thread_tid(recording->thread),
                                .thread_uid = thread_record_self->uid,
                                .sequence = writer->sequence};
     chunk = pool_take(&session_pool, &owner);
@@ -151,7 +157,8 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
     uint64_t now = clock_ticks();
     if (bytes_count > recording_block_bytes_max() || now < writer->retry_ticks) return false;
     const struct process_state *process = enter_process(recording);
-    if (!process) return false;
+    /* A child that is not to record has just found that out: its events are not lost. */
+    if (!process) return !grec_is_recording();
     if (recording->thread->is_muted) return true;
     close_chunk(writer);
     struct trace_chunk_header *chunk = take_chunk(recording, process);
@@ -249,7 +256,7 @@ static void write_end(struct recording *recording) {
 static void end_in_trace(struct recording *recording) {
     bool is_new;
     process_self(&is_new);
-    if (recording->thread->generation != session_generation || is_new) return;
+    if (recording->thread->generation != __atomic_load_n(&session_generation, __ATOMIC_RELAXED) || is_new) return;
     write_end(recording);
     give_back_all(recording);
 }
@@ -285,7 +292,7 @@ struct grec_thread grec_thread_self(void) {
     struct recording recording = recording_enter();
     if (!recording.thread) return self;
     if (enter_process(&recording))
-        self = (struct grec_thread){.uid = thread_record_self->uid, .tid = recording.thread->tid};
+        self = (struct grec_thread){.uid = thread_record_self->uid, .tid = thread_tid(recording.thread)};
     recording_leave(&recording);
     return self;
 }

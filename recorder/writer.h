@@ -100,8 +100,9 @@ static inline __attribute__((always_inline)) bool recording_try(struct recording
     struct writer *writer = &thread->writers[depth];
     *recording = (struct recording){.thread = thread, .depth = depth, .writer = writer};
     bool is_on = __atomic_load_n(&grec_recording_, __ATOMIC_ACQUIRE) == RECORDING_BY_COUNTER;
-    bool has_room = (intptr_t)writer->end - (intptr_t)writer->next >= SHORT_BLOCK_ROOM_BYTES;
-    if (__builtin_expect(is_on && has_room, 1)) return true;
+    /* While recording is off another thread may be closing the writer. */
+    if (__builtin_expect(is_on && (intptr_t)writer->end - (intptr_t)writer->next >= SHORT_BLOCK_ROOM_BYTES, 1))
+        return true;
     __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
     return false;
 }
