@@ -59,6 +59,7 @@ recorder_sources := \
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # This one replaces the allocator, as the sanitizers do.
 sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
+threaded_unit_tests  := test_convert $(filter test_recorder_% test_crash_%,$(unit_tests))
 
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
@@ -175,10 +176,9 @@ headers-test: all
 asan:
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
 
-# Conversions side by side in threads, under the thread sanitizer.
+# Conversions side by side in threads, and the recorder, under the thread sanitizer.
 tsan:
-	$(MAKE) BUILD=build/tsan SANITIZE=thread build/tsan/tests/test_convert
-	tests/support/run_unit_tests.sh build/tsan/tests/test_convert
+	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
 # Both compilers, and no warning.
 warnings:
@@ -186,7 +186,10 @@ warnings:
 	$(MAKE) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
 	@echo 'warnings: 2 passed, 0 failed'
 
-.PHONY: sanitized-check
+.PHONY: sanitized-check threads-check
+threads-check: $(threaded_unit_tests:%=$(BUILD)/tests/%)
+	tests/support/run_unit_tests.sh $^
+
 sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) fuzz-replay $(BUILD)/gecko-convert
 	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
 	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
@@ -272,7 +275,7 @@ help:
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
-	@echo 'make tsan            conversions in threads under the thread sanitizer'
+	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -61,15 +62,37 @@ static bool is_beyond_file_size_limit(uint64_t end) {
     return true;
 }
 
-static bool write_zeros(int file, uint64_t from, uint64_t end) {
+/* Zeros behind the end of the file, wherever that is by then: the place may have been reserved by another thread
+ * meanwhile, and given out. */
+static ssize_t append_zeros(int file, uint64_t bytes_count) {
     static const unsigned char zeros[16 * 1024];
-    while (from < end) {
-        size_t bytes = end - from < sizeof zeros ? (size_t)(end - from) : sizeof zeros;
-        ssize_t written = pwrite(file, zeros, bytes, (off_t)from);
-        if (written < 0 && errno != EINTR) return false;
-        if (written > 0) from += (uint64_t)written;
+    struct iovec part = {(void *)(uintptr_t)zeros, bytes_count < sizeof zeros ? (size_t)bytes_count : sizeof zeros};
+    return pwritev2(file, &part, 1, 0, RWF_APPEND);
+}
+
+static bool grow_to(int file, uint64_t end) {
+    struct stat status;
+    while (fstat(file, &status) == 0) {
+        if ((uint64_t)status.st_size >= end) return true;
+        if (append_zeros(file, end - (uint64_t)status.st_size) < 0 && errno != EINTR) return false;
     }
-    return true;
+    return false;
+}
+
+/* Where several threads append at once the file may come to its size limit all the same; the signal of that is the
+ * thread's own. */
+static bool write_zeros(int file, uint64_t end) {
+    sigset_t signals, before;
+    struct timespec now = {0, 0};
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    bool is_good = grow_to(file, end);
+    int saved_errno = errno;
+    if (!is_good && saved_errno == EFBIG && !sigismember(&before, SIGXFSZ)) sigtimedwait(&signals, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved_errno;
+    return is_good;
 }
 
 /* The bytes exist on disk, as zeros where they are new. */
@@ -81,7 +104,7 @@ static bool reserve_bytes(const struct pool *pool, uint64_t from, uint64_t end) 
         result = fallocate(pool->file, 0, (off_t)from, (off_t)(end - from));
     } while (result != 0 && errno == EINTR);
     if (result == 0) return true;
-    return errno == EOPNOTSUPP && write_zeros(pool->file, from, end);
+    return errno == EOPNOTSUPP && write_zeros(pool->file, end);
 }
 
 static uint64_t chunk_offset(const struct pool *pool, uint64_t number) {
@@ -240,12 +263,17 @@ static int64_t take_oldest(struct pool *pool, enum pool_entry_state state, uint6
     }
 }
 
+/* What is there is to be kept then. */
+static bool has_stopped(const struct pool *pool) {
+    return __atomic_load_n(&pool->header->stop_reason, __ATOMIC_ACQUIRE) != TRACE_STOP_NONE;
+}
+
 static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state state, uint64_t *global_index) {
     *global_index = take_global_index(pool);
     int64_t number = take_new(pool);
     if (number != NO_CHUNK)
         table_store(pool, (uint64_t)number, entry_of(state, *global_index));
-    else
+    else if (!has_stopped(pool))
         number = take_oldest(pool, state, *global_index);
     return number == NO_CHUNK ? NULL : pool_chunk(pool, (uint64_t)number);
 }
@@ -258,7 +286,7 @@ static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chu
     chunk->hash = 0;
     chunk->magic = TRACE_CHUNK_MAGIC;
     chunk->version = TRACE_VERSION;
-    chunk->kind = values->kind;
+    __atomic_store_n(&chunk->kind, values->kind, __ATOMIC_RELAXED); /* who saves the trace looks at it */
     chunk->tid = values->tid;
     chunk->thread_uid = values->thread_uid;
     chunk->sequence = values->sequence;

@@ -70,6 +70,6 @@ static uint64_t measure_ticks_per_second(void) {
 void clock_init(void) {
     if (recorder_clock.ticks_per_second) return;
     recorder_clock.kind = is_counter_refused() ? TRACE_CLOCK_MONOTONIC : counter_kind();
-    recorder_clock.ticks_per_second =
-        recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
+    uint64_t rate = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
+    __atomic_store_n(&recorder_clock.ticks_per_second, rate, __ATOMIC_RELEASE);
 }

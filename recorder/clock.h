@@ -3,6 +3,7 @@
 #ifndef GREC_CLOCK_H
 #define GREC_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -50,6 +51,11 @@ static inline uint64_t clock_counter(void) {
 /* [signal-safe] */
 static inline uint64_t clock_ticks(void) {
     return recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? clock_ns_of(CLOCK_MONOTONIC) : clock_counter();
+}
+
+/* False before the first recording. */
+static inline bool clock_is_known(void) {
+    return __atomic_load_n(&recorder_clock.ticks_per_second, __ATOMIC_ACQUIRE) != 0;
 }
 
 #endif

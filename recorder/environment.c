@@ -86,12 +86,23 @@ static bool read_options(struct grec_options *options) {
 }
 
 /* "SESSION PATH", as the program that executed this one left it. */
-static bool join(const struct grec_options *options) {
+static const char *read_location(uint64_t *session_id) {
     const char *location = getenv(JOIN_VARIABLE);
     char *path;
-    if (!location) return false;
-    uint64_t session_id = strtoull(location, &path, 16);
-    return *path == ' ' && session_join(path + 1, session_id, options);
+    if (!location) return NULL;
+    *session_id = strtoull(location, &path, 16);
+    return *path == ' ' ? path + 1 : NULL;
+}
+
+/* True: there is nothing left to do. What a recording that has ended left behind is not this program's to replace. */
+static bool join(const struct grec_options *options) {
+    uint64_t session_id;
+    const char *path = read_location(&session_id);
+    if (!path) return false;
+    if (session_join(path, session_id, options)) return true;
+    if (!session_would_replace(options, session_id)) return false;
+    fprintf(stderr, "gecko-recorder: nothing is recorded: the recording in %s has ended\n", path);
+    return true;
 }
 
 /* The program has one thread yet, or is about to be told of what others do at the same time. */

@@ -355,8 +355,8 @@ static inline struct grec_value grec_value_real_(double real) {
     return value;
 }
 
-/* Any value may be given for any field: a number for a field of text is shown as the viewer shows it. The one that the
- * format asks for costs a byte less. */
+/* An integer may be given for a field of text, and any number for another kind of number, for a byte more; other values
+ * that do not fit their field are dropped by the converter, which counts them. */
 #define GREC_NONE()       grec_value_number_(GREC_VALUE_NONE, 0)
 #define GREC_INT(integer) grec_value_number_(GREC_VALUE_INTEGER, (uint64_t)(integer))
 #define GREC_UINT(number) grec_value_number_(GREC_VALUE_UNSIGNED, (uint64_t)(number))

@@ -487,6 +487,17 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     return true;
 }
 
+bool session_would_replace(const struct grec_options *options, uint64_t session_id) {
+    struct settings settings;
+    struct trace_header header;
+    if (options->storage != GREC_STORAGE_FILE || !settle_options(options, &settings)) return false;
+    int file = open(settings.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return false;
+    bool is_whole = read(file, &header, sizeof header) == (ssize_t)sizeof header;
+    close(file);
+    return is_whole && !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header.session_id == session_id;
+}
+
 bool session_location(const char **path, uint64_t *session_id) {
     if (!session.is_recording || !*session_pool.path || session.settings.flags & GREC_NO_CHILDREN) return false;
     *path = session_pool.path;
@@ -680,7 +691,11 @@ static void settle_in_child(void) {
     session_enter_child();
 }
 
+/* Threads may register themselves before anything is recorded. */
 __attribute__((constructor)) static void begin_process(void) {
+    bool is_new;
+    thread_registry_init();
+    if (process_init()) process_self(&is_new);
     pthread_atfork(prepare_fork, settle_in_parent, settle_in_child);
     session_start_from_environment();
 }

@@ -34,6 +34,9 @@ bool session_is_from_environment(void);
 /* Joins the recording of the program that executed this one; false when it is not there any more. */
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options);
 
+/* Whether these options name the trace of that recording, which may have ended. */
+bool session_would_replace(const struct grec_options *options, uint64_t session_id);
+
 /* Where programs that this one executes find the recording; false: there is none in a file. */
 bool session_location(const char **path, uint64_t *session_id);
 

@@ -103,7 +103,7 @@ static void claim_and_name(void) {
     if (thread_writers_self || !claim_any(own_tid())) return;
     struct thread_record *record = thread_record_self;
     record->uid_generation = 0;
-    record->start_ticks = clock_ticks();
+    record->start_ticks = clock_is_known() ? clock_ticks() : 0; /* 0: from the first event on */
     forget_labels(&record->labels);
     thread_registry_name(record, NULL);
     grec_label_stack_ = &record->labels;

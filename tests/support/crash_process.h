@@ -1,0 +1,111 @@
+/* Processes that are made to have an accident: scenarios run in children, each with a deadline, so that neither a crash
+ * nor a deadlock ends the test program. */
+#ifndef GECKO_TEST_CRASH_PROCESS_H
+#define GECKO_TEST_CRASH_PROCESS_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CRASH_IS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CRASH_IS_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define CRASH_IS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CRASH_IS_TSAN 1
+#endif
+#endif
+#ifndef CRASH_IS_ASAN
+#define CRASH_IS_ASAN 0
+#endif
+#ifndef CRASH_IS_TSAN
+#define CRASH_IS_TSAN 0
+#endif
+enum { CRASH_IS_SANITIZED = CRASH_IS_ASAN || CRASH_IS_TSAN };
+
+#if CRASH_IS_TSAN
+/* Forked children of processes with threads are what is tested. */
+const char *__tsan_default_options(void);
+__attribute__((visibility("default"), used)) const char *__tsan_default_options(void) {
+    return "die_after_fork=0:report_signal_unsafe=0:report_thread_leaks=0";
+}
+#endif
+
+/* What must hold in a child: else it ends with status 1, having said why. */
+#define CRASH_CHECK(rule)                                                                                   \
+    do {                                                                                                    \
+        if (!(rule)) {                                                                                      \
+            fprintf(stderr, "%s:%d: broken in process %d: %s\n", __FILE__, __LINE__, (int)getpid(), #rule); \
+            _exit(1);                                                                                       \
+        }                                                                                                   \
+    } while (0)
+
+/* Numbers that are shared with children; to be unmapped. */
+static inline void *crash_share(size_t bytes_count) {
+    void *bytes = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED) abort();
+    return bytes;
+}
+
+typedef void crash_scenario(void *context);
+
+/* A child that runs the scenario and ends; SIGALRM ends it after so many seconds (with a sanitizer, ten times as many),
+ * which shows a deadlock. */
+static inline pid_t crash_fork(crash_scenario *run, void *context, unsigned deadline_seconds) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) abort();
+    if (pid > 0) return pid;
+    /* cmocka's handlers would go on with its tests. */
+    const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+    alarm(CRASH_IS_SANITIZED ? 10 * deadline_seconds : deadline_seconds);
+    run(context);
+    _exit(0);
+}
+
+/* How a child ended: its exit status, or minus the signal's number. */
+static inline int crash_wait(pid_t pid) {
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) abort();
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static inline int crash_run(crash_scenario *run, void *context, unsigned deadline_seconds) {
+    return crash_wait(crash_fork(run, context, deadline_seconds));
+}
+
+static inline void crash_sleep_us(uint64_t us) {
+    struct timespec time = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+    while (nanosleep(&time, &time) != 0 && errno == EINTR) {
+    }
+}
+
+static inline uint64_t crash_now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* The number in a variable of the environment, to repeat a run or to test longer; or another one. */
+static inline uint64_t crash_setting(const char *variable, uint64_t otherwise) {
+    const char *text = getenv(variable);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+#endif

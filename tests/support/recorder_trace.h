@@ -1,0 +1,258 @@
+/* What a test has recorded, read back: the trace's header and its profile, and where in it things are. */
+#ifndef GECKO_TEST_RECORDER_TRACE_H
+#define GECKO_TEST_RECORDER_TRACE_H
+
+#include <sys/stat.h>
+
+#include "readers/reader.h"
+#include "recorder/gecko_recorder.h"
+#include "recorder/trace_format.h"
+#include "tests/support/marker_text.h"
+#include "tests/support/temp_folder.h"
+
+struct recorded {
+    struct failure failure;
+    struct profile profile;
+    struct trace_header header;
+};
+
+/* Reads the trace; a test failure when it is none or its ledger does not balance. */
+static inline void recorded_read(struct recorded *recorded, const char *path) {
+    size_t bytes_count = 0;
+    char *bytes = file_read(path, &bytes_count);
+    if (!bytes) fail_msg("%s cannot be read", path);
+    *recorded = (struct recorded){0};
+    profile_init(&recorded->profile, &recorded->failure);
+    struct input *input = input_from_memory((struct text){bytes, bytes_count}, 0, &recorded->failure);
+    struct reader_options options = {0};
+    assert_non_null(input);
+    assert_true(bytes_count >= sizeof recorded->header);
+    memcpy(&recorded->header, bytes, sizeof recorded->header);
+    reader_native_trace.run(input, &recorded->profile, &options, (struct progress){0});
+    profile_finish(&recorded->profile);
+    input_close(input);
+    free(bytes);
+    if (failure_is_set(&recorded->failure)) fail_msg("%s: %s", path, recorded->failure.message);
+    if (!ledger_is_balanced(&recorded->profile.ledger)) fail_msg("%s: the ledger does not balance", path);
+}
+
+static inline void recorded_fini(struct recorded *recorded) { profile_fini(&recorded->profile); }
+
+/* Fails when anything of the trace is lost. */
+static inline void assert_nothing_lost(const struct recorded *recorded) {
+    if (!ledger_has_losses(&recorded->profile.ledger)) return;
+    struct profile_text *ledger = ledger_entries_text(&recorded->profile.ledger);
+    fail_msg("lost:\n%s", ledger->bytes);
+}
+
+/* ---- Recording into a folder of the test's own. ---- */
+
+static inline void start_recording(const struct temp_folder *folder, const char *name, struct grec_options options) {
+    if (name) options.path = temp_folder_file(folder, name);
+    int error = grec_start(&options);
+    if (error) fail_msg("grec_start: %s", grec_error_text(error));
+}
+
+static inline void stop_and_read(struct recorded *recorded, const struct temp_folder *folder, const char *name) {
+    grec_stop();
+    recorded_read(recorded, temp_folder_file(folder, name));
+}
+
+static inline uint64_t file_size_of(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+/* A cmocka fixture: a struct temp_folder as the state; nothing is recorded before and after the test. */
+static inline int set_up_folder(void **state) {
+    struct temp_folder *folder = malloc(sizeof *folder);
+    *state = folder;
+    return folder && temp_folder_init(folder) ? 0 : -1;
+}
+
+static inline int tear_down_folder(void **state) {
+    grec_stop();
+    temp_folder_fini(*state);
+    free(*state);
+    return 0;
+}
+
+/* ---- Finding. ---- */
+
+/* The first thread of that name, written or not; NULL when there is none. */
+static inline const struct thread *find_thread(const struct profile *profile, const char *name) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (text_equal(thread->name, text_of(name))) return thread;
+    }
+    return NULL;
+}
+
+static inline size_t count_threads(const struct profile *profile, const char *name) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += text_equal(((const struct thread *)column_at(&profile->threads, i))->name, text_of(name));
+    return count;
+}
+
+static inline bool marker_has_name(const struct profile *profile, const struct marker *marker, const char *name) {
+    return text_equal(strings_text(&profile->strings, marker->name), text_of(name));
+}
+
+/* The next marker of that name of all threads, behind `last` (NULL: the first); *thread is its thread, and may be NULL
+ * where nobody wants to know. */
+static inline const struct marker *next_marker(const struct profile *profile, const char *name,
+                                               const struct marker *last, const struct thread **thread) {
+    bool is_behind = !last;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *owner = column_at(&profile->threads, i);
+        for (size_t j = 0; j < owner->markers.count; j++) {
+            const struct marker *marker = column_at(&owner->markers, j);
+            if (is_behind && marker_has_name(profile, marker, name)) {
+                if (thread) *thread = owner;
+                return marker;
+            }
+            is_behind = is_behind || marker == last;
+        }
+    }
+    return NULL;
+}
+
+static inline const struct marker *find_marker(const struct profile *profile, const char *name,
+                                               const struct thread **thread) {
+    const struct marker *marker = next_marker(profile, name, NULL, thread);
+    if (!marker) fail_msg("there is no marker \"%s\"", name);
+    return marker;
+}
+
+static inline size_t count_markers_of(const struct profile *profile, const struct thread *thread, const char *name) {
+    size_t count = 0;
+    for (size_t i = 0; i < thread->markers.count; i++)
+        count += marker_has_name(profile, column_at(&thread->markers, i), name);
+    return count;
+}
+
+static inline size_t count_markers(const struct profile *profile, const char *name) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += count_markers_of(profile, column_at(&profile->threads, i), name);
+    return count;
+}
+
+static inline const struct marker_schema *schema_of(const struct profile *profile, const struct marker *marker) {
+    return marker->schema == MARKER_SCHEMA_NONE ? NULL : column_at(&profile->marker_schemas, marker->schema);
+}
+
+static inline const union marker_value *value_of(const struct profile *profile, const struct marker *marker,
+                                                 uint32_t field) {
+    return column_at(&profile->marker_values, marker->values_at + field);
+}
+
+/* The payload "type{key=value,…}", "" where there is none. To be freed. */
+static inline struct profile_text *payload_text(const struct profile *profile, const struct marker *marker) {
+    struct profile_text *out = profile_text_create();
+    const struct marker_schema *schema = schema_of(profile, marker);
+    if (!schema) return out;
+    profile_text_add(out, schema->name);
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        profile_text_add(out, i ? TEXT(",") : TEXT("{"));
+        profile_text_add(out, field->key);
+        profile_text_add(out, TEXT("="));
+        profile_text_add_value(out, profile, field, field->format, value_of(profile, marker, i));
+    }
+    if (schema->field_count) profile_text_add(out, TEXT("}"));
+    return out;
+}
+
+static inline void assert_payload(const struct profile *profile, const char *name, const char *expected) {
+    struct profile_text *got = payload_text(profile, find_marker(profile, name, NULL));
+    assert_string_equal(got->bytes, expected);
+    free(got);
+}
+
+static inline struct profile_text *stack_text(const struct profile *profile, stack_id stack) {
+    struct profile_text *out = profile_text_create();
+    profile_text_add_stack(out, profile, stack);
+    return out;
+}
+
+static inline void assert_stack(const struct profile *profile, stack_id stack, const char *expected) {
+    struct profile_text *got = stack_text(profile, stack);
+    assert_string_equal(got->bytes, expected);
+    free(got);
+}
+
+static inline uint32_t stack_depth(const struct profile *profile, stack_id stack) {
+    uint32_t depth = 0;
+    for (; !stack_is_none(stack); depth++) stack = profile_stack_at(profile, stack)->prefix;
+    return depth;
+}
+
+static inline const struct counter *find_counter(const struct profile *profile, const char *name) {
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        if (text_equal(counter->name, text_of(name))) return counter;
+    }
+    return NULL;
+}
+
+/* What the ledger counts under a cause that begins so, of that fate; of all units. */
+static inline uint64_t count_of_cause(const struct ledger *ledger, enum ledger_fate fate, const char *start) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->fate == fate && text_starts_with(entry->cause, text_of(start))) count += entry->count;
+    }
+    return count;
+}
+
+/* ---- Numbered events: which of 0, 1, 2… of a marker with one integer field are there. ---- */
+
+struct numbers {
+    uint8_t *counts;
+    uint64_t limit; /* all numbers are less */
+    uint64_t found_count;
+};
+
+static inline void add_numbers_of(struct numbers *numbers, const struct profile *profile, const struct thread *thread,
+                                  const char *name) {
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        const struct marker *marker = column_at(&thread->markers, i);
+        if (!marker_has_name(profile, marker, name)) continue;
+        int64_t number = value_of(profile, marker, 0)->number.mantissa;
+        assert_true(number >= 0 && (uint64_t)number < numbers->limit);
+        numbers->counts[number]++;
+        numbers->found_count++;
+    }
+}
+
+/* thread NULL: of all threads. To be freed: counts. */
+static inline struct numbers collect_numbers(const struct profile *profile, const struct thread *thread,
+                                             const char *name, uint64_t limit) {
+    struct numbers numbers = {calloc(limit ? limit : 1, 1), limit, 0};
+    assert_non_null(numbers.counts);
+    if (thread) {
+        add_numbers_of(&numbers, profile, thread, name);
+        return numbers;
+    }
+    for (size_t i = 0; i < profile->threads.count; i++)
+        add_numbers_of(&numbers, profile, column_at(&profile->threads, i), name);
+    return numbers;
+}
+
+/* Each of them once. */
+static inline void assert_numbers(const struct numbers *numbers, uint64_t from, uint64_t end) {
+    for (uint64_t i = from; i < end; i++)
+        if (numbers->counts[i] != 1)
+            fail_msg("event %" PRIu64 " of %" PRIu64 " is there %d times", i, numbers->limit, numbers->counts[i]);
+}
+
+/* The first number from which on all are there. */
+static inline uint64_t first_of_tail(const struct numbers *numbers) {
+    uint64_t first = numbers->limit;
+    while (first && numbers->counts[first - 1] == 1) first--;
+    return first;
+}
+
+#endif
