@@ -102,8 +102,9 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
+# Threads call it when they end, so it stays when a plugin that brought it is unloaded.
 $(BUILD)/libgecko_recorder.so: $(recorder_objects)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 
 #include "clock.h"
 #include "hash.h"
+#include "process.h"
 
 enum {
     PAGE_BYTES = 4096,
@@ -50,6 +52,47 @@ static void table_store(struct pool *pool, uint64_t number, uint64_t entry) {
 
 static bool table_change(struct pool *pool, uint64_t number, uint64_t from, uint64_t to) {
     return __atomic_compare_exchange_n(&pool->table[number], &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* ---- The file. ---- */
+
+/* Out of the way of programs that close the descriptors that they do not know, or that expect the lowest one. */
+static int move_away(int file) {
+    enum { HIGH = 500, BEHIND_STANDARD_ERROR = 3 };
+    int moved = fcntl(file, F_DUPFD_CLOEXEC, HIGH);
+    if (moved < 0) moved = fcntl(file, F_DUPFD_CLOEXEC, BEHIND_STANDARD_ERROR);
+    int saved_errno = errno;
+    close(file);
+    errno = saved_errno;
+    return moved;
+}
+
+/* Who looks whether there is a lock holds one for a moment. */
+static void lock_file(int file) {
+    enum { TRIES = 5, NAP_US = 1000 };
+    for (int i = 0; i < TRIES && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) usleep(NAP_US);
+}
+
+/* The lock goes with the last process that has the file: see is_being_recorded. */
+static bool adopt_file(struct pool *pool, int file) {
+    struct stat status;
+    pool->file = file < 0 ? -1 : move_away(file);
+    if (pool->file < 0 || fstat(pool->file, &status) != 0) return false;
+    pool->file_device = status.st_dev;
+    pool->file_number = status.st_ino;
+    lock_file(pool->file);
+    return true;
+}
+
+/* The descriptor, if it still is the trace's: a program may close what it does not know, and open something else. -1
+ * with errno set otherwise. */
+static int pool_file(const struct pool *pool) {
+    struct stat status;
+    bool is_ours =
+        fstat(pool->file, &status) == 0 && status.st_dev == pool->file_device && status.st_ino == pool->file_number;
+    if (is_ours) return pool->file;
+    errno = EBADF;
+    return -1;
 }
 
 /* ---- Disk space. ---- */
@@ -99,12 +142,13 @@ static bool write_zeros(int file, uint64_t end) {
 static bool reserve_bytes(const struct pool *pool, uint64_t from, uint64_t end) {
     if (pool->file < 0) return true;
     if (is_beyond_file_size_limit(end)) return false;
-    int result;
+    int result, file = pool_file(pool);
+    if (file < 0) return false;
     do {
-        result = fallocate(pool->file, 0, (off_t)from, (off_t)(end - from));
+        result = fallocate(file, 0, (off_t)from, (off_t)(end - from));
     } while (result != 0 && errno == EINTR);
     if (result == 0) return true;
-    return errno == EOPNOTSUPP && write_zeros(pool->file, end);
+    return errno == EOPNOTSUPP && write_zeros(file, end);
 }
 
 static uint64_t chunk_offset(const struct pool *pool, uint64_t number) {
@@ -218,12 +262,15 @@ static int64_t find_oldest_sealed(const struct pool *pool, uint64_t *oldest_entr
     return oldest;
 }
 
+/* A process of another pid namespace cannot be asked for. */
 static bool is_process_dead(uint32_t pid) { return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
 
 /* The header's pid is written before its global index, so with the table's index the pid is that of the owner. */
 static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    bool is_new;
     if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8) return false;
+    if (__atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) != process_self(&is_new)->pid_namespace) return false;
     return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
 }
 
@@ -281,7 +328,9 @@ static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state 
 /* At every instant the header is that of a free chunk or a whole one. */
 static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chunk_header *values) {
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    bool is_new;
     __atomic_store_n(&chunk->pid, values->pid, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->pid_namespace, process_self(&is_new)->pid_namespace, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->global_index, values->global_index, __ATOMIC_RELEASE);
     chunk->hash = 0;
     chunk->magic = TRACE_CHUNK_MAGIC;
@@ -501,23 +550,17 @@ static bool make_absolute(const char *path, char absolute[POOL_PATH_BYTES]) {
     return false;
 }
 
-static bool is_process_there(uint32_t pid) { return kill((pid_t)pid, 0) == 0 || errno == EPERM; }
-
-/* Another process is recording into the file: it would go on in a file without a name. */
+/* Another process is recording into the file: it would go on in a file without a name. Whoever records holds a lock,
+ * which ends with the process, however it ends. */
 static bool is_being_recorded(const char *path) {
-    struct {
-        struct trace_header header;
-        unsigned char gap[TRACE_HEADER_BYTES - sizeof(struct trace_header)];
-        struct pool_bookkeeping shared;
-    } start;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct trace_header header;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
-    bool is_trace = pread(file, &start, sizeof start, 0) == (ssize_t)sizeof start &&
-                    !memcmp(start.header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) &&
-                    start.header.chunks_offset > TRACE_HEADER_BYTES;
+    bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                    !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header.creator_pid != (uint32_t)getpid();
+    bool is_locked = is_trace && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(file);
-    return is_trace && start.shared.process_count && start.header.creator_pid != (uint32_t)getpid() &&
-           is_process_there(start.header.creator_pid);
+    return is_locked;
 }
 
 /* A new file is renamed into place, so that one of that name stays whole until then. What is no file must not be
@@ -551,8 +594,12 @@ bool pool_create(struct pool *pool, const struct pool_options *options) {
     *pool = (struct pool){.file = -1};
     if (options->path) {
         if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path)) return false;
-        pool->file = create_beside(pool->path, temporary);
-        if (pool->file < 0) return false;
+        int file = create_beside(pool->path, temporary);
+        if (file < 0) return false;
+        if (!adopt_file(pool, file)) {
+            pool_discard(pool);
+            return false;
+        }
     }
     if (fill_pool(pool, options)) return true;
     pool_discard(pool);
@@ -608,8 +655,7 @@ static bool map_joined(struct pool *pool, uint64_t session_id) {
 bool pool_join(struct pool *pool, const char *path, uint64_t session_id) {
     *pool = (struct pool){.file = -1};
     if (!make_absolute(path, pool->path)) return false;
-    pool->file = open(pool->path, O_RDWR | O_CLOEXEC);
-    if (pool->file < 0) return false;
+    if (!adopt_file(pool, open(pool->path, O_RDWR | O_CLOEXEC))) return false;
     if (map_joined(pool, session_id)) {
         point_into_mapping(pool);
         if (pool_enter(pool)) return true;
@@ -623,12 +669,13 @@ void pool_leave(struct pool *pool) {
     uint64_t count = pool->header->chunk_count;
     pool->shared->reserved_count = count;
     /* Nothing depends on it: a file that stays long has free chunks at its end. */
-    if (ftruncate(pool->file, (off_t)chunk_offset(pool, count)) != 0) return;
+    int file = pool_file(pool);
+    if (file >= 0 && ftruncate(file, (off_t)chunk_offset(pool, count)) != 0) return;
 }
 
 void pool_close(struct pool *pool) {
     if (pool->base) munmap(pool->base, pool->mapped_bytes);
-    if (pool->file >= 0) close(pool->file);
+    if (pool->file >= 0 && pool_file(pool) >= 0) close(pool->file);
     *pool = (struct pool){.file = -1};
 }
 

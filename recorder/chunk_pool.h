@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "trace_format.h"
 
@@ -46,7 +47,9 @@ struct pool_bookkeeping {
 struct pool {
     unsigned char *base; /* NULL: closed */
     size_t mapped_bytes;
-    int file; /* -1: in memory */
+    int file; /* -1: in memory; see pool_file */
+    dev_t file_device;
+    ino_t file_number;
     uint32_t chunk_bytes;
     struct trace_header *header;
     struct pool_bookkeeping *shared;

@@ -37,7 +37,7 @@ static bool kernel_distrusts_counter(void) {
 }
 
 static bool is_counter_refused(void) {
-    const char *asked = getenv("GECKO_RECORDER_CLOCK");
+    const char *asked = secure_getenv("GECKO_RECORDER_CLOCK");
     return (asked && !strcmp(asked, "monotonic")) || kernel_distrusts_counter();
 }
 

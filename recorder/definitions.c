@@ -54,7 +54,9 @@ struct place {
     uint64_t id;
 };
 
-enum { HINT_ID_BITS = 24, HINT_OFFSET_BITS = 18 };
+/* An offset may be that of the chunk's end. */
+enum { HINT_ID_BITS = 24, HINT_OFFSET_BITS = 19 };
+_Static_assert(TRACE_CHUNK_BYTES_MAX / ALIGNMENT < 1 << HINT_OFFSET_BITS, "every offset fits");
 
 static uint64_t pack(struct place place) {
     return place.chunk << (HINT_ID_BITS + HINT_OFFSET_BITS) | (uint64_t)(place.offset / ALIGNMENT) << HINT_ID_BITS |

@@ -1,4 +1,5 @@
-/* The environment: starting without a call, and joining the recording of the program that executed this one. */
+/* The environment: starting without a call, and joining the recording of the program that executed this one. Programs
+ * with more rights than their caller (set-user-id) take nothing from it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,20 +56,20 @@ static bool refuse(const char *name, const char *value, const char *wanted) {
 }
 
 static bool read_size(const char *name, uint64_t *bytes) {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     if (!value || !*value || parse_size(value, bytes)) return true;
     return refuse(name, value, "a size (64M, 1G)");
 }
 
 static bool read_storage(uint32_t *storage) {
-    const char *value = getenv("GECKO_RECORDER_STORAGE");
+    const char *value = secure_getenv("GECKO_RECORDER_STORAGE");
     if (!value || !*value || !strcmp(value, "file")) return true;
     *storage = GREC_STORAGE_MEMORY;
     return !strcmp(value, "memory") || refuse("GECKO_RECORDER_STORAGE", value, "file or memory");
 }
 
 static const char *text_or_null(const char *name) {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
 }
 
@@ -76,7 +77,7 @@ static bool read_options(struct grec_options *options) {
     uint64_t chunk_bytes = 0;
     *options = (struct grec_options){.path = text_or_null("GECKO_RECORDER_OUTPUT"),
                                      .threads = text_or_null("GECKO_RECORDER_THREADS")};
-    const char *children = getenv("GECKO_RECORDER_CHILDREN");
+    const char *children = secure_getenv("GECKO_RECORDER_CHILDREN");
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
         !read_storage(&options->storage))
@@ -87,7 +88,7 @@ static bool read_options(struct grec_options *options) {
 
 /* "SESSION PATH", as the program that executed this one left it. */
 static const char *read_location(uint64_t *session_id) {
-    const char *location = getenv(JOIN_VARIABLE);
+    const char *location = secure_getenv(JOIN_VARIABLE);
     char *path;
     if (!location) return NULL;
     *session_id = strtoull(location, &path, 16);
@@ -120,9 +121,9 @@ static void export_location(void) {
 
 void session_start_from_environment(void) {
     struct grec_options options;
-    if (is_true(getenv("GECKO_RECORDER_HELP"))) fputs(help_text, stderr);
-    if (!is_true(getenv("GECKO_RECORDER")) || !read_options(&options)) return;
-    if (options.flags & GREC_NO_CHILDREN && getenv(JOIN_VARIABLE)) return;
+    if (is_true(secure_getenv("GECKO_RECORDER_HELP"))) fputs(help_text, stderr);
+    if (!is_true(secure_getenv("GECKO_RECORDER")) || !read_options(&options)) return;
+    if (options.flags & GREC_NO_CHILDREN && secure_getenv(JOIN_VARIABLE)) return;
     is_started_here = true;
     if (join(&options)) return;
     int error = grec_start(&options);

@@ -90,7 +90,8 @@ struct grec_options {
  *
  * While recording already (started early through the environment, say), the recording goes on under the new options
  * with all that it has: to another path or from memory to a file it is moved, and the limit changes; chunk_bytes stays
- * as it is. Not while another thread starts, stops or saves: such calls wait for each other. */
+ * as it is. A process that records into another one's trace, and names a path, leaves that and starts a trace of its
+ * own. Not while another thread starts, stops or saves: such calls wait for each other. */
 GREC_API int grec_start(const struct grec_options *options);
 
 /* Ends recording and completes the trace. Harmless when not recording. A program that ends without it leaves a good
@@ -489,10 +490,11 @@ static inline void grec_interval_scope_end_(struct grec_interval_scope *scope) {
     if (grec_is_recording()) grec_interval(scope->marker, scope->start, NULL, 0);
 }
 /* An interval marker from here to the end of the block. */
-#define GREC_INTERVAL_SCOPE(name, category)                                                           \
-    static struct grec_marker GREC_JOIN_(grec_site_, __LINE__) = GREC_MARKER(name, category, NULL);   \
+#define GREC_INTERVAL_SCOPE(name, category) GREC_INTERVAL_SCOPE_(name, category, __COUNTER__)
+#define GREC_INTERVAL_SCOPE_(name, category, number)                                                  \
+    static struct grec_marker GREC_JOIN_(grec_site_, number) = GREC_MARKER(name, category, NULL);     \
     __attribute__((cleanup(grec_interval_scope_end_), unused)) struct grec_interval_scope GREC_JOIN_( \
-        grec_scope_, __LINE__) = {&GREC_JOIN_(grec_site_, __LINE__), grec_now()}
+        grec_scope_, number) = {&GREC_JOIN_(grec_site_, number), grec_now()}
 
 /* ---- Labels: frames that say what a thread is doing, in stacks of samples and markers. ---- */
 
@@ -585,20 +587,22 @@ static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t li
 static inline void grec_label_scope_end_(struct grec_label_stack **pushed) { grec_label_pop(*pushed); }
 
 /* A label until the end of the block: a constant name, and in GREC_LABEL_TEXT a text that lives as long. */
-#define GREC_LABEL(name, category) GREC_LABEL_TEXT(name, category, NULL)
-#define GREC_LABEL_TEXT(name, category, text)                                                                       \
-    static struct grec_label GREC_JOIN_(grec_label_, __LINE__) = GREC_LABEL_AT(name, category, __FILE__, __LINE__); \
-    __attribute__((cleanup(grec_label_scope_end_), unused)) struct grec_label_stack *GREC_JOIN_(                    \
-        grec_pushed_, __LINE__) = grec_label_push(&GREC_JOIN_(grec_label_, __LINE__), text)
+#define GREC_LABEL(name, category)            GREC_LABEL_TEXT(name, category, NULL)
+#define GREC_LABEL_TEXT(name, category, text) GREC_LABEL_TEXT_(name, category, text, __COUNTER__)
+#define GREC_LABEL_TEXT_(name, category, text, number)                                                            \
+    static struct grec_label GREC_JOIN_(grec_label_, number) = GREC_LABEL_AT(name, category, __FILE__, __LINE__); \
+    __attribute__((cleanup(grec_label_scope_end_), unused)) struct grec_label_stack *GREC_JOIN_(                  \
+        grec_pushed_, number) = grec_label_push(&GREC_JOIN_(grec_label_, number), text)
 
 static inline void grec_thread_scope_end_(const char **name) {
     (void)name;
     grec_thread_unregister();
 }
 /* The calling thread, registered until the end of the block. */
-#define GREC_THREAD_SCOPE(name)                                                                                       \
-    __attribute__((cleanup(grec_thread_scope_end_), unused)) const char *GREC_JOIN_(grec_thread_, __LINE__) = (name); \
-    grec_thread_register(GREC_JOIN_(grec_thread_, __LINE__))
+#define GREC_THREAD_SCOPE(name) GREC_THREAD_SCOPE_(name, __COUNTER__)
+#define GREC_THREAD_SCOPE_(name, number)                                                                            \
+    __attribute__((cleanup(grec_thread_scope_end_), unused)) const char *GREC_JOIN_(grec_thread_, number) = (name); \
+    grec_thread_register(GREC_JOIN_(grec_thread_, number))
 
 /* ---- Counters. ---- */
 

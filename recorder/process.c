@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -27,6 +28,11 @@ bool process_init(void) {
     return process_page != NULL;
 }
 
+static uint64_t read_pid_namespace(void) {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
 const struct process_state *process_self(bool *is_new) {
     struct process_state *process = process_page;
     *is_new = false;
@@ -35,6 +41,7 @@ const struct process_state *process_self(bool *is_new) {
     /* Several threads may do this at once: they write the same. */
     process->parent_pid = (uint32_t)getppid();
     if (!process->start_ns) process->start_ns = clock_ns_of(CLOCK_MONOTONIC);
+    process->pid_namespace = read_pid_namespace();
     size_t bytes = strnlen(program_invocation_short_name, PROCESS_NAME_BYTES - 1);
     memcpy(process->name, program_invocation_short_name, bytes);
     uint32_t none = 0;

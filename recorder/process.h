@@ -11,7 +11,8 @@ enum { PROCESS_NAME_BYTES = 64 };
 struct process_state {
     uint32_t pid; /* 0: not yet filled in */
     uint32_t parent_pid;
-    uint64_t start_ns; /* of CLOCK_MONOTONIC: when it came to the recorder */
+    uint64_t start_ns;      /* of CLOCK_MONOTONIC: when it came to the recorder */
+    uint64_t pid_namespace; /* in which its pid is one; 0: not known */
     char name[PROCESS_NAME_BYTES];
 };
 

@@ -435,11 +435,26 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
+static void stop_locked(void);
+
+/* Of a process that came to the recording of another one: the trace is that one's. */
+static bool is_guest(void) {
+    bool is_new;
+    return session_pool.header->creator_pid != process_self(&is_new)->pid;
+}
+
+/* A guest that wants a trace elsewhere begins one of its own. */
+static int leave_and_start(const struct settings *settings) {
+    stop_locked();
+    return start_new(settings);
+}
+
 static int go_on(const struct grec_options *options) {
     struct settings settings;
     const struct settings *old = &session.settings;
     if (!options) return GREC_OK;
     if (!settle_new_options(options, &settings)) return GREC_ERROR_OPTIONS;
+    if (is_guest() && options->path) return leave_and_start(&settings);
     if (!is_same_pool(&settings, old)) return change_settings(&settings, true);
     bool is_renamed = settings.storage == GREC_STORAGE_FILE && !is_same_text(settings.path, old->path);
     if (is_renamed && !pool_rename(&session_pool, settings.path)) {

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "process.h"
 #include "session.h"
+#include "writer.h"
 
 enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
 
@@ -73,9 +74,31 @@ static bool claim_in(struct block *block, uint32_t tid) {
     return false;
 }
 
+/* Of a thread that ended without saying so: one whose exit key could not be set. Its writers are left for the new
+ * owner's first recording call, which finds the pool open. */
+static bool inherit(struct block *block, uint32_t tid) {
+    for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+        struct thread_writers *writers = &block->writers[i];
+        uint32_t old_tid = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED);
+        if (!old_tid || syscall(SYS_tgkill, getpid(), old_tid, 0) == 0 || errno != ESRCH) continue;
+        if (!__atomic_compare_exchange_n(&writers->tid, &old_tid, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            continue;
+        if (writers->generation) writers->orphan_generation = writers->generation;
+        writers->generation = 0;
+        writers->is_muted = 0;
+        __atomic_store_n(&writers->depth, 0, __ATOMIC_RELAXED);
+        thread_record_self = &block->records[i];
+        thread_writers_self = writers;
+        return true;
+    }
+    return false;
+}
+
 static bool claim_any(uint32_t tid) {
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
         if (claim_in(block, tid)) return true;
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        if (inherit(block, tid)) return true;
     struct block *block = map_block();
     if (!block) return false;
     claim_in(block, tid);
@@ -170,7 +193,7 @@ void thread_registry_name(struct thread_record *record, const char *name) {
         name = system_name;
     }
     size_t bytes = strnlen(name, THREAD_NAME_BYTES);
-    if (bytes == THREAD_NAME_BYTES && name[bytes]) session_count_cut_text();
+    if (bytes == THREAD_NAME_BYTES && name[bytes]) recording_count_cut_outside();
     memcpy(record->name, name, bytes);
     record->name_bytes_count = (uint32_t)bytes;
 }

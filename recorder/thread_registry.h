@@ -34,12 +34,12 @@ struct writer {
 
 /* What recording calls touch. Cleared in forked children, which so never write into their parent's chunks. */
 struct thread_writers {
-    uint32_t tid;        /* of the owner; 0: free */
-    uint32_t depth;      /* recording calls that are in progress */
-    uint32_t generation; /* of the recording that the rest belongs to; 0: none */
-    uint32_t is_muted;   /* left out by the options */
-    uint32_t lock;       /* see thread_writers_lock */
-    uint32_t reserved;
+    uint32_t tid;               /* of the owner; 0: free */
+    uint32_t depth;             /* recording calls that are in progress */
+    uint32_t generation;        /* of the recording that the rest belongs to; 0: none */
+    uint32_t is_muted;          /* left out by the options */
+    uint32_t lock;              /* see thread_writers_lock */
+    uint32_t orphan_generation; /* of the recording in which a thread that has ended left its writers; 0: none did */
     struct writer writers[NESTING_MAX];
 };
 

@@ -110,7 +110,8 @@ struct trace_chunk_header {
     uint64_t end_ns;           /* …and the same instant on CLOCK_MONOTONIC */
     uint64_t commit;           /* low half: offset past the last published block; high half: number of blocks.
                                   Definitions leave it 0: see TRACE_DEFINITION_PUBLISHED */
-    uint64_t gap[2];
+    uint64_t pid_namespace;    /* the recorder's own: in which the pid means a process */
+    uint64_t gap;
 };
 _Static_assert(sizeof(struct trace_chunk_header) == TRACE_CHUNK_HEADER_BYTES, "no padding");
 _Static_assert(offsetof(struct trace_chunk_header, magic) == 16, "the hash starts behind 16 bytes");

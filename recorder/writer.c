@@ -27,7 +27,13 @@ static uint64_t lost_outside_count;
 
 void recording_count_lost_outside(void) { __atomic_fetch_add(&lost_outside_count, 1, __ATOMIC_RELAXED); }
 
+static uint64_t cut_outside_count;
+
+void recording_count_cut_outside(void) { __atomic_fetch_add(&cut_outside_count, 1, __ATOMIC_RELAXED); }
+
 void recording_flush_lost(void) {
+    uint64_t cut_count = __atomic_exchange_n(&cut_outside_count, 0, __ATOMIC_RELAXED);
+    if (cut_count) __atomic_fetch_add(&session_pool.header->cut_text_count, cut_count, __ATOMIC_RELAXED);
     uint64_t count = __atomic_exchange_n(&lost_outside_count, 0, __ATOMIC_RELAXED);
     if (count) __atomic_fetch_add(&session_pool.header->lost_event_count, count, __ATOMIC_RELAXED);
 }
@@ -86,6 +92,20 @@ static bool is_within_other_recording(const struct recording *recording) {
     return false;
 }
 
+static void close_chunk(struct writer *writer) {
+    struct trace_chunk_header *chunk = writer->chunk;
+    writer->next = writer->end = NULL;
+    writer->chunk = NULL;
+    if (chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED)) pool_seal(&session_pool, chunk);
+}
+
+/* The thread that had the record ended without saying so: its chunks are complete. */
+static void seal_orphans(struct thread_writers *thread) {
+    if (thread->orphan_generation == session_generation)
+        for (int i = 0; i < NESTING_MAX; i++) close_chunk(&thread->writers[i]);
+    thread->orphan_generation = 0;
+}
+
 static bool settle(const struct recording *recording) {
     struct thread_writers *thread = recording->thread;
     bool is_new;
@@ -97,6 +117,7 @@ static bool settle(const struct recording *recording) {
     }
     if (thread->generation == session_generation) return true;
     if (is_within_other_recording(recording)) return false;
+    seal_orphans(thread);
     memset(thread->writers, 0, sizeof thread->writers);
     identify(thread, process);
     return true;
@@ -139,13 +160,6 @@ static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) 
     writer->end = (unsigned char *)chunk + session_pool.chunk_bytes;
     writer->clock_ticks = chunk->base_ticks + ticks_in_ms(CALIBRATION_PERIOD_MS);
     writer->sequence++;
-}
-
-static void close_chunk(struct writer *writer) {
-    struct trace_chunk_header *chunk = writer->chunk;
-    writer->next = writer->end = NULL;
-    writer->chunk = NULL;
-    if (chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED)) pool_seal(&session_pool, chunk);
 }
 
 static bool refill(struct recording *recording, uint32_t bytes_count) {
@@ -362,10 +376,12 @@ void writers_close(struct thread_writers *thread) {
     thread_signals_block(&before);
     thread_writers_lock(thread);
     for (int i = 0; i < NESTING_MAX; i++) {
-        if (thread->generation == session_generation) close_chunk(&thread->writers[i]);
+        bool is_of_this = thread->generation == session_generation || thread->orphan_generation == session_generation;
+        if (is_of_this) close_chunk(&thread->writers[i]);
         thread->writers[i] = (struct writer){0};
     }
     thread->generation = 0;
+    thread->orphan_generation = 0;
     thread_writers_unlock(thread);
     thread_signals_restore(&before);
 }

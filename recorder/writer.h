@@ -41,7 +41,9 @@ enum {
  * registered. [signal-safe] */
 void recording_count_lost(void);
 void recording_count_lost_outside(void);
-/* Enters the latter in the trace, while its pool is open. */
+/* A text that was cut where there is no recording call. [signal-safe] */
+void recording_count_cut_outside(void);
+/* Enters those of outside in the trace, while its pool is open. */
 void recording_flush_lost(void);
 
 /* The rest of recording_reserve and recording_time: a new chunk for a block of so many bytes; a calibration. */

@@ -19,8 +19,8 @@ enum {
     FIRST_EVENT_COUNT = 300, /* of the first one, which fills a chunk */
     SMALL_CHUNK_BYTES = 4096,
     DEADLINE_SECONDS = 20,
-    CUT_STRIDE = CRASH_IS_SANITIZED ? 13 : 1,
-    FLIP_STRIDE = CRASH_IS_SANITIZED ? 13 : 1,
+    CUT_STRIDE = CRASH_IS_TSAN ? 13 : 1,
+    FLIP_STRIDE = CRASH_IS_TSAN ? 13 : 1,
 };
 
 /* ---- The trace. ---- */

@@ -396,6 +396,53 @@ static void test_removed_file(void **state) {
     temp_folder_fini(&removal.folder);
 }
 
+/* A program that closes all descriptors gets the recorder's number for a file of its own. */
+static void take_descriptors(void *path) {
+    enum { OWN_BYTES = 100000, EVENT_COUNT = 2000000, FILE_COUNT = 600 };
+    struct grec_status status;
+    struct stat own;
+    char own_path[PATH_MAX];
+    CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .limit_bytes = GREC_UNLIMITED}) == GREC_OK);
+    GREC_INSTANT("before", GREC_OTHER);
+    say_to("/dev/null");
+    CRASH_CHECK(syscall(SYS_close_range, 3u, ~0u, 0u) == 0);
+    snprintf(own_path, sizeof own_path, "%s.own", (const char *)path);
+    int file = open(own_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CRASH_CHECK(file >= 0 && ftruncate(file, OWN_BYTES) == 0);
+    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(dup(file) >= 0);
+    for (int i = 0; i < EVENT_COUNT; i++) GREC_INSTANT("behind", GREC_OTHER);
+    grec_get_status(&status);
+    CRASH_CHECK(status.stop_errno == EBADF);
+    grec_stop();
+    CRASH_CHECK(fstat(file, &own) == 0 && own.st_size == OWN_BYTES);
+    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(fcntl(file + i, F_GETFD) >= 0);
+}
+
+static void test_descriptors_closed_by_the_program(void **state) {
+    (void)state;
+    struct temp_folder folder;
+    assert_true(temp_folder_init(&folder));
+    const char *path = temp_folder_file(&folder, "closed.trace");
+    assert_int_equal(crash_run(take_descriptors, (void *)(uintptr_t)path, DEADLINE_SECONDS), 0);
+    temp_folder_fini(&folder);
+}
+
+/* The trace is not what the program prints to. */
+static void close_standard_files(void *path) {
+    for (int i = 0; i < 3; i++) close(i);
+    CRASH_CHECK(grec_start(&(struct grec_options){.path = path}) == GREC_OK);
+    for (int i = 0; i < 3; i++) CRASH_CHECK(fcntl(i, F_GETFD) < 0);
+}
+
+static void test_without_standard_files(void **state) {
+    (void)state;
+    struct temp_folder folder;
+    assert_true(temp_folder_init(&folder));
+    const char *path = temp_folder_file(&folder, "bare.trace");
+    assert_int_equal(crash_run(close_standard_files, (void *)(uintptr_t)path, DEADLINE_SECONDS), 0);
+    temp_folder_fini(&folder);
+}
+
 /* As the documentation says: nobody can go on in a mapping of nothing. The helper would make the file longer again. */
 static void shorten(void *path) {
     CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .flags = GREC_NO_HELPER}) == GREC_OK);
@@ -428,6 +475,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_small_file_system, mend_disk),
         cmocka_unit_test_teardown(test_start_on_full_disk, mend_disk),
         cmocka_unit_test_teardown(test_removed_file, mend_disk),
+        cmocka_unit_test_teardown(test_descriptors_closed_by_the_program, mend_disk),
+        cmocka_unit_test_teardown(test_without_standard_files, mend_disk),
         cmocka_unit_test_teardown(test_shortened_file, mend_disk),
     };
     return cmocka_run_group_tests_name("crash_storage", tests, NULL, NULL);

@@ -207,6 +207,29 @@ static void test_many_names(void **state) {
     recorded_fini(&recorded);
 }
 
+/* Over the end of chunks as large as they may be: names of one length end exactly there, sooner or later. */
+static void test_names_in_the_largest_chunks(void **state) {
+    enum { NAME_COUNT = 120000 };
+    struct recorded recorded;
+    start_recording(*state, "large.trace",
+                    (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = 1 << 20});
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name-%06d", i);
+        grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+    }
+    stop_and_read(&recorded, *state, "large.trace");
+    assert_nothing_lost(&recorded);
+    const struct thread *thread = column_at(&recorded.profile.threads, 0);
+    assert_int_equal(thread->markers.count, NAME_COUNT);
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name-%06d", i);
+        assert_true(marker_has_name(&recorded.profile, column_at(&thread->markers, (size_t)i), name));
+    }
+    recorded_fini(&recorded);
+}
+
 /* More than that: those are lost, and so is what needs them, and counted; all else goes on. */
 static void test_too_many_names(void **state) {
     enum { NAME_COUNT = 30000, LIMIT_BYTES = 256 * 1024 };
@@ -382,6 +405,7 @@ int main(void) {
         TEST(test_unlimited),
         TEST(test_definitions_survive),
         TEST(test_many_names),
+        TEST(test_names_in_the_largest_chunks),
         TEST(test_too_many_names),
         TEST(test_names_again_and_again),
         TEST(test_definitions_at_once),
