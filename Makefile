@@ -16,7 +16,9 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 # Changes when a program that was linked before would not run any more.
 RECORDER_ABI := 0
 
-packages      := libarchive libxxhash zlib
+packages      := libarchive libdw libelf libxxhash zlib
+# It has no description for pkg-config.
+demangler := -liberty
 test_packages := cmocka
 
 warnings := -Wall -Wextra -Wconversion -Wshadow
@@ -30,22 +32,25 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
-    libconvert/decimal.c libconvert/failure.c libconvert/index_set.c libconvert/ledger.c libconvert/libs.c \
-    libconvert/markers.c libconvert/printable.c libconvert/profile.c libconvert/profile_finish.c \
-    libconvert/profile_markers.c libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c \
-    libconvert/strings.c libconvert/sweep.c libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
-    readers/native_chunks.c readers/native_clock.c readers/native_counters.c readers/native_cursor.c \
-    readers/native_definitions.c readers/native_events.c readers/native_ledger.c readers/native_log.c \
-    readers/native_marker_type.c readers/native_payload.c readers/native_stack.c readers/native_tasks.c \
+    libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c libconvert/failure.c \
+    libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/printable.c \
+    libconvert/profile.c libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c \
+    libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
+    libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_table.c libconvert/symbolize.c \
+    libconvert/threads.c libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c \
+    readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/native_chunks.c \
+    readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
+    readers/native_definitions.c readers/native_events.c readers/native_jit.c readers/native_jitdump.c \
+    readers/native_ledger.c readers/native_log.c readers/native_mappings.c readers/native_marker_type.c \
+    readers/native_payload.c readers/native_sampled.c readers/native_stack.c readers/native_tasks.c \
     readers/native_times.c readers/native_trace.c readers/perf_event_line.c readers/perf_events.c \
     readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c \
     readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c \
     readers/perf_symbols.c readers/perf_tasks.c readers/registry.c readers/scan.c writer/chunk_list.c \
     writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_losses.c \
     writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
-    writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/processed.c \
-    writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c writer/sink.c \
+    writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c \
+    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c writer/sink.c \
     writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
     cli/report.c
 
@@ -84,7 +89,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(library_objects)
@@ -110,7 +115,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorde
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) -lpthread -o $@
+	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 -include $(wildcard $(recorder_objects:.o=.d) $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
 
@@ -207,10 +212,10 @@ FUZZ_SECONDS    ?= 60
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
     $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(library_objects)
-	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages)) -o $@
+	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
 
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))

@@ -1,5 +1,5 @@
-/* The story of a conversion: open, detect, read, finish, emit, describe, write. Each stage does nothing when one
- * before it has failed. */
+/* The story of a conversion: open, detect, read, symbolize, finish, emit, describe, write. Each stage does nothing when
+ * one before it has failed. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "file_identity.h"
 #include "gecko_convert.h"
 #include "libconvert/sweep.h"
+#include "libconvert/symbolize.h"
 #include "readers/reader.h"
 #include "writer/emitter.h"
 #include "writer/sink.h"
@@ -21,6 +22,8 @@ _Static_assert((int)GECKO_CONVERT_NO_MEMORY == (int)FAILURE_MEMORY, "same number
 _Static_assert((int)GECKO_CONVERT_LOST == (int)FAILURE_STRICT, "same numbers");
 _Static_assert((int)GECKO_CONVERT_WEIGHT_PERIOD == (int)WEIGHT_BY_PERIOD, "same numbers");
 _Static_assert((int)GECKO_CONVERT_ROOT_THREAD == (int)ROOT_THREAD, "same numbers");
+_Static_assert((int)GECKO_CONVERT_SYMBOLS_NONE == (int)SYMBOLS_NONE, "same numbers");
+_Static_assert((int)GECKO_CONVERT_SYMBOLS_ALWAYS == (int)SYMBOLS_ALWAYS, "same numbers");
 _Static_assert((int)GECKO_CONVERT_LINES == (int)LEDGER_LINES, "same numbers");
 _Static_assert((int)GECKO_CONVERT_SAMPLES == (int)LEDGER_SAMPLES, "same numbers");
 _Static_assert((int)GECKO_CONVERT_RECORDS == (int)LEDGER_RECORDS, "same numbers");
@@ -35,7 +38,7 @@ _Static_assert(sizeof((struct gecko_convert_result *)0)->message >= sizeof((stru
 static const char default_format[] = "processed";
 
 /* Where a stage ends in the whole work, by what the stages cost for a large input. */
-static const double READ_END = 0.60, FINISH_END = 0.70, EMIT_END = 0.90;
+static const double READ_END = 0.50, SYMBOLIZE_END = 0.60, FINISH_END = 0.70, EMIT_END = 0.90;
 
 struct conversion {
     const struct gecko_convert_options *options; /* borrowed */
@@ -71,6 +74,8 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
     if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_THREAD)
         failure_set(failure, FAILURE_USAGE, "a weight or a root has a value that is none of its names");
+    if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
+        failure_set(failure, FAILURE_USAGE, "symbols has a value that is none of its names");
     const char *format = options->format ? options->format : default_format;
     conversion->emitter = emitter_by_name(format);
     if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
@@ -120,6 +125,17 @@ static void read_input(struct conversion *conversion) {
         input_close(input);
     }
     settle_reading(conversion);
+}
+
+/* ---- Symbols. ---- */
+
+static void symbolize(struct conversion *conversion) {
+    if (failure_is_set(&conversion->failure)) return;
+    const struct gecko_convert_options *options = conversion->options;
+    struct symbolize_options symbolize_options = {.symbols = (enum symbols_choice)options->symbols,
+                                                  .folders = {options->debug_dirs, options->debug_dir_count}};
+    profile_symbolize(&conversion->profile, &symbolize_options,
+                      progress_part(conversion->progress, READ_END, SYMBOLIZE_END));
 }
 
 /* ---- Finishing the profile. ---- */
@@ -341,6 +357,7 @@ enum gecko_convert_status gecko_convert(const struct gecko_convert_options *opti
     check_options(&conversion);
     read_input(&conversion);
     check_content(&conversion);
+    symbolize(&conversion);
     finish_profile(&conversion);
     emit(&conversion);
     check_strict(&conversion);

@@ -50,6 +50,13 @@ enum gecko_convert_root {
     GECKO_CONVERT_ROOT_THREAD = 1 /* a thread of its own: comm, comm-pid or comm-pid/tid */
 };
 
+/* Which addresses are looked up in their libraries' symbols and debug information. */
+enum gecko_convert_symbols {
+    GECKO_CONVERT_SYMBOLS_AUTO = 0,  /* those that the trace has no function for, as a recorder leaves them */
+    GECKO_CONVERT_SYMBOLS_NONE = 1,  /* none: functions are as the trace has them */
+    GECKO_CONVERT_SYMBOLS_ALWAYS = 2 /* all; what the trace says stays where nothing is found */
+};
+
 /* Called by the converting thread with the part of the work that is done, 0..1000, never decreasing, and only
  * when it changed. */
 typedef void gecko_convert_progress(void *context, unsigned permille);
@@ -63,6 +70,9 @@ struct gecko_convert_options {
     const char *product;     /* what the profile is of; NULL: what the trace tells */
     enum gecko_convert_weight weight;
     enum gecko_convert_root root;
+    enum gecko_convert_symbols symbols;
+    const char *const *debug_dirs; /* folders to look for debug information in, before the system's */
+    size_t debug_dir_count;
     bool is_strict; /* a conversion that would lose something fails */
     gecko_convert_progress *progress;
     void *progress_context;

@@ -11,6 +11,7 @@
 enum option_kind {
     OPTION_FLAG,   /* takes no value; the target is a bool */
     OPTION_TEXT,   /* the target is a const char * */
+    OPTION_LIST,   /* the target is a struct options_list, to which each use adds */
     OPTION_CHOICE, /* one of the choices; the target is an unsigned number, the choice's */
     OPTION_NAME,   /* one of the choices; the target is a const char *, the choice's name */
     OPTION_ACTION  /* takes no value; the target is the action, and the number is what it becomes */
@@ -41,6 +42,13 @@ static const char *root_choice_name(size_t number) {
     return number < sizeof names / sizeof *names ? names[number] : NULL;
 }
 
+static const char *symbols_choice_name(size_t number) {
+    static const char *const names[] = {[GECKO_CONVERT_SYMBOLS_AUTO] = "auto",
+                                        [GECKO_CONVERT_SYMBOLS_NONE] = "none",
+                                        [GECKO_CONVERT_SYMBOLS_ALWAYS] = "always"};
+    return number < sizeof names / sizeof *names ? names[number] : NULL;
+}
+
 static const char *progress_choice_name(size_t number) {
     static const char *const names[] = {
         [PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
@@ -49,6 +57,7 @@ static const char *progress_choice_name(size_t number) {
 
 _Static_assert(sizeof(enum gecko_convert_weight) == sizeof(unsigned), "choices are stored as numbers");
 _Static_assert(sizeof(enum gecko_convert_root) == sizeof(unsigned), "choices are stored as numbers");
+_Static_assert(sizeof(enum gecko_convert_symbols) == sizeof(unsigned), "choices are stored as numbers");
 _Static_assert(sizeof(enum progress_choice) == sizeof(unsigned), "choices are stored as numbers");
 _Static_assert(sizeof(enum options_action) == sizeof(unsigned), "choices are stored as numbers");
 
@@ -89,6 +98,19 @@ static const struct option table[] = {
      .choices = root_choice_name,
      .help = "what the first frame of a collapsed stack is: a frame, or the name\n"
              "of a thread (default: frame)"},
+    {.name = "symbols",
+     .kind = OPTION_CHOICE,
+     .target = TARGET(convert.symbols),
+     .choices = symbols_choice_name,
+     .help = "look up functions, inlined ones, files and lines of addresses in\n"
+             "the libraries on this machine: of those without a function in the\n"
+             "trace, of none, or of all (default: auto, the first of these)"},
+    {.name = "debug-dir",
+     .kind = OPTION_LIST,
+     .target = TARGET(debug_dirs),
+     .value_name = "DIR",
+     .help = "look for libraries and debug information in DIR, too: by build id\n"
+             "and by path; may be given several times"},
     {.name = "product",
      .kind = OPTION_TEXT,
      .target = TARGET(convert.product),
@@ -160,6 +182,16 @@ static void set_bad_choice(struct failure *failure, const struct option *option,
     failure_set(failure, FAILURE_USAGE, "--%s: '%s' is none of: %s", option->name, value, allowed);
 }
 
+static void add_to_list(struct options_list *list, const char *value, struct failure *failure) {
+    const char **values = realloc(list->values, (list->count + 1) * sizeof *values);
+    if (!values) {
+        failure_set_memory(failure);
+        return;
+    }
+    values[list->count++] = value;
+    list->values = values;
+}
+
 static void store(struct argument_reader *reader, const struct option *option, const char *value) {
     void *target = (char *)reader->options + option->target;
     if (takes_value(option) && !*value) {
@@ -177,6 +209,9 @@ static void store(struct argument_reader *reader, const struct option *option, c
             break;
         case OPTION_TEXT:
             *(const char **)target = value;
+            break;
+        case OPTION_LIST:
+            add_to_list(target, value, reader->failure);
             break;
         case OPTION_NAME:
             *(const char **)target = option->choices(choice);
@@ -370,6 +405,8 @@ void options_init(struct options *options, int argument_count, char *const *argu
     reader.end = arguments + argument_count;
     while (reader.next != reader.end && !failure_is_set(failure) && options->action == OPTIONS_CONVERT)
         read_argument(&reader, *reader.next++);
+    options->convert.debug_dirs = options->debug_dirs.values;
+    options->convert.debug_dir_count = options->debug_dirs.count;
     if (failure_is_set(failure) || options->action != OPTIONS_CONVERT) return;
     if (!options->convert.input_path) {
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
@@ -381,6 +418,7 @@ void options_init(struct options *options, int argument_count, char *const *argu
 
 void options_fini(struct options *options) {
     free(options->default_output_path);
+    free(options->debug_dirs.values);
     *options = (struct options){0};
 }
 
@@ -412,9 +450,10 @@ void options_print_help(FILE *stream) {
     fputs(
         "usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
         "\n"
-        "Converts a trace into a profile for the Firefox Profiler. INPUT is the text of\n"
-        "perf script or a file of collapsed stacks, plain, compressed (gzip, xz, zstd,\n"
-        "bzip2, lz4) or alone in an archive (tar, zip, 7z); - is standard input.\n"
+        "Converts a trace into a profile for the Firefox Profiler. INPUT is a trace of\n"
+        "the recorder, the text of perf script or a file of collapsed stacks, plain,\n"
+        "compressed (gzip, xz, zstd, bzip2, lz4) or alone in an archive (tar, zip, 7z);\n"
+        "- is standard input.\n"
         "\n"
         "Options, of which the last one of a name counts:\n",
         stream);

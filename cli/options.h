@@ -16,12 +16,19 @@ enum progress_choice {
     PROGRESS_NEVER
 };
 
+/* Values of an option that may be given again and again. */
+struct options_list {
+    const char **values; /* owned; the texts are borrowed */
+    size_t count;
+};
+
 /* All texts are borrowed from the arguments, but the default of the output's name. */
 struct options {
     enum options_action action;
     struct gecko_convert_options convert;
     char *default_output_path; /* owned; convert.output_path unless that was given */
-    const char *report_path;   /* "-": standard output; NULL: no report */
+    struct options_list debug_dirs;
+    const char *report_path; /* "-": standard output; NULL: no report */
     enum progress_choice progress;
     bool is_quiet;
 };

@@ -23,6 +23,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->threads, sizeof(struct thread), failure);
     column_init(&profile->counters, sizeof(struct counter), failure);
     column_init(&profile->paused_ranges, sizeof(struct paused_range), failure);
+    column_init(&profile->overheads, sizeof(struct overhead), failure);
     column_init(&profile->profiling_log, sizeof(struct log_line), failure);
     column_init(&profile->gathering_log, sizeof(struct log_line), failure);
     column_init(&profile->thread_order, sizeof(thread_id), failure);
@@ -31,17 +32,12 @@ void profile_init(struct profile *profile, struct failure *failure) {
     ledger_init(&profile->ledger, failure);
 }
 
-static void samples_fini(struct samples *samples) {
-    column_fini(&samples->time_ns);
-    column_fini(&samples->stack);
-    column_fini(&samples->weight);
-}
-
 void profile_fini(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         samples_fini(&thread->samples);
         column_fini(&thread->markers);
+        column_fini(&thread->allocations);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
         struct counter *counter = column_at(&profile->counters, i);
@@ -66,6 +62,7 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->threads);
     column_fini(&profile->counters);
     column_fini(&profile->paused_ranges);
+    column_fini(&profile->overheads);
     column_fini(&profile->profiling_log);
     column_fini(&profile->gathering_log);
     column_fini(&profile->thread_order);
@@ -123,6 +120,7 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
     column_init(&thread->samples.stack, sizeof(stack_id), profile->failure);
     column_init(&thread->samples.weight, sizeof(uint32_t), profile->failure);
     column_init(&thread->markers, sizeof(struct marker), profile->failure);
+    column_init(&thread->allocations, sizeof(struct allocation), profile->failure);
     return id;
 }
 
@@ -194,6 +192,17 @@ void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns) {
     struct paused_range *range = column_push(&profile->paused_ranges);
     if (range) *range = (struct paused_range){process, start_ns, end_ns};
+}
+
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+                            stack_id stack) {
+    struct allocation *row = column_push(&profile_thread_at(profile, thread)->allocations);
+    if (row) *row = (struct allocation){time_ns, bytes, address, stack, thread};
+}
+
+void profile_add_overhead(struct profile *profile, const struct overhead *overhead) {
+    struct overhead *row = column_push(&profile->overheads);
+    if (row) *row = *overhead;
 }
 
 static void push_log_line(struct column *log, struct log_line line) {

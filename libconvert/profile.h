@@ -14,6 +14,7 @@
 #include "libs.h"
 #include "log_lines.h"
 #include "markers.h"
+#include "overheads.h"
 #include "strings.h"
 #include "threads.h"
 
@@ -54,6 +55,7 @@ struct profile_meta {
     int64_t epoch_offset_ns; /* the Unix time less the trace's clock; 0 unknown. profile_finish derives the start. */
     int64_t interval_ns;     /* between samples; 0: profile_finish estimates it */
     bool has_stacks;         /* stacks were walked: not only one frame a sample */
+    bool has_file_offsets;   /* frames' addresses are offsets in their files: see profile_symbolize */
     bool has_times;          /* false: times are synthesised from the order */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC: the profile says where on it its zero is */
     enum weight_type weight_type;
@@ -83,6 +85,7 @@ struct profile {
     struct column threads;           /* struct thread, in order of first appearance */
     struct column counters;          /* struct counter, in order of first appearance (see profile_finish) */
     struct column paused_ranges;     /* struct paused_range */
+    struct column overheads;         /* struct overhead */
     struct column profiling_log;     /* struct log_line: what the recorder said */
     struct column gathering_log;     /* struct log_line: what the reader met */
     struct column thread_order;      /* thread_id: the threads to write, in order; filled by profile_finish */
@@ -186,6 +189,13 @@ void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change
 
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
 
+/* Adds memory that the thread took or gave back. */
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+                            stack_id stack);
+
+/* The three times are at least 0, and their sum is less than 2^62. */
+void profile_add_overhead(struct profile *profile, const struct overhead *overhead);
+
 /* Lines of a log, profiling_log or gathering_log. Key and text are copied. A key stands once in the log of a process,
  * and is not "lines". */
 void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
@@ -198,14 +208,18 @@ void profile_log_line(struct profile *profile, struct column *log, process_id pr
 /* A line for the information panel. A section goes on until an entry of another one is added. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
 
-/* Puts the profile in order, once, when the reader is done: samples and markers of each thread sorted by time
- * (stable), counters' samples too (see counter_order and counter_start_at_zero), counters, paused ranges and lines of
- * logs by process and, within it, ranges and lines by time (those at no time first); times made relative to the first
- * sample, marker or counter's sample; processes named after their main threads; threads grouped by process with the
- * main thread first, threads without samples and markers left out (but for one of a process that has others or
- * counters, the main thread where there is one); counters without samples and those of processes without any thread
- * left out; the interval estimated where it is not known; the ledger's entries put into the information panel. */
+/* Puts the profile in order, once, when the reader is done: samples, markers and allocations of each thread sorted by
+ * time (stable), counters' samples too (see counter_order and counter_start_at_zero), counters, paused ranges,
+ * overheads and lines of logs by process and, within it, all but counters by time (lines at no time first); memory that
+ * was given back in the thread that took it; times made relative to the first sample, marker, allocation or counter's
+ * sample; processes named after their main threads; threads grouped by process with the main thread first, threads
+ * without samples, markers and allocations left out (but for one of a process that has others or counters, the main
+ * thread where there is one); counters without samples, and those and the overhead of processes without any thread left
+ * out; the interval estimated where it is not known; the ledger's entries put into the information panel. */
 void profile_finish(struct profile *profile);
+
+/* The part of it that is about allocations. */
+void profile_order_allocations(struct profile *profile);
 
 /* ---- Of a finished profile. ---- */
 

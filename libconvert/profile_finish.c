@@ -31,6 +31,19 @@ static bool times_ascend(const struct column *time_ns) {
     return true;
 }
 
+/* Puts the values of a column into the order of the rows. */
+static void reorder(struct column *column, const struct sample_row *rows, uint32_t count, struct failure *failure) {
+    if (!column->count) return;
+    int64_t *values = malloc(count * sizeof *values);
+    if (!values) {
+        failure_set_memory(failure);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) values[i] = *(int64_t *)column_at(column, rows[i].place);
+    for (uint32_t i = 0; i < count; i++) *(int64_t *)column_at(column, i) = values[i];
+    free(values);
+}
+
 static void sort_samples(struct samples *samples, struct failure *failure) {
     if (times_ascend(&samples->time_ns)) return;
     uint32_t count = samples_count(samples);
@@ -49,6 +62,10 @@ static void sort_samples(struct samples *samples, struct failure *failure) {
         *(stack_id *)column_at(&samples->stack, i) = rows[i].stack;
         *(uint32_t *)column_at(&samples->weight, i) = rows[i].weight;
     }
+    if (samples->details) {
+        reorder(&samples->details->cpu_ns, rows, count, failure);
+        reorder(&samples->details->delay_ns, rows, count, failure);
+    }
     free(rows);
 }
 
@@ -57,7 +74,7 @@ static int compare_marker_starts(const void *left, const void *right) {
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Counters, paused ranges and lines of logs begin with their process. Those of no process come last. */
+/* Counters, paused ranges, overheads and lines of logs begin with their process. Those of no process come last. */
 static int compare_processes(const void *left, const void *right) {
     const process_id *a = left, *b = right;
     return (a->index > b->index) - (a->index < b->index);
@@ -67,6 +84,12 @@ static int compare_paused_ranges(const void *left, const void *right) {
     const struct paused_range *a = left, *b = right;
     int result = compare_processes(a, b);
     return result ? result : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int compare_overheads(const void *left, const void *right) {
+    const struct overhead *a = left, *b = right;
+    int result = compare_processes(a, b);
+    return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
 static int compare_log_lines(const void *left, const void *right) {
@@ -101,10 +124,12 @@ static void order_rows(struct profile *profile) {
         sort_samples(&thread->samples, profile->failure);
         column_sort(&thread->markers, compare_marker_starts);
     }
+    profile_order_allocations(profile);
     for (size_t i = 0; i < profile->counters.count; i++) counter_order(column_at(&profile->counters, i));
     filter_counters(profile, counter_has_samples);
     column_sort(&profile->counters, compare_processes);
     column_sort(&profile->paused_ranges, compare_paused_ranges);
+    column_sort(&profile->overheads, compare_overheads);
     column_sort(&profile->profiling_log, compare_log_lines);
     column_sort(&profile->gathering_log, compare_log_lines);
 }
@@ -121,8 +146,14 @@ static void extend_range(struct time_range *range, int64_t first_ns, int64_t las
     if (last_ns > range->last_ns) range->last_ns = last_ns;
 }
 
-/* The first and the last time of all sorted samples, markers and counters' samples; the last one is before the first
- * when there are none. */
+static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
+    if (!allocations->count) return;
+    const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
+    extend_range(range, first->time_ns, last->time_ns);
+}
+
+/* The first and the last time of all sorted samples, markers, allocations and counters' samples; the last one is before
+ * the first when there are none. */
 static struct time_range find_time_range(const struct profile *profile) {
     struct time_range range = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < profile->threads.count; i++) {
@@ -134,6 +165,7 @@ static struct time_range find_time_range(const struct profile *profile) {
             const struct marker *marker = column_at(&thread->markers, j);
             extend_range(&range, marker->start_ns, marker->end_ns);
         }
+        extend_by_allocations(&range, &thread->allocations);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
@@ -173,6 +205,10 @@ static void make_thread_relative(struct profile *profile, struct thread *thread)
         marker->end_ns -= origin_ns;
         profile_visit_marker(profile, marker, make_value_relative, profile);
     }
+    for (size_t i = 0; i < thread->allocations.count; i++) {
+        struct allocation *allocation = column_at(&thread->allocations, i);
+        allocation->time_ns -= origin_ns;
+    }
 }
 
 static void make_counter_relative(struct counter *counter, int64_t origin_ns) {
@@ -203,6 +239,10 @@ static void make_times_relative(struct profile *profile) {
         struct paused_range *range = column_at(&profile->paused_ranges, i);
         range->start_ns = relative_start_ns(range->start_ns, origin_ns);
         range->end_ns = relative_end_ns(range->end_ns, origin_ns);
+    }
+    for (size_t i = 0; i < profile->overheads.count; i++) {
+        struct overhead *overhead = column_at(&profile->overheads, i);
+        overhead->time_ns -= origin_ns;
     }
     make_log_relative(&profile->profiling_log, origin_ns);
     make_log_relative(&profile->gathering_log, origin_ns);
@@ -241,7 +281,7 @@ static int64_t estimate_interval_ns(const struct profile *profile) {
 /* ---- Processes and threads ---- */
 
 static bool thread_has_content(const struct thread *thread) {
-    return thread->samples.time_ns.count > 0 || thread->markers.count > 0;
+    return thread->samples.time_ns.count > 0 || thread->markers.count > 0 || thread->allocations.count > 0;
 }
 
 static struct text id_text(struct profile *profile, int64_t id, uint32_t life) {
@@ -352,6 +392,22 @@ static bool counter_has_thread(struct profile *profile, struct counter *counter)
     return false;
 }
 
+/* The client wants a thread for them. */
+static void filter_overheads(struct profile *profile) {
+    struct column *overheads = &profile->overheads;
+    size_t kept_count = 0;
+    for (size_t i = 0; i < overheads->count; i++) {
+        const struct overhead *overhead = column_at(overheads, i);
+        if (profile_place_of_process(profile, overhead->process) < profile->thread_order.count)
+            *(struct overhead *)column_at(overheads, kept_count++) = *overhead;
+    }
+    uint64_t lost_count = overheads->count - kept_count;
+    ledger_read(&profile->ledger, LEDGER_VALUES, lost_count);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("overhead of recording in a process without threads"), lost_count, NULL);
+    overheads->count = kept_count;
+}
+
 /* ---- The whole ---- */
 
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
@@ -406,6 +462,7 @@ void profile_finish(struct profile *profile) {
     name_threads(profile);
     order_threads(profile);
     filter_counters(profile, counter_has_thread);
+    filter_overheads(profile);
     for (size_t i = 0; i < profile->counters.count; i++) {
         struct counter *counter = column_at(&profile->counters, i);
         counter_start_at_zero(counter, meta->interval_ns);

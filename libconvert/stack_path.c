@@ -26,17 +26,22 @@ static bool reserve(struct stack_path *path, struct profile *profile, uint32_t c
     return true;
 }
 
-stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count) {
-    if (!count || !reserve(path, profile, count)) return stack_none();
-    uint32_t shared = 0;
-    while (shared < count && shared < path->count && frame_is_same(path->steps[shared].frame, frames[shared])) shared++;
-    stack_id stack = shared ? path->steps[shared - 1].stack : stack_none();
-    path->count = shared;
-    for (uint32_t i = shared; i < count; i++) {
+stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint32_t kept_count, const frame_id *frames,
+                          uint32_t count) {
+    stack_id stack = kept_count ? path->steps[kept_count - 1].stack : stack_none();
+    path->count = kept_count;
+    if (!reserve(path, profile, kept_count + count)) return stack_none();
+    for (uint32_t i = 0; i < count; i++) {
         stack = profile_stack(profile, stack, frames[i]);
         if (stack_is_none(stack)) return stack;
-        path->steps[i] = (struct stack_path_step){frames[i], stack};
-        path->count = i + 1;
+        path->steps[path->count++] = (struct stack_path_step){frames[i], stack};
     }
     return stack;
+}
+
+stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count) {
+    if (!count) return stack_none();
+    uint32_t shared = 0;
+    while (shared < count && shared < path->count && frame_is_same(path->steps[shared].frame, frames[shared])) shared++;
+    return stack_path_go_on(path, profile, shared, frames + shared, count - shared);
 }

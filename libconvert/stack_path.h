@@ -16,4 +16,9 @@ void stack_path_fini(struct stack_path *path);
 /* The stack of these frames, root first; none for no frames, and when memory ran out (latched). */
 stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count);
 
+/* The same for a stack whose first frames are the first `kept_count` of the one that was added last, which has as many.
+ */
+stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint32_t kept_count, const frame_id *frames,
+                          uint32_t count);
+
 #endif

@@ -57,6 +57,8 @@ static void mark_threads(struct sweep *sweep) {
             for (size_t k = 0; k < run_count; k++) mark(&sweep->stacks, run[k].index);
         }
         for (size_t j = 0; j < thread->markers.count; j++) mark_marker(sweep, column_at(&thread->markers, j));
+        for (size_t j = 0; j < thread->allocations.count; j++)
+            mark(&sweep->stacks, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
     }
 }
 
@@ -214,6 +216,10 @@ static void renumber_threads(struct sweep *sweep) {
             for (size_t k = 0; k < run_count; k++) run[k].index = number_of(&sweep->stacks, run[k].index);
         }
         for (size_t j = 0; j < thread->markers.count; j++) renumber_marker(sweep, column_at(&thread->markers, j));
+        for (size_t j = 0; j < thread->allocations.count; j++) {
+            struct allocation *allocation = column_at(&thread->allocations, j);
+            allocation->stack.index = number_of(&sweep->stacks, allocation->stack.index);
+        }
     }
 }
 

@@ -9,11 +9,28 @@
 #define TIME_NONE   INT64_MIN
 #define PID_UNKNOWN INT64_MIN
 
+/* What samples of some threads tell besides. A column that none of the thread's samples has a value for is empty, else
+ * it is as long as the samples'. */
+struct sample_details {
+    struct column cpu_ns;   /* int64_t: CPU time since the thread's sample before; TIME_NONE: not known */
+    struct column delay_ns; /* int64_t: how long an event sent to the thread would wait; TIME_NONE: not known */
+};
+
 /* 16 bytes a sample, as three columns. */
 struct samples {
     struct column time_ns; /* int64_t: the trace's clock until profile_finish, then since the profile's start */
     struct column stack;   /* stack_id; none: no stack */
     struct column weight;  /* uint32_t: see profile_weight_encode */
+    struct sample_details *details; /* owned; NULL: none of them tells more */
+};
+
+/* Memory that a thread took, or gave back. */
+struct allocation {
+    int64_t time_ns;  /* as that of samples */
+    int64_t bytes;    /* how many it stands for; below 0: given back */
+    uint64_t address; /* what was taken and is given back has the same one */
+    stack_id stack;
+    thread_id thread; /* which did it: not the one in whose table it is, where another one had taken the memory */
 };
 
 struct process {
@@ -37,8 +54,32 @@ struct thread {
     int64_t start_ns; /* TIME_NONE: before the trace */
     int64_t end_ns;   /* TIME_NONE: after it */
     struct samples samples;
-    struct column markers; /* struct marker */
+    struct column markers;     /* struct marker */
+    struct column allocations; /* struct allocation; times need not ascend until profile_finish */
 };
+
+/* Adds "not known" to the columns of details that there are. */
+void samples_add_no_details(struct samples *samples);
+
+/* Tells more of the last sample, whose details are not known yet. Failures (memory) are latched. */
+void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
+
+void samples_fini(struct samples *samples);
+
+static inline bool samples_have_cpu(const struct samples *samples) {
+    return samples->details && samples->details->cpu_ns.count;
+}
+static inline bool samples_have_delays(const struct samples *samples) {
+    return samples->details && samples->details->delay_ns.count;
+}
+
+/* TIME_NONE where it is not known. */
+static inline int64_t samples_cpu_ns(const struct samples *samples, uint32_t row) {
+    return samples_have_cpu(samples) ? *(const int64_t *)column_at(&samples->details->cpu_ns, row) : TIME_NONE;
+}
+static inline int64_t samples_delay_ns(const struct samples *samples, uint32_t row) {
+    return samples_have_delays(samples) ? *(const int64_t *)column_at(&samples->details->delay_ns, row) : TIME_NONE;
+}
 
 /* Adds a sample. Times need not ascend. */
 static inline void samples_add(struct samples *samples, int64_t time_ns, stack_id stack, uint32_t weight) {
@@ -49,6 +90,7 @@ static inline void samples_add(struct samples *samples, int64_t time_ns, stack_i
     *new_time_ns = time_ns;
     *new_stack = stack;
     *new_weight = weight;
+    if (samples->details) samples_add_no_details(samples);
 }
 
 static inline uint32_t samples_count(const struct samples *samples) { return (uint32_t)samples->time_ns.count; }

@@ -47,6 +47,10 @@ void native_definitions_init(struct native_definitions *definitions, struct prof
     column_init(&definitions->markers, sizeof(struct native_marker), failure);
     column_init(&definitions->labels, sizeof(struct native_label), failure);
     column_init(&definitions->counters, sizeof(struct counter), failure);
+    column_init(&definitions->libraries, sizeof(struct native_library), failure);
+    column_init(&definitions->mappings, sizeof(struct native_mapping), failure);
+    column_init(&definitions->jitdumps, sizeof(struct native_jitdump), failure);
+    native_mappings_init(&definitions->in_force, failure);
     column_init(&definitions->metas, sizeof(struct meta_definition), failure);
     column_init(&definitions->strings, sizeof(struct text), failure);
     strings_init(&definitions->schema_names, failure);
@@ -64,6 +68,10 @@ void native_definitions_fini(struct native_definitions *definitions) {
     column_fini(&definitions->markers);
     column_fini(&definitions->labels);
     column_fini(&definitions->counters);
+    column_fini(&definitions->libraries);
+    column_fini(&definitions->mappings);
+    column_fini(&definitions->jitdumps);
+    native_mappings_fini(&definitions->in_force);
     column_fini(&definitions->metas);
     column_fini(&definitions->strings);
     strings_fini(&definitions->schema_names);
@@ -182,6 +190,71 @@ _Static_assert((int)TRACE_GRAPH_COLOR_COUNT == (int)GRAPH_COLOR_COUNT && (int)TR
                    (int)TRACE_GRAPH_YELLOW == (int)GRAPH_YELLOW,
                "same numbers");
 
+/* What memory without a file is called, and files that code is generated into. */
+static const struct text no_file_names[] = {TEXT("[heap"),     TEXT("[stack"),      TEXT("[anon"),
+                                            TEXT("//anon"),    TEXT("anon_inode:"), TEXT("/memfd:"),
+                                            TEXT("/dev/zero"), TEXT("/SYSV"),       TEXT("[JIT")};
+
+/* "jit-123.dump", which the process maps only to be found by it. */
+static bool is_jitdump(struct text path) {
+    static const struct text start = TEXT("jit-"), end = TEXT(".dump");
+    struct text name = text_base_name(path);
+    if (!text_starts_with(name, start) || !text_ends_with(name, end)) return false;
+    if (name.bytes_count <= start.bytes_count + end.bytes_count) return false;
+    for (size_t i = start.bytes_count; i < name.bytes_count - end.bytes_count; i++)
+        if (!cursor_is_digit(name.bytes[i])) return false;
+    return true;
+}
+
+static bool is_file(struct text path) {
+    for (size_t i = 0; i < sizeof no_file_names / sizeof *no_file_names; i++)
+        if (text_starts_with(path, no_file_names[i])) return false;
+    return path.bytes_count > 0 && !is_jitdump(path);
+}
+
+static struct text keep_hex(struct native_definitions *definitions, struct text bytes) {
+    static const char digits[] = "0123456789abcdef";
+    char *hex = arena_take_bytes(&definitions->texts, 2 * bytes.bytes_count);
+    if (!hex) return (struct text){0};
+    for (size_t i = 0; i < bytes.bytes_count; i++) {
+        hex[2 * i] = digits[(unsigned char)bytes.bytes[i] >> 4];
+        hex[2 * i + 1] = digits[(unsigned char)bytes.bytes[i] & 15];
+    }
+    return (struct text){hex, 2 * bytes.bytes_count};
+}
+
+static bool read_library(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    static const struct text deleted = TEXT(" (deleted)");
+    (void)id;
+    struct text path = native_cursor_text(body), build_id = native_cursor_text(body);
+    if (body->is_bad) return false;
+    if (text_ends_with(path, deleted)) path.bytes_count -= deleted.bytes_count;
+    struct native_library *library = column_push(&definitions->libraries);
+    if (library)
+        *library = (struct native_library){.path = keep_text(definitions, path),
+                                           .build_id = keep_hex(definitions, build_id),
+                                           .is_file = is_file(path),
+                                           .lib = lib_none(),
+                                           .resource = resource_none()};
+    return true;
+}
+
+static bool read_mapping(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    struct native_mapping read = {.pid = (int64_t)native_cursor_bounded(body, INT32_MAX)};
+    read.process_start_ns = native_cursor_leb(body);
+    read.address = native_cursor_leb(body);
+    read.size_bytes = native_cursor_leb(body);
+    read.offset = native_cursor_leb(body);
+    read.library_id = native_cursor_leb(body);
+    uint64_t last;
+    if (body->is_bad || !read.size_bytes || __builtin_add_overflow(read.address, read.size_bytes - 1, &last) ||
+        read.library_id >= id)
+        return false;
+    struct native_mapping *mapping = column_push(&definitions->mappings);
+    if (mapping) *mapping = read;
+    return true;
+}
+
 static const struct kind_traits {
     bool (*read)(struct native_definitions *definitions, struct native_cursor *body, uint64_t id);
     size_t column; /* of its rows */
@@ -193,6 +266,8 @@ static const struct kind_traits {
     [TRACE_DEFINE_MARKER] = {read_marker, offsetof(struct native_definitions, markers)},
     [TRACE_DEFINE_LABEL] = {read_label, offsetof(struct native_definitions, labels)},
     [TRACE_DEFINE_COUNTER] = {read_counter, offsetof(struct native_definitions, counters)},
+    [TRACE_DEFINE_LIBRARY] = {read_library, offsetof(struct native_definitions, libraries)},
+    [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct native_definitions, mappings)},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -220,27 +295,6 @@ static struct definition *row_of(struct native_definitions *definitions, uint64_
     return added;
 }
 
-void native_definitions_add(struct native_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
-    struct definition *definition = row_of(definitions, id);
-    if (!definition) return;
-    XXH128_hash_t hash = XXH3_128bits(body.bytes, body.bytes_count);
-    uint32_t content = row_table_intern(&definitions->bodies, &hash);
-    if (content == ID_NONE) return;
-    if (content == definitions->contents.count) {
-        struct content *added = column_push(&definitions->contents);
-        if (!added) return;
-        *added = read_content(definitions, body, id);
-    }
-    const struct content *known = column_at(&definitions->contents, content);
-    native_ledger_count(definitions->ledger, known->cause, 1, offset);
-    if (!definition->is_known) *definition = (struct definition){true, content};
-}
-
-void native_definitions_add_void(struct native_definitions *definitions, uint64_t id) {
-    struct definition *definition = row_of(definitions, id);
-    if (definition && !definition->is_known) *definition = (struct definition){true, ID_NONE};
-}
-
 /* ---- Looking up ---- */
 
 /* The content of the id when it is of that kind; else NULL. */
@@ -256,6 +310,98 @@ static const struct content *find(struct native_definitions *definitions, uint64
     const struct content *content = column_at(&definitions->contents, definition->content);
     return content->kind == kind ? content : NULL;
 }
+
+static struct native_library *find_library(struct native_definitions *definitions, uint64_t id) {
+    bool is_open = false;
+    const struct content *content = find(definitions, id, TRACE_DEFINE_LIBRARY, &is_open);
+    return content ? column_at(&definitions->libraries, content->row) : NULL;
+}
+
+/* ---- Mappings, in the order of the log. Equal ones are not the same: what lay there in between is gone. ---- */
+
+static const struct content *content_of(const struct native_definitions *definitions,
+                                        const struct definition *definition) {
+    if (!definition->is_known || definition->content == ID_NONE) return NULL;
+    return column_at(&definitions->contents, definition->content);
+}
+
+static void note_jitdump(struct native_definitions *definitions, const struct native_mapping *mapping) {
+    const struct native_library *library = find_library(definitions, mapping->library_id);
+    if (!library || !is_jitdump(library->path)) return;
+    struct native_jitdump *dump = column_push(&definitions->jitdumps);
+    if (dump) *dump = (struct native_jitdump){mapping->pid, mapping->process_start_ns, library->path};
+}
+
+static void put_in_force(struct native_definitions *definitions, uint64_t id, const struct definition *definition) {
+    const struct content *content = content_of(definitions, definition);
+    if (!content || content->kind != TRACE_DEFINE_MAPPING) return;
+    const struct native_mapping *mapping = column_at(&definitions->mappings, content->row);
+    if (mapping->library_id && !find_library(definitions, mapping->library_id))
+        native_ledger_count_placeless(definitions->ledger, NATIVE_NOTE_LIBRARY, 1);
+    native_mappings_add(&definitions->in_force, id, mapping);
+    note_jitdump(definitions, mapping);
+}
+
+/* Goes on to the first definition that is not known. */
+static void advance(struct native_definitions *definitions) {
+    while (!failure_is_set(definitions->profile->failure)) {
+        const struct definition *next = row_of(definitions, definitions->last_known_id + 1);
+        if (!next || !next->is_known) return;
+        put_in_force(definitions, ++definitions->last_known_id, next);
+    }
+}
+
+static int compare_ids(const void *left, const void *right) {
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+void native_definitions_complete(struct native_definitions *definitions) {
+    struct column ids;
+    column_init(&ids, sizeof(uint64_t), definitions->profile->failure);
+    for (uint32_t row = 0; row < definitions->rows.count; row++) {
+        const uint64_t *id = row_table_at(&definitions->ids, row);
+        const struct content *content = content_of(definitions, column_at(&definitions->rows, row));
+        if (!content || content->kind != TRACE_DEFINE_MAPPING || *id <= definitions->last_known_id) continue;
+        uint64_t *behind = column_push(&ids);
+        if (behind) *behind = *id;
+    }
+    column_sort(&ids, compare_ids);
+    definitions->is_complete = true;
+    for (size_t i = 0; i < ids.count && !failure_is_set(definitions->profile->failure); i++) {
+        uint64_t id = *(const uint64_t *)column_at(&ids, i);
+        const struct definition *definition = row_of(definitions, id);
+        if (definition) put_in_force(definitions, id, definition);
+    }
+    column_fini(&ids);
+}
+
+/* ---- What becomes known ---- */
+
+void native_definitions_add(struct native_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
+    struct definition *definition = row_of(definitions, id);
+    if (!definition) return;
+    XXH128_hash_t hash = XXH3_128bits(body.bytes, body.bytes_count);
+    uint32_t content = row_table_intern(&definitions->bodies, &hash);
+    if (content == ID_NONE) return;
+    if (content == definitions->contents.count) {
+        struct content *added = column_push(&definitions->contents);
+        if (!added) return;
+        *added = read_content(definitions, body, id);
+    }
+    const struct content *known = column_at(&definitions->contents, content);
+    native_ledger_count(definitions->ledger, known->cause, 1, offset);
+    if (!definition->is_known) *definition = (struct definition){true, content};
+    advance(definitions);
+}
+
+void native_definitions_add_void(struct native_definitions *definitions, uint64_t id) {
+    struct definition *definition = row_of(definitions, id);
+    if (definition && !definition->is_known) *definition = (struct definition){true, ID_NONE};
+    advance(definitions);
+}
+
+/* ---- What is asked for ---- */
 
 struct category_pair native_definitions_category(struct native_definitions *definitions, uint64_t id, bool *is_open) {
     struct categories *categories = &definitions->profile->categories;
@@ -355,6 +501,17 @@ struct text native_definitions_string(struct native_definitions *definitions, ui
     return content ? *(const struct text *)column_at(&definitions->strings, content->row) : (struct text){0};
 }
 
+const struct native_library *native_definitions_library(struct native_definitions *definitions, uint64_t id) {
+    struct native_library *library = find_library(definitions, id);
+    if (!library || library->is_resolved || !library->is_file) return library;
+    struct profile *profile = definitions->profile;
+    struct text name = text_starts_with(library->path, TEXT("[")) ? library->path : text_base_name(library->path);
+    library->lib = libs_intern(&profile->libs, library->path, library->build_id);
+    library->resource = profile_resource(profile, profile_string(profile, name), RESOURCE_LIBRARY);
+    library->is_resolved = true;
+    return library;
+}
+
 /* ---- Of the machine and the program ---- */
 
 static const struct meta_key {
@@ -385,14 +542,19 @@ static bool fill_text(struct profile_meta *meta, const struct meta_definition *d
     return false;
 }
 
+/* An hour. */
+static const uint64_t INTERVAL_NS_MAX = UINT64_C(3600000000000);
+
 static bool fill_number(struct profile_meta *meta, const struct meta_definition *definition) {
     uint64_t number = 0;
     bool is_cpu_count = text_equal(definition->key, TEXT("logicalCPUs"));
     bool is_memory = text_equal(definition->key, TEXT("mainMemory"));
-    if (!is_cpu_count && !is_memory) return false;
+    bool is_interval = text_equal(definition->key, TEXT("samplingInterval"));
+    if (!is_cpu_count && !is_memory && !is_interval) return false;
     if (!cursor_parse_number(definition->value, 10, &number) || number > INT64_MAX) return true;
     if (is_cpu_count && number <= UINT32_MAX) meta->logical_cpu_count = (uint32_t)number;
     if (is_memory) meta->main_memory_bytes = number;
+    if (is_interval && number <= INTERVAL_NS_MAX) meta->interval_ns = (int64_t)number;
     return true;
 }
 

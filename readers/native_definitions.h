@@ -9,6 +9,7 @@
 
 #include "libconvert/profile.h"
 #include "native_ledger.h"
+#include "native_mappings.h"
 
 /* A payload has a value for each field, so a few bytes of an input must not ask for many. */
 enum { NATIVE_FIELD_COUNT_MAX = 128 };
@@ -42,20 +43,41 @@ struct native_label {
     frame_id frame; /* without a text */
 };
 
+struct native_library {
+    struct text path;
+    struct text build_id; /* hex */
+    bool is_file;         /* false: memory without a file, or whose file is of no use: code is generated there */
+    bool is_resolved;
+    lib_id lib;
+    resource_id resource;
+};
+
+/* A file in which a process tells what code it generates. */
+struct native_jitdump {
+    int64_t pid;
+    uint64_t process_start_ns;
+    struct text path;
+};
+
 struct native_definitions {
     struct profile *profile;      /* borrowed */
     struct native_ledger *ledger; /* borrowed */
     bool is_complete;             /* all chunks are read: what is not known now never will be */
     struct arena texts;
-    struct row_table ids;         /* uint64_t: the id; row numbers are those of `rows` */
-    struct column rows;           /* struct definition */
-    struct row_table bodies;      /* XXH128_hash_t of each body: equal definitions are one */
-    struct column contents;       /* struct content, for each body */
-    struct column categories;     /* struct category_definition */
-    struct column marker_types;   /* struct native_marker_type */
-    struct column markers;        /* struct native_marker */
-    struct column labels;         /* struct native_label */
-    struct column counters;       /* struct counter, without process and samples */
+    struct row_table ids;       /* uint64_t: the id; row numbers are those of `rows` */
+    struct column rows;         /* struct definition */
+    struct row_table bodies;    /* XXH128_hash_t of each body: equal definitions are one */
+    struct column contents;     /* struct content, for each body */
+    struct column categories;   /* struct category_definition */
+    struct column marker_types; /* struct native_marker_type */
+    struct column markers;      /* struct native_marker */
+    struct column labels;       /* struct native_label */
+    struct column counters;     /* struct counter, without process and samples */
+    struct column libraries;    /* struct native_library */
+    struct column mappings;     /* struct native_mapping */
+    struct column jitdumps;     /* struct native_jitdump: of the mappings that are in force */
+    uint64_t last_known_id;     /* every definition up to this one is known: mappings up to it are in force */
+    struct native_mappings in_force;
     struct column metas;          /* struct meta_definition */
     struct column strings;        /* struct text */
     struct strings schema_names;  /* of marker types that are resolved */
@@ -72,6 +94,14 @@ void native_definitions_add(struct native_definitions *definitions, uint64_t id,
 /* An id whose definition was not finished, or is damaged. */
 void native_definitions_add_void(struct native_definitions *definitions, uint64_t id);
 
+/* Nothing more will be known. */
+void native_definitions_complete(struct native_definitions *definitions);
+
+/* Whether all mappings up to that definition are in force, as far as they ever will be. */
+static inline bool native_definitions_knows_mappings(const struct native_definitions *definitions, uint64_t id) {
+    return id <= definitions->last_known_id || definitions->is_complete;
+}
+
 /* Category 0 is "Other". */
 struct category_pair native_definitions_category(struct native_definitions *definitions, uint64_t id, bool *is_open);
 const struct native_marker *native_definitions_marker(struct native_definitions *definitions, uint64_t id,
@@ -82,6 +112,9 @@ const struct native_label *native_definitions_label(struct native_definitions *d
 const struct counter *native_definitions_counter(struct native_definitions *definitions, uint64_t id, bool *is_open,
                                                  uint32_t *row);
 struct text native_definitions_string(struct native_definitions *definitions, uint64_t id, bool *is_open);
+
+/* A library, when its mapping is in force: what it refers to is known then. NULL: not defined. */
+const struct native_library *native_definitions_library(struct native_definitions *definitions, uint64_t id);
 
 /* What is defined of the machine and the program, once, when all are known. Of equal keys the last one counts. */
 void native_definitions_fill_meta(struct native_definitions *definitions);

@@ -43,10 +43,10 @@ static int64_t take_time(struct entry *entry) {
     return ticks;
 }
 
-static int64_t time_before(struct entry *entry, int64_t ticks, int64_t before) {
-    int64_t earlier = 0;
-    if (before == INT64_MIN || !native_clock_sum(&entry->trace->clock, ticks, -before, &earlier))
-        native_cursor_spoil(&entry->cursor);
+/* A time that the program gave: a wrong one is its own, and no damage. */
+static int64_t time_before(struct entry *entry, int64_t ticks, int64_t before, bool *is_wrong) {
+    int64_t earlier = ticks;
+    *is_wrong |= before == INT64_MIN || !native_clock_sum(&entry->trace->clock, ticks, -before, &earlier);
     return earlier;
 }
 
@@ -61,6 +61,9 @@ static enum native_verdict read_process(struct entry *entry) {
     struct text name = native_cursor_text(cursor);
     if (cursor->is_bad) return NATIVE_DAMAGED;
     place->thread = NULL;
+    native_sampled_destroy(place->sampled);
+    place->sampled = NULL;
+    place->mappings_id = 0;
     place->process = native_tasks_process(&entry->trace->tasks, (int64_t)pid, start_ns);
     place->is_beyond = !place->process;
     if (!place->process) return lost(entry, NATIVE_LOST_BEYOND);
@@ -127,6 +130,7 @@ struct marker_entry {
     const struct native_marker *definition;
     struct native_thread *thread;
     struct marker marker;
+    bool has_wrong_time;
     union marker_value values[NATIVE_FIELD_COUNT_MAX];
 };
 
@@ -155,6 +159,9 @@ static enum native_verdict finish_marker(struct entry *entry, struct marker_entr
     entry->place->now_ticks = ticks;
     if (!marker->definition) return lost(entry, NATIVE_LOST_MARKER);
     if (!marker->thread) return lost(entry, NATIVE_LOST_BEYOND);
+    if (marker->has_wrong_time) return lost(entry, NATIVE_LOST_MARKER_TIME);
+    /* One that began in a recording before this one began with it, as far as this one knows. */
+    if (marker->marker.phase == MARKER_INTERVAL && marker->marker.start_ns < 0) marker->marker.start_ns = 0;
     if (marker->marker.end_ns < marker->marker.start_ns) {
         count(entry, NATIVE_NOTE_REVERSED);
         marker->marker.end_ns = marker->marker.start_ns;
@@ -172,8 +179,10 @@ static enum native_verdict finish_marker(struct entry *entry, struct marker_entr
 static enum native_verdict read_simple_marker(struct entry *entry, enum marker_phase phase) {
     struct marker_entry marker;
     int64_t ticks = take_time(entry), start_ticks = ticks;
+    marker.has_wrong_time = false;
     if (phase == MARKER_INTERVAL)
-        start_ticks = time_before(entry, ticks, (int64_t)native_cursor_bounded(&entry->cursor, INT64_MAX));
+        start_ticks = time_before(entry, ticks, (int64_t)native_cursor_bounded(&entry->cursor, INT64_MAX),
+                                  &marker.has_wrong_time);
     marker.definition = NULL;
     marker.thread = entry->place->thread;
     marker.marker =
@@ -205,12 +214,13 @@ static enum native_verdict read_marker(struct entry *entry) {
     int64_t ticks = take_time(entry), start_ticks = ticks, end_ticks = ticks;
     uint64_t flags = native_cursor_leb(cursor);
     marker.definition = NULL;
+    marker.has_wrong_time = false;
     marker.thread = entry->place->thread;
     marker.marker = (struct marker){.stack = stack_none(), .phase = (uint8_t)(flags & TRACE_MARKER_PHASE)};
     take_definition(entry, &marker);
     if (flags & TRACE_MARKER_HAS_TIMES) {
-        start_ticks = time_before(entry, ticks, native_cursor_zigzag(cursor));
-        end_ticks = time_before(entry, ticks, native_cursor_zigzag(cursor));
+        start_ticks = time_before(entry, ticks, native_cursor_zigzag(cursor), &marker.has_wrong_time);
+        end_ticks = time_before(entry, ticks, native_cursor_zigzag(cursor), &marker.has_wrong_time);
     }
     set_times(&marker.marker, start_ticks, end_ticks);
     bool has_thread = flags & TRACE_MARKER_HAS_THREAD;
@@ -220,8 +230,8 @@ static enum native_verdict read_marker(struct entry *entry) {
     if (flags & TRACE_MARKER_HAS_STACK) {
         struct native_cursor payload = native_cursor_of(native_cursor_text(cursor));
         take_payload(entry, &marker, &payload, has_tags, ticks);
-        if (marker.definition && !entry->is_open)
-            marker.marker.stack = native_stack_read(trace, entry->place->thread, cursor, &entry->is_open);
+        if (!entry->is_open)
+            marker.marker.stack = native_stack_read(trace, entry->place, ticks, cursor, &entry->is_open);
     } else {
         take_payload(entry, &marker, cursor, has_tags, ticks);
     }
@@ -256,11 +266,14 @@ static enum native_verdict read_count_sample(struct entry *entry) { return read_
 static enum native_verdict read_sample(struct entry *entry) {
     struct native_thread *thread = entry->place->thread;
     int64_t ticks = take_time(entry);
-    stack_id stack = native_stack_read(entry->trace, thread, &entry->cursor, &entry->is_open);
+    stack_id stack = native_stack_read(entry->trace, entry->place, ticks, &entry->cursor, &entry->is_open);
     if (entry->cursor.is_bad) return NATIVE_DAMAGED;
     if (entry->is_open) return NATIVE_OPEN;
     entry->place->now_ticks = ticks;
-    thread_add_sample(profile_thread_at(profile_of(entry), thread->id), ticks, stack, 1);
+    struct samples *samples = &profile_thread_at(profile_of(entry), thread->id)->samples;
+    samples_add(samples, ticks, stack, 1);
+    /* The sampler's next one has the time that was used before and after this one. */
+    if (samples_have_cpu(samples)) samples_set_details(samples, 0, TIME_NONE);
     return kept(entry);
 }
 
@@ -286,6 +299,176 @@ static enum native_verdict read_message(struct entry *entry) {
     return kept(entry);
 }
 
+/* ---- What a sampler writes of other threads ---- */
+
+static enum native_verdict read_sampled_thread(struct entry *entry) {
+    struct native_cursor *cursor = &entry->cursor;
+    struct native_place *place = entry->place;
+    struct native_trace *trace = entry->trace;
+    uint64_t uid = native_cursor_leb(cursor), tid = native_cursor_bounded(cursor, INT32_MAX);
+    native_cursor_leb(cursor); /* flags: that it is a main thread its tid tells too */
+    int64_t start_since_base = native_cursor_zigzag(cursor), start_ticks;
+    struct text name = native_cursor_text(cursor);
+    if (cursor->is_bad || !native_clock_sum(&trace->clock, place->base_ticks, start_since_base, &start_ticks))
+        return NATIVE_DAMAGED;
+    if (!place->sampled) place->sampled = native_sampled_create(trace->profile);
+    struct native_sampled_thread *sampled = place->sampled ? native_sampled_thread(place->sampled, uid) : NULL;
+    if (!sampled) return NATIVE_READ; /* memory ran out */
+    sampled->is_named = true;
+    sampled->thread = native_tasks_thread(&trace->tasks, place->process, uid, (int64_t)tid);
+    if (!sampled->thread) return lost(entry, NATIVE_LOST_BEYOND);
+    struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
+    if (thread->start_ns == TIME_NONE) thread->start_ns = start_ticks;
+    native_tasks_name_thread(&trace->tasks, sampled->thread, name, place->now_ticks);
+    return kept(entry);
+}
+
+/* The thread that is told of; NULL: nothing was said of that uid in the chunk. */
+static struct native_sampled_thread *find_sampled(const struct entry *entry, uint64_t uid) {
+    struct native_sampled *all = entry->place->sampled;
+    struct native_sampled_thread *sampled = all ? native_sampled_thread(all, uid) : NULL;
+    return sampled && sampled->is_named ? sampled : NULL;
+}
+
+/* What samples of other threads begin with. */
+struct sample_head {
+    int64_t ticks;
+    uint64_t uid;
+    uint64_t flags;
+    int64_t cpu_ns;   /* TIME_NONE: not told */
+    int64_t delay_ns; /* as well */
+};
+
+/* Far more than any process runs; small enough to be added up. */
+static const uint64_t SPAN_NS_MAX = (uint64_t)1 << 60;
+
+static const uint64_t KNOWN_SAMPLE_FLAGS =
+    TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_HAS_DELAY | TRACE_SAMPLE_IS_TRUNCATED | TRACE_SAMPLE_IS_UNREACHED;
+
+static int64_t take_span(struct entry *entry) { return (int64_t)native_cursor_bounded(&entry->cursor, SPAN_NS_MAX); }
+
+static struct sample_head take_sample_head(struct entry *entry) {
+    struct sample_head head = {.cpu_ns = TIME_NONE, .delay_ns = TIME_NONE};
+    head.ticks = take_time(entry);
+    head.uid = native_cursor_leb(&entry->cursor);
+    head.flags = native_cursor_leb(&entry->cursor);
+    if (head.flags & TRACE_SAMPLE_HAS_CPU) head.cpu_ns = take_span(entry);
+    if (head.flags & TRACE_SAMPLE_HAS_DELAY) head.delay_ns = take_span(entry);
+    return head;
+}
+
+static enum native_verdict add_sample(struct entry *entry, const struct native_sampled_thread *sampled,
+                                      const struct sample_head *head) {
+    struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
+    thread_add_sample(thread, head->ticks, sampled->stack, 1);
+    samples_set_details(&thread->samples, head->cpu_ns, head->delay_ns);
+    if (sampled->flags & TRACE_SAMPLE_IS_TRUNCATED) count(entry, NATIVE_NOTE_TRUNCATED);
+    if (sampled->flags & TRACE_SAMPLE_IS_UNREACHED) count(entry, NATIVE_NOTE_UNREACHED);
+    return kept(entry);
+}
+
+/* New flags may have fields of their own before the stack. */
+static enum native_verdict lose_sample_of_unknown_flags(struct entry *entry, const struct sample_head *head) {
+    struct native_sampled_thread *sampled = find_sampled(entry, head->uid);
+    if (sampled) sampled->has_stack = false;
+    entry->place->now_ticks = head->ticks;
+    entry->place->is_address_lost = true;
+    return lost(entry, NATIVE_LOST_SAMPLE_FLAGS);
+}
+
+/* Sets the stack of the thread's samples; false when it goes on from one that is missing. */
+static bool set_sampled_stack(struct native_trace *trace, struct native_sampled_thread *sampled, uint64_t kept_count,
+                              const struct native_frames *frames) {
+    uint64_t known_count = sampled->has_stack ? sampled->path.count : 0;
+    sampled->has_stack = kept_count <= known_count;
+    if (!sampled->has_stack) return false;
+    sampled->stack =
+        stack_path_go_on(&sampled->path, trace->profile, (uint32_t)kept_count, trace->frames, frames->count);
+    if (sampled->path.count > 1) trace->profile->meta.has_stacks = true;
+    if (!frames->is_lost) return true;
+    /* It has no stack, and what goes on from it has none either. */
+    sampled->path.count = 0;
+    sampled->stack = stack_none();
+    return true;
+}
+
+static enum native_verdict read_thread_sample(struct entry *entry) {
+    struct native_cursor *cursor = &entry->cursor;
+    struct sample_head head = take_sample_head(entry);
+    if (cursor->is_bad) return NATIVE_DAMAGED;
+    if (head.flags & ~KNOWN_SAMPLE_FLAGS) return lose_sample_of_unknown_flags(entry, &head);
+    uint64_t kept_count = native_cursor_leb(cursor);
+    struct native_frames frames =
+        native_stack_read_frames(entry->trace, entry->place, head.ticks, cursor, &entry->is_open);
+    if (cursor->is_bad) return NATIVE_DAMAGED;
+    if (entry->is_open) return NATIVE_OPEN;
+    entry->place->now_ticks = head.ticks;
+    native_stack_pass(entry->place, &frames);
+    struct native_sampled_thread *sampled = find_sampled(entry, head.uid);
+    if (!sampled) return lost(entry, NATIVE_LOST_UNNAMED_SAMPLE);
+    if (!sampled->thread) return lost(entry, NATIVE_LOST_BEYOND_SAMPLE);
+    if (!set_sampled_stack(entry->trace, sampled, kept_count, &frames)) return lost(entry, NATIVE_LOST_SAMPLE_BASE);
+    sampled->flags = head.flags;
+    return add_sample(entry, sampled, &head);
+}
+
+static enum native_verdict read_thread_same(struct entry *entry) {
+    struct sample_head head = take_sample_head(entry);
+    if (entry->cursor.is_bad) return NATIVE_DAMAGED;
+    entry->place->now_ticks = head.ticks;
+    struct native_sampled_thread *sampled = find_sampled(entry, head.uid);
+    if (!sampled) return lost(entry, NATIVE_LOST_UNNAMED_SAMPLE);
+    if (!sampled->thread) return lost(entry, NATIVE_LOST_BEYOND_SAMPLE);
+    if (head.flags & ~KNOWN_SAMPLE_FLAGS) return lost(entry, NATIVE_LOST_SAMPLE_FLAGS);
+    if (!sampled->has_stack) return lost(entry, NATIVE_LOST_SAMPLE_BASE);
+    return add_sample(entry, sampled, &head);
+}
+
+static enum native_verdict read_sampled_thread_end(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    uint64_t uid = native_cursor_leb(&entry->cursor);
+    if (entry->cursor.is_bad) return NATIVE_DAMAGED;
+    entry->place->now_ticks = ticks;
+    const struct native_sampled_thread *sampled = find_sampled(entry, uid);
+    if (!sampled) return lost(entry, NATIVE_LOST_UNNAMED);
+    if (!sampled->thread) return lost(entry, NATIVE_LOST_BEYOND);
+    struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
+    if (thread->end_ns == TIME_NONE) thread->end_ns = ticks;
+    return kept(entry);
+}
+
+static enum native_verdict read_mappings(struct entry *entry) {
+    uint64_t id = native_cursor_leb(&entry->cursor);
+    if (entry->cursor.is_bad) return NATIVE_DAMAGED;
+    if (!native_definitions_knows_mappings(&entry->trace->definitions, id)) return NATIVE_OPEN;
+    entry->place->mappings_id = id;
+    return kept(entry);
+}
+
+static enum native_verdict read_tick(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    struct overhead overhead = {.process = entry->place->process->id, .time_ns = ticks};
+    overhead.locking_ns = take_span(entry);
+    overhead.counters_ns = take_span(entry);
+    overhead.threads_ns = take_span(entry);
+    if (entry->cursor.is_bad) return NATIVE_DAMAGED;
+    entry->place->now_ticks = ticks;
+    profile_add_overhead(profile_of(entry), &overhead);
+    return kept(entry);
+}
+
+static enum native_verdict read_allocation(struct entry *entry) {
+    struct native_cursor *cursor = &entry->cursor;
+    int64_t ticks = take_time(entry), bytes = native_cursor_zigzag(cursor);
+    uint64_t address = native_cursor_leb(cursor);
+    stack_id stack = native_stack_read(entry->trace, entry->place, ticks, cursor, &entry->is_open);
+    if (cursor->is_bad) return NATIVE_DAMAGED;
+    if (entry->is_open) return NATIVE_OPEN;
+    entry->place->now_ticks = ticks;
+    profile_add_allocation(profile_of(entry), entry->place->thread->id, ticks, bytes, address, stack);
+    return kept(entry);
+}
+
 /* ---- Blocks ---- */
 
 enum need { NEEDS_NOTHING, NEEDS_PROCESS, NEEDS_THREAD };
@@ -293,24 +476,32 @@ enum need { NEEDS_NOTHING, NEEDS_PROCESS, NEEDS_THREAD };
 static const struct kind_traits {
     enum native_verdict (*read)(struct entry *entry);
     enum need need; /* what must stand before it in its chunk */
+    bool has_stack;
 } KINDS[] = {
-    [TRACE_PROCESS] = {read_process, NEEDS_NOTHING},
-    [TRACE_THREAD] = {read_thread, NEEDS_NOTHING},
-    [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD},
-    [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS},
-    [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING},
-    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD},
-    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD},
-    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD},
-    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD},
-    [TRACE_MARKER] = {read_marker, NEEDS_THREAD},
-    [TRACE_COUNT] = {read_count, NEEDS_PROCESS},
-    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS},
-    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS},
-    [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD},
-    [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS},
-    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS},
-    [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS},
+    [TRACE_PROCESS] = {read_process, NEEDS_NOTHING, false},
+    [TRACE_THREAD] = {read_thread, NEEDS_NOTHING, false},
+    [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD, false},
+    [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS, false},
+    [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING, false},
+    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD, false},
+    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD, false},
+    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD, false},
+    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD, false},
+    [TRACE_MARKER] = {read_marker, NEEDS_THREAD, true},
+    [TRACE_COUNT] = {read_count, NEEDS_PROCESS, false},
+    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS, false},
+    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS, false},
+    [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD, true},
+    [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS, false},
+    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS, false},
+    [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS, false},
+    [TRACE_SAMPLED_THREAD] = {read_sampled_thread, NEEDS_PROCESS, false},
+    [TRACE_THREAD_SAMPLE] = {read_thread_sample, NEEDS_PROCESS, true},
+    [TRACE_THREAD_SAME] = {read_thread_same, NEEDS_PROCESS, false},
+    [TRACE_SAMPLED_THREAD_END] = {read_sampled_thread_end, NEEDS_PROCESS, false},
+    [TRACE_MAPPINGS] = {read_mappings, NEEDS_PROCESS, false},
+    [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false},
+    [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -318,14 +509,23 @@ static bool is_placed(const struct native_place *place, enum need need) {
     return need == NEEDS_NOTHING || (need == NEEDS_PROCESS ? place->process != NULL : place->thread != NULL);
 }
 
-/* An entry that nothing stands before; the time that it takes counts for those behind. */
+static bool is_sample(uint8_t kind) {
+    return kind == TRACE_SAMPLE || kind == TRACE_THREAD_SAMPLE || kind == TRACE_THREAD_SAME;
+}
+
+static bool begins_with_time(uint8_t kind) { return kind != TRACE_SAMPLED_THREAD && kind != TRACE_MAPPINGS; }
+
+/* An entry that nothing stands before; the time that it takes, and the address, count for those behind. */
 static enum native_verdict lose_placeless(struct entry *entry) {
-    int64_t ticks = take_time(entry);
-    if (entry->cursor.is_bad) return NATIVE_DAMAGED;
-    entry->place->now_ticks = ticks;
-    bool is_sample = entry->kind == TRACE_SAMPLE;
-    if (entry->place->is_beyond) return lost(entry, is_sample ? NATIVE_LOST_BEYOND_SAMPLE : NATIVE_LOST_BEYOND);
-    return lost(entry, is_sample ? NATIVE_LOST_THREADLESS_SAMPLE : NATIVE_LOST_THREADLESS);
+    struct native_place *place = entry->place;
+    if (begins_with_time(entry->kind)) {
+        int64_t ticks = take_time(entry);
+        if (entry->cursor.is_bad) return NATIVE_DAMAGED;
+        place->now_ticks = ticks;
+    }
+    if (KINDS[entry->kind].has_stack) place->is_address_lost = true;
+    if (place->is_beyond) return lost(entry, is_sample(entry->kind) ? NATIVE_LOST_BEYOND_SAMPLE : NATIVE_LOST_BEYOND);
+    return lost(entry, is_sample(entry->kind) ? NATIVE_LOST_THREADLESS_SAMPLE : NATIVE_LOST_THREADLESS);
 }
 
 static enum native_verdict read_entry(struct native_trace *trace, struct native_place *place, struct text bytes,
@@ -351,10 +551,11 @@ static bool set_aside(struct native_trace *trace, const struct native_blocks *bl
     if (!kept_blocks) {
         failure_set_memory(trace->profile->failure);
         free(bytes);
+        native_sampled_destroy(blocks->place.sampled);
         return true;
     }
     memcpy(bytes, blocks->bytes.bytes, bytes_count);
-    *kept_blocks = *blocks;
+    *kept_blocks = *blocks; /* and what its place owns */
     kept_blocks->bytes.bytes = bytes;
     trace->set_aside_bytes += bytes_count;
     trace->counts.set_aside_count++;
@@ -388,35 +589,75 @@ static void check_count(struct native_trace *trace, const struct native_blocks *
         native_ledger_count(&trace->ledger, NATIVE_NOTE_BLOCK_COUNT, 1, blocks->offset);
 }
 
-void native_events_read(struct native_trace *trace, struct native_blocks blocks) {
-    while (blocks.bytes.bytes_count && !failure_is_set(trace->profile->failure)) {
-        struct native_cursor cursor = native_cursor_of(blocks.bytes);
+/* False when what is left was set aside. */
+static bool read_blocks(struct native_trace *trace, struct native_blocks *blocks) {
+    while (blocks->bytes.bytes_count && !failure_is_set(trace->profile->failure)) {
+        struct native_cursor cursor = native_cursor_of(blocks->bytes);
         struct text entry = native_cursor_text(&cursor);
-        bool is_cut = cursor.is_bad && blocks.is_cut;
+        bool is_cut = cursor.is_bad && blocks->is_cut;
         enum native_verdict verdict = NATIVE_DAMAGED;
-        if (!cursor.is_bad) verdict = read_entry(trace, &blocks.place, entry, blocks.offset);
+        if (!cursor.is_bad) verdict = read_entry(trace, &blocks->place, entry, blocks->offset);
         if (verdict == NATIVE_OPEN) {
-            if (set_aside(trace, &blocks)) return;
-            verdict = read_without_waiting(trace, &blocks.place, entry, blocks.offset);
+            if (set_aside(trace, blocks)) return false;
+            verdict = read_without_waiting(trace, &blocks->place, entry, blocks->offset);
         }
         if (verdict != NATIVE_READ) {
-            lose_rest(trace, &blocks, is_cut);
-            return;
+            lose_rest(trace, blocks, is_cut);
+            return true;
         }
-        size_t block_bytes = blocks.bytes.bytes_count - native_cursor_left(&cursor);
-        blocks.bytes = text_from(blocks.bytes, block_bytes);
-        blocks.offset += block_bytes;
-        if (blocks.block_count) blocks.block_count--;
+        size_t block_bytes = blocks->bytes.bytes_count - native_cursor_left(&cursor);
+        blocks->bytes = text_from(blocks->bytes, block_bytes);
+        blocks->offset += block_bytes;
+        if (blocks->block_count) blocks->block_count--;
     }
-    if (!failure_is_set(trace->profile->failure)) check_count(trace, &blocks);
+    if (!failure_is_set(trace->profile->failure)) check_count(trace, blocks);
+    return true;
+}
+
+void native_events_read(struct native_trace *trace, struct native_blocks blocks) {
+    if (read_blocks(trace, &blocks)) native_sampled_destroy(blocks.place.sampled);
+}
+
+/* Moves the time on by an entry; false when there is no telling what is behind it. */
+static bool pass_entry(const struct native_trace *trace, const struct native_place *place, struct native_cursor *fields,
+                       uint8_t kind, int64_t *now_ticks) {
+    bool is_thread = kind == TRACE_THREAD;
+    if (kind == TRACE_PROCESS) return false;
+    if (kind >= KIND_COUNT || !KINDS[kind].read || (!is_thread && !begins_with_time(kind))) return true;
+    uint64_t ticks = native_cursor_bounded(fields, INT64_MAX);
+    return !fields->is_bad &&
+           native_clock_sum(&trace->clock, is_thread ? place->base_ticks : *now_ticks, (int64_t)ticks, now_ticks);
+}
+
+/* The end of the process that is told behind what waits: files about its code are judged by it. */
+static void look_for_end(struct native_trace *trace, const struct native_blocks *blocks) {
+    int64_t now_ticks = blocks->place.now_ticks;
+    struct native_cursor cursor = native_cursor_of(blocks->bytes);
+    while (blocks->place.process && native_cursor_left(&cursor)) {
+        struct native_cursor fields = native_cursor_of(native_cursor_text(&cursor));
+        uint8_t kind = native_cursor_byte(&fields);
+        if (fields.is_bad || !pass_entry(trace, &blocks->place, &fields, kind, &now_ticks)) return;
+        if (kind == TRACE_PROCESS_END)
+            profile_process_at(trace->profile, blocks->place.process->id)->end_ns = now_ticks;
+    }
+}
+
+/* All that was told is known now, but for what was set aside. */
+static void prepare_jit(struct native_trace *trace) {
+    native_clock_settle(&trace->clock);
+    for (size_t i = 0; i < trace->set_aside.count; i++) look_for_end(trace, column_at(&trace->set_aside, i));
+    native_jit_make_ready(&trace->code.jit);
 }
 
 void native_events_read_set_aside(struct native_trace *trace) {
-    trace->definitions.is_complete = true;
+    native_definitions_complete(&trace->definitions);
+    if (trace->code.jit.has_files) prepare_jit(trace);
     for (size_t i = 0; i < trace->set_aside.count; i++) {
         struct native_blocks *blocks = column_at(&trace->set_aside, i);
-        native_events_read(trace, *blocks);
-        free((char *)(uintptr_t)blocks->bytes.bytes);
+        struct native_blocks taken = *blocks;
         blocks->bytes = (struct text){0};
+        blocks->place.sampled = NULL;
+        native_events_read(trace, taken);
+        free((char *)(uintptr_t)taken.bytes.bytes);
     }
 }

@@ -24,6 +24,13 @@ static const struct native_cause_traits {
     [TRACE_PAUSE] = {TEXT("begin of a pause"), LEDGER_RECORDS, LEDGER_KEPT},
     [TRACE_RESUME] = {TEXT("end of a pause"), LEDGER_RECORDS, LEDGER_KEPT},
     [TRACE_MESSAGE] = {TEXT("message of the recorder"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_SAMPLED_THREAD] = {TEXT("thread of samples that follow"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_THREAD_SAMPLE] = {TEXT("sample of another thread"), LEDGER_SAMPLES, LEDGER_KEPT},
+    [TRACE_THREAD_SAME] = {TEXT("sample of another thread, like the one before"), LEDGER_SAMPLES, LEDGER_KEPT},
+    [TRACE_SAMPLED_THREAD_END] = {TEXT("end of a sampled thread"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_MAPPINGS] = {TEXT("mappings of what follows"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_TICK] = {TEXT("round of the sampler"), LEDGER_RECORDS, LEDGER_KEPT},
+    [TRACE_ALLOCATION] = {TEXT("allocation"), LEDGER_RECORDS, LEDGER_KEPT},
     [NATIVE_KEPT_DEFINITION] = {TEXT("definition"), LEDGER_RECORDS, LEDGER_KEPT},
 
     [NATIVE_LOST_CHUNK] = {TEXT("chunk with a damaged header"), LEDGER_RECORDS, LEDGER_LOST},
@@ -31,12 +38,17 @@ static const struct native_cause_traits {
     [NATIVE_LOST_DAMAGED] = {TEXT("damaged block, or one behind it in its chunk"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_CUT] = {TEXT("block beyond the end of a trace that is cut off"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_KIND] = {TEXT("entry of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_MARKER_TIME] = {TEXT("marker whose start or end cannot be"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_MARKER] = {TEXT("marker whose definition is missing"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_COUNTER] = {TEXT("value of a counter whose definition is missing"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_THREADLESS] = {TEXT("entry that no process or thread stands before"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_THREADLESS_SAMPLE] = {TEXT("sample that no thread stands before"), LEDGER_SAMPLES, LEDGER_LOST},
     [NATIVE_LOST_BEYOND] = {TEXT("entry of a thread or process beyond the first 524288"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_BEYOND_SAMPLE] = {TEXT("sample of a thread beyond the first 524288"), LEDGER_SAMPLES, LEDGER_LOST},
+    [NATIVE_LOST_UNNAMED] = {TEXT("end of a sampled thread that is not named before"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_UNNAMED_SAMPLE] = {TEXT("sample of a thread that is not named before"), LEDGER_SAMPLES, LEDGER_LOST},
+    [NATIVE_LOST_SAMPLE_BASE] = {TEXT("sample that goes on from one that is missing"), LEDGER_SAMPLES, LEDGER_LOST},
+    [NATIVE_LOST_SAMPLE_FLAGS] = {TEXT("sample with unknown flags"), LEDGER_SAMPLES, LEDGER_LOST},
     [NATIVE_LOST_DEFINITION_DAMAGED] = {TEXT("damaged definition"), LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_DEFINITION_KIND] = {TEXT("definition of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
 
@@ -66,8 +78,14 @@ static const struct native_cause_traits {
                               LEDGER_NOTED},
     [NATIVE_NOTE_BLOCK_COUNT] = {TEXT("chunk that does not count its blocks right"), LEDGER_RECORDS, LEDGER_NOTED},
     [NATIVE_NOTE_DEFINITION_UNFINISHED] = {TEXT("definition that was never finished"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_TRUNCATED] = {TEXT("sample whose outermost frames are missing"), LEDGER_SAMPLES, LEDGER_NOTED},
+    [NATIVE_NOTE_UNREACHED] = {TEXT("sample of a thread that could not be stopped: it has no stack"), LEDGER_SAMPLES,
+                               LEDGER_NOTED},
+    [NATIVE_NOTE_LIBRARY] = {TEXT("mapping whose library's definition is missing"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_JIT_FILE] = {TEXT("file about generated code that cannot be used"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_JIT_RECORD] = {TEXT("damaged part of a file about generated code"), LEDGER_RECORDS, LEDGER_NOTED},
 };
-_Static_assert((int)TRACE_MESSAGE <= (int)NATIVE_KEPT_LAST, "every known kind has its row");
+_Static_assert((int)TRACE_ALLOCATION <= (int)NATIVE_KEPT_LAST, "every known kind has its row");
 
 void native_ledger_enter(const struct native_ledger *ledger, struct ledger *out) {
     for (size_t i = 0; i < NATIVE_CAUSE_COUNT; i++) {

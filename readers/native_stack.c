@@ -84,18 +84,6 @@ static frame_id read_script(struct native_trace *trace, struct native_cursor *cu
     return add_frame(profile, &func, category, known_line, known_column);
 }
 
-/* False behind a frame of an unknown kind: there is no telling where it ends. */
-static bool read_frame(struct native_trace *trace, struct native_cursor *cursor, frame_id *frame, bool *is_open) {
-    uint8_t kind = native_cursor_byte(cursor);
-    if (kind == TRACE_FRAME_LABEL || kind == TRACE_FRAME_LABEL_TEXT)
-        *frame = read_label(trace, cursor, kind == TRACE_FRAME_LABEL_TEXT, is_open);
-    else if (kind == TRACE_FRAME_SCRIPT)
-        *frame = read_script(trace, cursor, is_open);
-    else
-        return false;
-    return true;
-}
-
 /* Room for so many frames, side by side; false when memory ran out (latched). */
 static bool reserve_frames(struct native_trace *trace, size_t count) {
     if (count <= trace->frame_capacity) return true;
@@ -110,22 +98,92 @@ static bool reserve_frames(struct native_trace *trace, size_t count) {
     return true;
 }
 
-stack_id native_stack_read(struct native_trace *trace, struct native_thread *thread, struct native_cursor *cursor,
-                           bool *is_open) {
-    uint64_t count = native_cursor_leb(cursor);
-    if (cursor->is_bad || !count) return stack_none();
-    if (count > native_cursor_left(cursor)) {
+/* A stack on its way. */
+struct reading {
+    struct native_trace *trace;
+    const struct native_place *place;
+    struct native_cursor *cursor;
+    int64_t ticks;
+    bool *is_open;
+    struct native_frames frames;
+    uint64_t count; /* of all frames */
+};
+
+/* A run of addresses, each counted from the one before, modulo 2^64. */
+static void read_addresses(struct reading *reading, bool are_returns) {
+    struct native_cursor *cursor = reading->cursor;
+    struct native_frames *frames = &reading->frames;
+    uint64_t count = native_cursor_bounded(cursor, reading->count - frames->count);
+    if (!count) native_cursor_spoil(cursor);
+    for (; count && !cursor->is_bad && !*reading->is_open; count--) {
+        frames->address += (uint64_t)native_cursor_zigzag(cursor);
+        struct native_address address = {reading->place->process, reading->place->mappings_id, frames->address,
+                                         are_returns};
+        if (cursor->is_bad) return;
+        reading->trace->frames[frames->count++] =
+            native_code_frame(&reading->trace->code, &address, reading->ticks, reading->is_open);
+    }
+}
+
+/* False where there is no telling: behind a frame of an unknown kind, and at addresses behind such a one. */
+static bool read_frames(struct reading *reading) {
+    struct native_trace *trace = reading->trace;
+    struct native_frames *frames = &reading->frames;
+    uint8_t kind = native_cursor_byte(reading->cursor);
+    switch (kind) {
+        case TRACE_FRAME_LABEL:
+        case TRACE_FRAME_LABEL_TEXT:
+            trace->frames[frames->count++] =
+                read_label(trace, reading->cursor, kind == TRACE_FRAME_LABEL_TEXT, reading->is_open);
+            return true;
+        case TRACE_FRAME_SCRIPT:
+            trace->frames[frames->count++] = read_script(trace, reading->cursor, reading->is_open);
+            return true;
+        case TRACE_FRAME_RETURNS:
+        case TRACE_FRAME_EXACT:
+            if (frames->is_address_lost) return false;
+            read_addresses(reading, kind == TRACE_FRAME_RETURNS);
+            return true;
+        default:
+            frames->is_address_lost = true;
+            return false;
+    }
+}
+
+struct native_frames native_stack_read_frames(struct native_trace *trace, const struct native_place *place,
+                                              int64_t ticks, struct native_cursor *cursor, bool *is_open) {
+    struct reading reading = {
+        .trace = trace,
+        .place = place,
+        .cursor = cursor,
+        .ticks = ticks,
+        .is_open = is_open,
+        .frames = {.address = place->address, .is_address_lost = place->is_address_lost},
+        .count = native_cursor_leb(cursor),
+    };
+    struct native_frames *frames = &reading.frames;
+    if (cursor->is_bad || !reading.count) return *frames;
+    /* A frame takes a byte at least. */
+    if (reading.count > native_cursor_left(cursor)) {
         native_cursor_spoil(cursor);
-        return stack_none();
+        return *frames;
     }
-    if (!reserve_frames(trace, (size_t)count)) return stack_none();
-    for (uint64_t i = 0; i < count; i++) {
-        if (!read_frame(trace, cursor, &trace->frames[i], is_open)) {
-            native_ledger_defer(&trace->ledger, NATIVE_LOST_STACK);
-            return stack_none();
-        }
-        if (cursor->is_bad || *is_open) return stack_none();
+    if (!reserve_frames(trace, (size_t)reading.count)) return *frames;
+    while (frames->count < reading.count && !cursor->is_bad && !*is_open) {
+        if (read_frames(&reading)) continue;
+        native_ledger_defer(&trace->ledger, NATIVE_LOST_STACK);
+        frames->is_lost = true;
+        frames->count = 0;
+        return *frames;
     }
-    if (count > 1) trace->profile->meta.has_stacks = true;
-    return stack_path_add(&thread->path, trace->profile, trace->frames, (uint32_t)count);
+    return *frames;
+}
+
+stack_id native_stack_read(struct native_trace *trace, struct native_place *place, int64_t ticks,
+                           struct native_cursor *cursor, bool *is_open) {
+    struct native_frames frames = native_stack_read_frames(trace, place, ticks, cursor, is_open);
+    if (cursor->is_bad || *is_open) return stack_none();
+    native_stack_pass(place, &frames);
+    if (frames.count > 1) trace->profile->meta.has_stacks = true;
+    return stack_path_add(&place->thread->path, trace->profile, trace->frames, frames.count);
 }

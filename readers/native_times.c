@@ -30,6 +30,8 @@ static void convert_thread(struct times *times, struct thread *thread) {
         convert(times, &marker->end_ns);
         profile_visit_marker(times->profile, marker, convert_value, times);
     }
+    for (size_t i = 0; i < thread->allocations.count; i++)
+        convert(times, &((struct allocation *)column_at(&thread->allocations, i))->time_ns);
 }
 
 static void convert_counter(const struct times *times, struct counter *counter) {
@@ -50,6 +52,8 @@ void native_times_convert(struct profile *profile, struct native_clock *clock) {
         convert(&times, &range->start_ns);
         convert(&times, &range->end_ns);
     }
+    for (size_t i = 0; i < profile->overheads.count; i++)
+        convert(&times, &((struct overhead *)column_at(&profile->overheads, i))->time_ns);
     for (size_t i = 0; i < profile->profiling_log.count; i++)
         convert(&times, &((struct log_line *)column_at(&profile->profiling_log, i))->time_ns);
 }

@@ -13,7 +13,11 @@ static enum probe_score probe(struct text start, bool is_whole) {
     return text_starts_with(start, (struct text){TRACE_MAGIC, TRACE_MAGIC_BYTES}) ? PROBE_SURE : PROBE_NO;
 }
 
-static void begin(struct native_trace *trace) {
+static int64_t epoch_offset_ns(const struct trace_header *header) {
+    return (int64_t)header->start_realtime_ns - (int64_t)header->start_monotonic_ns;
+}
+
+static void begin(struct native_trace *trace, const struct reader_options *options) {
     struct profile *profile = trace->profile;
     const struct trace_header *header = &trace->header;
     native_clock_init(&trace->clock, header->clock == TRACE_CLOCK_MONOTONIC, header->ticks_per_second,
@@ -21,6 +25,8 @@ static void begin(struct native_trace *trace) {
     native_definitions_init(&trace->definitions, profile, &trace->ledger);
     native_tasks_init(&trace->tasks, profile);
     native_counters_init(&trace->counters, profile);
+    native_code_init(&trace->code, profile, &trace->definitions, &trace->clock, options);
+    native_jit_set_epoch(&trace->code.jit, epoch_offset_ns(header));
     column_init(&trace->pauses, sizeof(struct native_pause), profile->failure);
     column_init(&trace->set_aside, sizeof(struct native_blocks), profile->failure);
     column_init(&trace->cells, sizeof(union marker_value), profile->failure);
@@ -30,7 +36,9 @@ static void end(struct native_trace *trace) {
     for (size_t i = 0; i < trace->set_aside.count; i++) {
         const struct native_blocks *blocks = column_at(&trace->set_aside, i);
         free((char *)(uintptr_t)blocks->bytes.bytes);
+        native_sampled_destroy(blocks->place.sampled);
     }
+    native_code_fini(&trace->code);
     native_clock_fini(&trace->clock);
     native_definitions_fini(&trace->definitions);
     native_tasks_fini(&trace->tasks);
@@ -78,12 +86,12 @@ static void describe(struct native_trace *trace) {
     const struct trace_header *header = &trace->header;
     native_definitions_fill_meta(&trace->definitions);
     meta->is_clock_monotonic = true;
-    meta->epoch_offset_ns = (int64_t)header->start_realtime_ns - (int64_t)header->start_monotonic_ns;
+    meta->epoch_offset_ns = epoch_offset_ns(header);
 }
 
 static void finish(struct native_trace *trace) {
     struct profile *profile = trace->profile;
-    native_clock_settle(&trace->clock);
+    if (!trace->code.jit.is_ready) native_clock_settle(&trace->clock);
     native_counters_settle(&trace->counters, !trace->header.recycled_chunk_count);
     native_tasks_settle(&trace->tasks);
     add_paused_ranges(trace);
@@ -94,7 +102,6 @@ static void finish(struct native_trace *trace) {
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options,
                 struct progress progress) {
-    (void)options;
     struct native_trace *trace = calloc(1, sizeof *trace);
     if (!trace) {
         failure_set_memory(profile->failure);
@@ -102,7 +109,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     }
     trace->profile = profile;
     if (native_chunks_read_header(trace, input)) {
-        begin(trace);
+        begin(trace, options);
         native_chunks_read(trace, input, progress);
         if (!failure_is_set(profile->failure)) native_events_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace);

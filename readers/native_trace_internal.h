@@ -5,10 +5,12 @@
 #define GECKO_NATIVE_TRACE_INTERNAL_H
 
 #include "native_clock.h"
+#include "native_code.h"
 #include "native_counters.h"
 #include "native_cursor.h"
 #include "native_definitions.h"
 #include "native_ledger.h"
+#include "native_sampled.h"
 #include "native_tasks.h"
 #include "reader.h"
 #include "recorder/trace_format.h"
@@ -17,11 +19,15 @@
 struct native_place {
     struct native_process *process; /* NULL: not named yet */
     struct native_thread *thread;
-    bool is_beyond;     /* there is no room for the process or the thread that is named */
-    bool is_live;       /* the chunk was never given back */
-    int64_t now_ticks;  /* the running time, since the start of the trace */
-    int64_t base_ticks; /* of the chunk, as well */
-    uint64_t base_ns;   /* of CLOCK_MONOTONIC */
+    bool is_beyond;                 /* there is no room for the process or the thread that is named */
+    bool is_live;                   /* the chunk was never given back */
+    int64_t now_ticks;              /* the running time, since the start of the trace */
+    int64_t base_ticks;             /* of the chunk, as well */
+    uint64_t base_ns;               /* of CLOCK_MONOTONIC */
+    uint64_t address;               /* the running address */
+    bool is_address_lost;           /* something was not understood that may have changed it */
+    uint64_t mappings_id;           /* of the last definition of a mapping that is known here; 0: none */
+    struct native_sampled *sampled; /* owned; NULL: no thread was named yet */
 };
 
 /* Blocks of a chunk that lie side by side. */
@@ -57,6 +63,7 @@ struct native_trace {
     struct native_definitions definitions;
     struct native_tasks tasks;
     struct native_counters counters;
+    struct native_code code;
     struct native_ledger ledger;
     struct native_counts counts;
     struct column pauses;    /* struct native_pause */
@@ -100,10 +107,27 @@ void native_payload_read(struct native_trace *trace, struct native_cursor *paylo
 
 /* ---- native_stack.c ---- */
 
-/* The stack that the cursor stands before; none when it is empty or cannot be read. `cursor` is spoilt where it is
- * damaged. */
-stack_id native_stack_read(struct native_trace *trace, struct native_thread *thread, struct native_cursor *cursor,
-                           bool *is_open);
+/* The frames of a stack, outermost first, and what the chunk's running address is behind them. */
+struct native_frames {
+    uint32_t count; /* of trace->frames */
+    bool is_lost;   /* they cannot be read */
+    uint64_t address;
+    bool is_address_lost;
+};
+
+/* The frames that the cursor stands before, at that time. `cursor` is spoilt where it is damaged. */
+struct native_frames native_stack_read_frames(struct native_trace *trace, const struct native_place *place,
+                                              int64_t ticks, struct native_cursor *cursor, bool *is_open);
+
+/* The entry with these frames is read. */
+static inline void native_stack_pass(struct native_place *place, const struct native_frames *frames) {
+    place->address = frames->address;
+    place->is_address_lost = frames->is_address_lost;
+}
+
+/* Both, for the place's thread, which there must be: the stack; none when it is empty or cannot be read. */
+stack_id native_stack_read(struct native_trace *trace, struct native_place *place, int64_t ticks,
+                           struct native_cursor *cursor, bool *is_open);
 
 /* ---- native_log.c ---- */
 

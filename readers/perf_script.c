@@ -191,6 +191,7 @@ static void finish(struct perf_script *script, const struct reader_options *opti
     perf_events_enter(&script->events, chosen, profile);
     perf_tasks_finish(&script->tasks, chosen);
     profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
+    profile->meta.has_file_offsets = true;
     profile->meta.has_stacks = script->tallies[TALLY_FRAME].count > 0;
     profile->meta.has_times = script->has_times;
     if (chosen == ID_NONE) return;

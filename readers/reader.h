@@ -18,6 +18,7 @@ enum root_choice {
 struct reader_options {
     enum weight_choice weight;
     enum root_choice root;
+    const char *perf_map_folder; /* where processes of this machine leave perf-PID.map; NULL: /tmp. Borrowed */
 };
 
 /* How sure a reader is that the bytes are its own. */

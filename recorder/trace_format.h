@@ -143,6 +143,30 @@ enum trace_entry_kind {
     TRACE_PAUSE = 15,        /* t. The process pauses… */
     TRACE_RESUME = 16,       /* t. …and goes on */
     TRACE_MESSAGE = 17,      /* t, text: what the recorder has to say */
+
+    /* What a sampler writes of other threads of its process. It stands in the sampler's chunk. */
+    TRACE_SAMPLED_THREAD = 18, /* leb uid, leb tid, leb flags (enum trace_thread_flag), zigzag start (ticks since the
+                                  chunk's base), text name. Stands in a chunk before the thread's first sample there,
+                                  and again when the name changes */
+    TRACE_THREAD_SAMPLE = 19, /* t, leb uid, leb flags (enum trace_sample_flag), what the flags say, in their order, leb
+                                 count of frames kept: as many outermost frames as the thread's THREAD_SAMPLE before in
+                                 this chunk has, stack: the frames within those */
+    TRACE_THREAD_SAME = 20,   /* t, leb uid, leb flags, what the flags say. The stack is that of the thread's last
+                                 THREAD_SAMPLE, which is in this chunk */
+    TRACE_SAMPLED_THREAD_END = 21, /* t, leb uid: the thread is gone. */
+    /* id: addresses that follow in this chunk are in what the process has mapped by the definitions up to this one.
+     * Before it, and behind a TRACE_PROCESS, addresses mean nothing. */
+    TRACE_MAPPINGS = 22,
+    TRACE_TICK = 23, /* t, leb ns on finding and locking threads, leb ns on counters, leb ns on threads: what one round
+                        of the sampler took, t being its end */
+    TRACE_ALLOCATION = 24, /* t, zigzag bytes that it stands for (below 0: freed), leb address, stack */
+};
+
+enum trace_sample_flag {
+    TRACE_SAMPLE_HAS_CPU = 1,      /* leb ns of CPU time that the thread used since its sample before */
+    TRACE_SAMPLE_HAS_DELAY = 2,    /* leb ns that an event sent to the thread would wait */
+    TRACE_SAMPLE_IS_TRUNCATED = 4, /* its outermost frames are missing */
+    TRACE_SAMPLE_IS_UNREACHED = 8, /* the thread could not be stopped: the stack is empty */
 };
 
 enum trace_thread_flag {
@@ -232,6 +256,11 @@ enum trace_frame_kind {
     TRACE_FRAME_LABEL = 0,      /* id label */
     TRACE_FRAME_LABEL_TEXT = 1, /* id label, text: shown behind the label's name */
     TRACE_FRAME_SCRIPT = 2,     /* id category, text function, text file, leb line, leb column (from 1; 0 unknown) */
+    /* A run of native frames: leb count (from 1), then as many addresses, each a zigzag from the running address of the
+     * chunk (0 at its start and behind each TRACE_PROCESS), which becomes this address. They count as `count` frames.
+     */
+    TRACE_FRAME_RETURNS = 3, /* return addresses: the call is before it */
+    TRACE_FRAME_EXACT = 4,   /* addresses of the instruction that was about to run */
 };
 
 /* ---- Definitions. Ids count from 1 in the order of the log, across its chunks. A definition is, at a multiple of 4
@@ -265,6 +294,10 @@ enum trace_definition_kind {
     TRACE_DEFINE_LABEL = 6,       /* text name, id category, text file, leb line */
     TRACE_DEFINE_COUNTER = 7,     /* text name, text category, text description, text label, text unit, leb graph
                                      (0 accumulated, 1 rate), leb color (enum trace_graph_color), zigzag sort weight */
+    TRACE_DEFINE_LIBRARY = 8,     /* text path, text build id: its bytes, not hex; empty when it has none */
+    TRACE_DEFINE_MAPPING = 9,     /* leb pid, leb start of the process (as in TRACE_PROCESS), leb address, leb size in
+                                     bytes, leb offset from the image base, id library (0: nothing there any more). It holds
+                                     from here on in the log, in place of what the process had there */
 };
 
 enum trace_type_flag { TRACE_TYPE_IS_STACK_BASED = 1 };

@@ -74,7 +74,10 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     for (size_t i = 0; i < profile->marker_schemas.count; i++)
         write_marker_schema(json, column_at(&profile->marker_schemas, i));
     json_array_end(json);
-    if (emission->threads.has_cpu_deltas) meta_json_sample_units(json, meta->cpu_delta_unit);
+    enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
+    bool has_cpu = emission->threads.has_cpu_deltas || !emission->weights.are_repeated;
+    if (meta->cpu_delta_unit != CPU_DELTA_NONE) has_cpu = emission->threads.has_cpu_deltas;
+    if (has_cpu && cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
     json_object_end(json);
 }
 
@@ -123,6 +126,7 @@ static size_t write_process_content(struct emission *emission, size_t place) {
     write_empty_array(&emission->json, "libs");
     thread_json_paused_ranges(&emission->json, profile, process);
     if (has_threads) gecko_counters_write(&emission->json, profile, process);
+    if (has_threads) gecko_overhead_write(&emission->json, profile, process);
     place = write_threads(emission, place);
     gecko_sources_write(&emission->threads, &emission->json);
     return place;

@@ -83,6 +83,11 @@ static bool has_no_main_thread(const struct profile *profile, uint32_t row) {
     return !gecko_has_main_thread(profile, counter_at(profile, row)->process);
 }
 
+static bool has_lost_overhead(const struct profile *profile, uint32_t row) {
+    const struct overhead *overhead = column_at(&profile->overheads, row);
+    return !gecko_has_main_thread(profile, overhead->process);
+}
+
 /* Of those that are written. */
 static bool has_lost_display(const struct profile *profile, uint32_t row) {
     return !has_no_main_thread(profile, row) && !counter_json_is_shown_by_default(counter_at(profile, row));
@@ -111,7 +116,16 @@ static bool has_main_memory(const struct profile *profile, uint32_t row) {
     return profile->meta.main_memory_bytes > 0;
 }
 
-enum row_kind { ROWS_FRAMES, ROWS_FUNCS, ROWS_LIBS, ROWS_THREADS, ROWS_COUNTERS, ROWS_EXTRA, ROWS_META };
+enum row_kind {
+    ROWS_FRAMES,
+    ROWS_FUNCS,
+    ROWS_LIBS,
+    ROWS_THREADS,
+    ROWS_COUNTERS,
+    ROWS_OVERHEADS,
+    ROWS_EXTRA,
+    ROWS_META
+};
 
 static size_t row_count(const struct profile *profile, enum row_kind kind) {
     switch (kind) {
@@ -125,6 +139,8 @@ static size_t row_count(const struct profile *profile, enum row_kind kind) {
             return profile->thread_order.count;
         case ROWS_COUNTERS:
             return profile->counters.count;
+        case ROWS_OVERHEADS:
+            return profile->overheads.count;
         case ROWS_EXTRA:
             return profile->meta.extra.count;
         case ROWS_META:
@@ -153,6 +169,7 @@ static const struct property {
     {"name of a thread that would make it a main thread (a space is added)", ROWS_THREADS, has_main_thread_name, false},
     {"start time of a process", ROWS_THREADS, starts_process_late, false},
     {"counter of a process without a main thread", ROWS_COUNTERS, has_no_main_thread, false},
+    {"overhead of recording in a process without a main thread", ROWS_OVERHEADS, has_lost_overhead, false},
     {"graph, unit, color, order or label of a counter", ROWS_COUNTERS, has_lost_display, false},
     {"entry of the information panel (meta.extra)", ROWS_EXTRA, is_there, false},
     {"program that wrote the trace (meta.importedFrom)", ROWS_META, has_importer, false},
@@ -175,6 +192,17 @@ static void enter_property(const struct profile *profile, const struct property 
         enter_lost(ledger, property->cause, count);
 }
 
+/* Samples that tell their CPU time besides, and are written more than once. */
+static uint64_t count_lost_cpu(const struct profile *profile, const struct gecko_weights *weights) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
+        if (!samples_have_cpu(samples) || gecko_tells_cpu(weights, samples)) continue;
+        for (uint32_t row = 0; row < samples_count(samples); row++) count += samples_cpu_ns(samples, row) != TIME_NONE;
+    }
+    return count;
+}
+
 void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_weights *weights, bool has_cpu_deltas,
                         struct ledger *ledger) {
     static const char *const change_causes[LOCATION_CHANGE_COUNT] = {
@@ -187,7 +215,7 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
     for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++) enter_lost(ledger, change_causes[i], tables->changes[i]);
     enter_lost(ledger, "function that differs from another one only in what is lost", tables->merged_func_count);
     gecko_weights_enter(weights, ledger);
-    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !has_cpu_deltas)
-        enter_lost(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
-                   weights->sample_count);
+    bool has_lost_weights = profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !has_cpu_deltas;
+    enter_lost(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
+               has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
 }

@@ -19,4 +19,7 @@ static inline bool gecko_has_main_thread(const struct profile *profile, process_
 /* "counters" of the process, where there are any that the client would read. */
 void gecko_counters_write(struct json *json, const struct profile *profile, process_id process);
 
+/* "profilerOverhead" of the process, likewise. */
+void gecko_overhead_write(struct json *json, const struct profile *profile, process_id process);
+
 #endif

@@ -62,7 +62,8 @@ static void add_frames(struct gecko_tables *tables, const struct func_location *
             .column = frame->column,
             .category = frame->category,
             .subcategory = frame->subcategory,
-            .relevant_for_js = location->relevant_for_js,
+            .flags = (uint8_t)((location->relevant_for_js ? GECKO_FRAME_IS_RELEVANT_FOR_JS : 0) |
+                               (frame->inherits_category ? GECKO_FRAME_INHERITS_CATEGORY : 0)),
             .rank = location->rank,
         };
         frame_of[i] = row_table_intern(&tables->frames, &row);
@@ -86,8 +87,14 @@ static void *take_array(size_t count, size_t element_bytes, struct failure *fail
     return array;
 }
 
+static bool has_allocations(const struct profile *profile) {
+    for (size_t i = 0; i < profile->thread_order.count; i++)
+        if (profile_ordered_thread(profile, i)->allocations.count) return true;
+    return false;
+}
+
 void gecko_tables_init(struct gecko_tables *tables, const struct profile *profile) {
-    *tables = (struct gecko_tables){.profile = profile};
+    *tables = (struct gecko_tables){.profile = profile, .allocation_string = ID_NONE};
     strings_init(&tables->texts, profile->failure);
     row_table_init(&tables->strings, sizeof(struct gecko_string), profile->failure);
     row_table_init(&tables->frames, sizeof(struct gecko_frame), profile->failure);
@@ -102,6 +109,8 @@ void gecko_tables_init(struct gecko_tables *tables, const struct profile *profil
         locate_funcs(tables, locations);
         add_frames(tables, locations, frame_of);
         add_stacks(tables, frame_of);
+        if (has_allocations(profile))
+            tables->allocation_string = add_string(tables, TEXT("Native allocation"), source_none());
     }
     free(locations);
     free(frame_of);
@@ -124,5 +133,7 @@ uint32_t gecko_tables_string(struct gecko_tables *tables, string_id id) {
 }
 
 size_t gecko_tables_string_count_max(const struct gecko_tables *tables) {
-    return (size_t)row_table_count(&tables->profile->funcs) + strings_count(&tables->profile->strings);
+    enum { ALLOCATION_STRING = 1 };
+    return (size_t)row_table_count(&tables->profile->funcs) + strings_count(&tables->profile->strings) +
+           ALLOCATION_STRING;
 }

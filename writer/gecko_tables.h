@@ -6,6 +6,8 @@
 #include "gecko_location.h"
 #include "libconvert/profile.h"
 
+enum gecko_frame_flag { GECKO_FRAME_IS_RELEVANT_FOR_JS = 1, GECKO_FRAME_INHERITS_CATEGORY = 2 };
+
 /* Fewer properties than a struct frame: the location stands for the function. */
 struct gecko_frame {
     uint32_t location; /* row of gecko_tables.strings */
@@ -13,8 +15,8 @@ struct gecko_frame {
     uint32_t column;
     uint8_t category;
     uint8_t subcategory;
-    uint8_t relevant_for_js;
-    uint8_t rank; /* see location_rank */
+    uint8_t flags; /* enum gecko_frame_flag */
+    uint8_t rank;  /* see location_rank */
 };
 _Static_assert(sizeof(struct gecko_frame) == 16, "rows are compared as bytes: no padding");
 
@@ -32,11 +34,12 @@ struct gecko_string {
 struct gecko_tables {
     const struct profile *profile;
     struct strings texts;
-    struct row_table strings; /* struct gecko_string */
-    struct row_table frames;  /* struct gecko_frame */
-    struct row_table stacks;  /* struct gecko_stack, parents first */
-    uint32_t *stack_of;       /* row of stacks, for each stack of the profile */
-    uint32_t *string_of;      /* row of strings, for each string of the profile; ID_NONE until it is asked for */
+    struct row_table strings;   /* struct gecko_string */
+    struct row_table frames;    /* struct gecko_frame */
+    struct row_table stacks;    /* struct gecko_stack, parents first */
+    uint32_t *stack_of;         /* row of stacks, for each stack of the profile */
+    uint32_t allocation_string; /* row of strings: the name of allocations' markers; ID_NONE where there are none */
+    uint32_t *string_of;        /* row of strings, for each string of the profile; ID_NONE until it is asked for */
     uint64_t changes[LOCATION_CHANGE_COUNT]; /* funcs whose location had to be changed, by what was changed */
     uint64_t merged_func_count;              /* funcs whose location an earlier one has too */
 };

@@ -117,9 +117,10 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
         const struct gecko_frame *frame = frame_at(writer, writer->frame_order[i]);
         json_array_begin(json);
         json_int(json, numbering_of(&writer->strings, frame->location));
-        json_bool(json, frame->relevant_for_js);
-        json_int(json, frame->category);
-        json_int(json, frame->subcategory);
+        bool has_category = !(frame->flags & GECKO_FRAME_INHERITS_CATEGORY);
+        json_bool(json, frame->flags & GECKO_FRAME_IS_RELEVANT_FOR_JS);
+        json_int_or_null(json, frame->category, has_category);
+        json_int_or_null(json, frame->subcategory, has_category);
         if (frame->line || frame->column) thread_json_place(json, frame->line);
         if (frame->column) json_int(json, frame->column);
         json_array_end(json);
@@ -187,7 +188,9 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
     static const char *const plain_columns[] = {"stack", "time", "eventDelay"};
     static const char *const cpu_columns[] = {"stack", "time", "threadCPUDelta", "eventDelay"};
     const struct profile *profile = writer->profile;
-    if (writer->has_cpu_deltas)
+    bool tells_cpu = !writer->has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
+    bool has_cpu_column = writer->has_cpu_deltas || tells_cpu;
+    if (has_cpu_column)
         TABLE_OF_ROWS_BEGIN(json, "samples", cpu_columns);
     else
         TABLE_OF_ROWS_BEGIN(json, "samples", plain_columns);
@@ -199,11 +202,14 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
         stack_id stack = *(const stack_id *)column_at(&samples->stack, i);
         int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
         uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
+        int64_t delay_ns = samples_delay_ns(samples, i);
         for (uint32_t left = gecko_weights_row_count(writer->weights, weight); left > 0; left--, rows_written++) {
             json_array_begin(json);
             write_stack_number(writer, json, stack);
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : time_ns);
             if (writer->has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, weight), i == 0);
+            if (tells_cpu) thread_json_cpu_ns(json, samples_cpu_ns(samples, i));
+            if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);
         }
     }
@@ -257,16 +263,16 @@ static void write_string_number(void *context, struct json *json, string_id stri
 }
 
 /* A backtrace is a little thread of its own: one sample, in the thread's stacks. */
-static void write_marker_stack(struct gecko_thread_writer *writer, const struct thread *thread,
-                               const struct marker *marker, struct json *json) {
+static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
+                            int64_t time_ns, struct json *json) {
     static const char *const columns[] = {"stack", "time"};
     json_key(json, "stack");
     json_object_begin(json);
     thread_json_tid(json, thread);
     TABLE_OF_ROWS_BEGIN(json, "samples", columns);
     json_array_begin(json);
-    write_stack_number(writer, json, marker->stack);
-    json_ms(json, marker->start_ns);
+    write_stack_number(writer, json, stack);
+    json_ms(json, time_ns);
     json_array_end(json);
     table_of_rows_end(json);
     json_object_end(json);
@@ -278,7 +284,7 @@ static void write_payload(struct gecko_thread_writer *writer, const struct threa
     if (!marker_json_has_payload(marker)) return;
     json_object_begin(json);
     marker_json_payload(json, writer->profile, marker, &strings);
-    if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
+    if (!stack_is_none(marker->stack)) write_backtrace(writer, thread, marker->stack, marker->start_ns, json);
     json_object_end(json);
 }
 
@@ -294,9 +300,32 @@ static void write_marker(struct gecko_thread_writer *writer, const struct thread
     json_array_end(json);
 }
 
+/* A marker of a type that the client takes apart into a table of its own. */
+static void write_allocation(struct gecko_thread_writer *writer, const struct thread *thread,
+                             const struct allocation *allocation, struct json *json) {
+    json_array_begin(json);
+    json_int(json, numbering_of(&writer->strings, writer->tables->allocation_string));
+    json_ms(json, allocation->time_ns);
+    json_null(json);
+    json_int(json, MARKER_INSTANT);
+    json_int(json, 0);
+    json_object_begin(json);
+    json_key_string(json, "type", "Native allocation");
+    json_key_int(json, "size", allocation->bytes);
+    json_key(json, "memoryAddress");
+    thread_json_address(json, allocation->address);
+    json_key_int(json, "threadId", profile_thread_at(writer->profile, allocation->thread)->tid);
+    if (!stack_is_none(allocation->stack))
+        write_backtrace(writer, thread, allocation->stack, allocation->time_ns, json);
+    json_object_end(json);
+    json_array_end(json);
+}
+
 static void write_markers(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
     static const char *const columns[] = {"name", "startTime", "endTime", "phase", "category", "data"};
     TABLE_OF_ROWS_BEGIN(json, "markers", columns);
+    for (size_t i = 0; i < thread->allocations.count; i++)
+        write_allocation(writer, thread, column_at(&thread->allocations, i), json);
     struct marker_place *places = order_markers(&thread->markers, writer->profile->failure);
     for (size_t i = 0; places && i < thread->markers.count; i++)
         write_marker(writer, thread, column_at(&thread->markers, places[i].row), json);

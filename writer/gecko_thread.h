@@ -28,6 +28,11 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
                               const struct gecko_weights *weights);
 void gecko_thread_writer_fini(struct gecko_thread_writer *writer);
 
+/* Whether the CPU time that samples tell besides is written: it cannot be split among a sample's repetitions. */
+static inline bool gecko_tells_cpu(const struct gecko_weights *weights, const struct samples *samples) {
+    return samples_have_cpu(samples) && !weights->are_repeated;
+}
+
 /* The name by which the client knows main threads, and by nothing else. */
 #define GECKO_MAIN_THREAD_NAME "GeckoMain"
 

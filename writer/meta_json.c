@@ -29,6 +29,13 @@ void meta_json_categories(struct json *json, const struct categories *categories
     json_array_end(json);
 }
 
+enum cpu_delta_unit meta_json_cpu_delta_unit(const struct profile *profile) {
+    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE) return profile->meta.cpu_delta_unit;
+    for (size_t i = 0; i < profile->thread_order.count; i++)
+        if (samples_have_cpu(&profile_ordered_thread(profile, i)->samples)) return CPU_DELTA_NS;
+    return CPU_DELTA_NONE;
+}
+
 void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
     json_key(json, "sampleUnits");
     json_object_begin(json);

@@ -15,6 +15,9 @@ void meta_json_product_and_machine(struct json *json, const struct profile_meta 
 
 void meta_json_categories(struct json *json, const struct categories *categories);
 
+/* The unit of the samples' CPU time: that of their weights, else of what they tell besides. */
+enum cpu_delta_unit meta_json_cpu_delta_unit(const struct profile *profile);
+
 /* "sampleUnits"; unit is not CPU_DELTA_NONE. */
 void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit);
 

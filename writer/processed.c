@@ -67,9 +67,11 @@ static size_t find_idle_category(const struct categories *categories) {
 }
 
 static bool is_idle(const struct profile *profile, stack_id stack, size_t idle_category) {
-    if (stack_is_none(stack)) return false;
-    frame_id innermost = profile_stack_at(profile, stack)->frame;
-    return profile_frame_at(profile, innermost)->category == idle_category;
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+        if (!frame->inherits_category) return frame->category == idle_category;
+    }
+    return false;
 }
 
 static uint64_t count_active_samples(const struct profile *profile, const struct samples *samples,
@@ -136,7 +138,8 @@ static void write_meta(struct json *json, const struct profile *profile) {
     if (meta->main_memory_bytes) json_key_int(json, "mainMemory", (int64_t)meta->main_memory_bytes);
     meta_json_categories(json, &profile->categories);
     write_marker_schemas(json, &profile->marker_schemas);
-    if (meta->cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, meta->cpu_delta_unit);
+    enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
+    if (cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
     write_extra(json, &meta->extra);
     write_selected_threads(json, profile);
     json_object_end(json);
@@ -181,7 +184,7 @@ static uint64_t count_rows(const struct profile *profile) {
     uint64_t rows = strings_count(&profile->strings) + profile->frames.rows.count + profile->stacks.rows.count;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        rows += samples_count(&thread->samples) + thread->markers.count;
+        rows += samples_count(&thread->samples) + thread->markers.count + thread->allocations.count;
     }
     return rows;
 }
@@ -198,6 +201,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     processed_shared_write(&writer);
     write_threads(&writer);
     processed_counters_write(&writer);
+    processed_overheads_write(&writer);
     log_json_write(&writer.json, profile);
     json_object_end(&writer.json);
     struct chunk_list document = json_take_chunks(&writer.json);

@@ -1,5 +1,6 @@
-/* Counters, with what the viewer is to make of them. */
+/* Counters, with what the viewer is to make of them; and what recording cost. */
 #include "counter_json.h"
+#include "overhead_json.h"
 #include "processed_writer.h"
 #include "table_of_columns.h"
 
@@ -46,5 +47,59 @@ void processed_counters_write(struct processed_writer *writer) {
     json_key(&writer->json, "counters");
     json_array_begin(&writer->json);
     for (size_t i = 0; i < counters->count; i++) write_counter(writer, column_at(counters, i));
+    json_array_end(&writer->json);
+}
+
+/* ---- Overhead ---- */
+
+enum overhead_column {
+    OVERHEAD_TIME,
+    OVERHEAD_LOCKING,
+    OVERHEAD_CLEANING,
+    OVERHEAD_COUNTERS,
+    OVERHEAD_THREADS,
+    OVERHEAD_COLUMN_COUNT
+};
+
+static const char *const overhead_columns[OVERHEAD_COLUMN_COUNT] = {
+    [OVERHEAD_TIME] = "time",         [OVERHEAD_LOCKING] = "locking", [OVERHEAD_CLEANING] = "expiredMarkerCleaning",
+    [OVERHEAD_COUNTERS] = "counters", [OVERHEAD_THREADS] = "threads",
+};
+
+static void write_overhead_samples(struct processed_writer *writer, size_t first, size_t count) {
+    struct table_of_columns table;
+    table_of_columns_begin(&table, overhead_columns, OVERHEAD_COLUMN_COUNT, writer->profile->failure);
+    for (size_t row = first; row < first + count; row++) {
+        const struct overhead *overhead = column_at(&writer->profile->overheads, row);
+        json_ms(&table.columns[OVERHEAD_TIME], overhead->time_ns);
+        overhead_json_us(&table.columns[OVERHEAD_LOCKING], overhead->locking_ns);
+        overhead_json_us(&table.columns[OVERHEAD_CLEANING], 0);
+        overhead_json_us(&table.columns[OVERHEAD_COUNTERS], overhead->counters_ns);
+        overhead_json_us(&table.columns[OVERHEAD_THREADS], overhead->threads_ns);
+    }
+    table_of_columns_end(&table, "samples", count, &writer->json);
+}
+
+/* Of one process; returns how many rows it has. */
+static size_t write_overhead(struct processed_writer *writer, size_t first) {
+    const struct profile *profile = writer->profile;
+    process_id process = ((const struct overhead *)column_at(&profile->overheads, first))->process;
+    size_t count;
+    profile_rows_of_process(&profile->overheads, process, &count);
+    json_object_begin(&writer->json);
+    write_overhead_samples(writer, first, count);
+    overhead_json_statistics(&writer->json, profile, first, count);
+    json_key_value_text(&writer->json, "pid", profile_process_at(profile, process)->pid_text);
+    json_key_int(&writer->json, "mainThreadIndex", (int64_t)profile_place_of_process(profile, process));
+    json_object_end(&writer->json);
+    return count;
+}
+
+void processed_overheads_write(struct processed_writer *writer) {
+    size_t count = writer->profile->overheads.count;
+    if (!count) return;
+    json_key(&writer->json, "profilerOverhead");
+    json_array_begin(&writer->json);
+    for (size_t row = 0; row < count;) row += write_overhead(writer, row);
     json_array_end(&writer->json);
 }

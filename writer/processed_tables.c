@@ -60,8 +60,8 @@ static const char *const frame_columns[FRAME_COLUMN_COUNT] = {
 static void write_frame(struct json columns[], const struct frame *frame) {
     json_int(&columns[FRAME_ADDRESS], frame->address);
     json_int(&columns[FRAME_INLINE_DEPTH], frame->inline_depth);
-    json_int(&columns[FRAME_CATEGORY], frame->category);
-    json_int(&columns[FRAME_SUBCATEGORY], frame->subcategory);
+    json_int_or_null(&columns[FRAME_CATEGORY], frame->category, !frame->inherits_category);
+    json_int_or_null(&columns[FRAME_SUBCATEGORY], frame->subcategory, !frame->inherits_category);
     json_int(&columns[FRAME_FUNC], frame->func.index);
     table_index_or_minus_one(&columns[FRAME_LIB], frame->lib.index);
     table_index_or_null(&columns[FRAME_NATIVE_SYMBOL], frame->native_symbol.index);

@@ -58,6 +58,23 @@ static void write_sample_cpu_deltas(struct json *column, const struct profile *p
     }
 }
 
+static void write_sample_details(struct json *json, const struct profile *profile, const struct samples *samples) {
+    struct json column;
+    uint32_t count = samples_count(samples);
+    if (samples_have_cpu(samples) && profile->meta.cpu_delta_unit == CPU_DELTA_NONE) {
+        table_column_begin(&column, profile->failure);
+        for (uint32_t i = 0; i < count; i++) thread_json_cpu_ns(&column, samples_cpu_ns(samples, i));
+        table_column_end(&column, "threadCPUDelta", json);
+    }
+    if (!samples_have_delays(samples)) return;
+    table_column_begin(&column, profile->failure);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t delay_ns = samples_delay_ns(samples, i);
+        json_ms_or_null(&column, delay_ns, delay_ns != TIME_NONE);
+    }
+    table_column_end(&column, "eventDelay", json);
+}
+
 static const char *weight_type_name(enum weight_type type) {
     static const char *const names[] = {
         [WEIGHT_ONE] = "samples",
@@ -98,9 +115,51 @@ static void write_samples(struct processed_writer *writer, const struct samples 
         write_sample_cpu_deltas(&column, profile, samples);
         table_column_end(&column, "threadCPUDelta", json);
     }
+    if (samples->details) write_sample_details(json, profile, samples);
     json_key_int(json, "length", samples_count(samples));
     json_object_end(json);
     processed_report_rows(writer, samples_count(samples));
+}
+
+/* ---- Allocations ---- */
+
+enum allocation_column {
+    ALLOCATION_TIME,
+    ALLOCATION_WEIGHT,
+    ALLOCATION_STACK,
+    ALLOCATION_ADDRESS,
+    ALLOCATION_THREAD,
+    ALLOCATION_COLUMN_COUNT
+};
+
+static const char *const allocation_columns[ALLOCATION_COLUMN_COUNT] = {
+    [ALLOCATION_TIME] = "time",       [ALLOCATION_WEIGHT] = "weight",         [ALLOCATION_STACK] = "stack",
+    [ALLOCATION_THREAD] = "threadId", [ALLOCATION_ADDRESS] = "memoryAddress",
+};
+
+static void write_allocation(struct json columns[], const struct profile *profile,
+                             const struct allocation *allocation) {
+    json_ms(&columns[ALLOCATION_TIME], allocation->time_ns);
+    json_int(&columns[ALLOCATION_WEIGHT], allocation->bytes);
+    table_index_or_null(&columns[ALLOCATION_STACK], allocation->stack.index);
+    thread_json_address(&columns[ALLOCATION_ADDRESS], allocation->address);
+    json_int(&columns[ALLOCATION_THREAD], profile_thread_at(profile, allocation->thread)->tid);
+}
+
+/* An empty table would blank the whole profile. */
+static void write_allocations(struct processed_writer *writer, const struct column *allocations) {
+    if (!allocations->count) return;
+    struct table_of_columns table;
+    table_of_columns_begin(&table, allocation_columns, ALLOCATION_COLUMN_COUNT, writer->profile->failure);
+    for (size_t i = 0; i < allocations->count; i++)
+        write_allocation(table.columns, writer->profile, column_at(allocations, i));
+    json_key(&writer->json, "nativeAllocations");
+    json_object_begin(&writer->json);
+    table_of_columns_splice(&table, &writer->json);
+    json_key_string(&writer->json, "weightType", "bytes");
+    json_key_int(&writer->json, "length", (int64_t)allocations->count);
+    json_object_end(&writer->json);
+    processed_report_rows(writer, allocations->count);
 }
 
 /* ---- Markers ---- */
@@ -179,6 +238,7 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
     thread_json_paused_ranges(json, writer->profile, thread->process);
     json_key_bool(json, "showMarkersInTimeline", true);
     write_samples(writer, &thread->samples);
+    write_allocations(writer, &thread->allocations);
     write_markers(writer, &thread->markers);
     json_object_end(json);
 }

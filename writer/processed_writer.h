@@ -10,7 +10,7 @@ struct processed_writer {
     const struct profile *profile;
     struct json json; /* the document */
     struct progress progress;
-    uint64_t done_rows; /* samples, stacks, frames, strings, markers */
+    uint64_t done_rows; /* samples, stacks, frames, strings, markers, allocations */
     uint64_t total_rows;
 };
 
@@ -27,5 +27,8 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
 
 /* "counters", where there are any. */
 void processed_counters_write(struct processed_writer *writer);
+
+/* "profilerOverhead", where there is any. */
+void processed_overheads_write(struct processed_writer *writer);
 
 #endif

@@ -20,6 +20,9 @@ void table_of_columns_begin(struct table_of_columns *table, const char *const na
 /* Writes the table as the value of `key`. */
 void table_of_columns_end(struct table_of_columns *table, const char *key, size_t row_count, struct json *into);
 
+/* Writes the columns alone into the object under construction, instead. */
+void table_of_columns_splice(struct table_of_columns *table, struct json *into);
+
 /* A column alone, of a table that is written in another way. */
 void table_column_begin(struct json *column, struct failure *failure);
 void table_column_end(struct json *column, const char *name, struct json *into);

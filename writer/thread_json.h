@@ -21,6 +21,16 @@ static inline void thread_json_cpu_delta(struct json *json, struct decimal delta
     json_decimal(json, is_known ? delta : (struct decimal){0});
 }
 
+/* CPU time that the sample itself tells; TIME_NONE: unknown. */
+static inline void thread_json_cpu_ns(struct json *json, int64_t cpu_ns) {
+    json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
+}
+
+/* An address of memory; its top bit, which no memory of a process has, is left out. */
+static inline void thread_json_address(struct json *json, uint64_t address) {
+    json_int(json, (int64_t)(address & INT64_MAX));
+}
+
 /* Of what began before the trace, the start is the trace's. */
 static inline void thread_json_key_start(struct json *json, const char *key, int64_t start_ns) {
     json_key_ms(json, key, start_ns == TIME_NONE ? 0 : start_ns);

@@ -27,7 +27,8 @@ struct fuzz_choices fuzz_take_choices(struct text *input) {
     unsigned char byte = 0;
     if (input->bytes_count) byte = (unsigned char)input->bytes[--input->bytes_count];
     return (struct fuzz_choices){
-        .options = {.weight = byte & 1 ? WEIGHT_BY_PERIOD : WEIGHT_BY_SAMPLES,
+        .options = {.perf_map_folder = "",
+                    .weight = byte & 1 ? WEIGHT_BY_PERIOD : WEIGHT_BY_SAMPLES,
                     .root = byte & 2 ? ROOT_THREAD : ROOT_FRAME},
         .step_bytes = 1 + (byte >> 2),
     };

@@ -2,11 +2,11 @@
 # Installs the Debian packages of the groups that are named (build, test, fuzz, bench), those that are missing. Root, or sudo.
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libxxhash-dev zlib1g-dev"
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev libxxhash-dev zlib1g-dev"
 test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
 
 fuzz_packages="clang libclang-rt-14-dev"
-bench_packages="liblttng-ust-dev lttng-tools uftrace strace"
+bench_packages="liblttng-ust-dev lttng-tools uftrace strace linux-perf libgoogle-perftools4"
 
 is_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

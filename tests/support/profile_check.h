@@ -25,6 +25,8 @@ static inline const char *frames_fault(const struct profile *profile) {
         if (lib_is_none(frame->lib) != (frame->address == ADDRESS_NONE)) return "a frame with half an address";
         if (!lib_is_none(frame->lib) && frame->lib.index >= libs_count(&profile->libs)) return "a frame's library";
         if (frame->address < ADDRESS_NONE) return "a frame's address";
+        if (frame->inherits_category && (frame->category || frame->subcategory))
+            return "a frame with a category of its own that is its caller's";
         if (frame->category >= profile->categories.rows.count) return "a frame's category";
         if (frame->subcategory >= categories_at(&profile->categories, frame->category)->subcategories.count)
             return "a frame's subcategory";
@@ -53,6 +55,11 @@ static inline const char *samples_fault(const struct profile *profile, const str
     int64_t last_ns = 0;
     if (samples->stack.count != samples->time_ns.count || samples->weight.count != samples->time_ns.count)
         return "columns of samples that are not of the same length";
+    const struct sample_details *details = samples->details;
+    if (details && details->cpu_ns.count && details->cpu_ns.count != samples->time_ns.count)
+        return "a column of CPU times that is not as long as the samples";
+    if (details && details->delay_ns.count && details->delay_ns.count != samples->time_ns.count)
+        return "a column of delays that is not as long as the samples";
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
         uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
@@ -104,29 +111,56 @@ static inline const char *markers_fault(const struct profile *profile, const str
     return NULL;
 }
 
+static inline const char *allocations_fault(const struct profile *profile, const struct column *allocations) {
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < allocations->count; i++) {
+        const struct allocation *allocation = column_at(allocations, i);
+        if (allocation->time_ns < last_ns || allocation->time_ns > profile->end_ns) return "an allocation's time";
+        if (!is_stack_or_none(profile, allocation->stack)) return "an allocation's stack";
+        if (allocation->thread.index >= profile->threads.count) return "an allocation's thread";
+        last_ns = allocation->time_ns;
+    }
+    return NULL;
+}
+
+static inline const char *overheads_fault(const struct profile *profile) {
+    for (size_t i = 0; i < profile->overheads.count; i++) {
+        const struct overhead *overhead = column_at(&profile->overheads, i);
+        if (overhead->process.index >= profile->processes.count) return "an overhead's process";
+        if (overhead->locking_ns < 0 || overhead->counters_ns < 0 || overhead->threads_ns < 0)
+            return "an overhead's time";
+    }
+    return NULL;
+}
+
 static inline const char *threads_fault(const struct profile *profile) {
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = profile_thread_at(profile, (thread_id){i});
         if (thread->process.index >= profile->processes.count) return "a thread's process";
         const char *fault = samples_fault(profile, &thread->samples);
         if (!fault) fault = markers_fault(profile, &thread->markers);
+        if (!fault) fault = allocations_fault(profile, &thread->allocations);
         if (fault) return fault;
     }
     return NULL;
 }
 
-/* Every thread with samples or markers is written. */
+static inline bool thread_is_filled(const struct thread *thread) {
+    return samples_count(&thread->samples) || thread->markers.count || thread->allocations.count;
+}
+
+/* Every thread with samples, markers or allocations is written. */
 static inline const char *thread_order_fault(const struct profile *profile) {
     size_t filled_count = 0, filled_in_order_count = 0;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = profile_thread_at(profile, (thread_id){i});
-        filled_count += samples_count(&thread->samples) || thread->markers.count;
+        filled_count += thread_is_filled(thread);
     }
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const thread_id *id = column_at(&profile->thread_order, i);
         if (id->index >= profile->threads.count) return "the order of threads";
         const struct thread *thread = profile_thread_at(profile, *id);
-        filled_in_order_count += samples_count(&thread->samples) || thread->markers.count;
+        filled_in_order_count += thread_is_filled(thread);
     }
     return filled_count == filled_in_order_count ? NULL : "threads that are not written, or more than once";
 }
@@ -148,8 +182,8 @@ static inline const char *counters_fault(const struct profile *profile) {
 }
 
 static inline const char *profile_fault(const struct profile *profile) {
-    const char *(*const faults[])(const struct profile *) = {funcs_fault,   frames_fault,       stacks_fault,
-                                                             threads_fault, thread_order_fault, counters_fault};
+    const char *(*const faults[])(const struct profile *) = {
+        funcs_fault, frames_fault, stacks_fault, threads_fault, thread_order_fault, counters_fault, overheads_fault};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const char *fault = faults[i](profile);
         if (fault) return fault;

@@ -33,7 +33,19 @@ enum {
     BUILD_PAUSE = 15,
     BUILD_RESUME = 16,
     BUILD_MESSAGE = 17,
+    BUILD_SAMPLED_THREAD = 18,
+    BUILD_THREAD_SAMPLE = 19,
+    BUILD_THREAD_SAME = 20,
+    BUILD_SAMPLED_THREAD_END = 21,
+    BUILD_MAPPINGS = 22,
+    BUILD_TICK = 23,
+    BUILD_ALLOCATION = 24,
 };
+
+/* Flags of samples of other threads. */
+enum { BUILD_HAS_CPU = 1, BUILD_HAS_DELAY = 2, BUILD_IS_TRUNCATED = 4, BUILD_IS_UNREACHED = 8 };
+
+enum { BUILD_FRAME_LABEL = 0, BUILD_FRAME_RETURNS = 3, BUILD_FRAME_EXACT = 4 };
 
 enum {
     BUILD_META = 1,
@@ -43,6 +55,8 @@ enum {
     BUILD_MARKER_DEFINITION = 5,
     BUILD_LABEL = 6,
     BUILD_COUNTER = 7,
+    BUILD_LIBRARY = 8,
+    BUILD_MAPPING = 9,
 };
 
 enum { BUILD_FREE = 0, BUILD_LIVE = 1, BUILD_SEALED = 2 };
@@ -327,6 +341,30 @@ static inline uint64_t define_counter(struct trace_builder *trace, const char *n
     return trace_definition(trace, BUILD_COUNTER);
 }
 
+static inline uint64_t define_library(struct trace_builder *trace, const char *path, const char *build_id) {
+    put_text(trace, path);
+    put_text(trace, build_id);
+    return trace_definition(trace, BUILD_LIBRARY);
+}
+
+/* The fields of a mapping, for any process. */
+static inline void put_mapping(struct trace_builder *trace, unsigned pid, uint64_t process_start_ns, uint64_t address,
+                               uint64_t size, uint64_t offset, uint64_t library) {
+    put_leb(trace, pid);
+    put_leb(trace, process_start_ns);
+    put_leb(trace, address);
+    put_leb(trace, size);
+    put_leb(trace, offset);
+    put_leb(trace, library);
+}
+
+/* Of process 10, which begins with the trace. */
+static inline uint64_t define_mapping(struct trace_builder *trace, uint64_t address, uint64_t size, uint64_t offset,
+                                      uint64_t library) {
+    put_mapping(trace, 10, BUILD_START_NS, address, size, offset, library);
+    return trace_definition(trace, BUILD_MAPPING);
+}
+
 /* The head of a marker type; put the count of fields, fields, the count of graphs and graphs behind it, then
  * trace_definition(trace, BUILD_MARKER_TYPE). */
 static inline void put_type(struct trace_builder *trace, const char *name, unsigned display, unsigned flags) {
@@ -391,6 +429,55 @@ static inline void add_count(struct trace_builder *trace, unsigned kind, uint64_
     put_leb(trace, counter);
     put_zigzag(trace, value);
     trace_block(trace, kind);
+}
+
+static inline void add_sampled_thread(struct trace_builder *trace, uint64_t uid, unsigned tid, int64_t start_since_base,
+                                      const char *name) {
+    put_leb(trace, uid);
+    put_leb(trace, tid);
+    put_leb(trace, 0);
+    put_zigzag(trace, start_since_base);
+    put_text(trace, name);
+    trace_block(trace, BUILD_SAMPLED_THREAD);
+}
+
+/* The head of a full sample without CPU time and delay; put the count of frames and the frames behind it, then
+ * trace_block(trace, BUILD_THREAD_SAMPLE). */
+static inline void put_thread_sample(struct trace_builder *trace, uint64_t t, uint64_t uid, unsigned flags,
+                                     uint64_t kept) {
+    put_leb(trace, t);
+    put_leb(trace, uid);
+    put_leb(trace, flags);
+    put_leb(trace, kept);
+}
+
+static inline void add_thread_same(struct trace_builder *trace, uint64_t t, uint64_t uid) {
+    put_leb(trace, t);
+    put_leb(trace, uid);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAME);
+}
+
+static inline void add_mappings(struct trace_builder *trace, uint64_t id) {
+    put_leb(trace, id);
+    trace_block(trace, BUILD_MAPPINGS);
+}
+
+/* Times in ns. */
+static inline void add_tick(struct trace_builder *trace, uint64_t t, uint64_t locking, uint64_t counters,
+                            uint64_t threads) {
+    put_leb(trace, t);
+    put_leb(trace, locking);
+    put_leb(trace, counters);
+    put_leb(trace, threads);
+    trace_block(trace, BUILD_TICK);
+}
+
+/* A run of one address, `delta` bytes from the one before. */
+static inline void put_address(struct trace_builder *trace, unsigned kind, int64_t delta) {
+    put_byte(trace, kind);
+    put_leb(trace, 1);
+    put_zigzag(trace, delta);
 }
 
 /* An entry of nothing but its time. */

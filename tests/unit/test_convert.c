@@ -200,6 +200,10 @@ static void test_bad_options(void **state) {
     convert(fixture, folded);
     assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a weight or a root has a value that is none of its names");
     fixture->options.weight = GECKO_CONVERT_WEIGHT_SAMPLES;
+    fixture->options.symbols = (enum gecko_convert_symbols)3;
+    convert(fixture, folded);
+    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "symbols has a value that is none of its names");
+    fixture->options.symbols = GECKO_CONVERT_SYMBOLS_AUTO;
     fixture->options.output_path = "";
     convert(fixture, folded);
     assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");

@@ -955,7 +955,7 @@ static void test_frames_of_an_unknown_kind(void **state) {
     put_leb(trace, 0);
     put_leb(trace, 2);
     put_label(trace, label);
-    put_byte(trace, 3);
+    put_byte(trace, 9);
     put_text(trace, "from the future");
     trace_block(trace, BUILD_SAMPLE);
     put_leb(trace, 2);
@@ -1604,15 +1604,14 @@ static void assert_damage(const unsigned char *block, size_t block_bytes) {
 static void test_damaged_blocks(void **state) {
     (void)state;
 #define DAMAGE(literal) assert_damage((const unsigned char *)(literal), sizeof(literal) - 1)
-    DAMAGE("\x00\x00");                                             /* no kind */
-    DAMAGE("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00");         /* no length */
-    DAMAGE("\x7f\x06\x00\x01");                                     /* beyond the chunk */
-    DAMAGE("\x02\x06\x00");                                         /* no marker */
-    DAMAGE("\x02\x06\x80");                                         /* half a time */
-    DAMAGE("\x0b\x06\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01");     /* a time in a far future */
-    DAMAGE("\x03\x07\x00\x80");                                     /* an interval without a length */
-    DAMAGE("\x0c\x07\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01"); /* a length beyond all time */
-    DAMAGE("\x06\x01\xff\xff\xff\xff\xff");                         /* a pid beyond all pids */
+    DAMAGE("\x00\x00");                                         /* no kind */
+    DAMAGE("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00");     /* no length */
+    DAMAGE("\x7f\x06\x00\x01");                                 /* beyond the chunk */
+    DAMAGE("\x02\x06\x00");                                     /* no marker */
+    DAMAGE("\x02\x06\x80");                                     /* half a time */
+    DAMAGE("\x0b\x06\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01"); /* a time in a far future */
+    DAMAGE("\x03\x07\x00\x80");                                 /* an interval without a length */
+    DAMAGE("\x06\x01\xff\xff\xff\xff\xff");                     /* a pid beyond all pids */
     DAMAGE(
         "\x09\x01\x0a\x00\x00\x05"
         "abcd");                                                                /* a name that is cut */
@@ -1641,6 +1640,38 @@ static void test_damaged_blocks(void **state) {
 #undef DAMAGE
 }
 
+/* What the program says of a marker's times may be nonsense: that marker alone is lost. An interval of the time before
+ * the recording begins with it. */
+static void test_times_of_the_program(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t marker = define_marker(trace, "m", 0, 0);
+    begin_events(0);
+    add_instant(trace, 2, marker);
+    static const unsigned char beyond_all_time[] = "\x0c\x07\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01";
+    size_t wrong_at = trace->chunk_at + trace->chunk_used;
+    trace_append(trace, beyond_all_time, sizeof beyond_all_time - 1);
+    trace->block_count++;
+    static const unsigned char wrong_end[] = "\x0e\x0a\x00\x05\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+    trace_append(trace, wrong_end, sizeof wrong_end - 1);
+    trace->block_count++;
+    static const unsigned char before_the_start[] = "\x07\x07\x00\x80\x80\x80\x40\x01";
+    trace_append(trace, before_the_start, sizeof before_the_start - 1);
+    trace->block_count++;
+    add_instant(trace, 2, marker);
+    read_trace();
+    uint64_t offset;
+    assert_int_equal(ledger_of("marker whose start or end cannot be", &offset), 2);
+    assert_int_equal(offset, wrong_at);
+    assert_int_equal(lost_sum(), 2);
+    const struct thread *thread = column_at(&fixture.profile.threads, 0);
+    assert_int_equal(thread->markers.count, 3);
+    const struct marker *interval = column_at(&thread->markers, 0);
+    assert_int_equal(interval->phase, MARKER_INTERVAL);
+    assert_int_equal(interval->start_ns, 0);
+}
+
 static void test_entries_of_unknown_kinds(void **state) {
     (void)state;
     struct trace_builder *trace = &fixture.trace;
@@ -1650,7 +1681,7 @@ static void test_entries_of_unknown_kinds(void **state) {
     add_instant(trace, 2, marker);
     size_t at = trace->chunk_at + trace->chunk_used;
     put_leb(trace, 1000000);
-    trace_block(trace, 18);
+    trace_block(trace, 99);
     trace_block(trace, 0);
     trace_block(trace, 255);
     trace_block(trace, 255);
@@ -1667,7 +1698,7 @@ static void test_entries_of_unknown_kinds(void **state) {
     assert_int_equal(ledger_of("entry of an unknown kind", &offset), 4);
     assert_int_equal(offset, at);
     struct profile_text *log = log_text(&fixture.profile, &fixture.profile.gathering_log);
-    assert_non_null(strstr(log->bytes, "entriesOfUnknownKind0 1\nentriesOfUnknownKind18 1\nentriesOfUnknownKind255 2"));
+    assert_non_null(strstr(log->bytes, "entriesOfUnknownKind0 1\nentriesOfUnknownKind99 1\nentriesOfUnknownKind255 2"));
     free(log);
 }
 
@@ -1964,6 +1995,7 @@ int main(void) {
         TEST(test_wrong_hash),
         TEST(test_live_chunks),
         TEST(test_damaged_blocks),
+        TEST(test_times_of_the_program),
         TEST(test_entries_of_unknown_kinds),
         TEST(test_blocks_that_are_counted_wrong),
         TEST(test_cut_trace),

@@ -56,6 +56,8 @@ static void test_defaults(void **state) {
     assert_null(options.report_path);
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
     assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_FRAME);
+    assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_int_equal(options.convert.debug_dir_count, 0);
     assert_int_equal(options.progress, PROGRESS_AUTO);
     assert_false(options.convert.is_strict);
     assert_false(options.is_quiet);
@@ -64,7 +66,8 @@ static void test_defaults(void **state) {
 static void test_every_option_with_the_next_argument(void **state) {
     (void)state;
     PARSE("--output", "o.json", "--format", "gecko", "--from", "collapsed", "--weight", "period", "--root", "thread",
-          "--product", "App", "--strict", "--report", "r.json", "--progress", "never", "--quiet", "in");
+          "--symbols", "always", "--debug-dir", "d", "--product", "App", "--strict", "--report", "r.json", "--progress",
+          "never", "--quiet", "in");
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_string_equal(options.convert.input_path, "in");
     assert_string_equal(options.convert.output_path, "o.json");
@@ -74,6 +77,9 @@ static void test_every_option_with_the_next_argument(void **state) {
     assert_string_equal(options.report_path, "r.json");
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_PERIOD);
     assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_THREAD);
+    assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_ALWAYS);
+    assert_int_equal(options.convert.debug_dir_count, 1);
+    assert_string_equal(options.convert.debug_dirs[0], "d");
     assert_int_equal(options.progress, PROGRESS_NEVER);
     assert_true(options.convert.is_strict);
     assert_true(options.is_quiet);
@@ -106,6 +112,17 @@ static void test_the_last_one_counts(void **state) {
     PARSE("-o", "a", "in", "-o", "b", "--weight=period", "--weight=samples");
     assert_string_equal(options.convert.output_path, "b");
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
+}
+
+static void test_debug_dirs_add_up(void **state) {
+    (void)state;
+    PARSE("--debug-dir", "a", "in", "--debug-dir=b", "--symbols=none", "--debug-dir", "a");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_NONE);
+    assert_int_equal(options.convert.debug_dir_count, 3);
+    assert_string_equal(options.convert.debug_dirs[0], "a");
+    assert_string_equal(options.convert.debug_dirs[1], "b");
+    assert_string_equal(options.convert.debug_dirs[2], "a");
 }
 
 static void test_double_dash_ends_options(void **state) {
@@ -159,6 +176,9 @@ static void test_refusals(void **state) {
         {{"in", "--from=perf", NULL}, "--from: 'perf' is none of: perf-script, collapsed, native"},
         {{"in", "--weight=periods", NULL}, "--weight: 'periods' is none of: samples, period"},
         {{"in", "--root=x", NULL}, "--root: 'x' is none of: frame, thread"},
+        {{"in", "--symbols=x", NULL}, "--symbols: 'x' is none of: auto, none, always"},
+        {{"in", "--debug-dir=", NULL}, "--debug-dir: the value is empty"},
+        {{"in", "--debug-dir", NULL}, "--debug-dir needs a value"},
         {{"in", "--progress=yes", NULL}, "--progress: 'yes' is none of: auto, always, never"},
         {{"-", "--report", "-", NULL}, "the report and the profile cannot both go to standard output"},
         {{"in", "-o", "x", "--report=x", NULL}, "the report and the profile cannot both go to x"},
@@ -234,6 +254,8 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--from perf-script|collapsed|native",
                                         "--weight samples|period",
                                         "--root frame|thread",
+                                        "--symbols auto|none|always",
+                                        "--debug-dir DIR",
                                         "--product NAME",
                                         "--strict",
                                         "--report FILE",
@@ -257,6 +279,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_every_option_with_equals, begin, end),
         cmocka_unit_test_setup_teardown(test_letters, begin, end),
         cmocka_unit_test_setup_teardown(test_the_last_one_counts, begin, end),
+        cmocka_unit_test_setup_teardown(test_debug_dirs_add_up, begin, end),
         cmocka_unit_test_setup_teardown(test_double_dash_ends_options, begin, end),
         cmocka_unit_test_setup_teardown(test_help_and_version_end_the_reading, begin, end),
         cmocka_unit_test_setup_teardown(test_refusals, begin, end),

@@ -177,8 +177,7 @@ static void test_without_a_time(void **state) {
     assert_true(reading.profile.meta.has_stacks);
     reading_fini(&reading);
     /* The latest time there is; behind a time, a line without one is no event. */
-    assert_samples("a 1/1 9223372036.854775807: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n",
-                   "1/1 a 0 1 f\n");
+    assert_samples("a 1/1 9223372036.854775807: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n", "1/1 a 0 1 f\n");
 }
 
 static void test_times_that_jump_back(void **state) {

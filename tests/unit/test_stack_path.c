@@ -156,6 +156,19 @@ static void a_finished_path_can_be_used_again(void **state) {
     assert_int_equal(ADD(F(1), F(2)).index, 1);
 }
 
+static void a_stack_goes_on_from_the_one_before(void **state) {
+    (void)state;
+    const frame_id frames[] = {F(4), F(5)};
+    ADD(F(1), F(2), F(3));
+    assert_stack(stack_path_go_on(&path, &profile, 1, frames, 2), 4, 3, 5);
+    assert_stack((stack_id){3}, 3, 0, 4);
+    assert_int_equal(path.count, 3);
+    assert_int_equal(stack_path_go_on(&path, &profile, 2, NULL, 0).index, 3);
+    assert_int_equal(path.count, 2);
+    assert_true(stack_is_none(stack_path_go_on(&path, &profile, 0, NULL, 0)));
+    assert_int_equal(stack_path_go_on(&path, &profile, 0, frames, 2).index, 6);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -169,6 +182,7 @@ int main(void) {
         TEST(memory_running_out_gives_none),
         TEST(a_failure_in_the_middle_leaves_nothing_behind_it),
         TEST(a_finished_path_can_be_used_again),
+        TEST(a_stack_goes_on_from_the_one_before),
     };
     return cmocka_run_group_tests_name("stack_path", tests, NULL, NULL);
 }

@@ -1,0 +1,124 @@
+#include "debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const uint64_t PAGE_BYTES = 4096;
+
+/* The kernel's half, whose addresses are relative to other things. */
+static const uint64_t USER_SPACE_END = UINT64_C(1) << 63;
+
+/* A device or a pipe may do something when it is opened, or wait. */
+static int open_regular(const char *path, uint64_t *size_bytes) {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) return -1;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+        *size_bytes = (uint64_t)status.st_size;
+        return descriptor;
+    }
+    close(descriptor);
+    return -1;
+}
+
+static bool read_header(struct debug_file *file) {
+    GElf_Ehdr header;
+    size_t segment_count;
+    if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &header)) return false;
+    if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment)) return false;
+        if (segment.p_type != PT_LOAD) continue;
+        file->base = segment.p_vaddr & ~(PAGE_BYTES - 1);
+        return file->base < USER_SPACE_END;
+    }
+    return false;
+}
+
+static void read_build_id(struct debug_file *file) {
+    const void *id;
+    ssize_t bytes_count = dwelf_elf_gnu_build_id(file->elf, &id);
+    if (bytes_count <= 0 || bytes_count > DEBUG_BUILD_ID_DIGITS_MAX / 2) return;
+    const unsigned char *bytes = id;
+    for (size_t i = 0; i < (size_t)bytes_count; i++) snprintf(file->build_id + i * 2, 3, "%02x", bytes[i]);
+}
+
+static void read_sections(struct debug_file *file) {
+    size_t names;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        bool has_bytes = header.sh_type != SHT_NOBITS;
+        if (has_bytes && header.sh_type == SHT_SYMTAB) file->has_symbol_table = true;
+        if (has_bytes && header.sh_flags & SHF_EXECINSTR) file->has_code = true;
+        const char *name = elf_strptr(file->elf, names, header.sh_name);
+        if (!name || !has_bytes) continue;
+        if (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0) file->has_dwarf = true;
+    }
+}
+
+bool debug_file_open(struct debug_file *file, const char *path) {
+    *file = (struct debug_file){.descriptor = -1};
+    if (elf_version(EV_CURRENT) == EV_NONE) return false;
+    file->descriptor = open_regular(path, &file->size_bytes);
+    if (file->descriptor < 0) return false;
+    file->elf = elf_begin(file->descriptor, ELF_C_READ_MMAP, NULL);
+    if (!file->elf || !read_header(file)) {
+        debug_file_close(file);
+        return false;
+    }
+    read_build_id(file);
+    read_sections(file);
+    return true;
+}
+
+void debug_file_close(struct debug_file *file) {
+    if (file->elf) elf_end(file->elf);
+    if (file->descriptor >= 0) close(file->descriptor);
+    *file = (struct debug_file){.descriptor = -1};
+}
+
+bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address) {
+    size_t segment_count;
+    bool is_found = false;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz) continue;
+        *address = segment.p_vaddr + (offset - segment.p_offset);
+        is_found = true;
+        if (segment.p_flags & PF_X) break;
+    }
+    return is_found;
+}
+
+bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum) {
+    GElf_Word crc;
+    const char *found = dwelf_elf_gnu_debuglink(file->elf, &crc);
+    if (!found || !*found || strchr(found, '/')) return false;
+    *name = text_of(found);
+    *checksum = crc;
+    return true;
+}
+
+bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum) {
+    unsigned char bytes[65536];
+    uLong sum = crc32(0, NULL, 0);
+    off_t offset = 0;
+    ssize_t bytes_count;
+    while ((bytes_count = pread(file->descriptor, bytes, sizeof bytes, offset)) > 0) {
+        sum = crc32(sum, bytes, (uInt)bytes_count);
+        offset += bytes_count;
+    }
+    return bytes_count == 0 && sum == checksum;
+}

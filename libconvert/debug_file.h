@@ -1,0 +1,39 @@
+/* An ELF file that is opened for its symbols: a program, a library, or the debug information cut off one. */
+#ifndef GECKO_DEBUG_FILE_H
+#define GECKO_DEBUG_FILE_H
+
+#include <stdint.h>
+
+#include "text.h"
+
+struct Elf;
+
+enum { DEBUG_BUILD_ID_DIGITS_MAX = 128 };
+
+struct debug_file {
+    struct Elf *elf; /* NULL: not open */
+    int descriptor;
+    uint64_t base; /* what addresses in the library are relative to: where its first segment is, rounded down to 4096 */
+    uint64_t size_bytes;
+    char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]; /* lower-case hex; empty without one */
+    bool has_code; /* false: its code was cut off, and with it what offsets in the file mean */
+    bool has_symbol_table;
+    bool has_dwarf;
+};
+
+/* Opens the regular file at that path, only to read it. False when it cannot be read or is no program or library of
+ * user space; nothing is then to be closed. */
+bool debug_file_open(struct debug_file *file, const char *path);
+void debug_file_close(struct debug_file *file);
+
+/* The address that the byte at that offset of the file has, as its segments say. */
+bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address);
+
+/* The file's link to its debug information: a file name without slash, and the checksum of that file. The name lies in
+ * the file. */
+bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum);
+
+/* Whether the checksum of the whole file is that. */
+bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum);
+
+#endif

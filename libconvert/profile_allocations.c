@@ -1,0 +1,112 @@
+/* Allocations in order. What is given back belongs to what was taken: the client looks for it in the same thread's
+ * table, so it goes there, whichever thread gave it back. */
+#include <stdlib.h>
+
+#include "profile.h"
+
+/* An allocation where it was added. */
+struct event {
+    int64_t time_ns;
+    uint32_t thread;
+    uint32_t row;
+};
+
+/* Memory of a process. Compared as bytes: no padding. */
+struct address_key {
+    uint64_t process;
+    uint64_t address;
+};
+
+struct ordering {
+    struct profile *profile;
+    struct row_table addresses; /* struct address_key; row numbers are those of `owners` */
+    struct column owners;       /* uint32_t: the thread that took the memory; ID_NONE: it was given back */
+    struct column *tables;      /* of each thread: its allocations as they are to be */
+};
+
+static int compare_events(const void *left, const void *right) {
+    const struct event *a = left, *b = right;
+    if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static const struct column *allocations_of(const struct profile *profile, uint32_t thread) {
+    return &profile_thread_at(profile, (thread_id){thread})->allocations;
+}
+
+static size_t allocation_count(const struct profile *profile) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->threads.count; i++) count += allocations_of(profile, i)->count;
+    return count;
+}
+
+/* All of them in order of time, owned by the caller; NULL when memory ran out (latched). */
+static struct event *order_events(const struct profile *profile, size_t count) {
+    struct event *events = malloc(count * sizeof *events);
+    if (!events) {
+        failure_set_memory(profile->failure);
+        return NULL;
+    }
+    size_t next = 0;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct column *allocations = allocations_of(profile, i);
+        for (uint32_t row = 0; row < allocations->count; row++) {
+            const struct allocation *allocation = column_at(allocations, row);
+            events[next++] = (struct event){allocation->time_ns, i, row};
+        }
+    }
+    qsort(events, count, sizeof *events, compare_events);
+    return events;
+}
+
+/* NULL when memory ran out (latched). */
+static uint32_t *owner_of(struct ordering *ordering, const struct event *event, uint64_t address) {
+    const struct thread *thread = profile_thread_at(ordering->profile, (thread_id){event->thread});
+    struct address_key key = {thread->process.index, address};
+    uint32_t row = row_table_intern(&ordering->addresses, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < ordering->owners.count) return column_at(&ordering->owners, row);
+    uint32_t *owner = column_push(&ordering->owners);
+    if (owner) *owner = ID_NONE;
+    return owner;
+}
+
+static void place_event(struct ordering *ordering, const struct event *event) {
+    const struct allocation *allocation = column_at(allocations_of(ordering->profile, event->thread), event->row);
+    uint32_t *owner = owner_of(ordering, event, allocation->address);
+    if (!owner) return;
+    uint32_t thread = event->thread;
+    if (allocation->bytes < 0 && *owner != ID_NONE) thread = *owner;
+    *owner = allocation->bytes < 0 ? ID_NONE : thread;
+    struct allocation *row = column_push(&ordering->tables[thread]);
+    if (row) *row = *allocation;
+}
+
+static void place_events(struct ordering *ordering, const struct event *events, size_t count) {
+    struct profile *profile = ordering->profile;
+    for (uint32_t i = 0; i < profile->threads.count; i++)
+        column_init(&ordering->tables[i], sizeof(struct allocation), profile->failure);
+    for (size_t i = 0; i < count && !failure_is_set(profile->failure); i++) place_event(ordering, &events[i]);
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        column_fini(&thread->allocations);
+        thread->allocations = ordering->tables[i];
+    }
+}
+
+void profile_order_allocations(struct profile *profile) {
+    size_t count = allocation_count(profile);
+    if (!count) return;
+    struct event *events = order_events(profile, count);
+    struct ordering ordering = {.profile = profile};
+    row_table_init(&ordering.addresses, sizeof(struct address_key), profile->failure);
+    column_init(&ordering.owners, sizeof(uint32_t), profile->failure);
+    ordering.tables = malloc(profile->threads.count * sizeof *ordering.tables);
+    if (!ordering.tables) failure_set_memory(profile->failure);
+    if (events && ordering.tables) place_events(&ordering, events, count);
+    row_table_fini(&ordering.addresses);
+    column_fini(&ordering.owners);
+    free(ordering.tables);
+    free(events);
+}

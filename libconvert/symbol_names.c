@@ -1,0 +1,78 @@
+#include "symbol_names.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+
+#include "cursor.h"
+
+/* Above it the demangler is not tried: it recurses as deep as a name is long. */
+enum { MANGLED_BYTES_MAX = 4096 };
+
+static const struct text ellipsis = TEXT("...");
+
+struct name_buffer {
+    char *bytes;
+    size_t bytes_count;
+    jmp_buf full;
+};
+
+/* A name of some hundred bytes can unfold to more than any memory, and the demangler cannot be told to stop: it is left
+ * where it stands. All it has then is on the stack, but for the letters of a Rust name beyond ASCII. */
+static void append(const char *bytes, size_t bytes_count, void *context) {
+    struct name_buffer *buffer = context;
+    size_t left = SYMBOL_NAME_BYTES_MAX - buffer->bytes_count;
+    size_t taken = bytes_count < left ? bytes_count : left;
+    memcpy(buffer->bytes + buffer->bytes_count, bytes, taken);
+    buffer->bytes_count += taken;
+    if (taken < bytes_count) longjmp(buffer->full, 1);
+}
+
+static struct text cut(char *bytes) {
+    memcpy(bytes + SYMBOL_NAME_BYTES_MAX - ellipsis.bytes_count, ellipsis.bytes, ellipsis.bytes_count);
+    return (struct text){bytes, SYMBOL_NAME_BYTES_MAX};
+}
+
+static bool is_decimal(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (text.bytes[i] < '0' || text.bytes[i] > '9') return false;
+    return text.bytes_count > 0;
+}
+
+/* The name without its version and without the number that link-time optimisation gave it. */
+static struct text without_suffix(struct text name) {
+    static const struct text llvm = TEXT(".llvm");
+    size_t at = text_find(name, '@');
+    if (at) name = text_slice(name, 0, at);
+    size_t dot = text_find_last(name, '.');
+    if (dot == name.bytes_count || !is_decimal(text_from(name, dot + 1))) return name;
+    struct text stem = text_slice(name, 0, dot);
+    return text_ends_with(stem, llvm) ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
+}
+
+bool symbol_name_is_mangled(struct text name) {
+    return text_starts_with(name, TEXT("_Z")) || text_starts_with(name, TEXT("_R")) ||
+           text_starts_with(name, TEXT("__Z")) || text_starts_with(name, TEXT("__R"));
+}
+
+static bool demangle(const char *mangled, struct name_buffer *buffer) {
+    /* Old Rust names are C++ names too, which say less. */
+    if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, buffer)) return true;
+    buffer->bytes_count = 0;
+    int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP | DMGL_NO_RECURSE_LIMIT;
+    return cplus_demangle_v3_callback(mangled, options, append, buffer);
+}
+
+struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
+    name = without_suffix(name);
+    if (symbol_name_is_mangled(name) && name.bytes_count < MANGLED_BYTES_MAX) {
+        char mangled[MANGLED_BYTES_MAX];
+        memcpy(mangled, name.bytes, name.bytes_count);
+        mangled[name.bytes_count] = '\0';
+        struct name_buffer buffer = {.bytes = out};
+        if (setjmp(buffer.full)) return cut(out);
+        if (demangle(mangled, &buffer) && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
+    }
+    if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
+    memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);
+    return cut(out);
+}

@@ -1,0 +1,120 @@
+#include "native_mappings.h"
+
+#include <string.h>
+
+/* A mapping in one of its blocks. */
+struct row {
+    uint64_t id;
+    struct native_mapping mapping;
+    uint32_t older; /* the row in the block before this one; ID_NONE */
+};
+
+/* 2^level bytes of a process. Compared as bytes: no padding. */
+struct block_key {
+    int64_t pid;
+    uint64_t process_start_ns;
+    uint64_t number; /* address >> level */
+    uint64_t level;
+};
+
+struct block {
+    struct block_key key;
+    uint32_t newest;
+};
+
+enum { BLOCK_STEPS_MAX = 1024 };
+
+void native_mappings_init(struct native_mappings *mappings, struct failure *failure) {
+    index_set_init(&mappings->block_index, failure);
+    column_init(&mappings->blocks, sizeof(struct block), failure);
+    column_init(&mappings->rows, sizeof(struct row), failure);
+    mappings->levels = 0;
+}
+
+void native_mappings_fini(struct native_mappings *mappings) {
+    index_set_fini(&mappings->block_index);
+    column_fini(&mappings->blocks);
+    column_fini(&mappings->rows);
+}
+
+/* The smallest level whose blocks are as long as the mapping; at 63 there are two blocks in all. */
+static unsigned level_of(uint64_t size_bytes) {
+    unsigned level = size_bytes > 1 ? 64 - (unsigned)__builtin_clzll(size_bytes - 1) : 0;
+    return level < 64 ? level : 63;
+}
+
+/* The slot of the block, or the empty one where it would be. */
+static struct index_slot *find_block(const struct native_mappings *mappings, const struct block_key *key,
+                                     uint32_t *hash) {
+    *hash = index_set_hash(key, sizeof *key);
+    struct index_slot *slot = index_set_first(&mappings->block_index, *hash);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(&mappings->block_index, slot)) {
+        const struct block *block = column_at(&mappings->blocks, slot->index);
+        if (slot->hash == *hash && memcmp(&block->key, key, sizeof *key) == 0) break;
+    }
+    return slot;
+}
+
+static struct block *intern_block(struct native_mappings *mappings, const struct block_key *key) {
+    if (!index_set_reserve(&mappings->block_index)) return NULL;
+    uint32_t hash;
+    struct index_slot *slot = find_block(mappings, key, &hash);
+    if (!index_slot_is_empty(slot)) return column_at(&mappings->blocks, slot->index);
+    uint32_t index = (uint32_t)mappings->blocks.count;
+    struct block *block = column_push(&mappings->blocks);
+    if (!block) return NULL;
+    *block = (struct block){*key, ID_NONE};
+    index_set_fill(&mappings->block_index, slot, hash, index);
+    return block;
+}
+
+static void add_to_block(struct native_mappings *mappings, const struct block_key *key, uint64_t id,
+                         const struct native_mapping *mapping) {
+    struct block *block = intern_block(mappings, key);
+    if (!block) return;
+    uint32_t index = (uint32_t)mappings->rows.count;
+    struct row *row = column_push(&mappings->rows);
+    if (!row) return;
+    *row = (struct row){id, *mapping, block->newest};
+    block->newest = index;
+    mappings->levels |= UINT64_C(1) << key->level;
+}
+
+void native_mappings_add(struct native_mappings *mappings, uint64_t id, const struct native_mapping *mapping) {
+    uint64_t last;
+    if (!mapping->size_bytes || __builtin_add_overflow(mapping->address, mapping->size_bytes - 1, &last)) return;
+    unsigned level = level_of(mapping->size_bytes);
+    struct block_key key = {mapping->pid, mapping->process_start_ns, mapping->address >> level, level};
+    add_to_block(mappings, &key, id, mapping);
+    if (last >> level == key.number) return;
+    key.number = last >> level;
+    add_to_block(mappings, &key, id, mapping);
+}
+
+/* The newest mapping of the block that has the address and was there; NULL when there is none. */
+static const struct row *find_in_block(const struct native_mappings *mappings, const struct block_key *key,
+                                       uint64_t address, uint64_t last_id) {
+    uint32_t hash;
+    const struct index_slot *slot = find_block(mappings, key, &hash);
+    if (index_slot_is_empty(slot)) return NULL;
+    uint32_t at = ((const struct block *)column_at(&mappings->blocks, slot->index))->newest;
+    for (unsigned steps = 0; at != ID_NONE && steps < BLOCK_STEPS_MAX; steps++) {
+        const struct row *row = column_at(&mappings->rows, at);
+        bool is_inside = address >= row->mapping.address && address - row->mapping.address < row->mapping.size_bytes;
+        if (row->id <= last_id && is_inside) return row;
+        at = row->older;
+    }
+    return NULL;
+}
+
+const struct native_mapping *native_mappings_find(const struct native_mappings *mappings, int64_t pid,
+                                                  uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
+    const struct row *newest = NULL;
+    for (uint64_t levels = mappings->levels; levels; levels &= levels - 1) {
+        unsigned level = (unsigned)__builtin_ctzll(levels);
+        struct block_key key = {pid, process_start_ns, address >> level, level};
+        const struct row *row = find_in_block(mappings, &key, address, last_id);
+        if (row && (!newest || row->id > newest->id)) newest = row;
+    }
+    return newest && newest->mapping.library_id ? &newest->mapping : NULL;
+}

@@ -1,0 +1,116 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "readers/native_mappings.h"
+#include "tests/support/random_numbers.h"
+
+static struct failure failure;
+static struct native_mappings mappings;
+
+static int begin(void **state) {
+    (void)state;
+    failure_clear(&failure);
+    native_mappings_init(&mappings, &failure);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    native_mappings_fini(&mappings);
+    return 0;
+}
+
+enum { PID = 5, START_NS = 77 };
+
+static void add(uint64_t id, uint64_t address, uint64_t size_bytes, uint64_t library_id) {
+    struct native_mapping mapping = {PID, START_NS, address, size_bytes, 0, library_id};
+    native_mappings_add(&mappings, id, &mapping);
+}
+
+/* The library at the address; 0: none. */
+static uint64_t library_at(uint64_t address, uint64_t last_id) {
+    const struct native_mapping *mapping = native_mappings_find(&mappings, PID, START_NS, address, last_id);
+    return mapping ? mapping->library_id : 0;
+}
+
+static void nothing_is_found_where_nothing_is(void **state) {
+    (void)state;
+    assert_int_equal(library_at(0, UINT64_MAX), 0);
+    add(1, 0x1000, 0x1000, 9);
+    assert_int_equal(library_at(0xfff, UINT64_MAX), 0);
+    assert_int_equal(library_at(0x1000, UINT64_MAX), 9);
+    assert_int_equal(library_at(0x1fff, UINT64_MAX), 9);
+    assert_int_equal(library_at(0x2000, UINT64_MAX), 0);
+    assert_int_equal(library_at(0x1000, 0), 0);
+    assert_null(native_mappings_find(&mappings, PID + 1, START_NS, 0x1000, 1));
+    assert_null(native_mappings_find(&mappings, PID, START_NS + 1, 0x1000, 1));
+}
+
+static void sizes_that_cannot_be_are_left_out(void **state) {
+    (void)state;
+    add(1, 0x1000, 0, 1);
+    add(2, UINT64_MAX, 2, 2);
+    assert_int_equal(mappings.rows.count, 0);
+    add(3, UINT64_MAX, 1, 3);
+    assert_int_equal(library_at(UINT64_MAX, 3), 3);
+    add(4, 0, UINT64_MAX, 4);
+    assert_int_equal(library_at(0, 4), 4);
+    assert_int_equal(library_at(UINT64_MAX - 1, 4), 4);
+    assert_int_equal(library_at(UINT64_MAX, 4), 3);
+}
+
+static void the_oldest_of_many_are_forgotten(void **state) {
+    (void)state;
+    add(1, 0x1000, 0x10, 1);
+    for (uint64_t id = 2; id <= 1024; id++) add(id, 0x1008, 0x10, id);
+    assert_int_equal(library_at(0x1000, UINT64_MAX), 1);
+    add(1025, 0x1008, 0x10, 1025);
+    assert_int_equal(library_at(0x1000, UINT64_MAX), 0);
+    assert_int_equal(library_at(0x1008, UINT64_MAX), 1025);
+}
+
+/* Against a list of all, at every point of its history. */
+static void it_is_as_if_all_were_looked_through(void **state) {
+    (void)state;
+    enum { COUNT = 300, SPACE = 4096 };
+    struct {
+        uint64_t address;
+        uint64_t size_bytes;
+        uint64_t library_id;
+    } all[COUNT + 1];
+    struct random_numbers random = {1};
+    for (uint64_t id = 1; id <= COUNT; id++) {
+        all[id].address = random_below(&random, SPACE);
+        all[id].size_bytes = 1 + random_below(&random, id % 7 ? 64 : 1024);
+        all[id].library_id = random_below(&random, 4);
+        add(id, all[id].address, all[id].size_bytes, all[id].library_id);
+    }
+    for (uint64_t last_id = 0; last_id <= COUNT; last_id += 13) {
+        for (uint64_t address = 0; address < SPACE + 1024; address += 3) {
+            uint64_t wanted = 0;
+            for (uint64_t id = last_id; id > 0; id--) {
+                if (address - all[id].address >= all[id].size_bytes) continue;
+                wanted = all[id].library_id;
+                break;
+            }
+            assert_int_equal(library_at(address, last_id), wanted);
+        }
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_found_where_nothing_is),
+        TEST(sizes_that_cannot_be_are_left_out),
+        TEST(the_oldest_of_many_are_forgotten),
+        TEST(it_is_as_if_all_were_looked_through),
+    };
+    return cmocka_run_group_tests_name("native_mappings", tests, NULL, NULL);
+}

@@ -1,0 +1,734 @@
+/* Addresses in libraries become functions, files and lines: of programs that are compiled here. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libconvert/debug_file.h"
+#include "libconvert/sweep.h"
+#include "libconvert/symbolize.h"
+#include "tests/support/profile_check.h"
+#include "tests/support/temp_folder.h"
+
+/* Labels say where to look; lines are counted from 1. */
+static const char program_text[] =
+    /* 1 */
+    "extern \"C\" { volatile int sink; }\n"
+    /* 2 */
+    "namespace demo {\n"
+    /* 3 */
+    "struct counter { int add(int value); };\n"
+    /* 4 */
+    "static inline __attribute__((always_inline)) void deepest(int value) {\n"
+    /* 5 */
+    "    sink = value;\n"
+    /* 6 */
+    "    asm volatile(\".globl probe_deepest\\nprobe_deepest:\\n\\tnop\");\n"
+    /* 7 */
+    "}\n"
+    /* 8 */
+    "static inline __attribute__((always_inline)) void middle(int value) {\n"
+    /* 9 */
+    "    deepest(value + 1);\n"
+    /* 10 */
+    "    asm volatile(\".globl probe_middle\\nprobe_middle:\\n\\tnop\");\n"
+    /* 11 */
+    "}\n"
+    /* 12 */
+    "__attribute__((noinline)) int counter::add(int value) {\n"
+    /* 13 */
+    "    middle(value);\n"
+    /* 14 */
+    "    asm volatile(\".globl probe_add\\nprobe_add:\\n\\tnop\");\n"
+    /* 15 */
+    "    return value;\n"
+    /* 16 */
+    "}\n"
+    /* 17 */
+    "}\n"
+    /* 18 */
+    "extern \"C\" __attribute__((noinline)) int plain(int value) {\n"
+    /* 19 */
+    "    asm volatile(\".globl probe_plain\\nprobe_plain:\\n\\tnop\");\n"
+    /* 20 */
+    "    return value + sink;\n"
+    /* 21 */
+    "}\n"
+    /* 22 */ "int main(int count, char **) { demo::counter c; return c.add(count) + plain(count); }\n";
+
+static struct {
+    struct temp_folder folder;
+    struct failure failure;
+    struct profile profile;
+    struct thread *thread;
+    char text[16384];
+    char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
+} test;
+
+/* ---- Files. ---- */
+
+/* Runs the command in the folder. */
+static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *format, ...) {
+    char command[4096];
+    size_t used = (size_t)snprintf(command, sizeof command, "cd '%s' && ", test.folder.path);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command + used, sizeof command - used, format, arguments);
+    va_end(arguments);
+    if (system(command) != 0) fail_msg("%s", command);
+}
+
+static const char *path_of(const char *name) { return temp_folder_file(&test.folder, name); }
+
+/* Compiled once, with all that it has; tests work on copies. `flags` are for compiler and linker. */
+static void compile(const char *name, const char *flags) {
+    assert_true(file_write(path_of("program.cc"), TEXT(program_text)));
+    /* The sanitizers' options are for this program alone. */
+    run("c++ -g -O2 -gdwarf-4 -rdynamic -Wl,--build-id %s \"$PWD/program.cc\" -o '%s'", flags, name);
+}
+
+static void read_build_id(const char *name) {
+    struct debug_file file;
+    assert_true(debug_file_open(&file, path_of(name)));
+    snprintf(test.build_id, sizeof test.build_id, "%s", file.build_id);
+    debug_file_close(&file);
+}
+
+/* The address of the label, as the file has it. */
+static uint64_t label(const char *file, const char *name) {
+    run("nm '%s' | grep ' %s$' | cut -d' ' -f1 > label", file, name);
+    char *text = file_read(path_of("label"), NULL);
+    assert_non_null(text);
+    uint64_t address = strtoull(text, NULL, 16);
+    free(text);
+    assert_true(address > 0);
+    return address;
+}
+
+static int set_up_group(void **state) {
+    (void)state;
+    if (!temp_folder_init(&test.folder)) return -1;
+    compile("whole", "-pie -fPIE");
+    read_build_id("whole");
+    return 0;
+}
+
+static int tear_down_group(void **state) {
+    (void)state;
+    run("rm -rf *  .debug && cd / && rmdir '%s'", test.folder.path);
+    return 0;
+}
+
+/* ---- Profiles. ---- */
+
+static int set_up(void **state) {
+    (void)state;
+    read_build_id("whole");
+    failure_clear(&test.failure);
+    profile_init(&test.profile, &test.failure);
+    process_id process = profile_add_process(&test.profile, 1, 0);
+    test.thread = profile_thread_at(&test.profile, profile_add_thread(&test.profile, process, 1, 0));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    profile_fini(&test.profile);
+    return 0;
+}
+
+static string_id string_of(const char *text) { return profile_string(&test.profile, text_of(text)); }
+
+static lib_id lib_of(const char *path, const char *build_id) {
+    return libs_intern(&test.profile.libs, text_of(path), text_of(build_id));
+}
+
+static struct frame frame_of(lib_id lib, uint64_t address, const char *name) {
+    struct func func = {.name = string_of(name), .resource = resource_none(), .source = source_none()};
+    func.resource = profile_resource(&test.profile, string_of("library"), RESOURCE_LIBRARY);
+    return (struct frame){.func = profile_func(&test.profile, &func),
+                          .address = (int32_t)address,
+                          .lib = lib,
+                          .native_symbol = native_symbol_none()};
+}
+
+/* A sample of a frame that has but an address, on top of one that has none. */
+static void add_sample(lib_id lib, uint64_t address) {
+    char name[32];
+    snprintf(name, sizeof name, "0x%llx", (unsigned long long)address);
+    struct frame root = frame_of(lib_none(), 0, "root"), leaf = frame_of(lib, address, name);
+    root.address = ADDRESS_NONE;
+    stack_id stack = profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &root));
+    stack = profile_stack(&test.profile, stack, profile_frame(&test.profile, &leaf));
+    thread_add_sample(test.thread, 1, stack, 1);
+}
+
+static void symbolize_with(enum symbols_choice choice, const char *const *folders, size_t folder_count) {
+    struct symbolize_options options = {.symbols = choice, .folders = {folders, folder_count}};
+    profile_symbolize(&test.profile, &options, (struct progress){0});
+    assert_false(failure_is_set(&test.failure));
+}
+
+static void symbolize(enum symbols_choice choice) { symbolize_with(choice, NULL, 0); }
+
+static void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print(const char *format, ...) {
+    size_t used = strlen(test.text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(test.text + used, sizeof test.text - used, format, arguments);
+    va_end(arguments);
+}
+
+static struct text string_at(string_id id) { return strings_text(&test.profile.strings, id); }
+
+#define WIDTH(text) (int)(text).bytes_count, (text).bytes
+
+/* "name from line of the function, file:line" and, for all but the physical frame, how deep. */
+static void print_frame(const struct frame *frame) {
+    const struct func *func = profile_func_at(&test.profile, frame->func);
+    print("%.*s", WIDTH(string_at(func->name)));
+    if (func->line) print(" from %u", func->line);
+    if (!source_is_none(func->source)) {
+        struct text file = text_base_name(string_at(profile_source_at(&test.profile, func->source)->filename));
+        print(", %.*s:%u", WIDTH(file), frame->line);
+    }
+    if (frame->inline_depth) print(" #%u", frame->inline_depth);
+    if (!native_symbol_is_none(frame->native_symbol)) {
+        const struct native_symbol *symbol = profile_native_symbol_at(&test.profile, frame->native_symbol);
+        print(" [%.*s]", WIDTH(string_at(symbol->name)));
+    }
+    print("\n");
+}
+
+static void print_stack(stack_id stack) {
+    if (stack_is_none(stack)) return;
+    const struct stack *row = profile_stack_at(&test.profile, stack);
+    print_stack(row->prefix);
+    print_frame(profile_frame_at(&test.profile, row->frame));
+}
+
+static stack_id sample_stack(size_t row) { return *(const stack_id *)column_at(&test.thread->samples.stack, row); }
+
+static const struct frame *leaf(size_t row) {
+    return profile_frame_at(&test.profile, profile_stack_at(&test.profile, sample_stack(row))->frame);
+}
+
+static void assert_stack(size_t row, const char *expected) {
+    test.text[0] = '\0';
+    print_stack(sample_stack(row));
+    assert_string_equal(test.text, expected);
+    assert_null(stacks_fault(&test.profile));
+    assert_null(frames_fault(&test.profile));
+}
+
+/* All notes, "count cause" a line, with the folder's path left out. */
+static void assert_notes(const char *expected) {
+    test.text[0] = '\0';
+    for (size_t i = 0; i < test.profile.ledger.entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(&test.profile.ledger, i);
+        assert_int_equal(entry->unit, LEDGER_VALUES);
+        assert_int_equal(entry->fate, LEDGER_NOTED);
+        print("%u %.*s\n", (unsigned)entry->count, WIDTH(entry->cause));
+    }
+    char *place;
+    while ((place = strstr(test.text, test.folder.path))) {
+        size_t bytes_count = strlen(test.folder.path) + 1;
+        memmove(place, place + bytes_count, strlen(place + bytes_count) + 1);
+    }
+    assert_string_equal(test.text, expected);
+}
+
+/* ---- What is found. ---- */
+
+static const char deepest_lines[] =
+    "root\n"
+    "demo::counter::add(int) from 12, program.cc:13 [demo::counter::add(int)]\n"
+    "demo::middle from 8, program.cc:9 #1 [demo::counter::add(int)]\n"
+    "demo::deepest from 4, program.cc:6 #2 [demo::counter::add(int)]\n";
+
+static const char add_symbols[] = "root\ndemo::counter::add(int) [demo::counter::add(int)]\n";
+
+static void inlined_calls_become_frames(void **state) {
+    (void)state;
+    lib_id lib = lib_of(path_of("whole"), test.build_id);
+    add_sample(lib, label("whole", "probe_deepest"));
+    add_sample(lib, label("whole", "probe_middle"));
+    add_sample(lib, label("whole", "probe_add"));
+    add_sample(lib, label("whole", "probe_plain"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_stack(1,
+                 "root\n"
+                 "demo::counter::add(int) from 12, program.cc:13 [demo::counter::add(int)]\n"
+                 "demo::middle from 8, program.cc:10 #1 [demo::counter::add(int)]\n");
+    assert_stack(2, "root\ndemo::counter::add(int) from 12, program.cc:14 [demo::counter::add(int)]\n");
+    assert_stack(3, "root\nplain from 18, program.cc:19 [plain]\n");
+    assert_notes("");
+    assert_int_equal(leaf(0)->address, label("whole", "probe_deepest"));
+    const struct func *func = profile_func_at(&test.profile, leaf(0)->func);
+    assert_int_equal(func->resource.index, 0);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", path_of("program.cc"));
+    assert_true(text_equal(string_at(profile_source_at(&test.profile, func->source)->filename), text_of(path)));
+    const struct native_symbol *symbol = profile_native_symbol_at(&test.profile, leaf(0)->native_symbol);
+    assert_int_equal(symbol->address, label("whole", "_ZN4demo7counter3addEi"));
+}
+
+static void assert_compiled(const char *flags) {
+    compile("variant", flags);
+    read_build_id("variant");
+    add_sample(lib_of(path_of("variant"), test.build_id), label("variant", "probe_deepest"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(samples_count(&test.thread->samples) - 1, deepest_lines);
+    read_build_id("whole");
+}
+
+static void other_ways_to_compile(void **state) {
+    (void)state;
+    assert_compiled("-gdwarf-5");
+    assert_compiled("-gdwarf-3 -gstrict-dwarf");
+    assert_compiled("-gz=zlib");
+    assert_compiled("-ffunction-sections -Wl,--gc-sections");
+    assert_compiled("-shared -fPIC");
+}
+
+static void clang_too(void **state) {
+    (void)state;
+    if (system("command -v clang++ >/dev/null") != 0) skip();
+    run("clang++ -g -O2 -rdynamic -fPIE -pie -Wl,--build-id \"$PWD/program.cc\" -o clang");
+    read_build_id("clang");
+    add_sample(lib_of(path_of("clang"), test.build_id), label("clang", "probe_deepest"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0,
+                 "root\n"
+                 "demo::counter::add(int) from 12, program.cc:13 [demo::counter::add(int)]\n"
+                 "demo::middle(int) from 8, program.cc:9 #1 [demo::counter::add(int)]\n"
+                 "demo::deepest(int) from 4, program.cc:6 #2 [demo::counter::add(int)]\n");
+}
+
+static void split_dwarf_is_followed(void **state) {
+    (void)state;
+    assert_true(file_write(path_of("program.cc"), TEXT(program_text)));
+    run("c++ -g -O2 -gsplit-dwarf -c \"$PWD/program.cc\" -o split.o && c++ -rdynamic -Wl,--build-id split.o -o split");
+    read_build_id("split");
+    add_sample(lib_of(path_of("split"), test.build_id), label("split", "probe_deepest"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    run("rm split.dwo");
+    tear_down(NULL);
+    set_up(NULL);
+    read_build_id("split");
+    add_sample(lib_of(path_of("split"), test.build_id), label("split", "probe_deepest"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, "root\ndemo::counter::add(int), program.cc:6 [demo::counter::add(int)]\n");
+}
+
+/* What the linker calls a function in C tells nothing that its own name does not. */
+static void functions_in_c_have_their_own_names(void **state) {
+    (void)state;
+    run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
+        "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
+    read_build_id("c");
+    add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, "root\nown from 2, c.c:2 [alias]\n");
+}
+
+/* A program that is mapped where its addresses say, not at 0. */
+static void addresses_are_relative_to_the_first_segment(void **state) {
+    (void)state;
+    compile("fixed", "-no-pie -fno-pie");
+    read_build_id("fixed");
+    lib_id lib = lib_of(path_of("fixed"), test.build_id);
+    read_build_id("whole");
+    uint64_t address = label("fixed", "probe_deepest");
+    assert_true(address > 0x400000);
+    add_sample(lib, address - 0x400000);
+    add_sample(lib, address);
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_int_equal(leaf(0)->address, address - 0x400000);
+    assert_notes("1 address of which the library's symbols say nothing\n");
+}
+
+/* perf's addresses, in a program whose code lies elsewhere than in the file. */
+static void offsets_in_the_file_become_addresses(void **state) {
+    (void)state;
+    compile("moved", "-pie -fPIE -Wl,-Ttext-segment=0x200000,--section-start=.text=0x345000");
+    read_build_id("moved");
+    lib_id lib = lib_of(path_of("moved"), test.build_id);
+    read_build_id("whole");
+    uint64_t address = label("moved", "probe_deepest"), offset = 0, found = 0;
+    struct debug_file file;
+    assert_true(debug_file_open(&file, path_of("moved")));
+    uint64_t base = file.base;
+    for (; offset < file.size_bytes; offset++)
+        if (debug_file_address_of_offset(&file, offset, &found) && found == address) break;
+    debug_file_close(&file);
+    assert_int_equal(found, address);
+    assert_int_not_equal(offset, address - base);
+    test.profile.meta.has_file_offsets = true;
+    add_sample(lib, offset);
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_int_equal(leaf(0)->address, address - base);
+}
+
+/* ---- What is looked up. ---- */
+
+static void only_nameless_frames_by_default(void **state) {
+    (void)state;
+    lib_id lib = lib_of(path_of("whole"), test.build_id);
+    uint64_t address = label("whole", "probe_add");
+    static const char *const names[] = {"known", "0x", "0xg", "libc.so.6+0x12", "0xAB", "[unknown]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct frame frame = frame_of(lib, address, names[i]);
+        stack_id stack = profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &frame));
+        thread_add_sample(test.thread, 1, stack, 1);
+    }
+    symbolize(SYMBOLS_NONE);
+    symbolize(SYMBOLS_AUTO);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "%s\n", names[i]);
+        assert_stack(i, expected);
+    }
+    symbolize(SYMBOLS_ALWAYS);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_stack(i, "demo::counter::add(int) from 12, program.cc:14 [demo::counter::add(int)]\n");
+    assert_notes("");
+}
+
+static void nothing_when_asked_for_nothing(void **state) {
+    (void)state;
+    add_sample(lib_of(path_of("whole"), test.build_id), 0x1);
+    symbolize(SYMBOLS_NONE);
+    assert_stack(0, "root\n0x1\n");
+    assert_notes("");
+}
+
+/* What perf had inlined gives way to what is known here, and stays where that is only a symbol. */
+static void inlined_frames_of_the_trace_are_replaced(void **state) {
+    (void)state;
+    run("strip -o symbols-only --strip-debug whole");
+    static const char *const files[] = {"whole", "symbols-only"};
+    uint64_t address = label("whole", "probe_deepest");
+    for (size_t i = 0; i < 2; i++) {
+        lib_id lib = lib_of(path_of(files[i]), test.build_id);
+        struct frame physical = frame_of(lib, address, "perf's add"),
+                     inlined = frame_of(lib, address, "perf's inlined");
+        inlined.inline_depth = 1;
+        stack_id stack = profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &physical));
+        stack = profile_stack(&test.profile, stack, profile_frame(&test.profile, &inlined));
+        struct frame callee = frame_of(lib_none(), 0, "callee");
+        callee.address = ADDRESS_NONE;
+        stack = profile_stack(&test.profile, stack, profile_frame(&test.profile, &callee));
+        thread_add_sample(test.thread, 1, stack, 1);
+    }
+    symbolize(SYMBOLS_ALWAYS);
+    char expected[1024];
+    snprintf(expected, sizeof expected, "%scallee\n", deepest_lines + sizeof "root");
+    assert_stack(0, expected);
+    assert_stack(1,
+                 "demo::counter::add(int) [demo::counter::add(int)]\n"
+                 "perf's inlined #1 [demo::counter::add(int)]\n"
+                 "callee\n");
+}
+
+static void all_that_have_stacks_are_renumbered(void **state) {
+    (void)state;
+    lib_id lib = lib_of(path_of("whole"), test.build_id);
+    add_sample(lib, label("whole", "probe_deepest"));
+    thread_add_sample(test.thread, 2, stack_none(), 1);
+    struct marker marker = {.start_ns = 1, .end_ns = 1, .name = string_of("marker"), .stack = sample_stack(0)};
+    marker.schema = MARKER_SCHEMA_NONE;
+    profile_add_marker(&test.profile, test.thread, marker, NULL);
+    profile_add_allocation(&test.profile, (thread_id){0}, 1, 16, 4096, sample_stack(0));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_true(stack_is_none(sample_stack(1)));
+    const struct marker *added = column_at(&test.thread->markers, 0);
+    assert_int_equal(added->stack.index, sample_stack(0).index);
+    const struct allocation *allocation = column_at(&test.thread->allocations, 0);
+    assert_int_equal(allocation->stack.index, sample_stack(0).index);
+    profile_finish(&test.profile);
+    sweep_profile(&test.profile);
+    assert_stack(0, deepest_lines);
+    assert_int_equal(row_table_count(&test.profile.frames), 4);
+    assert_int_equal(row_table_count(&test.profile.stacks), 4);
+}
+
+static void kernel_and_nameless_places_are_left_alone(void **state) {
+    (void)state;
+    add_sample(lib_of("[vdso]", ""), 16);
+    add_sample(lib_of("[kernel.kallsyms]", ""), 16);
+    symbolize(SYMBOLS_ALWAYS);
+    assert_stack(0, "root\n0x10\n");
+    assert_notes("");
+}
+
+/* ---- Where files are. ---- */
+
+/* A folder with `program`, stripped of its debug information, which is in program.debug. */
+static void strip_program(const char *options) {
+    run("rm -rf a && mkdir a && cp whole a/program && cd a && objcopy --only-keep-debug program program.debug && "
+        "strip %s program",
+        options);
+}
+
+/* Looks the probe up in a/program and says what came of it. */
+static void assert_found(const char *folder, const char *expected, const char *notes) {
+    const char *const folders[] = {folder};
+    profile_fini(&test.profile);
+    profile_init(&test.profile, &test.failure);
+    process_id process = profile_add_process(&test.profile, 1, 0);
+    test.thread = profile_thread_at(&test.profile, profile_add_thread(&test.profile, process, 1, 0));
+    add_sample(lib_of(path_of("a/program"), test.build_id), label("whole", "probe_deepest"));
+    symbolize_with(SYMBOLS_AUTO, folders, folder ? 1 : 0);
+    assert_stack(0, expected);
+    assert_notes(notes);
+}
+
+static void stripped_files_have_symbols_only(void **state) {
+    (void)state;
+    strip_program("--strip-debug");
+    assert_found(NULL, add_symbols, "");
+    strip_program("--strip-all");
+    assert_found(NULL, add_symbols, "");
+}
+
+static void debug_information_is_found(void **state) {
+    (void)state;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    strip_program("--strip-all");
+    run("rm -rf d && mkdir -p d/.build-id/%.2s && cp a/program.debug d/.build-id/%.2s/%s.debug", test.build_id,
+        test.build_id, test.build_id + 2);
+    assert_found(folder, deepest_lines, "");
+    run("rm -rf d && mkdir -p d/$PWD/a && cp a/program.debug d/$PWD/a/program");
+    assert_found(folder, deepest_lines, "");
+    run("mv d/$PWD/a/program d/$PWD/a/program.debug");
+    assert_found(folder, deepest_lines, "");
+    run("rm -rf d && mkdir d && cp whole d/program");
+    assert_found(folder, deepest_lines, "");
+    run("mv d/program d/program.debug");
+    assert_found(folder, deepest_lines, "");
+    run("rm a/program");
+    assert_found(folder, deepest_lines, "");
+    /* The debug information alone has no code, but its segments and symbols. */
+    run("cp a/program.debug d/program.debug");
+    assert_found(folder, deepest_lines, "");
+    tear_down(NULL);
+    set_up(NULL);
+    run("rm -rf a d");
+}
+
+static void links_to_debug_information_are_followed(void **state) {
+    (void)state;
+    static const char strip[] = "--strip-all program && objcopy --add-gnu-debuglink=program.debug";
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    strip_program(strip);
+    assert_found(NULL, deepest_lines, "");
+    run("cd a && mkdir .debug && mv program.debug .debug");
+    assert_found(NULL, deepest_lines, "");
+    run("rm -rf d && mkdir d && mv a/.debug/program.debug d");
+    assert_found(NULL, add_symbols, "");
+    assert_found(folder, deepest_lines, "");
+    run("mkdir -p d/$PWD/a && mv d/program.debug d/$PWD/a");
+    assert_found(folder, deepest_lines, "");
+    run("rm -rf a d");
+}
+
+/* Without a build id there is only the link's checksum. */
+static void a_link_needs_the_right_checksum(void **state) {
+    (void)state;
+    static const char note[] = "1 address in a/program: looked up in the file there, without a build id to compare\n";
+    run("(rm -rf a && mkdir a && objcopy -R .note.gnu.build-id whole a/program && cd a && "
+        "objcopy --only-keep-debug program program.debug && strip --strip-all program && "
+        "objcopy --add-gnu-debuglink=program.debug program) 2>/dev/null");
+    test.build_id[0] = '\0';
+    assert_found(NULL, deepest_lines, note);
+    run("echo >> a/program.debug");
+    assert_found(NULL, add_symbols, note);
+    run("rm -rf a");
+}
+
+static void another_build_is_refused(void **state) {
+    (void)state;
+    static const char note[] =
+        "1 address in a/program: the file there has another build id, or none, and was not used\n";
+    char expected[64], folder[PATH_MAX];
+    snprintf(expected, sizeof expected, "root\n0x%llx\n", (unsigned long long)label("whole", "probe_deepest"));
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    compile("other", "-O1 -pie -fPIE");
+    run("rm -rf a d && mkdir a d && cp other a/program && cp other d/program.debug");
+    assert_found(folder, expected, note);
+    run("cp whole d/program.debug");
+    assert_found(folder, deepest_lines, "");
+    run("rm d/program.debug && objcopy -R .note.gnu.build-id whole a/program");
+    assert_found(folder, expected, note);
+    run("rm -rf a d");
+}
+
+static void a_library_without_build_id_is_taken_on_trust(void **state) {
+    (void)state;
+    add_sample(lib_of(path_of("whole"), ""), label("whole", "probe_deepest"));
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_notes("1 address in whole: looked up in the file there, without a build id to compare\n");
+}
+
+static void missing_files_are_noted(void **state) {
+    (void)state;
+    run("mkfifo fifo && echo no library > text && : > empty && mkdir folder && c++ -c program.cc -o object.o");
+    add_sample(lib_of(path_of("nothing"), test.build_id), 16);
+    add_sample(lib_of(path_of("fifo"), test.build_id), 16);
+    add_sample(lib_of(path_of("folder"), ""), 16);
+    add_sample(lib_of(path_of("text"), ""), 16);
+    add_sample(lib_of(path_of("empty"), ""), 16);
+    add_sample(lib_of(path_of("object.o"), ""), 16);
+    add_sample(lib_of("relative/path", ""), 16);
+    add_sample(lib_of("/dev/zero", ""), 16);
+    add_sample(lib_of("", ""), 16);
+    symbolize(SYMBOLS_AUTO);
+    for (size_t i = 0; i < 9; i++) assert_stack(i, "root\n0x10\n");
+    assert_notes("9 address in a library whose file was not found\n");
+}
+
+/* A relative path is one below the folders alone, and leads out of none. */
+static void paths_of_traces_stay_in_the_folders(void **state) {
+    (void)state;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    const char *const folders[] = {folder};
+    run("rm -rf d && mkdir -p d/sub && cp whole d/sub/program");
+    uint64_t address = label("whole", "probe_deepest");
+    add_sample(lib_of("sub/program", ""), address);
+    add_sample(lib_of("../whole", ""), address);
+    add_sample(lib_of("sub/../../whole", ""), address);
+    symbolize_with(SYMBOLS_AUTO, folders, 1);
+    assert_stack(0, deepest_lines);
+    char expected[64];
+    snprintf(expected, sizeof expected, "root\n0x%llx\n", (unsigned long long)address);
+    assert_stack(1, expected);
+    assert_stack(2, expected);
+    run("rm -rf d");
+}
+
+/* ---- Many, and hostile ones. ---- */
+
+static void many_addresses_are_looked_up_once_each(void **state) {
+    (void)state;
+    lib_id lib = lib_of(path_of("whole"), test.build_id);
+    uint64_t address = label("whole", "probe_add");
+    enum { ADDRESS_COUNT = 100000 };
+    for (uint64_t i = 0; i < ADDRESS_COUNT; i++) add_sample(lib, i);
+    add_sample(lib, address);
+    struct frame again = frame_of(lib, address, "0xother");
+    again.func = leaf(address)->func;
+    again.line = 1;
+    profile_frame(&test.profile, &again);
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(address, "root\ndemo::counter::add(int) from 12, program.cc:14 [demo::counter::add(int)]\n");
+    assert_int_equal(sample_stack(address).index, sample_stack(ADDRESS_COUNT).index);
+    uint64_t unknown_count = ledger_sum(&test.profile.ledger, LEDGER_VALUES, LEDGER_NOTED);
+    assert_true(unknown_count > ADDRESS_COUNT / 2 && unknown_count < ADDRESS_COUNT);
+}
+
+/* Whatever stands in the file: an end, and a profile that holds together. */
+static void try_file(struct text bytes, uint64_t address) {
+    tear_down(NULL);
+    set_up(NULL);
+    assert_true(file_write(path_of("damaged"), bytes));
+    lib_id lib = lib_of(path_of("damaged"), "");
+    for (uint64_t i = 0; i < 64; i++) add_sample(lib, address - 128 + i * 4);
+    symbolize(SYMBOLS_AUTO);
+    assert_null(stacks_fault(&test.profile));
+    assert_null(frames_fault(&test.profile));
+    assert_null(funcs_fault(&test.profile));
+}
+
+static void cut_files_do_no_harm(void **state) {
+    (void)state;
+    size_t bytes_count = 0;
+    uint64_t address = label("whole", "probe_deepest");
+    char *bytes = file_read(path_of("whole"), &bytes_count);
+    for (size_t end = 0; end < bytes_count; end += end < 256 ? 7 : 211) try_file((struct text){bytes, end}, address);
+    free(bytes);
+}
+
+/* Bytes of what is read become other ones, a few at a time. SYMBOL_DAMAGE_ROUNDS says how often. */
+static void damage(const char *name) {
+    size_t bytes_count = 0;
+    uint64_t address = label(name, "probe_deepest"), random = 88172645463325252u;
+    char *bytes = file_read(path_of(name), &bytes_count);
+    char *damaged = malloc(bytes_count);
+    assert_true(bytes && damaged);
+    const char *rounds_text = getenv("SYMBOL_DAMAGE_ROUNDS");
+    size_t rounds = rounds_text ? strtoul(rounds_text, NULL, 10) : 300;
+    for (size_t round = 0; round < rounds; round++) {
+        memcpy(damaged, bytes, bytes_count);
+        for (size_t i = 0; i < 1 + round % 16; i++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            /* Code and the dynamic linker's things come first: what counts is in the second half, and in the header. */
+            size_t at = round % 8 ? bytes_count / 2 + random % (bytes_count / 2) : random % 1024;
+            damaged[at] = (char)(random >> 32);
+        }
+        try_file((struct text){damaged, bytes_count}, address);
+    }
+    free(damaged);
+    free(bytes);
+}
+
+static void damaged_files_do_no_harm(void **state) {
+    (void)state;
+    compile("five", "-gdwarf-5");
+    compile("compressed", "-gdwarf-5 -gz=zlib");
+    damage("whole");
+    damage("five");
+    damage("compressed");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(inlined_calls_become_frames, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_ways_to_compile, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(clang_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(split_dwarf_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(functions_in_c_have_their_own_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(offsets_in_the_file_become_addresses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_nameless_frames_by_default, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_when_asked_for_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(inlined_frames_of_the_trace_are_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_that_have_stacks_are_renumbered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kernel_and_nameless_places_are_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(debug_information_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(links_to_debug_information_are_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_link_needs_the_right_checksum, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(another_build_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_library_without_build_id_is_taken_on_trust, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(missing_files_are_noted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(paths_of_traces_stay_in_the_folders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_addresses_are_looked_up_once_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cut_files_do_no_harm, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damaged_files_do_no_harm, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
+}

@@ -1,0 +1,331 @@
+/* What samples tell besides, allocations, and what recording cost, in a profile that is put in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libconvert/sweep.h"
+#include "tests/support/assert_text.h"
+#include "tests/support/chunk_text.h"
+#include "tests/support/profile_check.h"
+#include "writer/emitter.h"
+
+static struct failure failure;
+static struct profile profile;
+
+static int begin(void **state) {
+    (void)state;
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    profile_fini(&profile);
+    return 0;
+}
+
+static void finish(void) {
+    profile_finish(&profile);
+    assert_string_equal(failure.message, "");
+    assert_true(ledger_is_balanced(&profile.ledger));
+    const char *fault = profile_fault(&profile);
+    if (fault) fail_msg("%s", fault);
+}
+
+static struct thread *at(thread_id id) { return profile_thread_at(&profile, id); }
+
+static stack_id stack_named(const char *name) {
+    struct func func = {
+        .name = profile_string(&profile, text_of(name)), .resource = resource_none(), .source = source_none()};
+    struct frame frame = {.func = profile_func(&profile, &func),
+                          .address = ADDRESS_NONE,
+                          .lib = lib_none(),
+                          .native_symbol = native_symbol_none()};
+    return profile_stack(&profile, stack_none(), profile_frame(&profile, &frame));
+}
+
+static void add_sample(thread_id thread, int64_t time_ns, int64_t cpu_ns, int64_t delay_ns) {
+    thread_add_sample(at(thread), time_ns, stack_none(), 1);
+    samples_set_details(&at(thread)->samples, cpu_ns, delay_ns);
+}
+
+static char *emit(const struct emitter *emitter) {
+    struct chunk_list out;
+    chunk_list_init(&out, &failure);
+    emitter->emit(&profile, &profile.ledger, &out, (struct progress){0});
+    char *document = chunk_text(&out);
+    chunk_list_fini(&out);
+    assert_string_equal(failure.message, "");
+    assert_true(ledger_is_balanced(&profile.ledger));
+    return document;
+}
+
+static void assert_written(const struct emitter *emitter, const char *part) {
+    char *document = emit(emitter);
+    if (!strstr(document, part)) fail_msg("missing: %s\nin: %s", part, document);
+    free(document);
+}
+
+static void assert_not_written(const struct emitter *emitter, const char *part) {
+    char *document = emit(emitter);
+    if (strstr(document, part)) fail_msg("unwanted: %s\nin: %s", part, document);
+    free(document);
+}
+
+static uint64_t ledger_of(const char *cause) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile.ledger.entries.count; i++)
+        if (text_equal(ledger_at(&profile.ledger, i)->cause, text_of(cause)))
+            count += ledger_at(&profile.ledger, i)->count;
+    return count;
+}
+
+/* ---- Details of samples ---- */
+
+static void samples_without_details_have_no_columns(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, TIME_NONE);
+    assert_null(at(thread)->samples.details);
+    assert_int_equal(samples_cpu_ns(&at(thread)->samples, 0), TIME_NONE);
+    assert_int_equal(samples_delay_ns(&at(thread)->samples, 0), TIME_NONE);
+    finish();
+    assert_not_written(&emitter_processed, "sampleUnits");
+    assert_not_written(&emitter_gecko, "sampleUnits");
+}
+
+static void details_begin_and_end_anywhere(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    for (int64_t i = 0; i < 100; i++)
+        add_sample(thread, i * 10, i == 40 ? 4 : TIME_NONE, i == 60 || i == 61 ? i : TIME_NONE);
+    const struct samples *samples = &at(thread)->samples;
+    assert_int_equal(samples->details->cpu_ns.count, 100);
+    assert_int_equal(samples->details->delay_ns.count, 100);
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_int_equal(samples_cpu_ns(samples, i), i == 40 ? 4 : TIME_NONE);
+        assert_int_equal(samples_delay_ns(samples, i), i == 60 || i == 61 ? i : TIME_NONE);
+    }
+    finish();
+}
+
+static void delays_alone_need_no_unit(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, 2000000);
+    finish();
+    assert_false(samples_have_cpu(&at(thread)->samples));
+    assert_written(&emitter_processed, "\"weightType\":\"samples\",\"eventDelay\":[2],\"length\":1}");
+    assert_written(&emitter_gecko, "\"data\":[[null,0,2]]");
+    assert_not_written(&emitter_processed, "sampleUnits");
+}
+
+static void details_go_with_their_samples(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 3000, 30, TIME_NONE);
+    add_sample(thread, 1000, TIME_NONE, 1);
+    add_sample(thread, 2000, 20, 2);
+    finish();
+    const struct samples *samples = &at(thread)->samples;
+    static const int64_t cpu_ns[] = {TIME_NONE, 20, 30}, delay_ns[] = {1, 2, TIME_NONE};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(samples_cpu_ns(samples, i), cpu_ns[i]);
+        assert_int_equal(samples_delay_ns(samples, i), delay_ns[i]);
+    }
+}
+
+/* Weights that are CPU time stay what the CPU time is. */
+static void weights_go_before_details(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
+    for (int64_t i = 0; i < 2; i++) {
+        thread_add_sample(at(thread), i * 10, stack_none(), 5);
+        samples_set_details(&at(thread)->samples, 77, TIME_NONE);
+    }
+    finish();
+    assert_written(&emitter_processed, "\"threadCPUDelta\":[0,5],\"length\":2}");
+    assert_written(&emitter_processed, "\"threadCPUDelta\":\"variable CPU cycles\"");
+    assert_written(&emitter_gecko, "\"data\":[[null,0,0],[null,0.00001,5]]");
+}
+
+/* A sample that is written twice cannot say twice what CPU time it took. */
+static void repeated_samples_lose_details(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    profile.meta.weight_type = WEIGHT_SAMPLES;
+    thread_add_sample(at(thread), 0, stack_none(), 1);
+    thread_add_sample(at(thread), 1000000, stack_none(), 2);
+    samples_set_details(&at(thread)->samples, 77, 3000000);
+    finish();
+    assert_written(&emitter_gecko, "\"time\":1,\"eventDelay\":2},\"data\":[[null,0],[null,1,3],[null,1,3]]");
+    assert_int_equal(ledger_of("CPU time of a sample (samples are repeated, or weights are differences)"), 1);
+    assert_not_written(&emitter_gecko, "sampleUnits");
+}
+
+static void a_failure_leaves_details_alone(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, TIME_NONE);
+    failure_set_memory(&failure);
+    samples_set_details(&at(thread)->samples, 1, 1);
+    assert_null(at(thread)->samples.details);
+}
+
+/* ---- Allocations ---- */
+
+static const struct allocation *allocation_at(thread_id thread, size_t row) {
+    return column_at(&at(thread)->allocations, row);
+}
+
+static void allocations_make_a_thread_and_the_range(void **state) {
+    (void)state;
+    process_id process = profile_add_process(&profile, 7, 0);
+    thread_id thread = profile_add_thread(&profile, process, 8, 0);
+    profile_add_allocation(&profile, thread, 5000, 16, 1, stack_none());
+    profile_add_allocation(&profile, thread, 2000, 32, 2, stack_none());
+    finish();
+    assert_int_equal(profile.origin_ns, 2000);
+    assert_int_equal(profile.end_ns, 3000);
+    assert_int_equal(profile.thread_order.count, 1);
+    assert_int_equal(allocation_at(thread, 0)->bytes, 32);
+    assert_int_equal(allocation_at(thread, 0)->time_ns, 0);
+    assert_int_equal(allocation_at(thread, 1)->time_ns, 3000);
+}
+
+static void what_is_given_back_goes_to_whom_took_it(void **state) {
+    (void)state;
+    process_id process = profile_add_process(&profile, 7, 0), other = profile_add_process(&profile, 8, 0);
+    thread_id a = profile_add_thread(&profile, process, 7, 0), b = profile_add_thread(&profile, process, 71, 0);
+    thread_id c = profile_add_thread(&profile, other, 8, 0);
+    profile_add_allocation(&profile, b, 300, -16, 0x10, stack_none());
+    profile_add_allocation(&profile, a, 100, 16, 0x10, stack_none());
+    /* Nobody has it now: it stays where it was given back. */
+    profile_add_allocation(&profile, b, 400, -16, 0x10, stack_none());
+    /* Another one has it next. */
+    profile_add_allocation(&profile, b, 500, 8, 0x10, stack_none());
+    profile_add_allocation(&profile, a, 600, -8, 0x10, stack_none());
+    /* Another process's memory of that address. */
+    profile_add_allocation(&profile, c, 200, -16, 0x10, stack_none());
+    finish();
+    assert_int_equal(at(a)->allocations.count, 2);
+    assert_int_equal(at(b)->allocations.count, 3);
+    assert_int_equal(at(c)->allocations.count, 1);
+    assert_int_equal(allocation_at(a, 1)->time_ns, 200);
+    assert_int_equal(allocation_at(a, 1)->thread.index, b.index);
+    assert_int_equal(allocation_at(b, 0)->time_ns, 300);
+    assert_int_equal(allocation_at(b, 2)->thread.index, a.index);
+}
+
+static void stacks_of_allocations_are_used(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    stack_named("unused");
+    profile_add_allocation(&profile, thread, 0, 16, UINT64_MAX, stack_named("used"));
+    profile_add_allocation(&profile, thread, 0, 0, 0, stack_none());
+    finish();
+    sweep_profile(&profile);
+    assert_int_equal(row_table_count(&profile.stacks), 1);
+    assert_int_equal(allocation_at(thread, 0)->stack.index, 0);
+    assert_true(stack_is_none(allocation_at(thread, 1)->stack));
+    assert_written(
+        &emitter_processed,
+        "\"nativeAllocations\":{\"time\":[0,0],\"weight\":[16,0],\"stack\":[0,null],"
+        "\"memoryAddress\":[9223372036854775807,0],\"threadId\":[7,7],\"weightType\":\"bytes\",\"length\":2}");
+}
+
+/* ---- Overhead ---- */
+
+static void add_overhead(process_id process, int64_t time_ns, int64_t ns) {
+    profile_add_overhead(&profile, &(struct overhead){process, time_ns, ns, 2 * ns, 3 * ns});
+}
+
+static void overhead_is_in_order(void **state) {
+    (void)state;
+    process_id a = profile_add_process(&profile, 7, 0), b = profile_add_process(&profile, 8, 0);
+    process_id empty = profile_add_process(&profile, 9, 0);
+    thread_id thread = profile_add_thread(&profile, a, 7, 0);
+    thread_id worker = profile_add_thread(&profile, b, 81, 0);
+    thread_add_sample(at(thread), 1000, stack_none(), 1);
+    thread_add_sample(at(worker), 1000, stack_none(), 1);
+    add_overhead(b, 900, 1);
+    add_overhead(a, 3000, 1);
+    add_overhead(empty, 3000, 1);
+    add_overhead(a, 2000, 2);
+    finish();
+    /* It makes no range of time. */
+    assert_int_equal(profile.origin_ns, 1000);
+    assert_int_equal(profile.end_ns, 0);
+    assert_int_equal(profile.overheads.count, 3);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 0))->time_ns, 1000);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 1))->time_ns, 2000);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 2))->process.index, b.index);
+    assert_int_equal(ledger_of("overhead of recording in a process without threads"), 1);
+    assert_written(&emitter_processed, "\"time\":[0.001,0.002],\"locking\":[0.002,0.001],");
+    assert_written(&emitter_processed, "\"pid\":\"7\",\"mainThreadIndex\":0},{");
+    /* One round is no length of time. */
+    assert_written(&emitter_processed,
+                   "\"time\":[-0.0001],\"locking\":[0.001],\"expiredMarkerCleaning\":[0],\"counters\":[0.002],"
+                   "\"threads\":[0.003],\"length\":1},");
+    assert_written(&emitter_processed,
+                   "\"overheadDurations\":0.006,\"overheadPercentage\":0,\"profiledDuration\":0,\"samplingCount\":1},"
+                   "\"pid\":\"8\",\"mainThreadIndex\":1}]");
+    assert_written(&emitter_gecko, "\"data\":[[1,0.002,0,0.004,0.006],[2,0.001,0,0.002,0.003]]}");
+    /* The client knows a process by its main thread. */
+    assert_int_equal(ledger_of("overhead of recording in a process without a main thread"), 1);
+}
+
+/* ---- Categories of callers ---- */
+
+static void categories_are_those_of_callers(void **state) {
+    (void)state;
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    thread_id other = profile_add_thread(&profile, profile_thread_at(&profile, thread)->process, 70, 0);
+    struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
+    struct func func = {
+        .name = profile_string(&profile, TEXT("f")), .resource = resource_none(), .source = source_none()};
+    struct frame frame = {.func = profile_func(&profile, &func),
+                          .address = ADDRESS_NONE,
+                          .lib = lib_none(),
+                          .native_symbol = native_symbol_none(),
+                          .category = idle.category};
+    stack_id root = profile_stack(&profile, stack_none(), profile_frame(&profile, &frame));
+    frame.category = 0;
+    frame.inherits_category = 1;
+    frame_id inheriting = profile_frame(&profile, &frame);
+    for (int64_t i = 0; i < 3; i++) thread_add_sample(at(thread), i, profile_stack(&profile, root, inheriting), 1);
+    thread_add_sample(at(other), 0, profile_stack(&profile, stack_none(), inheriting), 1);
+    finish();
+    assert_written(&emitter_processed, "\"category\":[1,null],\"subcategory\":[0,null]");
+    assert_written(&emitter_gecko, "[0,false,1,0]");
+    assert_written(&emitter_gecko, "[0,false,null,null]");
+    /* The first thread idles, whatever it calls to do so. */
+    assert_written(&emitter_processed, "\"initialSelectedThreads\":[1]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(samples_without_details_have_no_columns),
+        TEST(details_begin_and_end_anywhere),
+        TEST(delays_alone_need_no_unit),
+        TEST(details_go_with_their_samples),
+        TEST(weights_go_before_details),
+        TEST(repeated_samples_lose_details),
+        TEST(a_failure_leaves_details_alone),
+        TEST(allocations_make_a_thread_and_the_range),
+        TEST(what_is_given_back_goes_to_whom_took_it),
+        TEST(stacks_of_allocations_are_used),
+        TEST(overhead_is_in_order),
+        TEST(categories_are_those_of_callers),
+    };
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+#include "overhead_json.h"
+
+enum { US_DIGITS_OF_NS = 3 };
+
+void overhead_json_us(struct json *json, int64_t ns) { json_decimal(json, decimal_make(ns, US_DIGITS_OF_NS)); }
+
+struct spread {
+    int64_t min_ns;
+    int64_t max_ns;
+    __int128 sum_ns; /* of any number of rows */
+    uint64_t count;
+};
+
+static void add(struct spread *spread, int64_t ns) {
+    if (!spread->count || ns < spread->min_ns) spread->min_ns = ns;
+    if (!spread->count || ns > spread->max_ns) spread->max_ns = ns;
+    spread->sum_ns += ns;
+    spread->count++;
+}
+
+static int64_t mean_ns(const struct spread *spread) {
+    return spread->count ? (int64_t)(spread->sum_ns / spread->count) : 0;
+}
+
+static int64_t bounded(__int128 ns) { return ns > INT64_MAX ? INT64_MAX : (int64_t)ns; }
+
+static void write_us(struct json *json, const char *key, int64_t ns) {
+    json_key(json, key);
+    overhead_json_us(json, ns);
+}
+
+/* Gecko's names: tools/profiler/core/ProfileBuffer.cpp. Recorders of this trace have nothing to clean up. */
+enum spread_kind {
+    SPREAD_CLEANING,
+    SPREAD_COUNTER,
+    SPREAD_INTERVAL,
+    SPREAD_LOCKING,
+    SPREAD_ALL,
+    SPREAD_THREAD,
+    SPREADS
+};
+
+static const struct {
+    const char *max;
+    const char *mean;
+    const char *min;
+} names[SPREADS] = {
+    [SPREAD_CLEANING] = {"maxCleaning", "meanCleaning", "minCleaning"},
+    [SPREAD_COUNTER] = {"maxCounter", "meanCounter", "minCounter"},
+    [SPREAD_INTERVAL] = {"maxInterval", "meanInterval", "minInterval"},
+    [SPREAD_LOCKING] = {"maxLockings", "meanLockings", "minLockings"},
+    [SPREAD_ALL] = {"maxOverhead", "meanOverhead", "minOverhead"},
+    [SPREAD_THREAD] = {"maxThread", "meanThread", "minThread"},
+};
+
+static const struct overhead *overhead_at(const struct profile *profile, size_t row) {
+    return column_at(&profile->overheads, row);
+}
+
+static void measure(const struct profile *profile, size_t first, size_t count, struct spread spreads[SPREADS]) {
+    for (size_t row = first; row < first + count; row++) {
+        const struct overhead *overhead = overhead_at(profile, row);
+        add(&spreads[SPREAD_COUNTER], overhead->counters_ns);
+        add(&spreads[SPREAD_LOCKING], overhead->locking_ns);
+        add(&spreads[SPREAD_THREAD], overhead->threads_ns);
+        add(&spreads[SPREAD_ALL], overhead_sum_ns(overhead));
+        if (row > first) add(&spreads[SPREAD_INTERVAL], overhead->time_ns - overhead_at(profile, row - 1)->time_ns);
+    }
+}
+
+/* The part of the time, between 0 and 1, to six digits. */
+static void write_share(struct json *json, __int128 part_ns, int64_t whole_ns) {
+    enum { SHARE_DIGITS = 6 };
+    static const int64_t SHARE_ONE = 1000000;
+    __int128 share = whole_ns > 0 ? part_ns * SHARE_ONE / whole_ns : 0;
+    json_key(json, "overheadPercentage");
+    json_decimal(json, decimal_make(bounded(share), SHARE_DIGITS));
+}
+
+void overhead_json_statistics(struct json *json, const struct profile *profile, size_t first, size_t count) {
+    struct spread spreads[SPREADS] = {0};
+    measure(profile, first, count, spreads);
+    int64_t profiled_ns = overhead_at(profile, first + count - 1)->time_ns - overhead_at(profile, first)->time_ns;
+    json_key(json, "statistics");
+    json_object_begin(json);
+    for (size_t i = 0; i < SPREADS; i++) {
+        write_us(json, names[i].max, spreads[i].max_ns);
+        write_us(json, names[i].mean, mean_ns(&spreads[i]));
+        write_us(json, names[i].min, spreads[i].min_ns);
+    }
+    write_us(json, "overheadDurations", bounded(spreads[SPREAD_ALL].sum_ns));
+    write_share(json, spreads[SPREAD_ALL].sum_ns, profiled_ns);
+    write_us(json, "profiledDuration", profiled_ns);
+    json_key_int(json, "samplingCount", (int64_t)count);
+    json_object_end(json);
+}
