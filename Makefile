@@ -10,6 +10,7 @@ CC         ?= cc
 CFLAGS     ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 OBJCOPY    ?= objcopy
+JOBS       ?= $(shell nproc)
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' cli/gecko_convert.h)
 RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recorder/gecko_recorder.h)
 
@@ -17,9 +18,10 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 RECORDER_ABI := 0
 
 packages      := libarchive libdw libelf libxxhash zlib
+test_packages := cmocka
+
 # It has no description for pkg-config.
 demangler := -liberty
-test_packages := cmocka
 
 warnings := -Wall -Wextra -Wconversion -Wshadow
 sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -57,14 +59,18 @@ library_sources := \
 program_sources := cli/options.c cli/progress_tty.c
 
 recorder_sources := \
-    recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c recorder/environment.c \
-    recorder/hash.c recorder/markers.c recorder/payload.c recorder/process.c recorder/session.c recorder/stack.c \
-    recorder/thread_registry.c recorder/writer.c
+    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \
+    recorder/environment.c recorder/hash.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
+    recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
+    recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
+    recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c recorder/unwind_cfi.c \
+    recorder/unwind_program.c recorder/unwind_table.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-# This one replaces the allocator, as the sanitizers do.
-sanitized_unit_tests := $(filter-out test_allocation_failure,$(unit_tests))
-threaded_unit_tests  := test_convert $(filter test_recorder_% test_crash_%,$(unit_tests))
+# These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.
+unsanitized_unit_tests := test_allocation_failure test_sampler_preload
+sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
+threaded_unit_tests    := test_convert $(filter test_recorder_% test_crash_% test_sampler_%,$(sanitized_unit_tests))
 
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
@@ -74,7 +80,8 @@ recorder_objects := $(recorder_sources:%.c=$(BUILD)/obj/%.o)
 # ---- What is built. ----
 
 .PHONY: all
-all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so
+all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so \
+    $(BUILD)/libgecko_recorder_memory.so
 
 # Asked for only when something is compiled, and told plainly when it is missing.
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
@@ -111,44 +118,93 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 $(BUILD)/libgecko_recorder.so: $(recorder_objects)
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
+# The compiler's knowledge of malloc would make calls of this library out of its own functions.
+$(BUILD)/obj/recorder/memory_preload.o: private compile += -fPIC -fno-builtin
+
+# It finds the recorder beside itself, wherever the two are installed.
+$(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(BUILD)/libgecko_recorder.so
+	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) '-Wl,-rpath,$$ORIGIN' $^ -ldl -o $@
+
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
 	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) $(demangler) -lpthread -o $@
 
+# What the test of stack walks loads at run time: calls of the C library are bound at their first use.
+$(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so
+
+$(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 $(warnings) -O2 -fPIC -fomit-frame-pointer -shared -Wl,-z,lazy $< -o $@
+
+$(BUILD)/tests/test_sampler_storms: | $(BUILD)/tests/walked_object.so
+
+# What the test of preloading runs.
+$(BUILD)/tests/test_sampler_preload: | $(BUILD)/tests/allocating $(BUILD)/libgecko_recorder_memory.so
+
+$(BUILD)/tests/allocating: tests/recorder/allocating.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -o $@
+
 -include $(wildcard $(recorder_objects:.o=.d) $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
 
 # ---- The demo application. ----
 
-demo_objects := $(patsubst %,$(BUILD)/obj/fixtures/demo/%.o,\
-    darkroom logger packer picture queue recipe store telemetry worker)
+demo_parts   := darkroom logger packer picture queue recipe store telemetry worker
+demo_objects := $(demo_parts:%=$(BUILD)/obj/fixtures/demo/%.o)
+framed_demo_objects := $(demo_parts:%=$(BUILD)/obj/fixtures/demo-frame-pointers/%.o)
 
-# It includes the recorder's header as users do.
+# It includes the recorder's header as users do. Lines of its source are for the call tree.
+compile_demo = $(call quiet,CC,$<)$(compile) -g $(1) -Irecorder -MMD -MP -c $< -o $@
+
 $(BUILD)/obj/fixtures/demo/%.o: fixtures/demo/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) -Irecorder -MMD -MP -c $< -o $@
+	$(call compile_demo,-fomit-frame-pointer)
 
 $(BUILD)/demo/darkroom: $(demo_objects) $(BUILD)/libgecko_recorder.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(link) $^ -lpthread -o $@
 
-# What it records, and the profiles of that, for tests.
-$(BUILD)/demo/test.trace: $(BUILD)/demo/darkroom fixtures/demo/darkroom.recipe
+# The same program, in whose functions the other way of finding callers works too.
+$(BUILD)/obj/fixtures/demo-frame-pointers/%.o: fixtures/demo/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call compile_demo,-fno-omit-frame-pointer)
+
+$(BUILD)/demo/frame-pointers/darkroom: $(framed_demo_objects) $(BUILD)/libgecko_recorder.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(link) $^ -lpthread -o $@
+
+# What they record, and the profiles of that, for tests.
+$(BUILD)/demo/plain.trace: $(BUILD)/demo/darkroom fixtures/demo/darkroom.recipe
 	$< fixtures/demo/darkroom.recipe $@
 
-$(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json: $(BUILD)/demo/%.json: $(BUILD)/demo/test.trace $(BUILD)/gecko-convert
-	$(BUILD)/gecko-convert --quiet --format $* $< -o $@
+$(BUILD)/demo/frame-pointers.trace: $(BUILD)/demo/frame-pointers/darkroom fixtures/demo/darkroom.recipe
+	$< fixtures/demo/darkroom.recipe $@
 
--include $(wildcard $(demo_objects:.o=.d))
+$(BUILD)/demo/processed.%.json: $(BUILD)/demo/%.trace $(BUILD)/gecko-convert
+	$(BUILD)/gecko-convert --quiet --format processed $< -o $@
+
+$(BUILD)/demo/gecko.%.json: $(BUILD)/demo/%.trace $(BUILD)/gecko-convert
+	$(BUILD)/gecko-convert --quiet --format gecko $< -o $@
+
+demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-pointers,\
+    $(BUILD)/demo/$(format).$(build).json))
+
+# Kept for a look at what a test did not like.
+.SECONDARY: $(BUILD)/demo/plain.trace $(BUILD)/demo/frame-pointers.trace
+
+-include $(wildcard $(demo_objects:.o=.d) $(framed_demo_objects:.o=.d))
 
 # ---- Tests. ----
 
 .PHONY: tsan warnings bench test check unit-test readings cli-test client-test goldens update-goldens include-test asan
 test:
 	tests/support/install_packages.sh build test
-	$(MAKE) warnings all
-	$(MAKE) check asan tsan
+	$(MAKE) warnings
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
+	$(MAKE) asan tsan
 
 check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test
 
@@ -170,33 +226,39 @@ goldens: $(BUILD)/gecko-convert
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
 
-client-test: $(BUILD)/gecko-convert $(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json
+client-test: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/client/setup.sh build/client
 	tests/client/run.sh build/client
-	build/client/bin/node tests/client/check_demo.mjs build/client $(BUILD)/demo/processed.json $(BUILD)/demo/gecko.json
+	build/client/bin/node tests/client/check_demo.mjs build/client $(demo_profiles)
 
 .PHONY: headers-test
 headers-test: all
 	tests/recorder/headers.sh $(BUILD)
 
 asan:
+	$(MAKE) -j$(JOBS) BUILD=build/asan SANITIZE=address,undefined sanitized-programs
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
 
 # Conversions side by side in threads, and the recorder, under the thread sanitizer.
 tsan:
+	$(MAKE) -j$(JOBS) BUILD=build/tsan SANITIZE=thread threaded-programs
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
-# Both compilers, and no warning.
+# Both compilers, and no warning. What the first one builds is what 'make test' runs.
 warnings:
-	$(MAKE) BUILD=build/warnings-gcc CC=gcc CFLAGS='-O2 -Werror' all test-programs
-	$(MAKE) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
+	$(MAKE) -j$(JOBS) CFLAGS='$(CFLAGS) -Werror' all test-programs
+	$(MAKE) -j$(JOBS) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
 	@echo 'warnings: 2 passed, 0 failed'
 
-.PHONY: sanitized-check threads-check
-threads-check: $(threaded_unit_tests:%=$(BUILD)/tests/%)
-	tests/support/run_unit_tests.sh $^
+.PHONY: sanitized-programs sanitized-check threaded-programs threads-check
+threaded-programs: $(threaded_unit_tests:%=$(BUILD)/tests/%)
 
-sanitized-check: $(sanitized_unit_tests:%=$(BUILD)/tests/%) fuzz-replay $(BUILD)/gecko-convert
+threads-check: threaded-programs
+	tests/support/run_unit_tests.sh $(threaded_unit_tests:%=$(BUILD)/tests/%)
+
+sanitized-programs: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
+
+sanitized-check: sanitized-programs fuzz-replay
 	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
 	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
 
@@ -254,9 +316,10 @@ bench: $(BUILD)/gecko-convert
 
 # Peers whose packages cannot be installed are left out, and said.
 .PHONY: bench-recorder
-bench-recorder: $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so
+bench-recorder: all
 	-tests/support/install_packages.sh build test bench
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
+	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
@@ -268,6 +331,9 @@ install: all
 	install -m 644 $(BUILD)/libgecko_recorder.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libgecko_recorder.so $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so.$(RECORDER_ABI)
 	ln -sfn libgecko_recorder.so.$(RECORDER_ABI) $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so
+	install -m 755 $(BUILD)/libgecko_recorder_memory.so \
+	    $(DESTDIR)$(PREFIX)/lib/libgecko_recorder_memory.so.$(RECORDER_ABI)
+	ln -sfn libgecko_recorder_memory.so.$(RECORDER_ABI) $(DESTDIR)$(PREFIX)/lib/libgecko_recorder_memory.so
 	install -m 644 recorder/gecko_recorder.h $(DESTDIR)$(PREFIX)/include/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(RECORDER_VERSION)|' recorder/gecko-recorder.pc.in \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-recorder.pc
@@ -276,7 +342,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make                 build/gecko-convert and build/libgecko_convert.a'
+	@echo 'make                 the converter and the recorder, as programs and libraries, in build/'
 	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
@@ -285,9 +351,9 @@ help:
 	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
-	@echo 'make bench-recorder  what a recorded event costs, beside other recorders; see bench/README.md'
+	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
-	@echo 'make install         PREFIX=/usr/local DESTDIR='
+	@echo 'make install         the converter, the recorder, their headers and pkg-config files: PREFIX=/usr/local DESTDIR='
 	@echo 'make deps            install the Debian packages that building needs'
 	@echo 'make clean           remove build/'
 	@echo 'Variables: CC CFLAGS CPPFLAGS LDFLAGS BUILD SANITIZE V=1'

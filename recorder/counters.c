@@ -2,6 +2,7 @@
 #include "counters.h"
 
 #include "definitions.h"
+#include "own_stack.h"
 #include "session.h"
 #include "stack.h"
 #include "writer.h"
@@ -86,31 +87,40 @@ void grec_counter_set_(struct grec_counter *counter, int64_t value) {
     if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
 }
 
-static void sample_counters(void) {
+void counters_sample(void) {
     struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
     for (; counter; counter = counter->next_)
         record(counter, TRACE_COUNT_SAMPLE, __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED));
 }
 
-static void sample_stack(void) {
+/* The calling thread's stack, as a sample. Room for bytes_max bytes more than the head takes. */
+static void write_sample(struct recording *recording, const struct merged_stack *merged, uint32_t bytes_max) {
+    struct writer *writer = recording->writer;
+    if (merged) own_stack_announce(writer);
+    uint64_t time = recording_time(writer);
+    unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
+    if (merged) {
+        long_block_end(writer, merged_stack_write(at, merged, 0, &writer->running_address));
+        return;
+    }
+    struct room room = {.at = at, .end = at + bytes_max};
+    stack_write(&room, &thread_record_self->labels, recording->depth);
+    long_block_end(writer, room.at);
+}
+
+static void sample_stack(const void *entry) {
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    const struct grec_label_stack *labels = &thread_record_self->labels;
-    uint32_t bytes_max = stack_bytes_max(labels), head_bytes = 1 + LEB128_BYTES_MAX;
+    uint32_t head_bytes = 1 + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES;
     uint32_t room_bytes = recording_block_bytes_max() - head_bytes - LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES;
+    const struct merged_stack *merged = own_stack_take(&recording, entry, room_bytes);
+    uint32_t bytes_max = merged ? merged_stack_bytes_max(merged) : stack_bytes_max(&thread_record_self->labels);
     if (bytes_max > room_bytes) bytes_max = room_bytes;
-    if (recording_reserve(&recording, head_bytes + bytes_max)) {
-        struct writer *writer = recording.writer;
-        uint64_t time = recording_time(writer);
-        unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
-        struct room room = {.at = at, .end = at + bytes_max};
-        stack_write(&room, labels, recording.depth);
-        long_block_end(writer, room.at);
-    }
+    if (recording_reserve(&recording, head_bytes + bytes_max)) write_sample(&recording, merged, bytes_max);
     recording_leave(&recording);
 }
 
 void grec_sample_(void) {
-    sample_counters();
-    sample_stack();
+    counters_sample();
+    sample_stack(__builtin_frame_address(0));
 }

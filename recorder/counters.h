@@ -6,4 +6,7 @@
  * recorded. [signal-safe] */
 void counters_forget(void);
 
+/* Records the sums. [signal-safe] */
+void counters_sample(void);
+
 #endif

@@ -30,17 +30,21 @@ static void body_add_number(struct body *body, uint64_t value) {
     body->count = (uint32_t)(leb128_write(body->bytes + body->count, value) - body->bytes);
 }
 
+static void body_add_bytes(struct body *body, const void *bytes, uint32_t bytes_count) {
+    if (body->count + LEB128_BYTES_MAX + bytes_count > SCRATCH_BYTES) {
+        body->is_too_long = true;
+        return;
+    }
+    body->count = (uint32_t)(leb128_write_bytes(body->bytes + body->count, bytes, bytes_count) - body->bytes);
+}
+
 static void body_add_text(struct body *body, const char *text) {
     size_t bytes_count = text ? strnlen(text, GREC_NAME_BYTES_MAX + 1) : 0;
     if (bytes_count > GREC_NAME_BYTES_MAX) {
         bytes_count = GREC_NAME_BYTES_MAX;
         session_count_cut_text();
     }
-    if (body->count + LEB128_BYTES_MAX + bytes_count > SCRATCH_BYTES) {
-        body->is_too_long = true;
-        return;
-    }
-    body->count = (uint32_t)(leb128_write_bytes(body->bytes + body->count, text, (uint32_t)bytes_count) - body->bytes);
+    body_add_bytes(body, text, (uint32_t)bytes_count);
 }
 
 /* ---- The log. ---- */
@@ -324,6 +328,30 @@ uint32_t definition_of_string(struct grec_string *string, uint32_t depth) {
     struct body body = body_begin(depth, TRACE_DEFINE_STRING);
     body_add_text(&body, string->text);
     return finish(&body, &string->cache_);
+}
+
+uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes) {
+    uint64_t cache = 0;
+    struct body body = body_begin(0, TRACE_DEFINE_LIBRARY);
+    body_add_text(&body, path);
+    body_add_bytes(&body, build_id, build_id_bytes);
+    return finish(&body, &cache);
+}
+
+/* The same place may be mapped again as it was before, which is another definition: the last one counts. */
+uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
+    bool is_new;
+    const struct process_state *process = process_self(&is_new);
+    struct body body = body_begin(0, TRACE_DEFINE_MAPPING);
+    body_add_number(&body, process->pid);
+    body_add_number(&body, process->start_ns);
+    body_add_number(&body, address);
+    body_add_number(&body, size_bytes);
+    body_add_number(&body, offset);
+    body_add_number(&body, library_id);
+    uint32_t id = append(&body, hash_bytes(body.bytes, body.count));
+    if (!id) __atomic_fetch_add(&session_pool.header->lost_definition_count, 1, __ATOMIC_RELAXED);
+    return id;
 }
 
 void definition_add_meta(const char *key, const char *value) {

@@ -18,6 +18,11 @@ uint32_t definition_of_label(struct grec_label *label, uint32_t depth);
 uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth);
 uint32_t definition_of_string(struct grec_string *string, uint32_t depth);
 
+/* What is mapped into this process, by the calling thread's recording call of depth 0. build_id: its bytes, not hex.
+ * offset: of the address from the image base of the library. library_id 0: nothing is there any more. */
+uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes);
+uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id);
+
 /* A fact about the program or the machine. Texts are cut to GREC_NAME_BYTES_MAX. */
 void definition_add_meta(const char *key, const char *value);
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler.h"
 #include "session.h"
 
-enum { LOCATION_BYTES = POOL_PATH_BYTES + 32 };
+enum { LOCATION_BYTES = POOL_PATH_BYTES + 32, INTERVAL_US_MAX = 1000000000 };
 
 #define JOIN_VARIABLE "GECKO_RECORDER_JOIN"
 /* Its value where there is nothing to join: children record for themselves, or not at all. */
@@ -25,6 +26,8 @@ static const char help_text[] =
     "GECKO_RECORDER_LIMIT=SIZE    of the trace, with K, M or G, or \"unlimited\" (default 128M): then the oldest goes\n"
     "GECKO_RECORDER_CHUNK=SIZE    of its chunks: a power of two from 4K to 1M (default 64K)\n"
     "GECKO_RECORDER_STORAGE=KIND  \"file\", or \"memory\": written when the program ends (default file)\n"
+    "GECKO_RECORDER_INTERVAL=MS   between samples, from 0.1; 0: none are taken (default 1)\n"
+    "GECKO_RECORDER_ALL_THREADS=1 sample threads that do not register too (default where it is preloaded)\n"
     "GECKO_RECORDER_THREADS=WORDS record threads whose names contain one of these words, comma-separated\n"
     "GECKO_RECORDER_CHILDREN=0    do not record forked and executed children (default 1: into the same trace)\n"
     "GECKO_RECORDER_CLOCK=monotonic  do not use the processor's cycle counter\n"
@@ -68,6 +71,29 @@ static bool read_storage(uint32_t *storage) {
     return !strcmp(value, "memory") || refuse("GECKO_RECORDER_STORAGE", value, "file or memory");
 }
 
+static bool read_interval(struct grec_options *options) {
+    const char *value = getenv("GECKO_RECORDER_INTERVAL");
+    char *end;
+    options->flags |= GREC_SAMPLER;
+    if (!value || !*value) return true;
+    double interval_us = strtod(value, &end) * 1000;
+    if (interval_us == 0 && end != value && !*end) {
+        options->flags &= ~(uint32_t)GREC_SAMPLER;
+        return true;
+    }
+    if (*end || !(interval_us >= SAMPLER_INTERVAL_US_MIN - 0.5 && interval_us <= INTERVAL_US_MAX))
+        return refuse("GECKO_RECORDER_INTERVAL", value, "a number of milliseconds from 0.1, or 0");
+    options->interval_us = (uint32_t)(interval_us + 0.5);
+    return true;
+}
+
+/* A program that was not built for it has no thread that registers. */
+static void read_all_threads(struct grec_options *options) {
+    const char *value = getenv("GECKO_RECORDER_ALL_THREADS"), *preloaded = getenv("LD_PRELOAD");
+    bool is_preloaded = preloaded && strstr(preloaded, "libgecko_recorder");
+    if (value && *value ? strcmp(value, "0") != 0 : is_preloaded) options->flags |= GREC_ALL_THREADS;
+}
+
 static const char *text_or_null(const char *name) {
     const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
@@ -80,8 +106,9 @@ static bool read_options(struct grec_options *options) {
     const char *children = secure_getenv("GECKO_RECORDER_CHILDREN");
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
-        !read_storage(&options->storage))
+        !read_storage(&options->storage) || !read_interval(options))
         return false;
+    read_all_threads(options);
     options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;
     return true;
 }

@@ -69,6 +69,9 @@ enum grec_storage {
 enum grec_option_flag {
     GREC_NO_CHILDREN = 1, /* forked children do not record */
     GREC_NO_HELPER = 2,   /* no thread that prepares chunks: threads that need one do it themselves */
+    GREC_SAMPLER = 4,     /* a thread that samples the stacks and the processor time of all registered threads, which
+                             takes SIGURG; and memory, processor time and power of the process */
+    GREC_ALL_THREADS = 8, /* the sampler registers threads that did not do so themselves */
 };
 
 /* Zero means default. */
@@ -82,7 +85,7 @@ struct grec_options {
     const char *threads;  /* record only threads whose name contains one of these words, comma-separated, whatever the
                              case. Default: all */
     uint32_t flags;       /* enum grec_option_flag */
-    uint32_t reserved;    /* 0 */
+    uint32_t interval_us; /* of the sampler: at least 100. Default 1000 */
     const char *product;  /* name of the profile. Default: the program's name */
 };
 
@@ -163,6 +166,28 @@ struct grec_thread {
 };
 /* The calling thread; none when not recording. [signal-safe] */
 GREC_API struct grec_thread grec_thread_self(void);
+
+/* Hints for the sampler: the calling thread waits, or works again. A thread that says so costs it less than one whose
+ * processor time it has to ask for. [signal-safe] */
+GREC_API void grec_thread_sleep_(void);
+static inline void grec_thread_sleep(void) {
+    if (grec_is_recording()) grec_thread_sleep_();
+}
+GREC_API void grec_thread_wake_(void);
+static inline void grec_thread_wake(void) {
+    if (grec_is_recording()) grec_thread_wake_();
+}
+
+/* The calling thread's event loop has begun to handle an event, or waits for one: samples tell how long one that comes
+ * now would wait. [signal-safe] */
+GREC_API void grec_event_loop_busy_(void);
+static inline void grec_event_loop_busy(void) {
+    if (grec_is_recording()) grec_event_loop_busy_();
+}
+GREC_API void grec_event_loop_idle_(void);
+static inline void grec_event_loop_idle(void) {
+    if (grec_is_recording()) grec_event_loop_idle_();
+}
 
 /* ---- Categories. NULL stands for "Other". ---- */
 
@@ -532,8 +557,9 @@ GREC_API extern __thread struct grec_label_stack *grec_label_stack_ __attribute_
 GREC_API struct grec_label_stack *grec_label_stack_acquire_(void);
 
 /* Pushes a frame, until grec_label_pop with what this returns, in the same thread, last one first. The text is
- * borrowed until then. NULL when not recording. [signal-safe] */
-static inline struct grec_label_stack *grec_label_push(struct grec_label *label, const char *text) {
+ * borrowed until then. NULL when not recording. Always inline: the frame address is the caller's. [signal-safe] */
+__attribute__((always_inline)) static inline struct grec_label_stack *grec_label_push(struct grec_label *label,
+                                                                                      const char *text) {
     struct grec_label_stack *stack;
     uint32_t depth;
     if (__builtin_expect(__atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) == 0, 1)) return NULL;
@@ -612,7 +638,7 @@ enum grec_counter_graph {
 };
 
 enum grec_counter_flag {
-    GREC_COUNTER_SAMPLED = 1 /* changes are only summed up, and the sum recorded by grec_sample */
+    GREC_COUNTER_SAMPLED = 1 /* changes are only summed up, and the sum recorded by the sampler and grec_sample */
 };
 
 struct grec_counter {
@@ -655,12 +681,25 @@ static inline void grec_counter_set(struct grec_counter *counter, int64_t value)
     if (grec_is_recording() && counter) grec_counter_set_(counter, value);
 }
 
-/* ---- Samples on demand. ---- */
+/* ---- Samples on demand, beside those of the sampler. ---- */
 
 GREC_API void grec_sample_(void);
 /* Records the calling thread's label stack as a sample, and the sums of the sampled counters. [signal-safe] */
 static inline void grec_sample(void) {
     if (grec_is_recording()) grec_sample_();
+}
+
+/* ---- Memory, for allocators: malloc is told of by preloading libgecko_recorder_memory.so. ---- */
+
+GREC_API void grec_memory_allocated_(const void *address, size_t bytes_count);
+GREC_API void grec_memory_freed_(const void *address, size_t bytes_count);
+/* So much was allocated there, or freed: all of it is counted, and one in about 512 KiB recorded with its stack, which
+ * stands for those that were not. [signal-safe] */
+static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
+    if (grec_is_recording()) grec_memory_allocated_(address, bytes_count);
+}
+static inline void grec_memory_freed(const void *address, size_t bytes_count) {
+    if (grec_is_recording()) grec_memory_freed_(address, bytes_count);
 }
 
 #ifdef __cplusplus
@@ -673,7 +712,8 @@ class label_scope {
     grec_label_stack *pushed_;
 
    public:
-    explicit label_scope(grec_label &label, const char *text = nullptr) : pushed_(grec_label_push(&label, text)) {}
+    __attribute__((always_inline)) explicit label_scope(grec_label &label, const char *text = nullptr)
+        : pushed_(grec_label_push(&label, text)) {}
     ~label_scope() { grec_label_pop(pushed_); }
     label_scope(const label_scope &) = delete;
     label_scope &operator=(const label_scope &) = delete;

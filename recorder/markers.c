@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "definitions.h"
+#include "own_stack.h"
 #include "payload.h"
 #include "session.h"
 #include "stack.h"
@@ -103,31 +104,38 @@ void grec_interval_end(struct grec_marker *marker, const struct grec_value *valu
 
 /* The stack that goes with a marker. */
 struct stack_source {
-    const struct grec_label_stack *labels; /* of the calling thread; NULL: no */
+    const struct merged_stack *merged;     /* of the calling thread; NULL: no… */
+    const struct grec_label_stack *labels; /* …but its labels; NULL: neither */
     const unsigned char *taken;            /* of a backtrace; NULL: no */
     uint32_t bytes_max;
 };
 
-static struct stack_source find_stack(const struct grec_marker_options *options) {
+static struct stack_source find_stack(const struct recording *recording, const struct grec_marker_options *options,
+                                      const void *entry) {
     struct stack_source source = {0};
+    /* Beside a payload as long as they may be, and the lengths of both and of the block. */
+    uint32_t room = recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
+                    OWN_STACK_ROOM_BYTES;
     if (options->backtrace) {
         source.taken = stack_of_backtrace(options->backtrace, &source.bytes_max);
+    } else if (options->with_stack && (source.merged = own_stack_take(recording, entry, room))) {
+        source.bytes_max = merged_stack_bytes_max(source.merged) + OWN_STACK_ROOM_BYTES;
     } else if (options->with_stack) {
         source.labels = &thread_record_self->labels;
         source.bytes_max = stack_bytes_max(source.labels);
     }
-    /* Beside a payload as long as they may be, and the lengths of both and of the block. */
-    uint32_t room = recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES;
     if (source.labels && source.bytes_max > room) source.bytes_max = room;
     if (source.taken && source.bytes_max > room) source.taken = NULL;
     return source;
 }
 
+static bool has_stack(const struct stack_source *stack) { return stack->merged || stack->labels || stack->taken; }
+
 static uint32_t flags_of(const struct grec_marker_options *options, const struct stack_source *stack, bool has_tags) {
     uint32_t phase = options->phase & TRACE_MARKER_PHASE;
     bool has_times = options->start || options->end || phase == GREC_PHASE_INTERVAL;
     return phase | (has_times ? TRACE_MARKER_HAS_TIMES : 0) | (options->thread.uid ? TRACE_MARKER_HAS_THREAD : 0) |
-           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (stack->labels || stack->taken ? TRACE_MARKER_HAS_STACK : 0);
+           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (has_stack(stack) ? TRACE_MARKER_HAS_STACK : 0);
 }
 
 /* Ticks before `now`, for times that may be after it too. */
@@ -144,18 +152,12 @@ static unsigned char *write_times(unsigned char *at, uint64_t now, const struct 
     return write_ticks_before(at, now, options->end || is_interval ? end : start);
 }
 
-static void write_payload_and_stack(struct room *room, const struct payload *payload, const struct stack_source *stack,
-                                    bool has_tags, struct payload_context context) {
-    unsigned char *length_at = room->at;
-    bool has_stack = stack->labels || stack->taken;
-    if (has_stack) room->at += LEB128_PADDED_BYTES;
-    struct room payload_room = {room->at, room->at + payload->bytes_max};
-    payload_write(&payload_room, payload, has_tags, context);
-    room->at = payload_room.at;
-    if (!has_stack) return;
-    leb128_write_padded(length_at, (uint32_t)(room->at - length_at - LEB128_PADDED_BYTES));
+static void write_stack(struct room *room, const struct stack_source *stack, struct payload_context context,
+                        struct writer *writer) {
     struct room stack_room = {room->at, room->at + stack->bytes_max};
-    if (stack->labels) {
+    if (stack->merged) {
+        stack_room.at = merged_stack_write(stack_room.at, stack->merged, 0, &writer->running_address);
+    } else if (stack->labels) {
         stack_write(&stack_room, stack->labels, context.depth);
     } else {
         memcpy(stack_room.at, stack->taken, stack->bytes_max);
@@ -164,19 +166,33 @@ static void write_payload_and_stack(struct room *room, const struct payload *pay
     room->at = stack_room.at;
 }
 
+static void write_payload_and_stack(struct room *room, const struct payload *payload, const struct stack_source *stack,
+                                    bool has_tags, struct payload_context context, struct writer *writer) {
+    unsigned char *length_at = room->at;
+    if (has_stack(stack)) room->at += LEB128_PADDED_BYTES;
+    struct room payload_room = {room->at, room->at + payload->bytes_max};
+    payload_write(&payload_room, payload, has_tags, context);
+    room->at = payload_room.at;
+    if (!has_stack(stack)) return;
+    leb128_write_padded(length_at, (uint32_t)(room->at - length_at - LEB128_PADDED_BYTES));
+    write_stack(room, stack, context, writer);
+}
+
 static void add_marker(struct recording *recording, uint32_t id, const struct grec_marker_type *type,
-                       const struct grec_marker_options *options, const struct grec_value *values, size_t count) {
+                       const struct grec_marker_options *options, const struct grec_value *values, size_t count,
+                       const void *entry) {
     if (!id) {
         recording_count_lost();
         return;
     }
     struct payload payload = payload_measure(type, values, count);
-    struct stack_source stack = find_stack(options);
+    struct stack_source stack = find_stack(recording, options, entry);
     bool has_tags = payload.count && payload_needs_tags(&payload, type);
     uint32_t flags = flags_of(options, &stack, has_tags);
     uint32_t bytes_max = LONG_HEAD_BYTES + payload.bytes_max + LEB128_PADDED_BYTES + stack.bytes_max;
     if (!recording_reserve(recording, bytes_max)) return;
     struct writer *writer = recording->writer;
+    if (stack.merged) own_stack_announce(writer);
     uint64_t time = recording_time(writer);
     uint64_t now = writer->last_ticks;
     unsigned char *at = long_block_begin(writer, TRACE_MARKER);
@@ -190,26 +206,31 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
     }
     struct room room = {.at = at, .end = writer->end};
     struct payload_context context = {.now_ticks = now, .depth = recording->depth};
-    write_payload_and_stack(&room, &payload, &stack, has_tags, context);
+    write_payload_and_stack(&room, &payload, &stack, has_tags, context, writer);
     long_block_end(writer, room.at);
 }
 
 static const struct grec_marker_options default_options;
 
-void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
-                     const struct grec_value *values, size_t count) {
-    if (!grec_is_recording() || !marker) return;
+/* `entry`: frame address of the public function. */
+static void enter_and_add(struct grec_marker *marker, const struct grec_marker_options *options,
+                          const struct grec_value *values, size_t count, const void *entry) {
     struct recording recording = recording_enter();
     if (!recording.thread) return;
     uint32_t id = definition_of_marker(marker, recording.depth);
-    add_marker(&recording, id, marker->type, options ? options : &default_options, values, count);
+    add_marker(&recording, id, marker->type, options ? options : &default_options, values, count, entry);
     recording_leave(&recording);
+}
+
+void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
+                     const struct grec_value *values, size_t count) {
+    if (grec_is_recording() && marker) enter_and_add(marker, options, values, count, __builtin_frame_address(0));
 }
 
 void grec_add_named_marker(const char *name, struct grec_category *category, struct grec_marker_type *type,
                            const struct grec_marker_options *options, const struct grec_value *values, size_t count) {
     struct grec_marker marker = GREC_MARKER(name, category, type);
-    grec_add_marker(&marker, options, values, count);
+    if (grec_is_recording()) enter_and_add(&marker, options, values, count, __builtin_frame_address(0));
 }
 
 /* ---- Ready-made types, as the viewer knows them. ---- */

@@ -16,7 +16,9 @@
 #include "clock.h"
 #include "counters.h"
 #include "definitions.h"
+#include "libraries.h"
 #include "process.h"
+#include "sampler.h"
 #include "writer.h"
 
 uint32_t grec_recording_;
@@ -34,6 +36,7 @@ enum {
     DEFAULT_CHUNK_BYTES = 64 * 1024,
     SMALL_LIMIT_CHUNK_COUNT = 64, /* what a small limit is at least divided into */
     CHUNK_COUNT_MIN = 16,
+    KNOWN_FLAGS = GREC_NO_CHILDREN | GREC_NO_HELPER | GREC_SAMPLER | GREC_ALL_THREADS,
     /* How long a thread may stay in a recording call before it is given up: it was stopped, or never runs again. */
     QUIESCE_NS = 1000000000,
 };
@@ -47,6 +50,7 @@ struct settings {
     uint32_t chunk_bytes;
     uint32_t storage;
     uint32_t flags;
+    uint32_t interval_us;
 };
 
 /* Guarded by the mutex; what recording calls look at changes only while there are none. */
@@ -140,11 +144,14 @@ static bool copy_text(char *to, size_t to_bytes, const char *text) {
 }
 
 static bool settle_options(const struct grec_options *options, struct settings *settings) {
-    *settings = (struct settings){.limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES,
-                                  .storage = options->storage,
-                                  .flags = options->flags};
+    *settings =
+        (struct settings){.limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES,
+                          .storage = options->storage,
+                          .flags = options->flags,
+                          .interval_us = options->interval_us ? options->interval_us : SAMPLER_INTERVAL_US_DEFAULT};
     settings->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : default_chunk_bytes(settings->limit_bytes);
-    if (settings->storage > GREC_STORAGE_MEMORY || settings->flags & ~(uint32_t)(GREC_NO_CHILDREN | GREC_NO_HELPER))
+    if (settings->storage > GREC_STORAGE_MEMORY || settings->flags & ~(uint32_t)KNOWN_FLAGS ||
+        settings->interval_us < SAMPLER_INTERVAL_US_MIN)
         return false;
     if (!is_chunk_size(settings->chunk_bytes) || settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN)
         return false;
@@ -164,7 +171,10 @@ static bool contains_word(const char *name, uint32_t name_bytes, const char *wor
 
 bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
     const char *words = session.settings.threads;
-    if (!*words) return true;
+    /* What the sampler writes is of others. */
+    bool is_sampler = name_bytes_count == sizeof SAMPLER_THREAD_NAME - 1 &&
+                      !memcmp(name, SAMPLER_THREAD_NAME, sizeof SAMPLER_THREAD_NAME - 1);
+    if (!*words || is_sampler) return true;
     while (*words) {
         size_t word_bytes = strcspn(words, ",");
         if (word_bytes && contains_word(name, name_bytes_count, words, word_bytes)) return true;
@@ -205,6 +215,21 @@ static void end_helper(void) {
     session.has_helper = false;
 }
 
+/* ---- The sampler. ---- */
+
+/* After recording is on, or at least the pool there: it records. */
+static void start_sampler(void) {
+    const struct sampler_options options = {.interval_us = session.settings.interval_us,
+                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS};
+    if (session.settings.flags & GREC_SAMPLER && !sampler_start(&options))
+        recording_write_message("there is no thread for the sampler: nothing is sampled");
+}
+
+static void end_threads(void) {
+    sampler_stop();
+    end_helper();
+}
+
 /* ---- Switching recording on and off. ---- */
 
 static void set_recording(bool is_on) {
@@ -218,7 +243,7 @@ static long membarrier(int command) { return syscall(SYS_membarrier, command, 0,
 
 /* After this, every thread that has not yet said that it is in a recording call will see that recording is off. The
  * system call is a full barrier in the calling thread too. */
-static void fence_all_threads(void) {
+void session_fence(void) {
     if (session.has_membarrier && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
     /* Long enough for any store to have left its processor. */
     usleep(10000);
@@ -246,7 +271,7 @@ static void await_thread(struct thread_writers *thread, void *context) {
 /* Recording is off; all chunks of this process are complete. False: but for those of threads that were given up. */
 static bool quiesce(void) {
     set_recording(false);
-    fence_all_threads();
+    session_fence();
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
     thread_registry_each(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
@@ -347,6 +372,7 @@ static void begin_recording(bool is_paused) {
     set_labelling(true);
     start_helper();
     if (!is_paused) set_recording(true);
+    start_sampler();
 }
 
 static int start_new(const struct settings *settings) {
@@ -379,6 +405,7 @@ static bool settle_new_options(const struct grec_options *options, struct settin
     if (!asked.limit_bytes) asked.limit_bytes = old->limit_bytes;
     if (!asked.threads) asked.threads = old->threads;
     if (!asked.product) asked.product = old->product;
+    if (!asked.interval_us) asked.interval_us = old->interval_us;
     asked.chunk_bytes = old->chunk_bytes;
     if (!settle_options(&asked, settings)) return false;
     if (keeps_path) memcpy(settings->path, old->path, sizeof settings->path);
@@ -420,7 +447,7 @@ static int replace_pool(const struct settings *settings, bool is_quiet) {
 static int change_settings(const struct settings *settings, bool replaces_pool) {
     bool was_paused = session.is_paused;
     recording_write_mark(TRACE_PAUSE);
-    end_helper();
+    end_threads();
     bool is_quiet = quiesce();
     int error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK, saved_errno = errno;
     if (error == GREC_OK) session.settings = *settings;
@@ -462,7 +489,7 @@ static int go_on(const struct grec_options *options) {
         return change_settings(&settings, true);
     }
     bool is_unseen = is_same_text(settings.threads, old->threads) && is_same_text(settings.product, old->product) &&
-                     settings.flags == old->flags;
+                     settings.flags == old->flags && settings.interval_us == old->interval_us;
     if (!is_unseen) return change_settings(&settings, false);
     memcpy(session.settings.path, settings.path, sizeof settings.path);
     return GREC_OK;
@@ -547,8 +574,9 @@ void grec_resume(void) {
 static void stop_locked(void) {
     if (!session.is_recording) return;
     recording_write_mark(TRACE_PROCESS_END);
-    end_helper();
+    end_threads();
     bool is_quiet = quiesce();
+    if (is_quiet) sampler_forget();
     recording_flush_lost();
     session.is_recording = false;
     set_labelling(false);
@@ -650,6 +678,7 @@ void session_storage_failed(int error) {
 bool session_enter_child(void) {
     bool is_part = session.is_recording && !(session.settings.flags & GREC_NO_CHILDREN) && pool_enter(&session_pool);
     session.has_helper = false; /* it is the parent's */
+    sampler_leave_parent();
     if (is_part) return true;
     set_recording(false);
     session.is_recording = false;
@@ -662,6 +691,7 @@ bool session_enter_child(void) {
 static struct {
     bool is_locked;
     bool is_within_call;
+    bool can_sample;
     struct thread_writers writers;
 } at_fork;
 
@@ -672,9 +702,11 @@ static void prepare_fork(void) {
     at_fork.is_locked = !is_holder;
     at_fork.is_within_call = is_holder || (thread && thread->depth);
     if (at_fork.is_within_call && thread) at_fork.writers = *thread;
+    at_fork.can_sample = libraries_prepare_fork();
 }
 
 static void settle_in_parent(void) {
+    libraries_settle_fork(false);
     if (at_fork.is_locked) unlock();
 }
 
@@ -683,6 +715,7 @@ static void detach_child(void) {
     session.is_recording = false;
     set_labelling(false);
     session.has_helper = false;
+    sampler_leave_parent();
     if (thread_writers_self) *thread_writers_self = at_fork.writers;
     if (!session_pool.base) return;
     mmap(session_pool.base, session_pool.mapped_bytes, PROT_READ | PROT_WRITE,
@@ -691,6 +724,7 @@ static void detach_child(void) {
 
 static void settle_in_child(void) {
     bool is_new;
+    libraries_settle_fork(true);
     session.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (at_fork.is_locked) session.holder_tid = 0;
     if (!session.is_initialized) return;
@@ -703,7 +737,7 @@ static void settle_in_child(void) {
     thread_registry_reclaim();
     if (thread_record_self) thread_record_self->start_ticks = clock_ticks();
     counters_forget();
-    session_enter_child();
+    if (session_enter_child() && at_fork.can_sample) start_sampler();
 }
 
 /* Threads may register themselves before anything is recorded. */

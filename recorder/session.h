@@ -14,6 +14,9 @@ extern struct pool session_pool;
 /* Number of the recording, from 1; ids in descriptions are those of one recording. */
 extern uint32_t session_generation;
 
+/* After this, whatever other threads stored before is seen, and what this one stored is by them. */
+void session_fence(void);
+
 /* Whether threads of that name are recorded. [signal-safe] */
 bool session_wants_thread(const char *name, uint32_t name_bytes_count);
 

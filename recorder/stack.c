@@ -14,7 +14,7 @@ enum {
     FRAME_COUNT_BYTES = LEB128_PADDED_BYTES,
 };
 
-static uint32_t frame_count_of(const struct grec_label_stack *labels) {
+uint32_t stack_frame_count(const struct grec_label_stack *labels) {
     uint32_t depth = labels ? __atomic_load_n(&labels->depth, __ATOMIC_RELAXED) : 0;
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
     return depth < GREC_LABEL_DEPTH_MAX ? depth : GREC_LABEL_DEPTH_MAX;
@@ -23,7 +23,7 @@ static uint32_t frame_count_of(const struct grec_label_stack *labels) {
 static uint32_t text_bytes(const char *text) { return text ? (uint32_t)strnlen(text, FRAME_TEXT_BYTES_MAX) : 0; }
 
 /* A push may be under way in what this call interrupted. */
-static bool is_frame_there(const struct grec_label_frame *frame) {
+bool stack_frame_is_there(const struct grec_label_frame *frame) {
     bool is_there = __atomic_load_n(&frame->address, __ATOMIC_RELAXED) != NULL;
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
     return is_there;
@@ -39,9 +39,9 @@ static uint32_t frame_bytes_max(const struct grec_label_frame *frame) {
 
 uint32_t stack_bytes_max(const struct grec_label_stack *labels) {
     uint32_t bytes = FRAME_COUNT_BYTES;
-    uint32_t count = frame_count_of(labels);
+    uint32_t count = stack_frame_count(labels);
     for (uint32_t i = 0; i < count; i++)
-        if (is_frame_there(&labels->frames[i])) bytes += frame_bytes_max(&labels->frames[i]);
+        if (stack_frame_is_there(&labels->frames[i])) bytes += frame_bytes_max(&labels->frames[i]);
     return bytes;
 }
 
@@ -60,7 +60,7 @@ static void write_script(struct room *room, const struct grec_label_frame *frame
     room->at = leb128_write(room->at, __atomic_load_n(&frame->column, __ATOMIC_RELAXED));
 }
 
-static bool write_frame(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
+bool stack_write_frame(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
     if ((size_t)(room->end - room->at) < frame_bytes_max(frame)) return false;
     if (frame->file) {
         write_script(room, frame, depth);
@@ -73,13 +73,13 @@ static bool write_frame(struct room *room, const struct grec_label_frame *frame,
 }
 
 void stack_write(struct room *room, const struct grec_label_stack *labels, uint32_t depth) {
-    uint32_t count = frame_count_of(labels), written_count = 0;
+    uint32_t count = stack_frame_count(labels), written_count = 0;
     unsigned char *count_at = room->at;
     room->at += FRAME_COUNT_BYTES;
     for (uint32_t i = 0; i < count; i++) {
         const struct grec_label_frame *frame = &labels->frames[i];
-        if (!is_frame_there(frame)) continue;
-        if (!write_frame(room, frame, depth)) {
+        if (!stack_frame_is_there(frame)) continue;
+        if (!stack_write_frame(room, frame, depth)) {
             session_count_cut_text();
             break;
         }
@@ -145,6 +145,8 @@ struct grec_label_stack *grec_script_push_(struct grec_label *label, const char 
     frame->line = line;
     frame->column = column;
     __atomic_signal_fence(__ATOMIC_RELEASE);
-    __atomic_store_n(&frame->address, (const void *)__builtin_frame_address(0), __ATOMIC_RELAXED);
+    /* In the caller's frame, right above this one's. */
+    const char *address = (const char *)__builtin_frame_address(0) + 2 * sizeof(void *);
+    __atomic_store_n(&frame->address, (const void *)address, __ATOMIC_RELAXED);
     return stack;
 }

@@ -126,7 +126,11 @@ static void claim_and_name(void) {
     if (thread_writers_self || !claim_any(own_tid())) return;
     struct thread_record *record = thread_record_self;
     record->uid_generation = 0;
+    __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     record->start_ticks = clock_is_known() ? clock_ticks() : 0; /* 0: from the first event on */
+    record->stack_limits = (struct stack_limits){0, 0, 0};
+    __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
     thread_registry_name(record, NULL);
     grec_label_stack_ = &record->labels;
@@ -154,6 +158,7 @@ void thread_writers_unlock(struct thread_writers *writers) { __atomic_store_n(&w
 /* A pop to come would find the record to be another thread's. */
 static void keep_record(struct thread_record *record) {
     record->uid_generation = 0;
+    __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     record->start_ticks = 0;
     thread_registry_name(record, NULL);
 }
@@ -172,8 +177,8 @@ void thread_registry_release(void) {
     }
     thread_writers_lock(writers);
     memset(writers->writers, 0, sizeof writers->writers);
-    writers->generation = 0;
-    writers->is_muted = 0;
+    __atomic_store_n(&writers->generation, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
     thread_writers_unlock(writers);
     if (!has_labels) __atomic_store_n(&writers->tid, 0, __ATOMIC_RELEASE);
     thread_signals_restore(&before);
@@ -184,6 +189,7 @@ void thread_registry_reclaim(void) {
     uint32_t free_tid = 0;
     if (!writers) return;
     __atomic_compare_exchange_n(&writers->tid, &free_tid, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread_record_self->shared_uid, 0, __ATOMIC_RELEASE);
 }
 
 void thread_registry_name(struct thread_record *record, const char *name) {
@@ -196,6 +202,50 @@ void thread_registry_name(struct thread_record *record, const char *name) {
     if (bytes == THREAD_NAME_BYTES && name[bytes]) recording_count_cut_outside();
     memcpy(record->name, name, bytes);
     record->name_bytes_count = (uint32_t)bytes;
+    record->is_named = name != system_name;
+}
+
+void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
+                                               void *context),
+                                 void *context) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++) visit(&block->writers[i], &block->records[i], context);
+}
+
+bool thread_registry_has(uint32_t tid) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) == tid) return true;
+    return false;
+}
+
+/* glibc keeps a thread's own data at the top of the stack that it runs on: nothing above is part of that. */
+void thread_record_find_limits(struct thread_record *record, uint64_t sp) {
+    struct stack_limits *limits = &record->stack_limits;
+    uint64_t self = (uint64_t)(uintptr_t)pthread_self();
+    if (limits->high || !stack_limits_find(sp, limits)) return;
+    if (self > sp && self < limits->high) limits->high = self;
+}
+
+/* The recording's number in the high bits tells that the rest is of this one. */
+uint64_t thread_record_uid(struct thread_record *record) {
+    enum { UID_BITS = 40 };
+    uint64_t mask = ((uint64_t)1 << UID_BITS) - 1, generation = (uint64_t)session_generation << UID_BITS;
+    uint64_t seen = __atomic_load_n(&record->shared_uid, __ATOMIC_ACQUIRE);
+    if (seen && (seen & ~mask) == generation) return seen & mask;
+    uint64_t uid = __atomic_fetch_add(&session_pool.header->next_thread_uid, 1, __ATOMIC_RELAXED);
+    bool is_ours = __atomic_compare_exchange_n(&record->shared_uid, &seen, generation | uid, false, __ATOMIC_ACQ_REL,
+                                               __ATOMIC_ACQUIRE);
+    return is_ours ? uid : seen & mask;
+}
+
+struct grec_thread thread_registry_main(void) {
+    uint32_t tid = (uint32_t)getpid();
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) == tid)
+                return (struct grec_thread){thread_record_uid(&block->records[i]), tid};
+    return (struct grec_thread){0, 0};
 }
 
 void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {

@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 #include "gecko_recorder.h"
+#include "own_stack.h"
+#include "sample_slot.h"
+#include "sampled_thread.h"
 #include "trace_format.h"
 
 enum {
@@ -16,6 +19,8 @@ enum {
     THREAD_NAME_BYTES = 128,
     SCRATCH_BYTES = 4096,
 };
+
+#define EVENT_LOOP_IDLE UINT64_MAX
 
 /* Where a thread writes, one for each level of nesting: a signal handler that interrupts a recording call has a chunk
  * of its own, so neither sees the other. */
@@ -26,10 +31,11 @@ struct writer {
     uint64_t clock_ticks; /* from this time on a calibration is due */
     uint64_t commit;      /* as in the chunk */
     struct trace_chunk_header *chunk;
-    uint64_t sequence;     /* chunks taken before */
-    uint64_t retry_ticks;  /* no chunk could be had: not to be tried again before */
-    uint32_t is_abandoned; /* the chunk stays as it is, and may be of a pool that is no more: see writers_abandon */
-    uint32_t reserved;
+    uint64_t sequence;        /* chunks taken before */
+    uint64_t retry_ticks;     /* no chunk could be had: not to be tried again before */
+    uint32_t is_abandoned;    /* the chunk stays as it is, and may be of a pool that is no more: see writers_abandon */
+    uint32_t mapping_id;      /* what the chunk says of the program's mappings: see own_stack_announce */
+    uint64_t running_address; /* the chunk's */
 };
 
 /* What recording calls touch. Cleared in forked children, which so never write into their parent's chunks. */
@@ -44,12 +50,20 @@ struct thread_writers {
 };
 
 struct thread_record {
+    uint64_t shared_uid;     /* see thread_record_uid */
     uint64_t uid;            /* in the trace */
     uint32_t uid_generation; /* of the recording that the uid is of… */
     uint32_t uid_pid;        /* …and the process */
     uint64_t start_ticks;
     uint32_t name_bytes_count;
+    bool is_named; /* by the program: the system's name does not count */
     char name[THREAD_NAME_BYTES];
+    uint32_t is_asleep;        /* as the program says */
+    uint64_t busy_since_ticks; /* the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
+    struct stack_limits stack_limits; /* all zero: not known yet */
+    struct own_stack own_stack;
+    struct sample_slot sample;
+    struct sampled_thread sampled; /* the sampler's */
     struct grec_label_stack labels;
     unsigned char scratch[NESTING_MAX][SCRATCH_BYTES]; /* where definitions are composed */
 };
@@ -82,6 +96,22 @@ void thread_registry_name(struct thread_record *record, const char *name);
 /* Around what a signal handler in the same thread must not find half done. [signal-safe] */
 void thread_signals_block(sigset_t *before);
 void thread_signals_restore(const sigset_t *before);
+
+/* Finds the limits of the calling thread's stack, once: sp is on it. [signal-safe] */
+void thread_record_find_limits(struct thread_record *record, uint64_t sp);
+
+/* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its
+ * own, or the sampler's. Within a recording call. [signal-safe] */
+uint64_t thread_record_uid(struct thread_record *record);
+
+/* Whether a thread of this process has a record; the main thread as markers can be aimed at it. */
+bool thread_registry_has(uint32_t tid);
+struct grec_thread thread_registry_main(void);
+
+/* Calls `visit` for all records, those that nobody has too. */
+void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
+                                               void *context),
+                                 void *context);
 
 /* Calls `visit` for all that are claimed. */
 void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context);

@@ -76,13 +76,15 @@ static void write_thread(struct recording *recording, const struct process_state
 static void identify(struct thread_writers *thread, const struct process_state *process) {
     struct thread_record *record = thread_record_self;
     if (record->uid_generation != session_generation || record->uid_pid != process->pid) {
-        record->uid = __atomic_fetch_add(&session_pool.header->next_thread_uid, 1, __ATOMIC_RELAXED);
+        record->uid = thread_record_uid(record);
         record->uid_generation = session_generation;
         record->uid_pid = process->pid;
         if (!record->start_ticks) record->start_ticks = clock_ticks();
     }
-    thread->is_muted = !session_wants_thread(record->name, record->name_bytes_count);
-    thread->generation = session_generation;
+    /* The sampler looks at them. */
+    __atomic_store_n(&thread->is_muted, !session_wants_thread(record->name, record->name_bytes_count),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->generation, session_generation, __ATOMIC_RELEASE);
 }
 
 /* A call that this one interrupted is still writing for a recording that has ended. */
@@ -136,6 +138,10 @@ static const struct process_state *enter_process(const struct recording *recordi
     return process_self(&is_new);
 }
 
+bool recording_identify(const struct recording *recording) {
+    return enter_process(recording) && !recording->thread->is_muted;
+}
+
 static struct trace_chunk_header *take_chunk(struct recording *recording, const struct process_state *process) {
     struct writer *writer = recording->writer;
     struct trace_chunk_header *chunk = NULL;
@@ -160,6 +166,8 @@ static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) 
     writer->end = (unsigned char *)chunk + session_pool.chunk_bytes;
     writer->clock_ticks = chunk->base_ticks + ticks_in_ms(CALIBRATION_PERIOD_MS);
     writer->sequence++;
+    writer->mapping_id = 0;
+    writer->running_address = 0;
 }
 
 static bool refill(struct recording *recording, uint32_t bytes_count) {
@@ -251,8 +259,12 @@ void grec_thread_register(const char *name) {
     /* Whether the name is wanted is found out anew. */
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    if (thread->generation == session_generation)
-        thread->is_muted = !session_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count);
+    /* Known from now on, to a sampler too that never finds it at work. */
+    bool is_known = thread->generation == session_generation || recording_identify(&recording);
+    if (is_known)
+        __atomic_store_n(&thread->is_muted,
+                         !session_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count),
+                         __ATOMIC_RELAXED);
     if (thread->is_muted)
         give_back_all(&recording);
     else
@@ -309,6 +321,32 @@ struct grec_thread grec_thread_self(void) {
         self = (struct grec_thread){.uid = thread_record_self->uid, .tid = thread_tid(recording.thread)};
     recording_leave(&recording);
     return self;
+}
+
+/* ---- What a thread says of itself, for the sampler. ---- */
+
+static struct thread_record *record_self(void) {
+    return thread_writers_self || thread_registry_claim() ? thread_record_self : NULL;
+}
+
+void grec_thread_sleep_(void) {
+    struct thread_record *record = record_self();
+    if (record) __atomic_store_n(&record->is_asleep, 1, __ATOMIC_RELAXED);
+}
+
+void grec_thread_wake_(void) {
+    struct thread_record *record = record_self();
+    if (record) __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
+}
+
+void grec_event_loop_busy_(void) {
+    struct thread_record *record = record_self();
+    if (record) __atomic_store_n(&record->busy_since_ticks, clock_ticks(), __ATOMIC_RELAXED);
+}
+
+void grec_event_loop_idle_(void) {
+    struct thread_record *record = record_self();
+    if (record) __atomic_store_n(&record->busy_since_ticks, EVENT_LOOP_IDLE, __ATOMIC_RELAXED);
 }
 
 struct grec_label_stack *grec_label_stack_acquire_(void) {

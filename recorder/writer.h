@@ -50,6 +50,9 @@ void recording_flush_lost(void);
 bool recording_refill(struct recording *recording, uint32_t bytes_count);
 void recording_calibrate(struct writer *writer, uint64_t now_ticks);
 
+/* The calling thread has its number in the trace after this; false: it is left out by the options. [signal-safe] */
+bool recording_identify(const struct recording *recording);
+
 /* The bytes that a block can have. */
 uint32_t recording_block_bytes_max(void);
 

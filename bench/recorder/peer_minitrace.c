@@ -2,8 +2,8 @@
  * drops. */
 #include <stdio.h>
 
-#include "lap.h"
 #include <minitrace.h>
+#include "lap.h"
 
 enum { EVENTS_MAX = 900000, WARM_UP_COUNT = 1000 };
 

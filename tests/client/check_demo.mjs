@@ -1,32 +1,56 @@
 // Loads profiles of the demo application (fixtures/demo/) with the real Firefox Profiler command-line client, and looks
-// for all that it records: threads, label and script frames, markers with their fields and stacks, counters.
+// for all that it records: threads, native, label and script frames, markers with their fields and stacks, counters.
 //
 //     build/client/bin/node tests/client/check_demo.mjs CLIENT PROFILE...
 //
 // CLIENT is where setup.sh installed the client. A profile whose name begins with `gecko.` is a Gecko profile.
 
+import fs from 'node:fs';
 import path from 'node:path';
 
 import { Client, Session } from './client.mjs';
 
 const ORDER_COUNT = 36;
 const DIFFERENCES_SHOWN_MAX = 20;
+const SOURCES = path.resolve(import.meta.dirname, '../../fixtures/demo');
 
 // ---- What is expected ----
 
-// Threads by name, with the functions in their call tree; prefixes of texts that differ from run to run end in …
+// Threads by name, with the functions in their call tree; prefixes of texts that differ from run to run end in … The
+// program samples itself where something short is to be seen; what else is named here takes a hundred milliseconds and
+// more, so that the sampler sees it on the busiest machine.
 const PROCESS_NAME = 'darkroom';
 const THREADS = {
-  Main: ['darkroom …', 'start up', 'read recipes …', 'process', 'take order', 'read negative …', 'wait for customer'],
-  Store: ['keep', 'store …', 'sync', 'write picture', 'wait'],
-  Logger: ['log', 'write line …', 'wait'],
-  Packer: ['pack …', 'pack print …'],
-  'Worker 1': ['work', 'wait'],
-  'Worker 2': ['work', 'wait'],
-  'Worker 3': ['work', 'wait'],
+  Main: [
+    ...['darkroom …', 'start up', 'read recipes …', 'process', 'take order', 'read negative …', 'wait for customer'],
+    ...['main', '_start'],
+  ],
+  Store: ['keep', 'store …', 'sync', 'write picture', 'wait', 'store_main'],
+  Logger: ['log', 'write line …', 'wait', 'logger_main'],
+  Packer: ['pack …', 'pack print …', 'main'],
+  'Worker 1': ['work', 'wait', 'worker_main', 'queue_take'],
+  'Worker 2': ['work', 'wait', 'worker_main', 'queue_take'],
+  'Worker 3': ['work', 'wait', 'worker_main', 'queue_take'],
 };
 // Of all workers together, since who takes which order is chance.
-const WORKER_FUNCTIONS = ['develop …', 'postcard', 'poster', 'soften', 'sharpen', 'blur', 'scale', 'invert'];
+const WORKER_FUNCTIONS = [
+  ...['develop …', 'postcard', 'poster', 'soften', 'sharpen', 'blur', 'scale', 'invert'],
+  ...['develop', 'run', 'apply', 'picture_blur', 'mean_around'],
+];
+
+// Functions with a line of their source that samples are in, where the profile has lines.
+const LINES = [
+  { thread: 'Main', name: 'main', file: 'darkroom.c', text: 'process(&darkroom);' },
+  { thread: 'Worker', name: 'worker_main', file: 'worker.c', text: 'develop(worker, job);' },
+  { thread: 'Worker', name: 'mean_around', file: 'picture.c', text: 'sum += row[u];', isInlined: true },
+];
+
+// Functions that are called within the block of a label: below it, wherever they are seen.
+const CALLED_WITHIN = [
+  { thread: 'Main', name: 'picture_read', label: 'take order' },
+  { thread: 'Worker', name: 'picture_blur', label: 'develop https…' },
+  { thread: 'Store', name: 'picture_write', label: 'store /…' },
+];
 
 const URL = /^https:\/\/darkroom\.example\/orders\/\d+$/;
 const NUMBER = (value) => typeof value === 'number' && Number.isFinite(value);
@@ -110,16 +134,24 @@ const COUNTERS = [
   { name: 'Bytes written', category: 'Bandwidth', graphType: 'line-rate', color: 'blue', unit: 'bytes' },
   { name: 'Pixels', category: 'Memory', graphType: 'line-accumulated', color: 'orange', unit: 'bytes' },
   { name: 'Prints done', category: 'Service', graphType: 'line-accumulated', color: 'green' },
+  { name: 'resident set', category: 'Memory', graphType: 'line-accumulated', color: 'orange', unit: 'bytes' },
+  { name: 'processCPU', category: 'CPU', graphType: 'line-rate', color: 'grey', unit: 'percent' },
 ];
 
 // ---- What is shown ----
 
-// A Gecko profile calls each process's main thread GeckoMain, and has no place for how counters are displayed.
+// A Gecko profile calls each process's main thread GeckoMain, and has no place for how counters are displayed, nor for
+// lines of native functions and whether they were inlined.
 const FORMATS = {
-  processed: { threadName: ({ name }) => name, counterKeys: ['category', 'graphType', 'color', 'unit'] },
+  processed: {
+    threadName: ({ name }) => name,
+    counterKeys: ['category', 'graphType', 'color', 'unit'],
+    hasLines: true,
+  },
   gecko: {
     threadName: ({ name, pid }, mainPid) => (name === 'GeckoMain' ? (pid === mainPid ? 'Main' : 'Packer') : name),
     counterKeys: ['category'],
+    hasLines: false,
   },
 };
 
@@ -155,9 +187,64 @@ function compareThreads(threads, differ) {
   for (const wanted of WORKER_FUNCTIONS)
     if (!workers.some(({ functions }) => functions.some(({ name }) => matchesText(wanted, name))))
       differ(`workers: no frame "${wanted}"`);
+  const expectedCount = Object.keys(THREADS).length;
+  if (threads.length !== expectedCount) differ(`${threads.length} threads, not ${expectedCount}`);
   if (new Set(threads.map(({ pid }) => pid)).size !== 2) differ('not two processes');
   const main = threads.find(({ shownName }) => shownName === 'Main');
   if (main && main.processName !== PROCESS_NAME) differ(`the process is called ${main.processName}`);
+}
+
+// The last line of the file with that text.
+function lineOf(file, text) {
+  const lines = fs.readFileSync(path.join(SOURCES, file), 'utf8').split('\n');
+  return lines.findLastIndex((line) => line.includes(text)) + 1;
+}
+
+// Whether the function is marked as inlined somewhere in the tree.
+const isInlinedIn = (node, name) =>
+  (node.name === name && node.inlineStatus === 'inlined') || node.children.some((child) => isInlinedIn(child, name));
+
+async function hasSampledLine(session, thread, { name, file, text, isInlined }) {
+  const shown = thread.functions.find((candidate) => candidate.name === name);
+  if (!shown) return false;
+  await session.query('thread', 'select', { thread: thread.threadHandle });
+  const options = { function: shown.functionHandle, annotateMode: 'src', annotateContext: '0' };
+  const { srcAnnotation } = await session.query('function', 'annotate', options);
+  const line = lineOf(file, text);
+  if (!srcAnnotation?.filename.endsWith(`/${file}`)) return false;
+  const isSampled = ({ lineNumber, totalSamples }) => lineNumber === line && totalSamples > 0;
+  if (!srcAnnotation.lines.some(isSampled)) return false;
+  if (!isInlined) return true;
+  const { regularCallTree } = await session.query('thread', 'samples-top-down', { thread: thread.threadHandle });
+  return isInlinedIn(regularCallTree, name);
+}
+
+async function compareLines(session, threads, differ) {
+  for (const wanted of LINES) {
+    const candidates = threads.filter(({ shownName }) => shownName.startsWith(wanted.thread));
+    let isThere = false;
+    for (const thread of candidates) isThere ||= await hasSampledLine(session, thread, wanted);
+    if (!isThere) differ(`${wanted.thread}: no sample of ${wanted.name} at "${wanted.text}" of ${wanted.file}`);
+  }
+}
+
+// The paths from the root to the function, as names.
+function pathsTo(node, name, above = []) {
+  if (node.name === name) return [above];
+  return node.children.flatMap((child) => pathsTo(child, name, [...above, node.name]));
+}
+
+async function compareOrder(session, threads, differ) {
+  for (const { thread: threadName, name, label } of CALLED_WITHIN) {
+    const paths = [];
+    for (const { threadHandle: thread } of threads.filter(({ shownName }) => shownName.startsWith(threadName))) {
+      const { regularCallTree } = await session.query('thread', 'samples-top-down', { thread, includeIdle: true });
+      paths.push(...pathsTo(regularCallTree, name));
+    }
+    if (!paths.length) differ(`${threadName}: ${name} is not in the call tree`);
+    if (!paths.every((names) => names.some((shown) => matchesText(label, shown))))
+      differ(`${threadName}: ${name} outside of label ${label}`);
+  }
 }
 
 function compareFields(marker, wanted, differ) {
@@ -218,6 +305,8 @@ async function checkProfile(client, profilePath) {
   try {
     const threads = await readThreads(session, format);
     compareThreads(threads, differ);
+    if (format.hasLines) await compareLines(session, threads, differ);
+    await compareOrder(session, threads, differ);
     compareMarkers(threads, differ);
     compareFlows(threads, differ);
     await compareCounters(session, format, differ);

@@ -6,6 +6,7 @@
 #include <gecko_recorder.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static int failure_count;
 
@@ -169,6 +170,26 @@ static void count(void) {
     grec_sample();
 }
 
+/* One that is recorded for certain, since it is much larger than the distance between recorded ones, and its end. */
+static void allocate(void) {
+    static char memory[2];
+    grec_memory_allocated(memory, 1);
+    grec_memory_allocated(memory + 1, (size_t)1 << 28);
+    grec_memory_freed(memory + 1, (size_t)1 << 28);
+}
+
+/* What only the sampler has a use for, and so much processor time that it cannot miss it. */
+static void work(void) {
+    clock_t start;
+    grec_thread_sleep();
+    grec_thread_wake();
+    grec_event_loop_idle();
+    grec_event_loop_busy();
+    start = clock();
+    while (clock() - start < CLOCKS_PER_SEC / 5) continue;
+    grec_event_loop_idle();
+}
+
 /* All of it is allowed, and does nothing, while nothing is recorded. */
 static void call_without_recording(void) {
     struct grec_backtrace backtrace;
@@ -181,6 +202,12 @@ static void call_without_recording(void) {
     grec_take_backtrace(&backtrace);
     GREC_INSTANT("without recording", &outer_category);
     grec_counter_add(&rate_counter, 1000);
+    grec_thread_sleep();
+    grec_thread_wake();
+    grec_event_loop_busy();
+    grec_event_loop_idle();
+    grec_memory_allocated(&backtrace, sizeof backtrace);
+    grec_memory_freed(&backtrace, sizeof backtrace);
     grec_pause();
     grec_resume();
     grec_stop();
@@ -194,6 +221,9 @@ static void refuse_options(void) {
     options.chunk_bytes = 5000;
     EXPECT(grec_start(&options) == GREC_ERROR_OPTIONS);
     memset(&options, 0, sizeof options);
+    options.interval_us = 99;
+    EXPECT(grec_start(&options) == GREC_ERROR_OPTIONS);
+    memset(&options, 0, sizeof options);
     options.path = "/nonexistent/folder/every_call.trace";
     EXPECT(grec_start(&options) == GREC_ERROR_STORAGE);
     for (error = -1; error <= GREC_ERROR_COUNT; error++) EXPECT(grec_error_text(error) != NULL);
@@ -205,7 +235,8 @@ static void start(const char *path) {
     memset(&options, 0, sizeof options);
     options.path = path;
     options.product = "every call";
-    options.flags = GREC_NO_CHILDREN | GREC_NO_HELPER;
+    options.flags = GREC_NO_CHILDREN | GREC_NO_HELPER | GREC_SAMPLER | GREC_ALL_THREADS;
+    options.interval_us = 1000;
     EXPECT(grec_start(&options) == GREC_OK);
     EXPECT(grec_is_recording());
 }
@@ -243,6 +274,8 @@ static void record_everything(const char *path) {
         GREC_THREAD_SCOPE("scoped name");
         push_labels();
         count();
+        allocate();
+        work();
     }
     grec_thread_register("last name");
     GREC_INSTANT("after the scope", GREC_OTHER);

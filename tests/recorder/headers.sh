@@ -1,7 +1,8 @@
 #!/bin/sh
 # The installed header and libraries, as users have them: C11, C++11 and C++17 programs that make every call are
 # compiled with gcc and clang without a warning, linked with the static and the shared library, and run; their traces
-# are converted, and what they recorded is looked for in the profiles.
+# are converted, and what they recorded is looked for in the profiles. What the shared libraries export is compared with
+# the header, and a program that knows nothing of them is recorded by preloading.
 #
 #     headers.sh BUILD
 #
@@ -30,6 +31,7 @@ public_names() {
         grep -oE '^#define GREC_[A-Z0-9_]+\(' "$root/recorder/gecko_recorder.h" | grep -oE 'GREC_[A-Z0-9_]+'
         grep -oE '\bgrec_[a-z0-9_]+\(' "$root/recorder/gecko_recorder.h" | tr -d '('
         grep -oE '^class [a-z_]+' "$root/recorder/gecko_recorder.h" | sed 's/class /grec::/'
+        sed -n '/^enum grec_option_flag/,/^}/p' "$root/recorder/gecko_recorder.h" | grep -oE '^    GREC_[A-Z_]+' | tr -d ' '
     } | grep -v '_$' | sort -u
 }
 
@@ -61,6 +63,40 @@ check_package() {
     if [ "$(package --modversion)" = "$header_version" ]; then pass; else fail "gecko-recorder.pc has another version"; fi
 }
 
+# What programs can see of a library: names of the header, and the allocator of the one that is preloaded for it.
+allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
+
+exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }
+
+check_exported() {
+    library=$1
+    names=$(exported_names "$library")
+    [ "$names" ] || fail "$library exports nothing"
+    for name in $names; do
+        if grep -qE "GREC_API .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | grep -q " $name "; then
+            pass
+        else
+            fail "$library exports $name"
+        fi
+    done
+    soname=$(readelf -d "$installed$prefix/lib/$library" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
+    if [ "$soname" ] && [ "$(readlink "$installed$prefix/lib/$library")" = "$soname" ]; then
+        pass
+    else
+        fail "$library is called $soname in itself, and is no link to that"
+    fi
+}
+
+check_allocator() {
+    for name in $allocator_names; do
+        if exported_names libgecko_recorder_memory.so | grep -qx "$name"; then
+            pass
+        else
+            fail "libgecko_recorder_memory.so has no $name"
+        fi
+    done
+}
+
 # ---- Programs. ----
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
@@ -68,7 +104,8 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 # compile COMPILER STANDARD SOURCE static|shared OUTPUT
 compile() {
     libraries=$(package --libs)
-    [ "$4" = static ] && libraries="$installed$prefix/lib/libgecko_recorder.a -lpthread"
+    # What else a static library needs is in its description.
+    [ "$4" = static ] && libraries=$(package --static --libs | sed 's/-lgecko_recorder/-l:libgecko_recorder.a/')
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
     "$1" -std="$2" -O1 $warnings $(package --cflags) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
@@ -109,7 +146,10 @@ sanitized text
 upper cell
 second text
 after the scope
-every call'
+every call
+malloc
+processCPU
+main'
 texts_of_c='
 with a graph
 type with a graph'
@@ -183,6 +223,26 @@ check_program() {
     check_profiles "$name" "$5" "$6"
 }
 
+# A program that knows nothing of the recorder, under each of the installed libraries: check_preload LIBRARY TEXTS
+check_preload() {
+    name="preloaded $1"
+    rm -f "$work/trace"
+    seq 2000000 >"$work/numbers"
+    if LD_PRELOAD=$installed$prefix/lib/$1 GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT=$work/trace LC_ALL=C \
+        sort -r "$work/numbers" >"$work/sorted" 2>"$work/errors" && [ "$(head -n 1 "$work/sorted")" = 999999 ]; then
+        pass
+    else
+        fail "$name: the program failed: $(cat "$work/errors")"
+        return
+    fi
+    convert "$name" "$work/trace" processed "$work/processed.json" && check_texts "$name" "$work/processed.json" "$2"
+}
+
+texts_of_preloaded='
+sort
+processCPU
+resident set'
+
 case $build in
     /*) ;;
     *) build=$root/$build ;;
@@ -194,6 +254,12 @@ esac
 check_names
 install_all
 check_package
+check_exported libgecko_recorder.so ''
+check_exported libgecko_recorder_memory.so "$allocator_names"
+check_allocator
+check_preload libgecko_recorder.so "$texts_of_preloaded"
+check_preload libgecko_recorder_memory.so "$texts_of_preloaded
+malloc"
 for linking in static shared; do
     for compiler in gcc clang; do
         check_program $compiler c11 every_call.c $linking "$texts_of_all$texts_of_c" "$main_name_of_c"

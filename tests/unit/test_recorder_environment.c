@@ -476,8 +476,8 @@ static void test_clock(void **state) {
 }
 
 static void test_help(void **state) {
-    static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",     "_LIMIT=SIZE",
-                                            "_CHUNK=SIZE",      "_STORAGE=KIND",    "_THREADS=WORDS",
+    static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",     "_LIMIT=SIZE",    "_CHUNK=SIZE",
+                                            "_STORAGE=KIND",    "_INTERVAL=MS",     "_ALL_THREADS=1", "_THREADS=WORDS",
                                             "_CHILDREN=0",      "_CLOCK=monotonic", "_HELP=1"};
     struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
     assert_int_equal(ended.status, 0);

@@ -265,8 +265,10 @@ static void test_options_out_of_range(void **state) {
         {.limit_bytes = 16 * 65536 - 1, .chunk_bytes = 65536},
         {.limit_bytes = (16u << 20) - 1, .chunk_bytes = 1u << 20},
         {.storage = 2},
-        {.flags = 4},
+        {.flags = 16},
         {.flags = UINT32_MAX},
+        {.flags = GREC_SAMPLER, .interval_us = 99},
+        {.flags = GREC_SAMPLER, .interval_us = 1},
         {.path = "%x.trace"},
         {.path = "a%"
                  " b"},

@@ -1,0 +1,286 @@
+#include "libraries.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "definitions.h"
+#include "process.h"
+#include "session.h"
+#include "writer.h"
+
+enum { MAPPING_COUNT_MAX = 4096, BUILD_ID_BYTES_MAX = 64 };
+
+/* What is defined as mapped now; in the order of the addresses. */
+struct mapping {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t offset; /* from the image base */
+    uint32_t library_id;
+    bool is_seen; /* in the round that is under way */
+    bool is_dump; /* and nothing that the linker knows of */
+};
+
+static struct {
+    unsigned long long load_count; /* of the dynamic linker: objects loaded, and unloaded, so far */
+    unsigned long long unload_count;
+    bool is_known;
+    uint32_t last_mapping_id;
+    uint32_t mapping_count;
+    struct mapping mappings[MAPPING_COUNT_MAX];
+} libraries;
+
+uint32_t libraries_last_mapping(void) { return __atomic_load_n(&libraries.last_mapping_id, __ATOMIC_ACQUIRE); }
+
+/* ---- What an object is. ---- */
+
+static void find_build_id(const struct dl_phdr_info *object, unsigned char id[BUILD_ID_BYTES_MAX], uint32_t *count) {
+    *count = 0;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &object->dlpi_phdr[i];
+        if (header->p_type != PT_NOTE) continue;
+        const unsigned char *at = (const unsigned char *)(object->dlpi_addr + header->p_vaddr);
+        size_t left = header->p_memsz;
+        while (left >= sizeof(ElfW(Nhdr))) {
+            ElfW(Nhdr) note;
+            memcpy(&note, at, sizeof note);
+            size_t name_bytes = ((size_t)note.n_namesz + 3) & ~(size_t)3,
+                   id_bytes = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+            if (name_bytes > left - sizeof note || id_bytes > left - sizeof note - name_bytes) break;
+            const unsigned char *name = at + sizeof note;
+            bool is_build_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(name, "GNU", 4);
+            if (is_build_id && note.n_descsz <= BUILD_ID_BYTES_MAX) {
+                memcpy(id, name + name_bytes, note.n_descsz);
+                *count = note.n_descsz;
+                return;
+            }
+            at += sizeof note + name_bytes + id_bytes;
+            left -= sizeof note + name_bytes + id_bytes;
+        }
+    }
+}
+
+/* The first object is the program itself, which has no name. */
+static const char *name_object(const struct dl_phdr_info *object, char path[PATH_MAX]) {
+    if (object->dlpi_name && *object->dlpi_name) return object->dlpi_name;
+    ssize_t count = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[count > 0 ? count : 0] = '\0';
+    return path;
+}
+
+/* Where its addresses count from: the first page that it loads. */
+static uint64_t image_base(const struct dl_phdr_info *object) {
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), lowest = UINT64_MAX;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_vaddr < lowest)
+            lowest = object->dlpi_phdr[i].p_vaddr;
+    return lowest & ~(page_bytes - 1);
+}
+
+/* ---- Definitions. ---- */
+
+static struct mapping *find_mapping(uint64_t address) {
+    for (uint32_t i = 0; i < libraries.mapping_count; i++)
+        if (libraries.mappings[i].address == address) return &libraries.mappings[i];
+    return NULL;
+}
+
+static void define(const struct mapping *mapping) {
+    uint32_t id = definition_of_mapping(mapping->address, mapping->size_bytes, mapping->offset, mapping->library_id);
+    if (id) __atomic_store_n(&libraries.last_mapping_id, id, __ATOMIC_RELEASE);
+}
+
+static void add_mapping(struct mapping mapping) {
+    struct mapping *known = find_mapping(mapping.address);
+    if (known && known->size_bytes == mapping.size_bytes && known->offset == mapping.offset &&
+        known->library_id == mapping.library_id) {
+        known->is_seen = true;
+        return;
+    }
+    if (!known && libraries.mapping_count == MAPPING_COUNT_MAX) return;
+    if (!known) known = &libraries.mappings[libraries.mapping_count++];
+    *known = mapping;
+    known->is_seen = true;
+    define(known);
+}
+
+static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *context) {
+    unsigned char id[BUILD_ID_BYTES_MAX];
+    uint32_t id_bytes;
+    char path[PATH_MAX];
+    (void)bytes_count;
+    (void)context;
+    find_build_id(object, id, &id_bytes);
+    uint32_t library_id = definition_of_library(name_object(object, path), id, id_bytes);
+    if (!library_id) return 0;
+    uint64_t base = image_base(object);
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &object->dlpi_phdr[i];
+        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X) || !header->p_memsz) continue;
+        add_mapping((struct mapping){.address = object->dlpi_addr + header->p_vaddr,
+                                     .size_bytes = header->p_memsz,
+                                     .offset = header->p_vaddr - base,
+                                     .library_id = library_id});
+    }
+    return 0;
+}
+
+/* What was not seen is not there any more. */
+static void drop_unseen(void) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < libraries.mapping_count; i++) {
+        struct mapping mapping = libraries.mappings[i];
+        if (mapping.is_seen || mapping.is_dump) {
+            mapping.is_seen = false;
+            libraries.mappings[count++] = mapping;
+        } else {
+            mapping.library_id = 0;
+            define(&mapping);
+        }
+    }
+    libraries.mapping_count = count;
+}
+
+/* ---- Dumps of generated code: a runtime maps a page of its dump, so that profilers find it. ---- */
+
+static bool is_dump(const char *path) {
+    char name[64];
+    size_t name_bytes = (size_t)snprintf(name, sizeof name, "/jit-%ld.dump", (long)getpid()), bytes = strlen(path);
+    return bytes >= name_bytes && !strcmp(path + bytes - name_bytes, name);
+}
+
+static void add_dump(uint64_t start, uint64_t end, const char *path) {
+    if (find_mapping(start)) return;
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    uint32_t library_id = definition_of_library(path, NULL, 0);
+    if (library_id)
+        add_mapping(
+            (struct mapping){.address = start, .size_bytes = end - start, .library_id = library_id, .is_dump = true});
+    recording_leave(&recording);
+}
+
+/* A line of /proc/self/maps: "start-end permissions offset device inode   path". */
+static void read_map(char *line) {
+    char *at, *path = strchr(line, '/');
+    if (!path || !is_dump(path)) return;
+    uint64_t start = strtoull(line, &at, 16);
+    add_dump(start, *at == '-' ? strtoull(at + 1, NULL, 16) : start, path);
+}
+
+/* Without stdio, whose memory would be counted as the program's. */
+void libraries_find_dumps(void) {
+    static char bytes[2 * PATH_MAX];
+    size_t kept_bytes = 0;
+    ssize_t count;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    while ((count = read(file, bytes + kept_bytes, sizeof bytes - 1 - kept_bytes)) > 0) {
+        char *line = bytes, *end;
+        bytes[kept_bytes + (size_t)count] = '\0';
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+            *end = '\0';
+            read_map(line);
+        }
+        kept_bytes = strlen(line);
+        memmove(bytes, line, kept_bytes);
+    }
+    close(file);
+}
+
+/* ---- Tables. ---- */
+
+/* Set by a refresh that replaced a snapshot. */
+static bool has_replaced;
+
+static void look_for_handler(struct thread_writers *writers, void *context) {
+    bool *is_any = context;
+    if (__atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE)) *is_any = true;
+}
+
+/* A handler, and whoever walks its own stack, is in a recording call. */
+void libraries_reclaim(void) {
+    bool is_any = false;
+    if (!has_replaced) return;
+    session_fence();
+    thread_registry_each(look_for_handler, &is_any);
+    if (is_any) return;
+    has_replaced = false;
+    unwind_snapshot_reclaim();
+}
+
+/* ---- Forks. ---- */
+
+/* Held by the sampler while it is in the dynamic linker. */
+static pthread_mutex_t linker_mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool is_prepared;
+
+/* Without an end to it this would wait for ever where a signal handler forks that interrupted the linker. */
+bool libraries_prepare_fork(void) {
+    enum { WAIT_NS = 200000000 };
+    uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + WAIT_NS;
+    struct timespec deadline = {(time_t)(deadline_ns / 1000000000), (long)(deadline_ns % 1000000000)};
+    is_prepared = pthread_mutex_clocklock(&linker_mutex, CLOCK_MONOTONIC, &deadline) == 0;
+    return is_prepared;
+}
+
+void libraries_settle_fork(bool is_child) {
+    if (is_child)
+        linker_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    else if (is_prepared)
+        pthread_mutex_unlock(&linker_mutex);
+}
+
+/* ---- Finding out. ---- */
+
+struct counts {
+    unsigned long long load_count;
+    unsigned long long unload_count;
+};
+
+static int read_counts(struct dl_phdr_info *object, size_t bytes_count, void *context) {
+    struct counts *counts = context;
+    (void)bytes_count;
+    *counts = (struct counts){object->dlpi_adds, object->dlpi_subs};
+    return 1;
+}
+
+static void refresh(bool is_new) {
+    struct counts counts = {0, 0};
+    dl_iterate_phdr(read_counts, &counts);
+    if (is_new) {
+        libraries.mapping_count = 0;
+        __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
+    } else if (libraries.is_known && counts.load_count == libraries.load_count &&
+               counts.unload_count == libraries.unload_count) {
+        return;
+    }
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    libraries.is_known = true;
+    libraries.load_count = counts.load_count;
+    libraries.unload_count = counts.unload_count;
+    dl_iterate_phdr(add_object, NULL);
+    drop_unseen();
+    recording_leave(&recording);
+    unwind_snapshot_refresh();
+    has_replaced = true;
+}
+
+void libraries_refresh(bool is_new) {
+    pthread_mutex_lock(&linker_mutex);
+    refresh(is_new);
+    pthread_mutex_unlock(&linker_mutex);
+}
+
+void libraries_forget(void) {
+    libraries.is_known = false;
+    libraries.mapping_count = 0;
+    __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,37 @@
+#include "own_stack.h"
+
+#include "libraries.h"
+#include "stack_walk.h"
+#include "thread_registry.h"
+#include "writer.h"
+
+/* Frames of this library are the innermost ones: their parts of the stack end no later than the entry's does, which is
+ * two words above its frame address. */
+static size_t own_frame_count(const struct walked_frame *walked, size_t count, const void *entry) {
+    uint64_t end = (uint64_t)(uintptr_t)entry + 2 * sizeof(void *);
+    size_t own_count = 0;
+    while (own_count < count && walked[own_count].stack_end <= end) own_count++;
+    return own_count;
+}
+
+const struct merged_stack *own_stack_take(const struct recording *recording, const void *entry, uint32_t bytes_max) {
+    const struct unwind_snapshot *snapshot = unwind_snapshot_current();
+    struct thread_record *record = thread_record_self;
+    /* There is one for each thread. */
+    if (!snapshot || recording->depth) return NULL;
+    thread_record_find_limits(record, (uint64_t)(uintptr_t)__builtin_frame_address(0));
+    struct own_stack *own = &record->own_stack;
+    size_t count =
+        stack_walk_here(snapshot, record->stack_limits, own->walked, NATIVE_FRAME_COUNT_MAX, &own->merged.is_truncated);
+    size_t own_count = own_frame_count(own->walked, count, entry);
+    merged_stack_make(&own->merged, own->walked + own_count, count - own_count, &record->labels, recording->depth);
+    merged_stack_fit(&own->merged, bytes_max);
+    return &own->merged;
+}
+
+void own_stack_announce(struct writer *writer) {
+    uint32_t id = libraries_last_mapping();
+    if (writer->mapping_id == id) return;
+    writer->mapping_id = id;
+    short_block_end(writer, leb128_write(short_block_begin(writer, TRACE_MAPPINGS), id));
+}

@@ -1,0 +1,172 @@
+#include "process_counters.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "gecko_recorder.h"
+#include "writer.h"
+
+enum {
+    ZONE_COUNT_MAX = 8,
+    ZONE_NAME_BYTES = 64,
+    PATH_BYTES = 320,
+    /* The kernel's numbers of memory and power cost a system call each and change slowly. */
+    SLOW_PERIOD_NS = 10000000,
+};
+
+/* Counts in nanoseconds of processor time: the viewer divides by the time that passed. */
+static struct grec_counter cpu_counter = {.name = "processCPU",
+                                          .category = "CPU",
+                                          .description = "Process CPU utilization",
+                                          .label = "Process CPU",
+                                          .unit = "percent",
+                                          .graph = GREC_COUNTER_RATE,
+                                          .color = GREC_GRAPH_GREY,
+                                          .sort_weight = 40};
+static struct grec_counter memory_counter = {.name = "resident set",
+                                             .category = "Memory",
+                                             .description = "Memory of the process that is in RAM",
+                                             .label = "Memory (resident)",
+                                             .unit = "bytes",
+                                             .graph = GREC_COUNTER_ACCUMULATED,
+                                             .color = GREC_GRAPH_ORANGE,
+                                             .sort_weight = 20};
+
+/* A zone of the kernel's powercap interface, "package-0" for instance. */
+struct zone {
+    int file;
+    uint64_t last_uj;
+    uint64_t range_uj; /* where the kernel's count starts again from 0 */
+    char name[ZONE_NAME_BYTES];
+    struct grec_counter counter;
+};
+
+static struct {
+    int memory_file;
+    uint64_t page_bytes;
+    uint64_t last_cpu_ns;
+    uint64_t next_slow_ns;
+    int64_t last_pages;
+    uint32_t zone_count;
+    struct zone zones[ZONE_COUNT_MAX];
+} counters = {.memory_file = -1};
+
+static bool read_text(int file, char *text, size_t bytes_max) {
+    ssize_t count = pread(file, text, bytes_max - 1, 0);
+    if (count <= 0) return false;
+    text[count] = '\0';
+    return true;
+}
+
+static bool read_number(int file, uint64_t *number) {
+    char text[64];
+    if (!read_text(file, text, sizeof text)) return false;
+    *number = strtoull(text, NULL, 10);
+    return true;
+}
+
+/* ---- Power. ---- */
+
+static int open_in(const char *folder, const char *name) {
+    char path[PATH_BYTES];
+    int count = snprintf(path, sizeof path, "/sys/class/powercap/%s/%s", folder, name);
+    return count > 0 && count < PATH_BYTES ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static void read_zone_name(const char *folder, struct zone *zone) {
+    int file = open_in(folder, "name");
+    if (file < 0 || !read_text(file, zone->name, sizeof zone->name)) snprintf(zone->name, sizeof zone->name, "power");
+    zone->name[strcspn(zone->name, "\n")] = '\0';
+    if (file >= 0) close(file);
+}
+
+static void open_zone(const char *folder) {
+    struct zone *zone = &counters.zones[counters.zone_count];
+    *zone = (struct zone){.file = open_in(folder, "energy_uj")};
+    if (zone->file < 0) return;
+    int range_file = open_in(folder, "max_energy_range_uj");
+    if (range_file >= 0) {
+        read_number(range_file, &zone->range_uj);
+        close(range_file);
+    }
+    if (!read_number(zone->file, &zone->last_uj)) {
+        close(zone->file);
+        return;
+    }
+    read_zone_name(folder, zone);
+    zone->counter = (struct grec_counter){.name = zone->name,
+                                          .category = "power",
+                                          .description = "Energy that the processor counts",
+                                          .unit = "pWh",
+                                          .graph = GREC_COUNTER_RATE,
+                                          .color = GREC_GRAPH_GREY,
+                                          .sort_weight = 30};
+    counters.zone_count++;
+}
+
+static void open_zones(void) {
+    counters.zone_count = 0;
+    DIR *folder = opendir("/sys/class/powercap");
+    if (folder) {
+        struct dirent *entry;
+        while ((entry = readdir(folder)) && counters.zone_count < ZONE_COUNT_MAX)
+            if (entry->d_name[0] != '.' && strlen(entry->d_name) < PATH_BYTES / 2) open_zone(entry->d_name);
+        closedir(folder);
+    }
+    if (!counters.zone_count) recording_write_message("power: the kernel offers no powercap zone that can be read");
+}
+
+static void sample_zone(struct zone *zone) {
+    uint64_t now_uj;
+    if (!read_number(zone->file, &now_uj)) return;
+    uint64_t used_uj = now_uj >= zone->last_uj ? now_uj - zone->last_uj : zone->range_uj - zone->last_uj + now_uj;
+    zone->last_uj = now_uj;
+    /* A watt-hour is 3600 joules. */
+    if (used_uj) grec_counter_add(&zone->counter, (int64_t)((double)used_uj * 1e6 / 3600.0));
+}
+
+/* ---- Memory. ---- */
+
+static void sample_memory(void) {
+    char text[128], *at;
+    if (counters.memory_file < 0 || !read_text(counters.memory_file, text, sizeof text)) return;
+    strtoull(text, &at, 10); /* all that is mapped */
+    int64_t pages = (int64_t)strtoull(at, NULL, 10);
+    if (pages == counters.last_pages) return;
+    counters.last_pages = pages;
+    grec_counter_set(&memory_counter, pages * (int64_t)counters.page_bytes);
+}
+
+/* ---- All. ---- */
+
+void process_counters_open(void) {
+    process_counters_close();
+    counters.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    counters.next_slow_ns = 0;
+    counters.last_pages = -1;
+    counters.memory_file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    open_zones();
+}
+
+void process_counters_close(void) {
+    if (counters.memory_file >= 0) close(counters.memory_file);
+    counters.memory_file = -1;
+    for (uint32_t i = 0; i < counters.zone_count; i++) close(counters.zones[i].file);
+    counters.zone_count = 0;
+}
+
+void process_counters_sample(uint64_t now_ns) {
+    uint64_t cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    if (cpu_ns > counters.last_cpu_ns) grec_counter_add(&cpu_counter, (int64_t)(cpu_ns - counters.last_cpu_ns));
+    counters.last_cpu_ns = cpu_ns;
+    if (now_ns < counters.next_slow_ns) return;
+    counters.next_slow_ns = now_ns + SLOW_PERIOD_NS;
+    sample_memory();
+    for (uint32_t i = 0; i < counters.zone_count; i++) sample_zone(&counters.zones[i]);
+}

@@ -1,0 +1,47 @@
+#include "sample_slot.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "writer.h"
+
+static uint64_t stack_pointer_of(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.sp;
+#endif
+}
+
+static bool is_on_alternate_stack(const ucontext_t *context) {
+    uint64_t start = (uint64_t)(uintptr_t)context->uc_stack.ss_sp, sp = stack_pointer_of(context);
+    return !(context->uc_stack.ss_flags & SS_DISABLE) && sp >= start && sp < start + context->uc_stack.ss_size;
+}
+
+static void take(struct sample_slot *slot, const void *interrupted, uint32_t depth) {
+    struct thread_record *record = thread_record_self;
+    slot->taken_ticks = clock_ticks();
+    slot->uid = record->uid;
+    slot->start_ticks = record->start_ticks;
+    slot->is_named = record->is_named;
+    slot->name_bytes_count = record->name_bytes_count;
+    memcpy(slot->name, record->name, record->name_bytes_count);
+    if (!is_on_alternate_stack(interrupted)) thread_record_find_limits(record, stack_pointer_of(interrupted));
+    size_t count = stack_walk(unwind_snapshot_current(), interrupted, record->stack_limits, slot->walked,
+                              NATIVE_FRAME_COUNT_MAX, &slot->taken.is_truncated);
+    merged_stack_make(&slot->taken, slot->walked, count, &record->labels, depth);
+}
+
+bool sample_slot_take(const void *interrupted) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return false;
+    struct sample_slot *slot = &thread_record_self->sample;
+    bool is_asked = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SAMPLE_SLOT_REQUESTED;
+    if (is_asked) {
+        slot->is_unwanted = !recording_identify(&recording);
+        if (!slot->is_unwanted) take(slot, interrupted, recording.depth);
+        __atomic_store_n(&slot->state, SAMPLE_SLOT_TAKEN, __ATOMIC_RELEASE);
+    }
+    recording_leave(&recording);
+    return is_asked;
+}

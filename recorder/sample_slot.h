@@ -1,0 +1,34 @@
+/* What a thread leaves of itself when the sampler's signal interrupts it: its stack, native and label frames merged.
+ *
+ * A slot goes free → requested (the sampler, which then signals) → taken (the thread, in its handler) → free (the
+ * sampler, when it has written the sample). A thread that blocks the signal leaves it requested. */
+#ifndef GREC_SAMPLE_SLOT_H
+#define GREC_SAMPLE_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "merged_stack.h"
+
+enum sample_slot_state { SAMPLE_SLOT_FREE = 0, SAMPLE_SLOT_REQUESTED, SAMPLE_SLOT_TAKEN };
+
+struct sample_slot {
+    uint32_t state; /* enum sample_slot_state */
+
+    /* The thread's, while the state is requested. */
+    bool is_unwanted; /* left out by the options */
+    bool is_named;    /* by the program, not the system */
+    uint64_t uid;
+    uint64_t start_ticks;
+    uint64_t taken_ticks;
+    uint32_t name_bytes_count;
+    char name[128];
+    struct merged_stack taken;
+    struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
+};
+
+/* In the handler of the sampler's signal: takes the stack, if it was asked for. True: the sampler is to be told.
+ * `interrupted` is the handler's third argument. [signal-safe] */
+bool sample_slot_take(const void *interrupted);
+
+#endif

@@ -1,0 +1,540 @@
+#include "sampler.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "counters.h"
+#include "definitions.h"
+#include "libraries.h"
+#include "process_counters.h"
+#include "sampled_thread.h"
+#include "session.h"
+#include "task_list.h"
+#include "task_wait.h"
+#include "thread_registry.h"
+#include "writer.h"
+
+enum {
+    /* Its default is to be ignored, so one that is on the way to a thread that executes another program does no harm
+     * there, where SIGPROF would end the program. */
+    SAMPLER_SIGNAL = SIGURG,
+    /* How long a round waits for threads that were signalled, at most and as a part of the interval. Those that do not
+     * get a processor meanwhile answer to a later one. */
+    ANSWER_WAIT_NS = 2000000,
+    ANSWER_WAIT_PART = 2,
+    /* A thread that does not answer for so long, though it runs, blocks the signal. */
+    UNREACHED_MS = 500,
+    SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
+    BUSY_PART = 50, /* a thread that was off the processor for less than this part of the time waits for nothing */
+    ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
+    TEXT_BYTES = 160,
+};
+
+struct round {
+    struct recording recording;
+    uint64_t now_ticks;
+    uint32_t asked_count;
+};
+
+static struct {
+    pthread_t thread;
+    bool is_running;
+    uint32_t epoch;
+    uint32_t own_tid;
+    uint32_t end_word;    /* a futex; not 0: the thread is to end */
+    uint32_t answer_word; /* a futex; counts answers… */
+    uint32_t wanted_word; /* …up to here, while the sampler waits… */
+    uint32_t is_waiting;  /* …which it does */
+    uint64_t interval_ns;
+    uint64_t next_slow_ns;
+    bool takes_all_threads;
+    bool has_signal; /* it is this library's */
+    bool has_paused;
+    void (*callback)(void *context); /* after each round */
+    void *callback_context;
+    uint64_t tick_count;
+    uint64_t late_tick_count;
+} sampler;
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
+    return syscall(SYS_futex, word, operation, value, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static struct timespec timespec_of(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+static uint64_t ticks_of_ms(uint64_t ms) { return recorder_clock.ticks_per_second / 1000 * ms; }
+
+static uint64_t ns_of_ticks(uint64_t ticks) {
+    return (uint64_t)((double)ticks * 1e9 / (double)recorder_clock.ticks_per_second);
+}
+
+/* ---- The signal. ---- */
+
+/* The last one that it waits for wakes it. */
+static void tell_sampler(void) {
+    uint32_t answers = __atomic_add_fetch(&sampler.answer_word, 1, __ATOMIC_ACQ_REL);
+    bool is_wanted = (int32_t)(answers - __atomic_load_n(&sampler.wanted_word, __ATOMIC_RELAXED)) >= 0;
+    if (is_wanted && __atomic_load_n(&sampler.is_waiting, __ATOMIC_ACQUIRE))
+        futex(&sampler.answer_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
+}
+
+/* A thread that is not registered is so after this, where that is wanted. */
+static void handle(int number, siginfo_t *info, void *context) {
+    int saved_errno = errno;
+    (void)number;
+    (void)info;
+    bool is_ours = thread_writers_self || (__atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) &&
+                                           grec_is_recording() && thread_registry_claim());
+    if (is_ours && sample_slot_take(context)) tell_sampler();
+    errno = saved_errno;
+}
+
+static bool is_handler_ours(void) {
+    struct sigaction now;
+    return sigaction(SAMPLER_SIGNAL, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+}
+
+/* The application's own handler stays, and threads go without stacks. */
+static void take_signal(void) {
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sampler.has_signal = is_handler_ours();
+    if (sampler.has_signal) return;
+    action.sa_sigaction = handle;
+    sigfillset(&action.sa_mask);
+    struct sigaction before;
+    sigaction(SAMPLER_SIGNAL, NULL, &before);
+    bool is_free = !(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
+    sampler.has_signal = is_free && sigaction(SAMPLER_SIGNAL, &action, NULL) == 0;
+    if (!sampler.has_signal)
+        recording_write_message("the program has a handler of SIGURG: its threads are sampled without stacks");
+}
+
+static void check_signal(void) {
+    if (!sampler.has_signal || is_handler_ours()) return;
+    sampler.has_signal = false;
+    recording_write_message("the program took SIGURG for itself: its threads are sampled without stacks from here on");
+}
+
+/* ---- Looking at a thread. ---- */
+
+static void forget(struct sampled_thread *thread, uint32_t tid) {
+    *thread = (struct sampled_thread){.epoch = sampler.epoch, .tid = tid};
+}
+
+/* The record has another thread now, or none. */
+static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
+    if (thread->epoch == sampler.epoch && thread->tid) sampled_thread_write_end(thread, &round->recording);
+    forget(thread, tid);
+}
+
+static struct sample_facts facts_of(const struct thread_record *record, uint64_t ticks) {
+    uint64_t busy_since = __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED);
+    struct sample_facts facts = {.ticks = ticks, .has_delay = busy_since != 0};
+    if (!facts.has_delay || busy_since == EVENT_LOOP_IDLE) return facts;
+    uint64_t now = ticks ? ticks : clock_ticks();
+    facts.delay_ns = now > busy_since ? ns_of_ticks(now - busy_since) : 0;
+    return facts;
+}
+
+/* What it has used since it was looked at the last time. */
+static uint64_t used_ns(struct sampled_thread *thread) {
+    uint64_t cpu_ns, used_ns = 0;
+    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return 0;
+    if (thread->is_looked_at && cpu_ns > thread->cpu_ns) used_ns = cpu_ns - thread->cpu_ns;
+    uint64_t now_ticks = clock_ticks();
+    thread->passed_ns = thread->is_looked_at ? ns_of_ticks(now_ticks - thread->looked_ticks) : 0;
+    thread->looked_ticks = now_ticks;
+    thread->cpu_ns = cpu_ns;
+    thread->is_looked_at = true;
+    thread->unwritten_cpu_ns += used_ns;
+    return used_ns;
+}
+
+static bool is_asleep(const struct thread_record *record) {
+    return __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
+}
+
+static void ask(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    __atomic_store_n(&record->sample.state, SAMPLE_SLOT_REQUESTED, __ATOMIC_RELEASE);
+    if (syscall(SYS_tgkill, getpid(), thread->tid, SAMPLER_SIGNAL) != 0) {
+        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
+        return;
+    }
+    thread->request_ticks = round->now_ticks;
+    round->asked_count++;
+}
+
+static void name_thread(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
+    if (bytes_count == thread->name_bytes_count && !memcmp(name, thread->name, bytes_count)) return;
+    memcpy(thread->name, name, bytes_count);
+    thread->name_bytes_count = bytes_count;
+    thread->is_renamed = true;
+}
+
+/* Without the thread's own words. */
+static void identify_unreached(struct thread_record *record, struct sampled_thread *thread) {
+    char name[TASK_NAME_BYTES];
+    if (thread->uid) return;
+    thread->uid = thread_record_uid(record);
+    thread->start_ticks = clock_ticks();
+    thread->is_named = record->is_named;
+    if (thread->is_named)
+        name_thread(thread, record->name, record->name_bytes_count);
+    else
+        name_thread(thread, name, task_read_name(thread->tid, name));
+}
+
+/* Whether the options want it, by the name that is known of it. */
+static bool is_wanted(struct sampled_thread *thread) {
+    thread->is_unwanted = !session_wants_thread(thread->name, thread->name_bytes_count);
+    return !thread->is_unwanted;
+}
+
+static void say_unreached(const struct sampled_thread *thread) {
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text,
+             "thread %u \"%.*s\" does not answer SIGURG, which it blocks: it is sampled without stacks", thread->tid,
+             (int)thread->name_bytes_count, thread->name);
+    recording_write_message(text);
+}
+
+/* Writes what the thread has left; false: it has left nothing yet. */
+static bool collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    struct sample_slot *slot = &record->sample;
+    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != SAMPLE_SLOT_TAKEN) return false;
+    thread->request_ticks = 0;
+    thread->is_unreached = false;
+    thread->is_unwanted = slot->is_unwanted;
+    if (!thread->is_unwanted) {
+        thread->uid = slot->uid;
+        thread->start_ticks = slot->start_ticks;
+        if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
+        thread->is_named = slot->is_named;
+        struct sample_facts facts = facts_of(record, slot->taken_ticks);
+        sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
+        thread->is_cpu_known = true;
+    }
+    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    if (!thread->uid || (!thread->has_stack && !thread->is_unreached)) return;
+    struct sample_facts facts = facts_of(record, 0);
+    sampled_thread_write_last(thread, &round->recording, &facts);
+    thread->is_cpu_known = true;
+}
+
+/* It cannot be reached: there is no signal to be had, or it blocks it. */
+static void leave_unreached(struct thread_record *record, struct sampled_thread *thread) {
+    bool is_overdue = thread->request_ticks && clock_ticks() - thread->request_ticks > ticks_of_ms(UNREACHED_MS);
+    if (thread->is_unreached || (sampler.has_signal && !is_overdue)) return;
+    identify_unreached(record, thread);
+    if (!is_wanted(thread)) return;
+    thread->is_unreached = true;
+    thread->has_stack = false;
+    thread->chunk_of_stack = 0;
+    if (sampler.has_signal) say_unreached(thread);
+}
+
+/* The signal would cut short what it waits in. */
+static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                       struct grec_label *wait) {
+    static struct merged_stack stack;
+    identify_unreached(record, thread);
+    if (!is_wanted(thread)) return;
+    merged_stack_make_label(&stack, wait, round->recording.depth);
+    struct sample_facts facts = facts_of(record, 0);
+    sampled_thread_write(thread, &round->recording, &stack, &facts);
+    thread->is_cpu_known = true;
+}
+
+/* Answering the signal takes processor time too: that alone does not change a stack. */
+static bool waits_as_before(const struct sampled_thread *thread, struct task_wait wait, uint64_t used) {
+    return wait.fingerprint && wait.fingerprint == thread->wait_fingerprint && thread->has_stack &&
+           used < ANSWER_CPU_NS_MAX;
+}
+
+/* Of a thread that may have another stack than before. One that is on a processor nearly all of the time waits for
+ * nothing. */
+static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                        uint64_t used) {
+    if (thread->request_ticks || !sampler.has_signal) {
+        leave_unreached(record, thread);
+        if (thread->is_unreached) write_as_before(record, thread, round);
+        return;
+    }
+    struct task_wait wait = {0, NULL};
+    if (used < thread->passed_ns - thread->passed_ns / BUSY_PART || !thread->passed_ns)
+        wait = task_wait_find(thread->tid);
+    if (waits_as_before(thread, wait, used)) {
+        write_as_before(record, thread, round);
+        return;
+    }
+    thread->wait_fingerprint = wait.fingerprint;
+    if (wait.label)
+        write_wait(record, thread, round, wait.label);
+    else
+        ask(record, thread, round);
+}
+
+static bool is_muted(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->generation, __ATOMIC_ACQUIRE) == session_generation &&
+           __atomic_load_n(&writers->is_muted, __ATOMIC_RELAXED);
+}
+
+/* The first half of a round. */
+static void look_at(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct round *round = context;
+    struct sampled_thread *thread = &record->sampled;
+    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    if (thread->epoch != sampler.epoch) forget(thread, 0);
+    if (thread->tid != tid) {
+        end_thread(thread, round, tid);
+        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
+    }
+    if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
+    /* An answer to an earlier round. */
+    if (thread->request_ticks && collect(record, thread, round)) return;
+    bool is_known = thread->has_stack || thread->is_unreached;
+    /* The first look after the hint finds where it sleeps. */
+    bool was_asleep = thread->is_asleep;
+    thread->is_asleep = is_asleep(record);
+    if (is_known && was_asleep && thread->is_asleep) {
+        write_as_before(record, thread, round);
+        return;
+    }
+    uint64_t used = used_ns(thread);
+    if (is_known && !used)
+        write_as_before(record, thread, round);
+    else
+        look_closer(record, thread, round, used);
+}
+
+/* The second half. */
+static void collect_from(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = &record->sampled;
+    bool is_asked = thread->epoch == sampler.epoch && thread->request_ticks;
+    if (is_asked && thread->tid == __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE)) collect(record, thread, context);
+}
+
+static void wait_for_answers(uint32_t first_answer, uint32_t count) {
+    uint64_t part_ns = sampler.interval_ns / ANSWER_WAIT_PART;
+    uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + (part_ns < ANSWER_WAIT_NS ? part_ns : ANSWER_WAIT_NS);
+    struct timespec deadline = timespec_of(deadline_ns);
+    __atomic_store_n(&sampler.wanted_word, first_answer + count, __ATOMIC_RELAXED);
+    __atomic_store_n(&sampler.is_waiting, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&sampler.answer_word, __ATOMIC_ACQUIRE);
+        if ((int32_t)(seen - first_answer - count) >= 0) break;
+        long result = futex(&sampler.answer_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, &deadline);
+        if (result != 0 && errno == ETIMEDOUT) break;
+    }
+    __atomic_store_n(&sampler.is_waiting, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- Rounds. ---- */
+
+static void write_tick(struct recording *recording, const uint64_t ns[3]) {
+    if (!recording_reserve(recording, 2 + 4 * LEB128_BYTES_MAX)) return;
+    uint64_t time = recording_time(recording->writer);
+    unsigned char *at = leb128_write(short_block_begin(recording->writer, TRACE_TICK), time);
+    for (int i = 0; i < 3; i++) at = leb128_write(at, ns[i]);
+    short_block_end(recording->writer, at);
+}
+
+/* The system's name may change, and with it whether the thread is wanted. */
+static void look_again(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = &record->sampled;
+    char name[TASK_NAME_BYTES];
+    (void)writers;
+    (void)context;
+    if (thread->epoch != sampler.epoch || !thread->tid) return;
+    thread->is_unwanted = false;
+    if (thread->is_named || !thread->name_bytes_count) return;
+    uint32_t bytes_count = task_read_name(thread->tid, name);
+    if (bytes_count) name_thread(thread, name, bytes_count);
+}
+
+/* What changes seldom, and costs more. */
+static void look_around(uint64_t now_ns) {
+    if (now_ns < sampler.next_slow_ns) return;
+    sampler.next_slow_ns = now_ns + SLOW_PERIOD_NS;
+    check_signal();
+    libraries_find_dumps();
+    thread_registry_each_record(look_again, NULL);
+}
+
+/* The processor time that passed in a pause is no sample's. */
+static void forget_times(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)writers;
+    (void)context;
+    record->sampled.is_looked_at = record->sampled.is_cpu_known = false;
+    record->sampled.unwritten_cpu_ns = 0;
+}
+
+static void sample_threads(struct round *round) {
+    uint32_t first_answer = __atomic_load_n(&sampler.answer_word, __ATOMIC_ACQUIRE);
+    round->recording = recording_enter();
+    if (!round->recording.thread) return;
+    round->now_ticks = clock_ticks();
+    thread_registry_each_record(look_at, round);
+    if (round->asked_count) {
+        wait_for_answers(first_answer, round->asked_count);
+        thread_registry_each_record(collect_from, round);
+    }
+    recording_leave(&round->recording);
+}
+
+static void tick(uint64_t now_ns) {
+    uint64_t times_ns[4] = {now_ns};
+    struct round round = {.asked_count = 0};
+    if (!grec_is_recording()) {
+        sampler.has_paused = true;
+        return;
+    }
+    if (sampler.has_paused) thread_registry_each_record(forget_times, NULL);
+    sampler.has_paused = false;
+    libraries_refresh(false);
+    task_list_refresh(now_ns, sampler.takes_all_threads && sampler.has_signal, SAMPLER_SIGNAL);
+    look_around(now_ns);
+    times_ns[1] = clock_ns_of(CLOCK_MONOTONIC);
+    process_counters_sample(now_ns);
+    counters_sample();
+    times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
+    sample_threads(&round);
+    times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    const uint64_t spent_ns[] = {times_ns[1] - times_ns[0], times_ns[2] - times_ns[1], times_ns[3] - times_ns[2]};
+    write_tick(&recording, spent_ns);
+    recording_leave(&recording);
+    libraries_reclaim();
+}
+
+/* What was achieved stands in the log of the recorder. */
+static void say_achieved(void) {
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "sampler: %llu rounds, every %llu µs asked for, %llu left out",
+             (unsigned long long)sampler.tick_count, (unsigned long long)sampler.interval_ns / 1000,
+             (unsigned long long)sampler.late_tick_count);
+    recording_write_message(text);
+}
+
+/* False: the thread is to end. */
+static bool sleep_until(uint64_t deadline_ns) {
+    struct timespec deadline = timespec_of(deadline_ns);
+    for (;;) {
+        if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
+        long result = futex(&sampler.end_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &deadline);
+        if (result != 0 && errno == ETIMEDOUT) return true;
+    }
+}
+
+/* Instants that were missed are left out: they would come in a burst. */
+static uint64_t next_deadline(uint64_t deadline_ns) {
+    uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    deadline_ns += sampler.interval_ns;
+    if (deadline_ns <= now_ns) {
+        uint64_t missed = (now_ns - deadline_ns) / sampler.interval_ns + 1;
+        sampler.late_tick_count += missed;
+        deadline_ns += missed * sampler.interval_ns;
+    }
+    return deadline_ns;
+}
+
+/* Where all processors are busy the kernel lets a thread that wakes up wait for up to a few milliseconds, unless its
+ * own slices are shorter than those of the others (since Linux 6.12; nothing is changed where it cannot be). */
+static void ask_for_short_slices(void) {
+    enum { SLICE_NS = 100000 };
+    struct {
+        uint32_t bytes_count;
+        uint32_t policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns;
+        uint64_t deadline_ns;
+        uint64_t period_ns;
+    } attributes = {.bytes_count = 0};
+    attributes.bytes_count = sizeof attributes;
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+    attributes.runtime_ns = SLICE_NS;
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
+    prctl(PR_SET_TIMERSLACK, 1);
+    ask_for_short_slices();
+    sampler.own_tid = (uint32_t)syscall(SYS_gettid);
+    libraries_refresh(true);
+    process_counters_open();
+    task_list_open();
+    take_signal();
+    uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
+    while (sleep_until(deadline_ns)) {
+        tick(clock_ns_of(CLOCK_MONOTONIC));
+        sampler.tick_count++;
+        if (sampler.callback) sampler.callback(sampler.callback_context);
+        deadline_ns = next_deadline(deadline_ns);
+    }
+    say_achieved();
+    task_list_close();
+    process_counters_close();
+    return NULL;
+}
+
+bool sampler_start(const struct sampler_options *options) {
+    char text[32];
+    sigset_t before;
+    sampler.epoch++;
+    sampler.end_word = 0;
+    sampler.tick_count = sampler.late_tick_count = 0;
+    sampler.next_slow_ns = 0;
+    sampler.interval_ns = (uint64_t)options->interval_us * 1000;
+    __atomic_store_n(&sampler.takes_all_threads, options->takes_all_threads, __ATOMIC_RELAXED);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
+    definition_add_meta("samplingInterval", text);
+    sampled_threads_begin();
+    thread_signals_block(&before);
+    sampler.is_running = pthread_create(&sampler.thread, NULL, run, NULL) == 0;
+    thread_signals_restore(&before);
+    return sampler.is_running;
+}
+
+void sampler_stop(void) {
+    if (!sampler.is_running) return;
+    __atomic_store_n(&sampler.end_word, 1, __ATOMIC_RELEASE);
+    futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
+    pthread_join(sampler.thread, NULL);
+    sampler.is_running = false;
+}
+
+void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
+    sampler.callback = callback;
+    sampler.callback_context = context;
+}
+
+void sampler_forget(void) {
+    libraries_forget();
+    unwind_snapshot_forget();
+}
+
+void sampler_leave_parent(void) {
+    sampler.is_running = false;
+    sampler.is_waiting = 0;
+}

@@ -1,0 +1,34 @@
+/* The sampler: a thread that looks at all registered threads of its process at an interval. Those that ran since are
+ * interrupted by a signal, in whose handler they leave their stacks (sample_slot.h); those that did not are what they
+ * were. */
+#ifndef GREC_SAMPLER_H
+#define GREC_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SAMPLER_THREAD_NAME "grec-sampler"
+
+enum { SAMPLER_INTERVAL_US_MIN = 100, SAMPLER_INTERVAL_US_DEFAULT = 1000 };
+
+struct sampler_options {
+    uint32_t interval_us;
+    bool takes_all_threads; /* those that are not registered become so */
+};
+
+/* Starts it, for the recording that is on. False: there is no thread to be had. */
+bool sampler_start(const struct sampler_options *options);
+
+/* Ends it, so that it records nothing any more. Its signals may still be on the way. */
+void sampler_stop(void);
+
+/* When no thread is in a recording call: gives back what its handlers use. */
+void sampler_forget(void);
+
+/* For tests: is called in the sampler's thread behind each round. To be set while there is no sampler. */
+void sampler_call_after_rounds(void (*callback)(void *context), void *context);
+
+/* In a forked child, which has no such thread. */
+void sampler_leave_parent(void);
+
+#endif

@@ -1,0 +1,462 @@
+#include "stack_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The sanitizers keep red zones within frames, where saved registers and return addresses are not: those are read as
+ * the machine has them. Threads' own stacks cannot race with themselves, but with what the thread sanitizer believes.
+ */
+#define READS_STACK __attribute__((no_sanitize("address", "thread")))
+
+/* Frame pointers and return addresses below are none. */
+#define ADDRESS_MIN ((uint64_t)4096)
+
+/* ---- What a thread's registers are, where it was interrupted. ---- */
+
+#if defined(__x86_64__)
+
+enum { CONTEXT_AT_SIGNAL_FRAME_BYTES = 0 };
+
+static const uint8_t register_places[UNWIND_REGISTER_COUNT] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+};
+
+READS_STACK static uint64_t context_register(const ucontext_t *context, uint32_t dwarf_register) {
+    return (uint64_t)context->uc_mcontext.gregs[register_places[dwarf_register]];
+}
+
+READS_STACK static uint64_t context_pc(const ucontext_t *context) {
+    return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
+static uint64_t strip_signature(uint64_t address) { return address; }
+
+#else
+
+/* Behind the siginfo_t. */
+enum { CONTEXT_AT_SIGNAL_FRAME_BYTES = sizeof(siginfo_t) };
+
+READS_STACK static uint64_t context_register(const ucontext_t *context, uint32_t dwarf_register) {
+    return dwarf_register == UNWIND_SP ? context->uc_mcontext.sp : context->uc_mcontext.regs[dwarf_register];
+}
+
+READS_STACK static uint64_t context_pc(const ucontext_t *context) { return context->uc_mcontext.pc; }
+
+/* xpaclri: takes the authentication code off x30, and does nothing where the processor has none. */
+static uint64_t strip_signature(uint64_t address) {
+    register uint64_t link __asm__("x30") = address;
+    __asm__("hint #7" : "+r"(link));
+    return link;
+}
+
+#endif
+
+/* ---- The walk. ---- */
+
+struct range {
+    uint64_t low;
+    uint64_t high;
+};
+
+struct walk {
+    const struct unwind_snapshot *snapshot;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint64_t base;
+    bool is_fp_known;
+    bool is_base_known;
+    bool is_exact;
+    const ucontext_t *interrupted; /* where all registers of this frame are; NULL: only those above are known */
+    struct range stack;            /* that sp is on */
+    struct range outer_stack;      /* that it may come to, once; empty: none */
+};
+
+enum step { STEP_TAKEN, STEP_OUTERMOST, STEP_LOST };
+
+static bool is_within(struct range range, uint64_t address) { return address >= range.low && address < range.high; }
+
+/* A word of the stack, at sp or above. */
+READS_STACK static bool load(const struct walk *walk, uint64_t address, uint64_t *value) {
+    if (address < walk->sp || address >= walk->stack.high || walk->stack.high - address < 8 || address % 8)
+        return false;
+    *value = *(const uint64_t *)(uintptr_t)address;
+    return true;
+}
+
+static bool find_register(const struct walk *walk, uint32_t dwarf_register, uint64_t *value) {
+    switch (dwarf_register) {
+        case UNWIND_SP:
+            *value = walk->sp;
+            return true;
+        case UNWIND_FP:
+            *value = walk->fp;
+            return walk->is_fp_known;
+        case UNWIND_BASE:
+            *value = walk->base;
+            return walk->is_base_known;
+        default:
+            if (!walk->interrupted || dwarf_register >= UNWIND_REGISTER_COUNT) return false;
+            *value = context_register(walk->interrupted, dwarf_register);
+            return true;
+    }
+}
+
+static uint64_t moved(uint64_t address, int32_t offset) { return address + (uint64_t)(int64_t)offset; }
+
+static bool find_cfa(const struct walk *walk, const struct unwind_rule *rule, uint64_t *cfa) {
+    uint64_t value;
+    switch ((enum unwind_cfa_kind)rule->cfa_kind) {
+        case UNWIND_CFA_REGISTER:
+            if (!find_register(walk, rule->cfa_register, &value)) return false;
+            *cfa = moved(value, rule->cfa_offset);
+            return true;
+        case UNWIND_CFA_DEREF:
+            return find_register(walk, rule->cfa_register, &value) && load(walk, moved(value, rule->cfa_offset), cfa);
+        case UNWIND_CFA_PLT:
+            *cfa = moved(walk->sp, rule->cfa_offset) + (walk->pc % 16 >= rule->cfa_register ? 8 : 0);
+            return true;
+        case UNWIND_CFA_UNKNOWN:
+        case UNWIND_CFA_SIGNAL:
+            return false;
+    }
+    return false;
+}
+
+/* A register that was saved within this frame, below `frame_end`. Where its place is not in the frame it was restored
+ * already, which compilers do not always say: below sp it was popped, and a place by the frame pointer is beyond the
+ * end when that is the caller's again. */
+static bool find_saved(const struct walk *walk, uint64_t address, uint64_t frame_end, uint32_t dwarf_register,
+                       uint64_t *value) {
+    bool is_restored = (address < walk->sp || address >= frame_end) && dwarf_register != UNWIND_RETURN;
+    return is_restored ? find_register(walk, dwarf_register, value) : load(walk, address, value);
+}
+
+/* The caller's value of the column's register. */
+static bool find_place(const struct walk *walk, const struct unwind_rule *rule, enum unwind_column column, uint64_t cfa,
+                       uint32_t dwarf_register, uint64_t *value) {
+    uint64_t base;
+    int32_t offset = rule->place_offsets[column];
+    switch ((enum unwind_place_kind)rule->place_kinds[column]) {
+        case UNWIND_PLACE_SAME:
+            return find_register(walk, dwarf_register, value);
+        case UNWIND_PLACE_REGISTER:
+            return offset >= 0 && find_register(walk, (uint32_t)offset, value);
+        case UNWIND_PLACE_AT_CFA:
+            return find_saved(walk, moved(cfa, offset), UINT64_MAX, dwarf_register, value);
+        case UNWIND_PLACE_AT_SP:
+            return load(walk, moved(walk->sp, offset), value);
+        case UNWIND_PLACE_AT_FP:
+            return walk->is_fp_known && find_saved(walk, moved(walk->fp, offset), cfa, dwarf_register, value);
+        case UNWIND_PLACE_AT_BASE:
+            return find_register(walk, UNWIND_BASE, &base) &&
+                   find_saved(walk, moved(base, offset), cfa, dwarf_register, value);
+        case UNWIND_PLACE_UNDEFINED:
+        case UNWIND_PLACE_UNKNOWN:
+            return false;
+    }
+    return false;
+}
+
+/* To the caller, whose sp and return address these are. */
+static enum step enter_caller(struct walk *walk, uint64_t sp, uint64_t return_address) {
+    return_address = strip_signature(return_address);
+    if (!return_address) return STEP_OUTERMOST;
+    if (return_address < ADDRESS_MIN || sp < walk->sp || sp > walk->stack.high) return STEP_LOST;
+    /* A function that was interrupted may have no frame: then the return address is in a register. */
+    if (sp == walk->sp && !walk->interrupted) return STEP_LOST;
+    walk->pc = return_address;
+    walk->sp = sp;
+    walk->is_exact = false;
+    walk->interrupted = NULL;
+    return STEP_TAKEN;
+}
+
+static enum step step_by_frame_pointer(struct walk *walk) {
+    uint64_t fp, return_address, sp = walk->fp + 16;
+    if (!walk->is_fp_known || !load(walk, walk->fp, &fp) || !load(walk, walk->fp + 8, &return_address))
+        return STEP_LOST;
+    /* Whether it leads on is seen where it is used: below sp nothing is loaded. */
+    walk->fp = fp;
+    walk->is_base_known = false;
+    return enter_caller(walk, sp, return_address);
+}
+
+static enum step step_by_rule(struct walk *walk, const struct unwind_rule *rule) {
+    uint64_t cfa, return_address = 0, fp = 0, base = 0;
+    if (rule->place_kinds[UNWIND_COLUMN_RETURN] == UNWIND_PLACE_UNDEFINED) return STEP_OUTERMOST;
+    if (!find_cfa(walk, rule, &cfa) || cfa < walk->sp) return STEP_LOST;
+    if (!find_place(walk, rule, UNWIND_COLUMN_RETURN, cfa, UNWIND_RETURN, &return_address)) return STEP_LOST;
+    bool is_fp_known = find_place(walk, rule, UNWIND_COLUMN_FP, cfa, UNWIND_FP, &fp);
+    bool is_base_known = find_place(walk, rule, UNWIND_COLUMN_BASE, cfa, UNWIND_BASE, &base);
+    walk->fp = fp;
+    walk->is_fp_known = is_fp_known;
+    walk->base = base;
+    walk->is_base_known = is_base_known;
+    return enter_caller(walk, cfa, return_address);
+}
+
+static void enter_interrupted(struct walk *walk, const ucontext_t *context) {
+    walk->pc = context_pc(context);
+    walk->sp = context_register(context, UNWIND_SP);
+    walk->fp = context_register(context, UNWIND_FP);
+    walk->base = context_register(context, UNWIND_BASE);
+    walk->is_fp_known = walk->is_base_known = walk->is_exact = true;
+    walk->interrupted = context;
+}
+
+/* Out of a signal handler, perhaps from the alternate stack onto the thread's. */
+static enum step step_by_signal(struct walk *walk) {
+    uint64_t place = walk->sp + CONTEXT_AT_SIGNAL_FRAME_BYTES, before = walk->sp;
+    uint64_t needed_bytes = offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t);
+    if (place % 8 || place < walk->sp || place >= walk->stack.high || walk->stack.high - place < needed_bytes)
+        return STEP_LOST;
+    const ucontext_t *context = (const ucontext_t *)(uintptr_t)place;
+    uint64_t sp = context_register(context, UNWIND_SP);
+    if (is_within(walk->outer_stack, sp)) {
+        walk->stack = walk->outer_stack;
+        walk->outer_stack = (struct range){0, 0};
+    } else if (sp <= before || sp >= walk->stack.high) {
+        return STEP_LOST;
+    }
+    enter_interrupted(walk, context);
+    return STEP_TAKEN;
+}
+
+#if defined(__aarch64__)
+/* Of an object's code without rules: stubs of the linkage table, and assembly. Where a thread was interrupted in it the
+ * return address is still in its register, unless another call came since, which left an address of the same code. */
+static bool is_link_good(const struct walk *walk, uint64_t *link) {
+    if (!walk->interrupted) return false;
+    *link = strip_signature(context_register(walk->interrupted, UNWIND_RETURN));
+    const struct unwind_rule *rule = unwind_snapshot_find(walk->snapshot, *link - 1);
+    return rule && rule->cfa_kind != UNWIND_CFA_UNKNOWN;
+}
+#else
+static bool is_link_good(const struct walk *walk, uint64_t *link) {
+    (void)walk;
+    (void)link;
+    return false;
+}
+#endif
+
+static enum step step_out(struct walk *walk) {
+    uint64_t link = 0;
+    const struct unwind_rule *rule =
+        walk->snapshot ? unwind_snapshot_find(walk->snapshot, walk->is_exact ? walk->pc : walk->pc - 1) : NULL;
+    if (!rule) return step_by_frame_pointer(walk);
+    switch ((enum unwind_cfa_kind)rule->cfa_kind) {
+        case UNWIND_CFA_SIGNAL:
+            return step_by_signal(walk);
+        case UNWIND_CFA_UNKNOWN:
+            return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_by_frame_pointer(walk);
+        default:
+            return step_by_rule(walk, rule);
+    }
+}
+
+static size_t walk_out(struct walk *walk, struct walked_frame *frames, size_t capacity, bool *is_truncated) {
+    enum step step = STEP_TAKEN;
+    size_t count = 0;
+    while (step == STEP_TAKEN && count < capacity) {
+        struct walked_frame *frame = &frames[count++];
+        uint64_t own_high = walk->stack.high;
+        *frame = (struct walked_frame){.address = walk->pc, .stack_end = walk->sp, .is_exact = walk->is_exact};
+        if (!is_within(walk->stack, walk->sp)) {
+            step = STEP_LOST;
+            break;
+        }
+        step = step_out(walk);
+        if (step == STEP_TAKEN) frame->stack_end = own_high == walk->stack.high ? walk->sp : own_high;
+        if (step == STEP_OUTERMOST) frame->stack_end = own_high;
+    }
+    *is_truncated = step != STEP_OUTERMOST;
+    return count;
+}
+
+/* ---- Which stack. ---- */
+
+/* What of a stack is mapped for sure. A growing one is where this call, whose frames lie at `here` and below, stands on
+ * it, and then from here on. */
+static struct range mapped_part(struct stack_limits limits, uint64_t here) {
+    struct range range = {.low = limits.low, .high = limits.high};
+    if (here >= limits.grows_to && here < range.low) range.low = here;
+    return range;
+}
+
+static struct range range_of(const stack_t *stack) {
+    uint64_t low = (uint64_t)(uintptr_t)stack->ss_sp;
+    if ((stack->ss_flags & SS_DISABLE) || stack->ss_size > UINT64_MAX - low) return (struct range){0, 0};
+    return (struct range){.low = low, .high = low + stack->ss_size};
+}
+
+/* The alternate stack may lie within the thread's: the inner one counts. */
+static void choose_stack(struct walk *walk, struct range own, struct range alternate) {
+    walk->stack = own;
+    if (!is_within(alternate, walk->sp)) return;
+    walk->stack = alternate;
+    walk->outer_stack = own;
+}
+
+size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits limits,
+                  struct walked_frame *frames, size_t capacity, bool *is_truncated) {
+    struct walk walk = {.snapshot = snapshot};
+    enter_interrupted(&walk, context);
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    choose_stack(&walk, mapped_part(limits, here), range_of(&context->uc_stack));
+    return walk_out(&walk, frames, capacity, is_truncated);
+}
+
+static struct range alternate_range(void) {
+    stack_t stack;
+    int saved_errno = errno;
+    bool is_known = sigaltstack(NULL, &stack) == 0;
+    errno = saved_errno;
+    return is_known ? range_of(&stack) : (struct range){0, 0};
+}
+
+/* Into registers that need not be saved: one that is to be read must not be written before. */
+#if defined(__x86_64__)
+#define READ_REGISTERS(pc, sp, fp, base)                                                   \
+    __asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2\n\tmov %%rbx, %3" \
+                     : "=a"(pc), "=d"(sp), "=c"(fp), "=S"(base))
+#else
+#define READ_REGISTERS(pc, sp, fp, base)                                                                   \
+    do {                                                                                                   \
+        register uint64_t pc_ __asm__("x9"), sp_ __asm__("x10"), fp_ __asm__("x11"), base_ __asm__("x12"); \
+        __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x19"                           \
+                         : "=r"(pc_), "=r"(sp_), "=r"(fp_), "=r"(base_));                                  \
+        (pc) = pc_, (sp) = sp_, (fp) = fp_, (base) = base_;                                                \
+    } while (0)
+#endif
+
+__attribute__((noinline)) size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits,
+                                                 struct walked_frame *frames, size_t capacity, bool *is_truncated) {
+    struct walk walk = {.snapshot = snapshot, .is_fp_known = true, .is_base_known = true, .is_exact = true};
+    READ_REGISTERS(walk.pc, walk.sp, walk.fp, walk.base);
+    struct range own = mapped_part(limits, walk.sp);
+    choose_stack(&walk, own, is_within(own, walk.sp) ? (struct range){0, 0} : alternate_range());
+    /* Out of this function, which is no frame of the caller's. */
+    if (!is_within(walk.stack, walk.sp) || step_out(&walk) != STEP_TAKEN) {
+        *is_truncated = true;
+        return 0;
+    }
+    return walk_out(&walk, frames, capacity, is_truncated);
+}
+
+/* ---- Where a thread's stack is. ---- */
+
+enum { MAPS_BYTES = 4096 };
+
+/* A line of /proc/self/maps as far as it is of use; read byte by byte from pieces of the file. */
+struct maps_line {
+    uint64_t start;
+    uint64_t end;
+    bool is_readable;
+    bool is_stack; /* the main thread's */
+};
+
+struct maps {
+    int file;
+    size_t at;
+    size_t count;
+    char bytes[MAPS_BYTES];
+};
+
+/* -1: the end, or an error. */
+static int next_byte(struct maps *maps) {
+    if (maps->at == maps->count) {
+        ssize_t count;
+        do count = read(maps->file, maps->bytes, sizeof maps->bytes);
+        while (count < 0 && errno == EINTR);
+        if (count <= 0) return -1;
+        maps->at = 0;
+        maps->count = (size_t)count;
+    }
+    return (unsigned char)maps->bytes[maps->at++];
+}
+
+/* Up to the byte behind the number, which is returned. */
+static int take_hexadecimal(struct maps *maps, uint64_t *value) {
+    *value = 0;
+    for (;;) {
+        int byte = next_byte(maps);
+        if (byte >= '0' && byte <= '9')
+            *value = *value << 4 | (uint64_t)(byte - '0');
+        else if (byte >= 'a' && byte <= 'f')
+            *value = *value << 4 | (uint64_t)(byte - 'a' + 10);
+        else
+            return byte;
+    }
+}
+
+static bool take_line(struct maps *maps, struct maps_line *line) {
+    static const char stack_name[] = " [stack]";
+    size_t matched = 0;
+    if (take_hexadecimal(maps, &line->start) != '-' || take_hexadecimal(maps, &line->end) != ' ') return false;
+    line->is_readable = next_byte(maps) == 'r';
+    for (int byte = next_byte(maps); byte != '\n'; byte = next_byte(maps)) {
+        if (byte < 0) return false;
+        matched = byte == stack_name[matched] ? matched + 1 : byte == ' ';
+    }
+    line->is_stack = matched == sizeof stack_name - 1;
+    return true;
+}
+
+/* How far down the main thread's stack may grow: to what is below, and to the limit. */
+static uint64_t growth_end(const struct maps_line *line, uint64_t end_below) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0) return line->start;
+    uint64_t lowest = limit.rlim_cur < line->end ? line->end - limit.rlim_cur : 0;
+    if (lowest < end_below) lowest = end_below;
+    return lowest < line->start ? lowest : line->start;
+}
+
+static bool find_line(struct maps *maps, uint64_t address, struct stack_limits *limits) {
+    struct maps_line line;
+    for (uint64_t end_below = 0; take_line(maps, &line); end_below = line.end) {
+        if (address >= line.end) continue;
+        if (!line.is_readable) return false;
+        uint64_t grows_to = line.is_stack ? growth_end(&line, end_below) : line.start;
+        if (address < grows_to) return false;
+        *limits = (struct stack_limits){.grows_to = grows_to, .low = line.start, .high = line.end};
+        return true;
+    }
+    return false;
+}
+
+bool stack_limits_find(uint64_t address, struct stack_limits *limits) {
+    int saved_errno = errno;
+    struct maps maps = {.file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    bool is_found = maps.file >= 0 && find_line(&maps, address, limits);
+    if (maps.file >= 0) close(maps.file);
+    errno = saved_errno;
+    return is_found;
+}
+
+static bool find_thread_stack(struct stack_limits *limits) {
+    pthread_attr_t attributes;
+    void *low;
+    size_t bytes_count;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
+    bool is_known = pthread_attr_getstack(&attributes, &low, &bytes_count) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!is_known) return false;
+    uint64_t start = (uint64_t)(uintptr_t)low;
+    *limits = (struct stack_limits){.grows_to = start, .low = start, .high = start + bytes_count};
+    return true;
+}
+
+bool stack_limits_of_self(struct stack_limits *limits) {
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    /* Of the main thread the C library tells how far the stack may grow, not what is mapped. */
+    bool is_main = syscall(SYS_gettid) == getpid();
+    if (!is_main && find_thread_stack(limits) && here >= limits->low && here < limits->high) return true;
+    return stack_limits_find(here, limits);
+}

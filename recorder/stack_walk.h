@@ -1,0 +1,57 @@
+/* Return addresses on a thread's own stack, walked from a signal handler in that thread or from a call of it.
+ *
+ * By unwind tables where the code is known, by frame pointers where it is not (generated code, hand-written assembly).
+ * Neither is trusted: every load lies between the current sp and the stack's end, and sp grows with every frame, so
+ * what is wrong ends the walk early, or at worst shows a wrong frame, and is never a fault or a loop. */
+#ifndef GREC_STACK_WALK_H
+#define GREC_STACK_WALK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "unwind_table.h"
+
+/* Memory that stays mapped, readable and a stack for as long as its thread lives: [low, high). A growing one (the main
+ * thread's) may since have grown down, at most to grows_to; any other has grows_to == low. All zero: not known. */
+struct stack_limits {
+    uint64_t grows_to;
+    uint64_t low;
+    uint64_t high;
+};
+
+struct walked_frame {
+    uint64_t address;
+    /* Where this frame's part of the stack ends and its caller's begins. A label whose frame address is A belongs to
+     * the innermost frame with stack_end > A. Of the last frame of a truncated stack it is not known: its sp. On an
+     * alternate signal stack the addresses are anywhere. */
+    uint64_t stack_end;
+    bool is_exact; /* the instruction that was about to run, not the one behind a call */
+};
+
+/* Walks from where a signal interrupted the calling thread; the first frame, which is exact, is always there if
+ * capacity is. The innermost frame comes first. `snapshot` may be NULL: frame pointers alone. `limits` are those of the
+ * thread; the alternate stack is taken from the context. *is_truncated: outermost frames are missing, or may be.
+ * Returns the count of frames. [signal-safe] */
+size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits limits,
+                  struct walked_frame *frames, size_t capacity, bool *is_truncated);
+
+/* The same from the call itself: the first frame is the caller's, by its return address. The alternate stack is asked
+ * from the kernel when the call is not on the thread's. [signal-safe] */
+size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits, struct walked_frame *frames,
+                       size_t capacity, bool *is_truncated);
+
+/* The mapping of this process that `address` lies in, readable, from /proc/self/maps; false: there is none, or it
+ * cannot be read. For the stack of a thread, hand in any address on it, such as its sp. Neighbours that the kernel
+ * shows as one mapping are taken for one: of a stack that was not mapped for itself (one in the heap, say) the end is
+ * then too high, and what lies there may be unmapped later; prefer stack_limits_of_self where it can be called. Takes
+ * some 10 µs a hundred mappings, no memory, no lock: [signal-safe], but too slow for each signal. */
+bool stack_limits_find(uint64_t address, struct stack_limits *limits);
+
+/* The calling thread's stack. Exact for threads of pthread_create, with stacks of the program's too. Not in handlers:
+ * the C library may allocate for it. */
+bool stack_limits_of_self(struct stack_limits *limits);
+
+#endif

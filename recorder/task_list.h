@@ -1,0 +1,23 @@
+/* The kernel's list of this process's threads, for those that are not registered. Of the sampler's thread alone. */
+#ifndef GREC_TASK_LIST_H
+#define GREC_TASK_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TASK_NAME_BYTES = 16 };
+
+void task_list_open(void);
+void task_list_close(void);
+
+/* Looks at the list when it is time to. Threads that are not registered get the sampler's signal, in whose handler they
+ * register themselves, where takes_all; else the processor time that they use becomes markers of the main thread. */
+void task_list_refresh(uint64_t now_ns, bool takes_all, int signal_number);
+
+/* The name that the system has for the thread, not terminated; returns its length. */
+uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]);
+
+/* Of a thread of this process, by its tid; false: there is none. */
+bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns);
+
+#endif

@@ -1,0 +1,66 @@
+#include "task_wait.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hash.h"
+
+static struct grec_category idle = GREC_CATEGORY("Idle", GREC_COLOR_TRANSPARENT);
+
+/* signal(7), "Interruption of system calls and library functions by signal handlers". */
+static struct wait {
+    long number;
+    struct grec_label label;
+} waits[] = {
+#define WAIT(name) \
+    { SYS_##name, GREC_LABEL_AT("(waits in " #name ")", &idle, NULL, 0) }
+    WAIT(nanosleep),
+    WAIT(clock_nanosleep),
+    WAIT(ppoll),
+    WAIT(pselect6),
+    WAIT(epoll_pwait),
+#ifdef SYS_epoll_pwait2
+    WAIT(epoll_pwait2),
+#endif
+    WAIT(rt_sigtimedwait),
+    WAIT(rt_sigsuspend),
+    WAIT(msgrcv),
+    WAIT(io_getevents),
+#ifdef SYS_io_pgetevents
+    WAIT(io_pgetevents),
+#endif
+#ifdef SYS_poll
+    WAIT(poll),
+    WAIT(select),
+    WAIT(epoll_wait),
+    WAIT(pause),
+#endif
+#ifdef SYS_semtimedop
+    WAIT(semtimedop),
+#endif
+#ifdef SYS_semop
+    WAIT(semop),
+#endif
+#undef WAIT
+};
+
+/* The kernel's file has the number of the call, -1 where there is none, its arguments, sp and pc; or "running". */
+struct task_wait task_wait_find(uint32_t tid) {
+    char path[64], text[256], *end;
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return (struct task_wait){0, NULL};
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    if (count <= 0) return (struct task_wait){0, NULL};
+    text[count] = '\0';
+    long number = strtol(text, &end, 10);
+    if (end == text) return (struct task_wait){0, NULL};
+    struct task_wait wait = {hash_bytes(text, (size_t)count), NULL};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (waits[i].number == number) wait.label = &waits[i].label;
+    return wait;
+}

@@ -1,0 +1,233 @@
+/* Threads for a sampler to look at, and what it has recorded of them. */
+#ifndef GECKO_TEST_SAMPLER_CHECK_H
+#define GECKO_TEST_SAMPLER_CHECK_H
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "recorder/sampler.h"
+#include "tests/support/recorder_trace.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef HAS_THREAD_SANITIZER
+#define HAS_THREAD_SANITIZER 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || HAS_THREAD_SANITIZER
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+/* It runs handlers when the thread calls the system next, so later than the signals came: what they walk is not what
+ * was interrupted, a thread that only works has no stacks, and calls of the system are cut short. It also takes a mutex
+ * that was locked by pthread_mutex_clocklock, before a fork, for an unlocked one, and lets no child start threads. */
+static inline void skip_under_thread_sanitizer(void) {
+    if (HAS_THREAD_SANITIZER) skip();
+}
+
+/* ---- Code whose bounds are known: functions of a section of their own. ---- */
+
+struct code {
+    const char *start;
+    const char *end;
+};
+
+#define CODE_SECTION(name)                               \
+    extern const char __start_##name[], __stop_##name[]; \
+    static inline struct code name##_code(void) { return (struct code){__start_##name, __stop_##name}; }
+#define IN_SECTION(name) __attribute__((noinline, section(#name)))
+
+/* Keeps a call before it from becoming a jump. */
+#define NOT_THE_LAST_THING() __asm__ volatile("" ::: "memory")
+
+/* The frame lies in that code of this program. */
+static inline bool frame_is_in(const struct profile *profile, frame_id id, struct code code) {
+    Dl_info info;
+    const struct frame *frame = profile_frame_at(profile, id);
+    if (frame->address == ADDRESS_NONE || !dladdr(code.start, &info)) return false;
+    const struct text path = libs_at(&profile->libs, frame->lib)->path;
+    char own_path[PATH_MAX];
+    ssize_t count = readlink("/proc/self/exe", own_path, sizeof own_path);
+    if (count < 0 || !text_equal(path, (struct text){own_path, (size_t)count})) return false;
+    const char *at = (const char *)info.dli_fbase + frame->address;
+    return at >= code.start && at < code.end;
+}
+
+static inline bool frame_has_name(const struct profile *profile, frame_id frame, const char *name) {
+    return text_equal(frame_func_name(profile, frame), text_of(name));
+}
+
+/* The frames of a stack, the outermost one first. */
+struct frame_list {
+    size_t count;
+    frame_id frames[512];
+};
+
+static inline void frame_list_take(struct frame_list *list, const struct profile *profile, stack_id stack) {
+    size_t depth = stack_depth(profile, stack);
+    assert_true(depth <= sizeof list->frames / sizeof *list->frames);
+    list->count = depth;
+    for (; depth; stack = profile_stack_at(profile, stack)->prefix)
+        list->frames[--depth] = profile_stack_at(profile, stack)->frame;
+}
+
+static inline bool stack_has_code(const struct profile *profile, stack_id stack, struct code code) {
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix)
+        if (frame_is_in(profile, profile_stack_at(profile, stack)->frame, code)) return true;
+    return false;
+}
+
+static inline bool stack_has_name(const struct profile *profile, stack_id stack, const char *name) {
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix)
+        if (frame_has_name(profile, profile_stack_at(profile, stack)->frame, name)) return true;
+    return false;
+}
+
+/* ---- Samples. ---- */
+
+static inline stack_id sample_stack(const struct thread *thread, size_t row) {
+    return *(const stack_id *)column_at(&thread->samples.stack, row);
+}
+
+static inline int64_t sample_time_ns(const struct thread *thread, size_t row) {
+    return *(const int64_t *)column_at(&thread->samples.time_ns, row);
+}
+
+static inline size_t count_samples_in(const struct profile *profile, const struct thread *thread, struct code code) {
+    size_t count = 0;
+    for (size_t i = 0; i < samples_count(&thread->samples); i++)
+        count += stack_has_code(profile, sample_stack(thread, i), code);
+    return count;
+}
+
+static inline int64_t sum_cpu_ns(const struct thread *thread) {
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++) {
+        int64_t cpu_ns = samples_cpu_ns(&thread->samples, i);
+        if (cpu_ns != TIME_NONE) sum_ns += cpu_ns;
+    }
+    return sum_ns;
+}
+
+static inline const struct thread *need_thread(const struct recorded *recorded, const char *name) {
+    const struct thread *thread = find_thread(&recorded->profile, name);
+    if (thread) return thread;
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *other = column_at(&recorded->profile.threads, i);
+        print_error("%.*s: %" PRIu32 " samples\n", (int)other->name.bytes_count, other->name.bytes,
+                    samples_count(&other->samples));
+    }
+    fail_msg("there is no thread \"%s\"", name);
+    return NULL;
+}
+
+/* ---- What the recorder said. ---- */
+
+static inline size_t count_said(const struct recorded *recorded, const char *part) {
+    const struct column *log = &recorded->profile.profiling_log;
+    size_t count = 0;
+    for (size_t i = 0; i < log->count; i++) {
+        const struct log_line *line = column_at(log, i);
+        if (line->text.bytes) count += memmem(line->text.bytes, line->text.bytes_count, part, strlen(part)) != NULL;
+    }
+    return count;
+}
+
+/* ---- Time. ---- */
+
+static inline uint64_t clock_now_ns(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static inline void sleep_ms(unsigned ms) {
+    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+/* ---- The sampler. ---- */
+
+static atomic_uint_fast64_t round_count;
+
+static inline void count_round(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&round_count, 1);
+}
+
+/* Until it has looked at all threads so many times more. */
+static inline void wait_rounds(uint64_t count) {
+    uint64_t end = atomic_load(&round_count) + count;
+    while (atomic_load(&round_count) < end) usleep(200);
+}
+
+static inline void start_sampling(const struct temp_folder *folder, const char *name, struct grec_options options) {
+    sampler_call_after_rounds(count_round, NULL);
+    options.flags |= GREC_SAMPLER;
+    if (!options.limit_bytes) options.limit_bytes = GREC_UNLIMITED;
+    start_recording(folder, name, options);
+}
+
+/* ---- A thread that does something until it is told to end. ---- */
+
+struct busy_thread {
+    const char *name; /* NULL: it does not register */
+    void (*run)(struct busy_thread *self);
+    pthread_t thread;
+    atomic_bool is_ready; /* `run` is about to be called */
+    atomic_bool is_told_to_end;
+    atomic_bool may_leave;
+    atomic_uint_fast64_t cpu_ns; /* what `run` has used; not 0: it has returned */
+};
+
+static inline bool goes_on(struct busy_thread *self) {
+    return !atomic_load_explicit(&self->is_told_to_end, memory_order_relaxed);
+}
+
+static inline void *busy_thread_main(void *argument) {
+    struct busy_thread *self = argument;
+    if (self->name) grec_thread_register(self->name);
+    atomic_store(&self->is_ready, true);
+    uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    self->run(self);
+    atomic_store(&self->cpu_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns);
+    while (!atomic_load(&self->may_leave)) sleep_ms(1);
+    return NULL;
+}
+
+static inline void busy_thread_start(struct busy_thread *thread) {
+    assert_int_equal(pthread_create(&thread->thread, NULL, busy_thread_main, thread), 0);
+    while (!atomic_load(&thread->is_ready)) usleep(100);
+}
+
+/* `run` has returned; the thread is still there, so that what it used last can be seen. */
+static inline void busy_thread_wait(struct busy_thread *thread) {
+    atomic_store(&thread->is_told_to_end, true);
+    while (!atomic_load(&thread->cpu_ns)) usleep(200);
+}
+
+static inline void busy_thread_join(struct busy_thread *thread) {
+    atomic_store(&thread->is_told_to_end, true);
+    atomic_store(&thread->may_leave, true);
+    assert_int_equal(pthread_join(thread->thread, NULL), 0);
+}
+
+/* Works until the thread is told to end. */
+static inline void work(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+#endif

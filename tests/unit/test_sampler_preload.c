@@ -1,0 +1,250 @@
+/* The libraries preloaded into programs that know nothing of them: these do what they do without, and are recorded. Not
+ * for builds with sanitizers, whose runtime such programs do not have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/wait.h>
+
+#include "tests/support/recorder_trace.h"
+
+/* What is built beside the folder of this program, or in it. */
+static const char *built_file(const char *name) {
+    static char path[PATH_MAX];
+    ssize_t count = readlink("/proc/self/exe", path, sizeof path - 100);
+    assert_true(count > 0);
+    path[count] = '\0';
+    strcpy(strrchr(path, '/') + 1, name);
+    if (access(path, F_OK) != 0) fail_msg("%s is missing", path);
+    return path;
+}
+
+struct ended {
+    int status;
+    char *output; /* to be freed */
+    size_t output_bytes;
+};
+
+static void be_program(const struct temp_folder *folder, const char *library, char *const arguments[]) {
+    int output = open("output", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (output < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(126);
+    if (library) {
+        setenv("LD_PRELOAD", library, 1);
+        setenv("GECKO_RECORDER", "1", 1);
+        setenv("GECKO_RECORDER_OUTPUT", temp_folder_file(folder, "preloaded.trace"), 1);
+        setenv("GECKO_RECORDER_LIMIT", "unlimited", 1);
+    }
+    alarm(60);
+    execvp(arguments[0], arguments);
+    _exit(127);
+}
+
+/* library NULL: without one. The program runs in the folder. */
+static struct ended run(const struct temp_folder *folder, const char *library, char *const arguments[]) {
+    struct ended ended = {0};
+    int status = -1;
+    pid_t pid = fork();
+    if (!pid) {
+        if (chdir(folder->path) != 0) _exit(125);
+        be_program(folder, library, arguments);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ended.output = file_read(temp_folder_file(folder, "output"), &ended.output_bytes);
+    assert_non_null(ended.output);
+    return ended;
+}
+
+/* Runs it without and with the recorder, and reads what that has recorded. */
+static void run_both(struct recorded *recorded, const struct temp_folder *folder, char *const arguments[]) {
+    struct ended plain = run(folder, NULL, arguments);
+    struct ended preloaded = run(folder, built_file("../libgecko_recorder.so"), arguments);
+    assert_int_equal(preloaded.status, plain.status);
+    assert_int_equal(preloaded.output_bytes, plain.output_bytes);
+    assert_memory_equal(preloaded.output, plain.output, plain.output_bytes);
+    free(plain.output);
+    free(preloaded.output);
+    recorded_read(recorded, temp_folder_file(folder, "preloaded.trace"));
+    assert_nothing_lost(recorded);
+}
+
+struct stacks {
+    size_t count;
+    uint64_t frame_count;
+};
+
+/* Of the samples with native stacks, of all threads. */
+static struct stacks count_stacks(const struct profile *profile) {
+    struct stacks stacks = {0};
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        for (size_t row = 0; row < samples_count(&thread->samples); row++) {
+            stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, row);
+            uint32_t depth = stack_depth(profile, stack);
+            if (depth < 2) continue;
+            stacks.count++;
+            stacks.frame_count += depth;
+        }
+    }
+    return stacks;
+}
+
+static void assert_deep(const struct profile *profile, size_t count_min) {
+    struct stacks stacks = count_stacks(profile);
+    if (stacks.count < count_min || stacks.frame_count < 5 * stacks.count)
+        fail_msg("%zu samples with %" PRIu64 " frames", stacks.count, stacks.frame_count);
+}
+
+static void test_python(void **state) {
+    static char own[] = "/usr/bin/python3", any[] = "python3", option[] = "-c",
+                script[] =
+                    "import json, sys\n"
+                    "def work(n): return sum(i * i for i in range(n))\n"
+                    "print(work(2000000), len(json.dumps(list(range(100000)))))\n"
+                    "sys.exit(3)\n";
+    char *const arguments[] = {access(own, X_OK) == 0 ? own : any, option, script, NULL};
+    struct recorded recorded;
+    run_both(&recorded, *state, arguments);
+    assert_deep(&recorded.profile, 30);
+    recorded_fini(&recorded);
+}
+
+static void write_lines(const struct temp_folder *folder) {
+    enum { LINE_COUNT = 300000 };
+    FILE *file = fopen(temp_folder_file(folder, "lines"), "w");
+    assert_non_null(file);
+    uint64_t number = 1;
+    for (int i = 0; i < LINE_COUNT; i++) {
+        number = number * 6364136223846793005u + 1442695040888963407u;
+        fprintf(file, "%" PRIu64 " line\n", number >> 33);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* It starts threads of its own where there are processors for them. */
+static void test_sort(void **state) {
+    static char program[] = "sort", order[] = "-n", threads[] = "--parallel=2", input[] = "lines";
+    char *const arguments[] = {program, order, threads, input, NULL};
+    struct recorded recorded;
+    write_lines(*state);
+    run_both(&recorded, *state, arguments);
+    assert_deep(&recorded.profile, 30);
+    recorded_fini(&recorded);
+}
+
+/* It executes others: all are in the trace. */
+static void test_gcc(void **state) {
+    static char program[] = "gcc", optimised[] = "-O2", option[] = "-c", input[] = "input.c", to[] = "-o",
+                output[] = "/dev/stdout";
+    static const char source[] = "#include <stdio.h>\nint main(void) { return puts(\"well\"); }\n";
+    char *const arguments[] = {program, optimised, option, input, to, output, NULL};
+    struct recorded recorded;
+    assert_true(file_write(temp_folder_file(*state, "input.c"), TEXT(source)));
+    run_both(&recorded, *state, arguments);
+    assert_true(recorded.profile.processes.count >= 3);
+    assert_true(count_stacks(&recorded.profile).count > 5);
+    recorded_fini(&recorded);
+}
+
+/* ---- Memory. ---- */
+
+/* What the counter had come to when the program slept, before its work and behind it. */
+static void find_plateaus(const struct counter *counter, int64_t *first, int64_t *last) {
+    enum { SAMPLE_COUNT_MIN = 15 };
+    int64_t value = 0;
+    size_t same_count = 0;
+    bool is_first = true;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        int64_t change = ((const struct counter_sample *)column_at(&counter->samples, i))->change;
+        same_count = change ? 0 : same_count + 1;
+        value += change;
+        if (same_count < SAMPLE_COUNT_MIN) continue;
+        if (is_first) *first = value;
+        is_first = false;
+        *last = value;
+    }
+    if (is_first) fail_msg("the counter never rests");
+}
+
+static int64_t sum_allocations(const struct profile *profile, size_t *count) {
+    int64_t sum = 0;
+    *count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct column *rows = &((const struct thread *)column_at(&profile->threads, i))->allocations;
+        for (size_t row = 0; row < rows->count; row++) {
+            const struct allocation *allocation = column_at(rows, row);
+            if (allocation->bytes <= 0) continue;
+            sum += allocation->bytes;
+            *count += 1;
+            assert_true(stack_depth(profile, allocation->stack) > 2);
+        }
+    }
+    return sum;
+}
+
+/* Each time that memory was given back, as much as had been taken at that address. */
+static size_t match_frees(const struct column *rows) {
+    size_t count = 0;
+    for (size_t row = 0; row < rows->count; row++) {
+        const struct allocation *freed = column_at(rows, row);
+        if (freed->bytes >= 0) continue;
+        const struct allocation *taken = NULL;
+        for (size_t i = row; i > 0 && !taken; i--) {
+            const struct allocation *candidate = column_at(rows, i - 1);
+            if (candidate->address == freed->address) taken = candidate;
+        }
+        assert_non_null(taken);
+        assert_int_equal(taken->bytes, -freed->bytes);
+        count++;
+    }
+    return count;
+}
+
+static void test_memory(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("allocating"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    int64_t kept_bytes, allocated_bytes, first = 0, last = 0;
+    struct ended ended = run(*state, built_file("../libgecko_recorder_memory.so"), arguments);
+    assert_int_equal(ended.status, 0);
+    assert_int_equal(sscanf(ended.output, "kept %" SCNd64 ", allocated %" SCNd64, &kept_bytes, &allocated_bytes), 2);
+    free(ended.output);
+    recorded_read(&recorded, temp_folder_file(*state, "preloaded.trace"));
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    const struct counter *counter = find_counter(profile, "malloc");
+    assert_non_null(counter);
+    find_plateaus(counter, &first, &last);
+    assert_int_equal(last - first, kept_bytes);
+    /* Some thousand of them: chance is off by 3 percent or so. */
+    size_t taken_count, freed_count = 0;
+    int64_t sampled_bytes = sum_allocations(profile, &taken_count);
+    if (sampled_bytes < allocated_bytes / 10 * 8 || sampled_bytes > allocated_bytes / 10 * 12)
+        fail_msg("%" PRId64 " of %" PRId64 " bytes", sampled_bytes, allocated_bytes);
+    for (size_t i = 0; i < profile->threads.count; i++)
+        freed_count += match_frees(&((const struct thread *)column_at(&profile->threads, i))->allocations);
+    if (freed_count * 10 < taken_count * 8) fail_msg("%zu of %zu freed", freed_count, taken_count);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_python),
+        TEST(test_sort),
+        TEST(test_gcc),
+        TEST(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* Stacks that the sampler takes, and that markers and samples on demand have while there is one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "tests/support/sampler_check.h"
+
+/* ---- A chain of calls: a, b with a label, c. ---- */
+
+CODE_SECTION(chain_a)
+CODE_SECTION(chain_b)
+CODE_SECTION(chain_c)
+CODE_SECTION(framed_a)
+CODE_SECTION(framed_b)
+CODE_SECTION(framed_c)
+
+IN_SECTION(chain_c) static void run_c(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+IN_SECTION(chain_b) static void run_b(struct busy_thread *self) {
+    GREC_LABEL("in b", NULL);
+    run_c(self);
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(chain_a) static void run_a(struct busy_thread *self) {
+    run_b(self);
+    NOT_THE_LAST_THING();
+}
+
+/* What is as large as it turns out has its function keep a frame pointer, with any compiler. */
+static volatile size_t room_bytes = 100;
+
+IN_SECTION(framed_c) static void run_framed_c(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    while (goes_on(self))
+        for (int i = 0; i < 1000; i++) room[1] = (char)(room[0] + i);
+}
+
+IN_SECTION(framed_b) static void run_framed_b(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    GREC_LABEL("in b", NULL);
+    run_framed_c(self);
+    room[1] = room[0];
+}
+
+IN_SECTION(framed_a) static void run_framed_a(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    run_framed_b(self);
+    room[1] = room[0];
+}
+
+struct chain {
+    struct code a, b, c;
+};
+
+static bool has_chain(const struct profile *profile, stack_id stack, const struct chain *chain) {
+    struct frame_list list;
+    frame_list_take(&list, profile, stack);
+    for (size_t i = 0; i + 3 < list.count; i++)
+        if (frame_is_in(profile, list.frames[i], chain->a))
+            return i > 0 && frame_is_in(profile, list.frames[i + 1], chain->b) &&
+                   frame_has_name(profile, list.frames[i + 2], "in b") &&
+                   frame_is_in(profile, list.frames[i + 3], chain->c);
+    return false;
+}
+
+/* Of the samples with native frames, i.e. those while it did not wait. */
+static void assert_chain(const struct recorded *recorded, const char *name, const struct chain *chain,
+                         size_t count_min) {
+    const struct profile *profile = &recorded->profile;
+    const struct thread *thread = need_thread(recorded, name);
+    size_t all = 0, good = 0;
+    for (size_t i = 0; i < samples_count(&thread->samples); i++) {
+        stack_id stack = sample_stack(thread, i);
+        if (stack_depth(profile, stack) < 2) continue;
+        all++;
+        good += has_chain(profile, stack, chain);
+    }
+    if (all < count_min || good * 100 < all * 95)
+        fail_msg("%s: %zu samples with stacks, %zu of them with the chain", name, all, good);
+    assert_nothing_lost(recorded);
+}
+
+static void look_at_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+    enum { ROUND_COUNT = 200 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "chained", .run = run};
+    start_sampling(folder, "chain.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(ROUND_COUNT);
+    stop_and_read(&recorded, folder, "chain.trace");
+    busy_thread_join(&thread);
+    assert_chain(&recorded, "chained", &chain, ROUND_COUNT / 4);
+    recorded_fini(&recorded);
+}
+
+static void test_without_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    look_at_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
+}
+
+static void test_with_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    look_at_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
+}
+
+/* Labels of several functions stand each within its own. */
+CODE_SECTION(labelled)
+
+IN_SECTION(labelled) static void run_labelled(struct busy_thread *self, int depth) {
+    static struct grec_label labels[] = {
+        GREC_LABEL_AT("depth 0", NULL, NULL, 0), GREC_LABEL_AT("depth 1", NULL, NULL, 0),
+        GREC_LABEL_AT("depth 2", NULL, NULL, 0), GREC_LABEL_AT("depth 3", NULL, NULL, 0)};
+    struct grec_label_stack *pushed = grec_label_push(&labels[depth], NULL);
+    if (depth)
+        run_labelled(self, depth - 1);
+    else
+        work(self);
+    grec_label_pop(pushed);
+}
+
+static void run_labels(struct busy_thread *self) { run_labelled(self, 3); }
+
+static void test_labels_between_frames(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "labelled", .run = run_labels};
+    start_sampling(*state, "labels.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(100);
+    stop_and_read(&recorded, *state, "labels.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "labelled");
+    size_t all = 0, good = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        size_t at = 0;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        if (list.count < 2) continue;
+        all++;
+        while (at < list.count && !frame_is_in(&recorded.profile, list.frames[at], labelled_code())) at++;
+        bool is_good = at + 8 <= list.count;
+        for (size_t depth = 0; is_good && depth < 4; depth++) {
+            char name[16];
+            snprintf(name, sizeof name, "depth %zu", 3 - depth);
+            is_good = frame_is_in(&recorded.profile, list.frames[at + 2 * depth], labelled_code()) &&
+                      frame_has_name(&recorded.profile, list.frames[at + 2 * depth + 1], name);
+        }
+        good += is_good;
+    }
+    if (all < 20 || good * 100 < all * 95) fail_msg("%zu samples with stacks, %zu in order", all, good);
+    recorded_fini(&recorded);
+}
+
+/* ---- Where stacks are not what they should be: no crash. ---- */
+
+#if defined(__x86_64__)
+CODE_SECTION(broken)
+
+/* Its frame pointer leads nowhere, or round in a circle, or just above the stack. */
+IN_SECTION(broken) static void run_with_frame_pointer(uint64_t pointer) {
+    uint64_t count = 3000000;
+    __asm__ volatile(
+        "lea -256(%%rsp), %%rsp\n\t"
+        "push %%rbp\n\t"
+        "mov %1, %%rbp\n"
+        "1:\n\t"
+        "dec %0\n\t"
+        "jnz 1b\n\t"
+        "pop %%rbp\n\t"
+        "lea 256(%%rsp), %%rsp"
+        : "+r"(count)
+        : "r"(pointer)
+        : "memory", "cc");
+}
+
+static void run_broken(struct busy_thread *self) {
+    uint64_t circle[2];
+    circle[0] = (uint64_t)(uintptr_t)circle;
+    circle[1] = 1;
+    while (goes_on(self)) {
+        run_with_frame_pointer(1);
+        run_with_frame_pointer(0);
+        run_with_frame_pointer(UINT64_MAX - 7);
+        run_with_frame_pointer((uint64_t)(uintptr_t)circle);
+        run_with_frame_pointer((uint64_t)(uintptr_t)circle + (8u << 20));
+    }
+}
+
+static void test_broken_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "broken", .run = run_broken};
+    start_sampling(*state, "broken.trace", (struct grec_options){.interval_us = 100});
+    busy_thread_start(&thread);
+    wait_rounds(1000);
+    stop_and_read(&recorded, *state, "broken.trace");
+    busy_thread_join(&thread);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "broken"), broken_code()) > 20);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+#endif
+
+CODE_SECTION(elsewhere)
+
+static struct busy_thread *interrupted_thread;
+
+IN_SECTION(elsewhere) static void work_elsewhere(int number) {
+    (void)number;
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + 20000000;
+    while (clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
+    }
+}
+
+static void run_on_alternate_stack(struct busy_thread *self) {
+    static char memory[65536];
+    const stack_t alternate = {.ss_sp = memory, .ss_size = sizeof memory}, none = {.ss_flags = SS_DISABLE};
+    struct sigaction action = {.sa_handler = work_elsewhere, .sa_flags = SA_ONSTACK}, before;
+    interrupted_thread = self;
+    sigaltstack(&alternate, NULL);
+    sigaction(SIGUSR1, &action, &before);
+    while (goes_on(self)) {
+        raise(SIGUSR1);
+        for (int i = 0; i < 1000; i++) NOT_THE_LAST_THING();
+    }
+    sigaction(SIGUSR1, &before, NULL);
+    sigaltstack(&none, NULL);
+}
+
+/* Within the handler of another signal, on a stack of its own. */
+static void test_alternate_stack(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
+    start_sampling(*state, "elsewhere.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "elsewhere.trace");
+    busy_thread_join(&thread);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "elsewhere"), elsewhere_code()) > 20);
+    recorded_fini(&recorded);
+}
+
+/* ---- Stacks that a thread takes of itself. ---- */
+
+CODE_SECTION(taker)
+
+static struct grec_marker stack_marker = GREC_MARKER("with a stack", NULL, NULL);
+
+IN_SECTION(taker) static void take_stacks(void) {
+    GREC_LABEL("taker", NULL);
+    grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    grec_add_named_marker("named", NULL, NULL, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    grec_sample();
+    NOT_THE_LAST_THING();
+}
+
+/* The taker's label is innermost, behind the taker's frame: none of the recorder's is there. */
+static void assert_taker_is_innermost(const struct profile *profile, stack_id stack) {
+    struct frame_list list;
+    frame_list_take(&list, profile, stack);
+    assert_true(list.count > 3);
+    assert_true(frame_has_name(profile, list.frames[list.count - 1], "taker"));
+    assert_true(frame_is_in(profile, list.frames[list.count - 2], taker_code()));
+    assert_false(frame_is_in(profile, list.frames[list.count - 3], taker_code()));
+}
+
+static void test_stacks_on_demand(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = 20000});
+    grec_thread_register("taker");
+    wait_rounds(1);
+    take_stacks();
+    stop_and_read(&recorded, *state, "demand.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_taker_is_innermost(profile, find_marker(profile, "with a stack", NULL)->stack);
+    assert_taker_is_innermost(profile, find_marker(profile, "named", NULL)->stack);
+    const struct thread *thread = need_thread(&recorded, "taker");
+    size_t found = 0;
+    for (size_t i = 0; i < samples_count(&thread->samples); i++) {
+        if (!stack_has_code(profile, sample_stack(thread, i), taker_code())) continue;
+        assert_taker_is_innermost(profile, sample_stack(thread, i));
+        found++;
+    }
+    assert_int_equal(found, 1);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_stacks_on_demand),
+        TEST(test_without_frame_pointers),
+        TEST(test_with_frame_pointers),
+        TEST(test_labels_between_frames),
+        TEST(test_alternate_stack),
+#if defined(__x86_64__)
+        TEST(test_broken_frame_pointers),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

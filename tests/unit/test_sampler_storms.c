@@ -1,0 +1,304 @@
+/* Sampling as often as can be, while the program does what is hard to interrupt: nothing hangs, nothing is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "tests/support/recorder_workers.h"
+#include "tests/support/sampler_check.h"
+
+extern char **environ;
+
+enum { INTERVAL_US = 100, HANG_SECONDS = 100 };
+
+static int set_up(void **state) {
+    alarm(HANG_SECONDS);
+    return set_up_folder(state);
+}
+
+static int tear_down(void **state) {
+    int result = tear_down_folder(state);
+    alarm(0);
+    return result;
+}
+
+static int status_of(pid_t pid) {
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- Calls of the recorder and of malloc. ---- */
+
+static void record_all_sorts(struct busy_thread *self) {
+    static struct grec_counter counter =
+        GREC_COUNTER("storms", "Other", "", NULL, GREC_COUNTER_ACCUMULATED, GREC_GRAPH_BLUE, 0);
+    static struct grec_marker with_stack = GREC_MARKER("with a stack", NULL, NULL);
+    for (uint64_t i = 0; goes_on(self); i++) {
+        GREC_LABEL("storm", NULL);
+        record_number(i);
+        grec_counter_add(&counter, 1);
+        grec_sample();
+        grec_add_marker(&with_stack, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    }
+}
+
+static void allocate(struct busy_thread *self) {
+    enum { KEPT_COUNT = 64 };
+    char *kept[KEPT_COUNT] = {NULL};
+    for (size_t i = 0; goes_on(self); i++) {
+        free(kept[i % KEPT_COUNT]);
+        kept[i % KEPT_COUNT] = malloc(16 + i * 7919 % 5000);
+        if (kept[i % KEPT_COUNT]) *kept[i % KEPT_COUNT] = 1;
+    }
+    for (int i = 0; i < KEPT_COUNT; i++) free(kept[i]);
+}
+
+static void test_calls(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread recording = {.name = "records", .run = record_all_sorts},
+                       allocating = {.name = "allocates", .run = allocate};
+    start_sampling(*state, "calls.trace", (struct grec_options){.interval_us = INTERVAL_US, .limit_bytes = 8u << 20});
+    busy_thread_start(&recording);
+    busy_thread_start(&allocating);
+    sleep_ms(500);
+    busy_thread_join(&recording);
+    busy_thread_join(&allocating);
+    stop_and_read(&recorded, *state, "calls.trace");
+    assert_int_equal(recorded.header.lost_event_count, 0);
+    const struct thread *thread = need_thread(&recorded, "allocates");
+    assert_true(samples_count(&thread->samples) > 20);
+    recorded_fini(&recorded);
+}
+
+/* ---- Objects that come and go. ---- */
+
+static char object_path[PATH_MAX];
+
+static void find_object(void) {
+    ssize_t count = readlink("/proc/self/exe", object_path, sizeof object_path - 1);
+    assert_true(count > 0);
+    object_path[count] = '\0';
+    strcpy(strrchr(object_path, '/') + 1, "walked_object.so");
+}
+
+/* As tests/recorder/walked_object.c has it. */
+struct walked_call {
+    int (*compare)(const void *, const void *);
+    int values[16];
+    int depth;
+};
+
+static int compare_numbers(const void *left, const void *right) {
+    const int *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static void call_object(void *object) {
+    int (*call)(struct walked_call *, int);
+    void *symbol = dlsym(object, "walked_call");
+    assert_non_null(symbol);
+    memcpy(&call, &symbol, sizeof call);
+    struct walked_call argument = {.compare = compare_numbers};
+    for (int i = 0; i < 200; i++) {
+        for (int j = 0; j < 16; j++) argument.values[j] = j * 7919 % 16;
+        call(&argument, 10);
+    }
+}
+
+static void load_and_unload(struct busy_thread *self) {
+    while (goes_on(self)) {
+        void *object = dlopen(object_path, RTLD_NOW);
+        assert_non_null(object);
+        call_object(object);
+        dlclose(object);
+    }
+}
+
+static bool stack_has_library(const struct profile *profile, stack_id stack, const char *name) {
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+        if (!lib_is_none(frame->lib) && text_equal(libs_at(&profile->libs, frame->lib)->name, text_of(name)))
+            return true;
+    }
+    return false;
+}
+
+static void test_objects(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "loads", .run = load_and_unload};
+    find_object();
+    start_sampling(*state, "objects.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    busy_thread_start(&thread);
+    sleep_ms(400);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "objects.trace");
+    assert_nothing_lost(&recorded);
+    const struct thread *samples = need_thread(&recorded, "loads");
+    assert_true(samples_count(&samples->samples) > 50);
+    recorded_fini(&recorded);
+}
+
+static void stay_in_object(struct busy_thread *self) {
+    void *object = dlopen(object_path, RTLD_NOW);
+    assert_non_null(object);
+    while (goes_on(self)) call_object(object);
+    dlclose(object);
+}
+
+/* Loaded while sampling: its frames are known, and their callers. */
+static void test_loaded_object(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "loaded", .run = stay_in_object};
+    find_object();
+    start_sampling(*state, "loaded.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(2);
+    busy_thread_start(&thread);
+    wait_rounds(150);
+    stop_and_read(&recorded, *state, "loaded.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "loaded");
+    size_t in_object = 0, all = samples_count(&samples->samples);
+    for (size_t i = 0; i < all; i++)
+        in_object += stack_has_library(&recorded.profile, sample_stack(samples, i), "walked_object.so") &&
+                     stack_depth(&recorded.profile, sample_stack(samples, i)) > 5;
+    if (in_object * 2 < all) fail_msg("%zu of %zu samples in the object", in_object, all);
+    recorded_fini(&recorded);
+}
+
+/* ---- Children. ---- */
+
+static void test_forks(void **state) {
+    skip_under_thread_sanitizer();
+    enum { FORK_COUNT = IS_SANITIZED ? 60 : 500 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = allocate};
+    start_sampling(*state, "forks.trace", (struct grec_options){.interval_us = INTERVAL_US, .chunk_bytes = 4096});
+    busy_thread_start(&thread);
+    for (int i = 0; i < FORK_COUNT; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            free(malloc(100));
+            GREC_INSTANT("in a child", NULL);
+            _exit(42);
+        }
+        int status = status_of(pid);
+        if (status != 42) fail_msg("child %d ended with %d", i, status);
+    }
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "forks.trace");
+    assert_int_equal(count_markers(&recorded.profile, "in a child"), FORK_COUNT);
+    recorded_fini(&recorded);
+}
+
+/* A child goes on sampling. */
+static void test_sampled_child(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(3);
+    pid_t pid = fork();
+    if (!pid) {
+        struct busy_thread thread = {.name = "busy in a child", .run = allocate};
+        busy_thread_start(&thread);
+        wait_rounds(100);
+        busy_thread_join(&thread);
+        grec_stop();
+        _exit(0);
+    }
+    assert_int_equal(status_of(pid), 0);
+    stop_and_read(&recorded, *state, "child.trace");
+    const struct thread *thread = need_thread(&recorded, "busy in a child");
+    assert_int_equal(profile_process_at(&recorded.profile, thread->process)->pid, pid);
+    assert_true(samples_count(&thread->samples) > 20);
+    recorded_fini(&recorded);
+}
+
+static pid_t start_by_fork(char *const arguments[]) {
+    pid_t pid = fork();
+    if (!pid) {
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    return pid;
+}
+
+static pid_t start_by_vfork(char *const arguments[]) {
+    pid_t pid = vfork();
+    if (!pid) {
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    return pid;
+}
+
+static pid_t start_by_spawn(char *const arguments[]) {
+    pid_t pid = -1;
+    return posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ) == 0 ? pid : -1;
+}
+
+/* Another program has no handler: a signal that is still on the way must not end it. */
+static void test_executed_children(void **state) {
+    skip_under_thread_sanitizer();
+    enum { ROUND_COUNT = 60 };
+    static pid_t (*const ways[])(char *const[]) = {start_by_fork, start_by_vfork, start_by_spawn};
+    static char shell[] = "/bin/sh", option[] = "-c", script[] = "exit 7";
+    char *const arguments[] = {shell, option, script, NULL};
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = allocate};
+    start_sampling(*state, "exec.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    grec_thread_register("parent");
+    busy_thread_start(&thread);
+    for (int i = 0; i < ROUND_COUNT; i++) {
+        pid_t pid = ways[i % 3](arguments);
+        assert_true(pid > 0);
+        int status = status_of(pid);
+        if (status != 7) fail_msg("way %d: %d", i % 3, status);
+    }
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "exec.trace");
+    assert_true(samples_count(&need_thread(&recorded, "parent")->samples) > 10);
+    recorded_fini(&recorded);
+}
+
+/* ---- Starting and stopping meanwhile. ---- */
+
+static void test_stops(void **state) {
+    struct recorded recorded;
+    struct busy_thread recording = {.name = "records", .run = record_all_sorts}, allocating = {.run = allocate};
+    busy_thread_start(&recording);
+    busy_thread_start(&allocating);
+    for (int i = 0; i < 15; i++) {
+        start_sampling(*state, "stops.trace",
+                       (struct grec_options){
+                           .interval_us = INTERVAL_US, .limit_bytes = 4u << 20, .flags = i % 2 ? GREC_ALL_THREADS : 0});
+        usleep((unsigned)(i % 10) * 1000);
+        grec_stop();
+    }
+    recorded_read(&recorded, temp_folder_file(*state, "stops.trace"));
+    busy_thread_join(&recording);
+    busy_thread_join(&allocating);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_calls),         TEST(test_stops), TEST(test_executed_children), TEST(test_objects),
+        TEST(test_loaded_object), TEST(test_forks), TEST(test_sampled_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* Which threads are sampled, under which names, and which only counted; threads that cannot be interrupted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "tests/support/sampler_check.h"
+
+CODE_SECTION(working)
+
+IN_SECTION(working) static void work_here(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+/* ---- Threads that do not register. ---- */
+
+static void work_as_stranger(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    work_here(self);
+}
+
+/* Their use of the processor is seen, as markers of the main thread, a second apart. */
+static void test_unregistered_thread(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_as_stranger};
+    start_sampling(*state, "stranger.trace", (struct grec_options){.interval_us = 1000});
+    grec_thread_register("main one");
+    busy_thread_start(&thread);
+    sleep_ms(1300);
+    stop_and_read(&recorded, *state, "stranger.trace");
+    busy_thread_join(&thread);
+    const struct profile *profile = &recorded.profile;
+    const struct thread *owner = NULL;
+    const struct marker *marker = find_marker(profile, "CPU use of a thread that is not registered", &owner);
+    assert_true(text_equal(owner->name, TEXT("main one")));
+    struct profile_text *payload = payload_text(profile, marker);
+    assert_non_null(strstr(payload->bytes, "name='stranger'"));
+    free(payload);
+    double share = marker_value_real_of(value_of(profile, marker, 3)->number);
+    int64_t used_ns = value_of(profile, marker, 2)->duration_ns, span_ns = marker->end_ns - marker->start_ns;
+    assert_true(share > 0.2 && share < 1.1);
+    assert_true(span_ns > 500000000 && used_ns > span_ns / 5 && used_ns < span_ns * 11 / 10);
+    assert_null(find_thread(profile, "stranger"));
+    recorded_fini(&recorded);
+}
+
+static atomic_int rename_phase;
+
+static void work_under_two_names(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "first name");
+    atomic_store(&rename_phase, 1);
+    while (atomic_load_explicit(&rename_phase, memory_order_relaxed) == 1) {
+    }
+    pthread_setname_np(pthread_self(), "second name");
+    work_here(self);
+}
+
+/* All threads are taken, under the names that the system has for them, as these change. */
+static void test_all_threads(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_under_two_names};
+    atomic_store(&rename_phase, 0);
+    start_sampling(*state, "all.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    while (atomic_load(&rename_phase) != 1) usleep(100);
+    wait_rounds(100);
+    atomic_store(&rename_phase, 2);
+    sleep_ms(1200);
+    stop_and_read(&recorded, *state, "all.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "second name");
+    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 50);
+    assert_null(find_thread(&recorded.profile, "first name"));
+    assert_null(find_thread(&recorded.profile, "grec-helper"));
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* Registered by hand, a thread keeps the name that it gave itself. */
+static void test_own_name_stays(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "named by itself", .run = work_as_stranger};
+    start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "own.trace");
+    busy_thread_join(&thread);
+    assert_true(samples_count(&need_thread(&recorded, "named by itself")->samples) > 10);
+    assert_null(find_thread(&recorded.profile, "stranger"));
+    recorded_fini(&recorded);
+}
+
+static void *register_and_end(void *unused) {
+    (void)unused;
+    grec_thread_register("short");
+    GREC_INSTANT("in a short thread", NULL);
+    return NULL;
+}
+
+/* Threads that come and go, faster than they can be looked at. */
+static void test_short_threads(void **state) {
+    enum { THREAD_COUNT = 1000, AT_A_TIME = 4 };
+    struct recorded recorded;
+    start_sampling(*state, "short.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
+    for (int i = 0; i < THREAD_COUNT; i += AT_A_TIME) {
+        pthread_t threads[AT_A_TIME];
+        for (int j = 0; j < AT_A_TIME; j++)
+            assert_int_equal(pthread_create(&threads[j], NULL, register_and_end, NULL), 0);
+        for (int j = 0; j < AT_A_TIME; j++) pthread_join(threads[j], NULL);
+    }
+    stop_and_read(&recorded, *state, "short.trace");
+    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
+    /* Where the sampler was faster than its thread's registration, the thread may have kept the system's name. */
+    assert_true(count_threads(&recorded.profile, "short") >= THREAD_COUNT * 95 / 100);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* ---- The signal. ---- */
+
+static void work_deaf(struct busy_thread *self) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    work_here(self);
+}
+
+/* A thread that blocks the signal: its processor time and no stacks, said once. */
+static void test_blocked_signal(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "deaf", .run = work_deaf};
+    start_sampling(*state, "deaf.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    sleep_ms(1000);
+    stop_and_read(&recorded, *state, "deaf.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(count_said(&recorded, "\"deaf\" does not answer SIGURG"), 1);
+    const struct thread *samples = need_thread(&recorded, "deaf");
+    size_t without = 0, with_time = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
+        without += stack_is_none(sample_stack(samples, i));
+        with_time += samples_cpu_ns(&samples->samples, i) > 100000;
+    }
+    if (without < 50 || with_time < 50) fail_msg("%zu samples without stacks, %zu with time", without, with_time);
+    assert_int_equal(count_samples_in(&recorded.profile, samples, working_code()), 0);
+    recorded_fini(&recorded);
+}
+
+static atomic_int own_signal_count;
+
+static void count_own_signal(int number, siginfo_t *info, void *context) {
+    (void)number;
+    (void)info;
+    (void)context;
+    atomic_fetch_add(&own_signal_count, 1);
+}
+
+static void forget_signal(void) { signal(SIGURG, SIG_DFL); }
+
+/* The program's own handler stays, from before and from during the recording. */
+static void test_handler_of_the_program(void **state) {
+    struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO}, now;
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_here};
+    atomic_store(&own_signal_count, 0);
+    sigaction(SIGURG, &own, NULL);
+    start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(50);
+    raise(SIGURG);
+    stop_and_read(&recorded, *state, "own.trace");
+    busy_thread_join(&thread);
+    sigaction(SIGURG, NULL, &now);
+    forget_signal();
+    assert_true(now.sa_sigaction == count_own_signal);
+    assert_int_equal(atomic_load(&own_signal_count), 1);
+    assert_int_equal(count_said(&recorded, "the program has a handler of SIGURG"), 1);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    assert_true(samples_count(&samples->samples) > 10);
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
+        assert_true(stack_is_none(sample_stack(samples, i)));
+    recorded_fini(&recorded);
+}
+
+static void test_handler_taken_over(void **state) {
+    skip_under_thread_sanitizer();
+    struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO};
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_here};
+    start_sampling(*state, "taken.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(50);
+    sigaction(SIGURG, &own, NULL);
+    sleep_ms(1200);
+    atomic_store(&own_signal_count, 0);
+    wait_rounds(20);
+    int later_count = atomic_load(&own_signal_count);
+    stop_and_read(&recorded, *state, "taken.trace");
+    busy_thread_join(&thread);
+    forget_signal();
+    assert_int_equal(later_count, 0);
+    assert_int_equal(count_said(&recorded, "the program took SIGURG for itself"), 1);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 10);
+    assert_true(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_unregistered_thread), TEST(test_short_threads), TEST(test_handler_of_the_program),
+        TEST(test_own_name_stays),      TEST(test_all_threads),   TEST(test_blocked_signal),
+        TEST(test_handler_taken_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

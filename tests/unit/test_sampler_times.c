@@ -1,0 +1,578 @@
+/* When the sampler looks, what it says of processor time, and threads that wait. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "readers/native_cursor.h"
+#include "tests/support/sampler_check.h"
+
+/* ---- Rounds. ---- */
+
+static int64_t round_time_ns(const struct profile *profile, size_t row) {
+    return ((const struct overhead *)column_at(&profile->overheads, row))->time_ns;
+}
+
+/* Each round ends before the instant of the next one, and none begins before its instant: so five of them span more
+ * than three intervals, whatever the machine does meanwhile. */
+static void assert_no_burst(const struct profile *profile, int64_t interval_ns) {
+    int64_t least_ns = 3 * interval_ns - interval_ns / 20;
+    for (size_t i = 4; i < profile->overheads.count; i++) {
+        int64_t span_ns = round_time_ns(profile, i) - round_time_ns(profile, i - 4);
+        if (span_ns < least_ns) fail_msg("five rounds within %" PRId64 " ns", span_ns);
+    }
+}
+
+struct pace {
+    uint64_t wanted_count;
+    uint64_t round_count;
+};
+
+static struct pace measure_pace(const struct temp_folder *folder, uint32_t interval_us) {
+    struct recorded recorded;
+    start_sampling(folder, "pace.trace", (struct grec_options){.interval_us = interval_us});
+    wait_rounds(1);
+    uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC);
+    sleep_ms(300);
+    uint64_t spent_ns = clock_now_ns(CLOCK_MONOTONIC) - from_ns;
+    stop_and_read(&recorded, folder, "pace.trace");
+    struct pace pace = {spent_ns / 1000 / interval_us, recorded.profile.overheads.count};
+    assert_no_burst(&recorded.profile, (int64_t)interval_us * 1000);
+    assert_int_equal(recorded.profile.meta.interval_ns, interval_us * 1000);
+    recorded_fini(&recorded);
+    return pace;
+}
+
+/* No more than there were instants; and most of them, once in a few times at least: the machine may be busy. */
+static void test_pace(void **state) {
+    static const uint32_t intervals_us[] = {1000, 5000};
+    for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
+        bool is_good = false;
+        struct pace pace = {0};
+        for (int attempt = 0; attempt < 5 && !is_good; attempt++) {
+            pace = measure_pace(*state, intervals_us[i]);
+            /* Some are before the sleep and behind it. */
+            assert_true(pace.round_count <= pace.wanted_count * 101 / 100 + 40);
+            is_good = pace.round_count * 100 >= pace.wanted_count * 60;
+        }
+        if (!is_good) fail_msg("%" PRIu64 " rounds where %" PRIu64 " were due", pace.round_count, pace.wanted_count);
+    }
+}
+
+static void test_parts_of_a_round(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "parts.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "parts.trace");
+    int64_t counters_ns = 0, threads_ns = 0;
+    for (size_t i = 0; i < recorded.profile.overheads.count; i++) {
+        const struct overhead *overhead = column_at(&recorded.profile.overheads, i);
+        assert_true(overhead->locking_ns >= 0);
+        counters_ns += overhead->counters_ns;
+        threads_ns += overhead->threads_ns;
+    }
+    assert_true(counters_ns > 0 && threads_ns > 0);
+    recorded_fini(&recorded);
+}
+
+/* Stops this process and lets it go on a while later. */
+static pid_t fork_stopper(unsigned ms) {
+    pid_t parent = getpid(), pid = fork();
+    if (pid) return pid;
+    sleep_ms(30);
+    kill(parent, SIGSTOP);
+    sleep_ms(ms);
+    kill(parent, SIGCONT);
+    _exit(0);
+}
+
+static void test_stopped_process(void **state) {
+    skip_under_thread_sanitizer();
+    enum { STOP_MS = 100 };
+    struct recorded recorded;
+    start_sampling(*state, "stopped.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_NO_CHILDREN});
+    wait_rounds(5);
+    pid_t pid = fork_stopper(STOP_MS);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "stopped.trace");
+    int64_t longest_ns = 0;
+    for (size_t i = 1; i < recorded.profile.overheads.count; i++) {
+        int64_t span_ns = round_time_ns(&recorded.profile, i) - round_time_ns(&recorded.profile, i - 1);
+        if (span_ns > longest_ns) longest_ns = span_ns;
+    }
+    assert_true(longest_ns > (STOP_MS - 10) * 1000000);
+    assert_no_burst(&recorded.profile, 1000000);
+    recorded_fini(&recorded);
+}
+
+/* ---- Processor time. ---- */
+
+static void work_300_ms(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    (void)self;
+    sleep_ms(20);
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + 300000000;
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void assert_near(int64_t actual, int64_t expected, int64_t percent) {
+    int64_t off = actual > expected ? actual - expected : expected - actual;
+    if (off * 100 > expected * percent) fail_msg("%" PRId64 " where %" PRId64 " was expected", actual, expected);
+}
+
+static void test_processor_time(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_300_ms};
+    start_sampling(*state, "busy.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    wait_rounds(30);
+    stop_and_read(&recorded, *state, "busy.trace");
+    assert_near(sum_cpu_ns(need_thread(&recorded, "busy")), (int64_t)atomic_load(&thread.cpu_ns), 5);
+    busy_thread_join(&thread);
+    recorded_fini(&recorded);
+}
+
+static void test_counters_of_the_process(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_300_ms};
+    start_sampling(*state, "counters.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(2);
+    uint64_t from_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    wait_rounds(2);
+    int64_t used_ns = (int64_t)(clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - from_ns);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "counters.trace");
+    const struct counter *cpu = find_counter(&recorded.profile, "processCPU"),
+                         *memory = find_counter(&recorded.profile, "resident set");
+    int64_t sum_ns = 0, resident_bytes = 0;
+    assert_true(cpu && memory);
+    for (size_t i = 0; i < cpu->samples.count; i++)
+        sum_ns += ((const struct counter_sample *)column_at(&cpu->samples, i))->change;
+    for (size_t i = 0; i < memory->samples.count; i++)
+        resident_bytes += ((const struct counter_sample *)column_at(&memory->samples, i))->change;
+    assert_near(sum_ns, used_ns, 10);
+    assert_true(resident_bytes > 1 << 20 && resident_bytes < (int64_t)16 << 30);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that wait. ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static void wait_for_condition(struct busy_thread *self) {
+    pthread_mutex_lock(&mutex);
+    while (goes_on(self)) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void end_wait(struct busy_thread *thread) {
+    atomic_store(&thread->is_told_to_end, true);
+    pthread_mutex_lock(&mutex);
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+}
+
+struct same_entries {
+    uint64_t count;
+    uint64_t bytes_count; /* with their lengths */
+    uint64_t full_count;
+    uint64_t chunk_count; /* with such entries */
+};
+
+/* The uid and kind of each sample; a same one must stand behind a full one of its chunk. */
+static void look_at_entry(struct text entry, size_t block_bytes, bool has_full[64], struct same_entries *entries) {
+    struct native_cursor cursor = native_cursor_of(entry);
+    uint8_t kind = native_cursor_byte(&cursor);
+    if (kind != TRACE_THREAD_SAMPLE && kind != TRACE_THREAD_SAME) return;
+    native_cursor_leb(&cursor);
+    uint64_t uid = native_cursor_leb(&cursor);
+    assert_true(!cursor.is_bad && uid < 64);
+    if (kind == TRACE_THREAD_SAMPLE) {
+        has_full[uid] = true;
+        entries->full_count++;
+        return;
+    }
+    if (!has_full[uid]) fail_msg("a chunk has a same sample of thread %" PRIu64 " before a full one", uid);
+    entries->count++;
+    entries->bytes_count += block_bytes;
+}
+
+static void look_at_chunk(const char *bytes, const struct trace_chunk_header *chunk, struct same_entries *entries) {
+    bool has_full[64] = {false};
+    uint64_t before = entries->count;
+    uint32_t end = (uint32_t)chunk->commit;
+    struct native_cursor cursor = native_cursor_of((struct text){bytes + chunk->first_block, end - chunk->first_block});
+    while (native_cursor_left(&cursor)) {
+        const unsigned char *start = cursor.next;
+        struct text entry = native_cursor_text(&cursor);
+        assert_false(cursor.is_bad);
+        look_at_entry(entry, (size_t)(cursor.next - start), has_full, entries);
+    }
+    entries->chunk_count += entries->count > before;
+}
+
+static struct same_entries find_same_entries(const char *path) {
+    struct same_entries entries = {0};
+    struct trace_header header;
+    size_t bytes_count;
+    char *bytes = file_read(path, &bytes_count);
+    assert_non_null(bytes);
+    memcpy(&header, bytes, sizeof header);
+    for (size_t at = header.chunks_offset; at + header.chunk_bytes <= bytes_count; at += header.chunk_bytes) {
+        struct trace_chunk_header chunk;
+        memcpy(&chunk, bytes + at, sizeof chunk);
+        if (chunk.state != TRACE_CHUNK_FREE && chunk.kind == TRACE_CHUNK_EVENTS)
+            look_at_chunk(bytes + at, &chunk, &entries);
+    }
+    free(bytes);
+    return entries;
+}
+
+enum { WAITING_COUNT = 5 };
+
+static void start_waiting(struct busy_thread threads[WAITING_COUNT]) {
+    static const char *const names[WAITING_COUNT] = {"waits 0", "waits 1", "waits 2", "waits 3", "waits 4"};
+    for (int i = 0; i < WAITING_COUNT; i++) {
+        threads[i] = (struct busy_thread){.name = names[i], .run = wait_for_condition};
+        busy_thread_start(&threads[i]);
+    }
+}
+
+static void end_waiting(struct busy_thread threads[WAITING_COUNT]) {
+    for (int i = 0; i < WAITING_COUNT; i++) end_wait(&threads[i]);
+    for (int i = 0; i < WAITING_COUNT; i++) busy_thread_join(&threads[i]);
+}
+
+/* Small chunks, so that there are many. All samples of a thread are the same but those while it went to sleep. */
+static void test_asleep(void **state) {
+    enum { ROUND_COUNT = 300 };
+    struct recorded recorded;
+    struct busy_thread threads[WAITING_COUNT];
+    start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = 500, .chunk_bytes = 4096});
+    start_waiting(threads);
+    wait_rounds(ROUND_COUNT);
+    grec_stop();
+    end_waiting(threads);
+    struct same_entries entries = find_same_entries(temp_folder_file(*state, "asleep.trace"));
+    recorded_read(&recorded, temp_folder_file(*state, "asleep.trace"));
+    assert_true(entries.count > WAITING_COUNT * ROUND_COUNT / 2);
+    assert_true(entries.chunk_count > 2);
+    if (entries.bytes_count > entries.count * 10)
+        fail_msg("%" PRIu64 " bytes in %" PRIu64 " entries", entries.bytes_count, entries.count);
+    for (int i = 0; i < WAITING_COUNT; i++) {
+        const struct thread *thread = need_thread(&recorded, threads[i].name);
+        uint32_t count = samples_count(&thread->samples), same_count = 0;
+        assert_true(count > ROUND_COUNT / 2);
+        for (uint32_t row = 1; row < count; row++) {
+            bool is_same = sample_stack(thread, row).index == sample_stack(thread, count - 1).index;
+            int64_t cpu_ns = samples_cpu_ns(&thread->samples, row);
+            assert_true(cpu_ns != TIME_NONE);
+            if (is_same && cpu_ns == 0) same_count++;
+        }
+        if (same_count * 100 < count * 90) fail_msg("%u of %u samples are the same", same_count, count);
+        assert_true(stack_depth(&recorded.profile, sample_stack(thread, count - 1)) > 3);
+    }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+CODE_SECTION(hinted)
+
+static atomic_int hint_phase;
+
+IN_SECTION(hinted) static void work_in_phase(int phase) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (atomic_load_explicit(&hint_phase, memory_order_relaxed) == phase)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void wait_in_phase(int phase) {
+    while (atomic_load_explicit(&hint_phase, memory_order_relaxed) == phase) {
+    }
+}
+
+static void sleep_by_hint(struct busy_thread *self) {
+    (void)self;
+    wait_in_phase(0);
+    grec_thread_sleep();
+    wait_in_phase(1);
+    work_in_phase(2);
+    grec_thread_wake();
+    work_in_phase(3);
+}
+
+/* The hint is believed after one more look: a thread that works nevertheless has the stack from then, and no time,
+ * until it wakes. */
+static void test_hints(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "hinted", .run = sleep_by_hint};
+    atomic_store(&hint_phase, 0);
+    start_sampling(*state, "hints.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(60);
+    atomic_store(&hint_phase, 1);
+    wait_rounds(60);
+    GREC_INSTANT("sleeps", NULL);
+    atomic_store(&hint_phase, 2);
+    wait_rounds(60);
+    GREC_INSTANT("wakes", NULL);
+    atomic_store(&hint_phase, 3);
+    wait_rounds(60);
+    stop_and_read(&recorded, *state, "hints.trace");
+    atomic_store(&hint_phase, 4);
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "hinted");
+    int64_t from_ns = find_marker(&recorded.profile, "sleeps", NULL)->start_ns + 5000000,
+            to_ns = find_marker(&recorded.profile, "wakes", NULL)->start_ns;
+    size_t all = 0, asleep = 0, awake = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i);
+        bool is_in_section = stack_has_code(&recorded.profile, sample_stack(samples, i), hinted_code());
+        if (time_ns > from_ns && time_ns < to_ns) {
+            /* One that was asked before may answer behind the hint. */
+            all++;
+            asleep += !is_in_section && samples_cpu_ns(&samples->samples, i) == 0;
+        } else if (time_ns > to_ns) {
+            awake += is_in_section;
+        }
+    }
+    if (asleep < 20 || asleep + 2 < all || awake < 10)
+        fail_msg("%zu samples, %zu of them asleep, %zu awake", all, asleep, awake);
+    recorded_fini(&recorded);
+}
+
+/* ---- System calls that a signal would cut short. ---- */
+
+enum { SLEEP_COUNT = 20, SLEEP_MS = 10 };
+
+static atomic_int cut_short_count;
+
+static void work_a_little(void) {
+    static volatile uint64_t sum __attribute__((unused));
+    for (uint64_t i = 0; i < 20000; i++) sum += i;
+}
+
+static void sleep_and_poll(struct busy_thread *self) {
+    (void)self;
+    for (int i = 0; i < SLEEP_COUNT; i++) {
+        work_a_little();
+        uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC);
+        const struct timespec time = {0, SLEEP_MS * 1000000};
+        int result = i % 2 ? poll(NULL, 0, SLEEP_MS) : clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+        bool is_full = clock_now_ns(CLOCK_MONOTONIC) - from_ns >= SLEEP_MS * 1000000u;
+        if (result != 0 || !is_full) atomic_fetch_add(&cut_short_count, 1);
+    }
+}
+
+/* A call that began between the sampler's look and its signal may be cut short: seldom. Without the look nearly all
+ * are. */
+static void test_sleeps_are_not_cut_short(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "sleeper", .run = sleep_and_poll};
+    atomic_store(&cut_short_count, 0);
+    start_sampling(*state, "sleeps.trace", (struct grec_options){.interval_us = 100});
+    wait_rounds(5);
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "sleeps.trace");
+    if (atomic_load(&cut_short_count) > SLEEP_COUNT / 2)
+        fail_msg("%d of %d sleeps were cut short", atomic_load(&cut_short_count), SLEEP_COUNT);
+    const struct thread *samples = need_thread(&recorded, "sleeper");
+    size_t asleep = 0, in_poll = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        asleep += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in clock_nanosleep)");
+        in_poll += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in poll)");
+    }
+    assert_true(asleep > SLEEP_COUNT);
+#if defined(__x86_64__)
+    assert_true(in_poll > SLEEP_COUNT);
+#endif
+    recorded_fini(&recorded);
+}
+
+static void sleep_long(struct busy_thread *self) {
+    while (goes_on(self)) sleep_ms(10);
+}
+
+/* A thread that is never found at work has its own name and number, and what is left out is so while it waits too. */
+static void test_threads_that_only_sleep(void **state) {
+    struct recorded recorded;
+    struct busy_thread wanted = {.name = "wanted sleeper", .run = sleep_long},
+                       other = {.name = "other sleeper", .run = sleep_long};
+    start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 500, .threads = "wanted"});
+    busy_thread_start(&wanted);
+    busy_thread_start(&other);
+    wait_rounds(60);
+    busy_thread_join(&other);
+    busy_thread_join(&wanted);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    assert_true(samples_count(&need_thread(&recorded, "wanted sleeper")->samples) > 10);
+    assert_int_equal(count_threads(&recorded.profile, "wanted sleeper"), 1);
+    assert_null(find_thread(&recorded.profile, "other sleeper"));
+    assert_nothing_lost(&recorded);
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        if (!text_equal(thread->name, TEXT("wanted sleeper"))) assert_int_equal(samples_count(&thread->samples), 0);
+    }
+    recorded_fini(&recorded);
+}
+
+/* ---- Delay of events. ---- */
+
+static void handle_events(struct busy_thread *self) {
+    sleep_ms(20);
+    grec_event_loop_idle();
+    sleep_ms(30);
+    GREC_INSTANT("busy", NULL);
+    grec_event_loop_busy();
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + 60000000;
+    while (clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
+    }
+    grec_event_loop_idle();
+    GREC_INSTANT("idle", NULL);
+    while (goes_on(self)) sleep_ms(5);
+}
+
+static void test_event_delay(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "loop", .run = handle_events};
+    start_sampling(*state, "loop.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    sleep_ms(180);
+    busy_thread_wait(&thread);
+    stop_and_read(&recorded, *state, "loop.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "loop");
+    int64_t busy_ns = find_marker(&recorded.profile, "busy", NULL)->start_ns,
+            idle_ns = find_marker(&recorded.profile, "idle", NULL)->start_ns, longest_ns = 0;
+    size_t idle_count = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i), delay_ns = samples_delay_ns(&samples->samples, i);
+        if (time_ns > busy_ns && time_ns < idle_ns) {
+            /* It waits for what began at the marker; the sampler may have written it a little later than its time. */
+            if (delay_ns > time_ns - busy_ns + 5000000) fail_msg("%" PRId64 " ns", delay_ns);
+            if (delay_ns > longest_ns) longest_ns = delay_ns;
+        } else if (time_ns > idle_ns + 5000000) {
+            assert_int_equal(delay_ns, 0);
+            idle_count++;
+        }
+    }
+    if (longest_ns < 30000000 || !idle_count) fail_msg("%" PRId64 " ns at most, %zu idle", longest_ns, idle_count);
+    recorded_fini(&recorded);
+}
+
+/* ---- Pauses, starts, another file. ---- */
+
+static void test_pause(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "pause.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(100);
+    grec_pause();
+    sleep_ms(100);
+    grec_resume();
+    wait_rounds(100);
+    stop_and_read(&recorded, *state, "pause.trace");
+    busy_thread_join(&thread);
+    const struct profile *profile = &recorded.profile;
+    assert_int_equal(profile->paused_ranges.count, 1);
+    const struct paused_range *range = column_at(&profile->paused_ranges, 0);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    size_t before = 0, after = 0;
+    /* A round that had begun may end in the pause. */
+    int64_t from_ns = range->start_ns + 5000000;
+    assert_true(range->end_ns - range->start_ns >= 100000000);
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i);
+        assert_false(time_ns > from_ns && time_ns < range->end_ns);
+        before += time_ns <= from_ns;
+        after += time_ns >= range->end_ns;
+        int64_t cpu_ns = samples_cpu_ns(&samples->samples, (uint32_t)i);
+        assert_true(cpu_ns == TIME_NONE || cpu_ns < 90000000);
+    }
+    for (size_t i = 0; i < profile->overheads.count; i++)
+        assert_false(round_time_ns(profile, i) > from_ns && round_time_ns(profile, i) < range->end_ns);
+    assert_true(before > 3 && after > 3);
+    recorded_fini(&recorded);
+}
+
+static void test_start_and_stop_again_and_again(void **state) {
+    struct busy_thread thread = {.name = NULL, .run = work};
+    busy_thread_start(&thread);
+    for (int i = 0; i < 20; i++) {
+        struct recorded recorded;
+        start_sampling(*state, "again.trace", (struct grec_options){.interval_us = 500, .flags = GREC_ALL_THREADS});
+        grec_thread_register("main one");
+        if (i % 4) wait_rounds((uint64_t)i);
+        stop_and_read(&recorded, *state, "again.trace");
+        assert_nothing_lost(&recorded);
+        if (i % 4) assert_true(recorded.profile.overheads.count >= (size_t)i);
+        recorded_fini(&recorded);
+    }
+    busy_thread_join(&thread);
+}
+
+/* The recording goes on in another file, at another interval, with what it has. */
+static void test_hand_over(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "first.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(30);
+    GREC_INSTANT("moves", NULL);
+    start_sampling(*state, "second.trace", (struct grec_options){.interval_us = 2000});
+    wait_rounds(30);
+    stop_and_read(&recorded, *state, "second.trace");
+    busy_thread_join(&thread);
+    int64_t move_ns = find_marker(&recorded.profile, "moves", NULL)->start_ns;
+    const struct thread *samples = need_thread(&recorded, "busy");
+    size_t before = 0, after = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++)
+        *(sample_time_ns(samples, i) < move_ns ? &before : &after) += 1;
+    assert_int_equal(count_threads(&recorded.profile, "busy"), 1);
+    if (before < 5 || after < 5) fail_msg("%zu samples before, %zu after", before, after);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_pace),
+        TEST(test_parts_of_a_round),
+        TEST(test_stopped_process),
+        TEST(test_processor_time),
+        TEST(test_counters_of_the_process),
+        TEST(test_asleep),
+        TEST(test_threads_that_only_sleep),
+        TEST(test_event_delay),
+        TEST(test_pause),
+        TEST(test_start_and_stop_again_and_again),
+        TEST(test_hand_over),
+        TEST(test_hints),
+        TEST(test_sleeps_are_not_cut_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
