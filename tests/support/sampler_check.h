@@ -35,6 +35,12 @@ static inline void skip_under_thread_sanitizer(void) {
     if (HAS_THREAD_SANITIZER) skip();
 }
 
+/* Children would start threads: the address sanitizer's allocator may have been locked by another thread at the fork.
+ */
+static inline void skip_forks_under_sanitizers(void) {
+    if (IS_SANITIZED) skip();
+}
+
 /* ---- Code whose bounds are known: functions of a section of their own. ---- */
 
 struct code {

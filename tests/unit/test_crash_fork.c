@@ -249,8 +249,10 @@ static void live(struct family *family, unsigned number, enum child_kind kind) {
 
 static pid_t bear(struct family *family, unsigned number) {
     enum child_kind kind = (enum child_kind)(number % CHILD_KIND_COUNT);
-    /* The thread sanitizer's runtime has to know of each fork, and takes no new threads behind it. */
-    if ((kind == IS_CLONED || kind == HAS_THREAD) && CRASH_IS_TSAN) kind = RECORDS;
+    /* The thread sanitizer's runtime has to know of each fork, and takes no new threads behind it. That of the address
+     * sanitizer may wait for ever there, for a lock of its allocator that another thread had at the fork. */
+    if (kind == IS_CLONED && CRASH_IS_TSAN) kind = RECORDS;
+    if (kind == HAS_THREAD && CRASH_IS_SANITIZED) kind = RECORDS;
     pid_t pid;
     if (kind == EXECUTES_AT_ONCE) {
         char *arguments[] = {(char *)(uintptr_t) "true", NULL};
@@ -552,7 +554,7 @@ static void fork_and_start_anew(void *context) {
         grec_stop();
         snprintf(path, sizeof path, "%s.own", family->path);
         /* Without a thread: see bear. */
-        uint32_t flags = CRASH_IS_TSAN ? GREC_NO_HELPER : 0;
+        uint32_t flags = CRASH_IS_SANITIZED ? GREC_NO_HELPER : 0;
         CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .flags = flags}) == GREC_OK);
         for (int i = 0; i < 10; i++) GREC_INSTANT("own", GREC_OTHER);
         grec_stop();

@@ -181,8 +181,8 @@ static void test_loaded_object(void **state) {
 /* ---- Children. ---- */
 
 static void test_forks(void **state) {
-    skip_under_thread_sanitizer();
-    enum { FORK_COUNT = IS_SANITIZED ? 60 : 500 };
+    skip_forks_under_sanitizers();
+    enum { FORK_COUNT = 500 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = allocate};
     start_sampling(*state, "forks.trace", (struct grec_options){.interval_us = INTERVAL_US, .chunk_bytes = 4096});
@@ -205,7 +205,7 @@ static void test_forks(void **state) {
 
 /* A child goes on sampling. */
 static void test_sampled_child(void **state) {
-    skip_under_thread_sanitizer();
+    skip_forks_under_sanitizers();
     struct recorded recorded;
     start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(3);
@@ -251,7 +251,7 @@ static pid_t start_by_spawn(char *const arguments[]) {
 
 /* Another program has no handler: a signal that is still on the way must not end it. */
 static void test_executed_children(void **state) {
-    skip_under_thread_sanitizer();
+    skip_forks_under_sanitizers();
     enum { ROUND_COUNT = 60 };
     static pid_t (*const ways[])(char *const[]) = {start_by_fork, start_by_vfork, start_by_spawn};
     static char shell[] = "/bin/sh", option[] = "-c", script[] = "exit 7";
