@@ -390,7 +390,8 @@ static void test_forks_in_signal_handlers(void **state) {
     family->log.continued_count_max = HANDLER_FORK_COUNT - family->within_call_count;
     assert_family(family);
     print_message("%u of %u forks within a recording call\n", family->within_call_count, HANDLER_FORK_COUNT);
-    assert_int_not_equal(family->within_call_count, 0);
+    /* Of the few that a sanitized run makes there may be none. */
+    if (!CRASH_IS_SANITIZED) assert_int_not_equal(family->within_call_count, 0);
     end_family(family, &folder);
 }
 
