@@ -11,7 +11,7 @@
 
 enum {
     SHORT_HEAD_BYTES = 1 + 3 * LEB128_BYTES_MAX, /* kind, t, duration, id */
-    SHORT_VALUE_COUNT_MAX = (SHORT_BLOCK_BYTES_MAX - SHORT_HEAD_BYTES) / LEB128_BYTES_MAX,
+    SHORT_VALUE_COUNT_MAX = 8,                   /* whose wire types are a word */
     LONG_HEAD_BYTES = 1 + 8 * LEB128_BYTES_MAX,
 };
 
@@ -19,14 +19,36 @@ enum {
 static uint64_t known_start(grec_time start) { return start ? start : session_pool.header->start_ticks; }
 
 /* Numbers alone, each of the wire type that its field has without a tag. */
-static inline bool is_short(const struct grec_marker_type *type, const struct grec_value *values, size_t count) {
+static inline __attribute__((always_inline)) bool is_short(const struct grec_marker_type *type,
+                                                           const struct grec_value *values, size_t count) {
+    typedef uint64_t __attribute__((may_alias)) wires_word;
+    _Static_assert(SHORT_HEAD_BYTES + SHORT_VALUE_COUNT_MAX * LEB128_BYTES_MAX <= SHORT_BLOCK_BYTES_MAX, "they fit");
     if (!type || !values || count > type->field_count || count > SHORT_VALUE_COUNT_MAX) return false;
-    for (size_t i = 0; i < count; i++) {
+    uint64_t wires = __atomic_load_n((const wires_word *)type->wires_, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < count; i++, wires >>= 8) {
         uint32_t kind = values[i].kind;
         bool is_number = kind - GREC_VALUE_INTEGER <= GREC_VALUE_REAL - GREC_VALUE_INTEGER;
-        if (!is_number || kind != __atomic_load_n(&type->wires_[i], __ATOMIC_RELAXED)) return false;
+        if (!is_number || kind != (wires & 0xff)) return false;
     }
     return true;
+}
+
+/* Two small integers, which are what most payloads of numbers are, are composed in a register. */
+static inline __attribute__((always_inline)) unsigned char *write_numbers(unsigned char *at,
+                                                                          const struct grec_value *values,
+                                                                          size_t count) {
+    if (count == 2 && values[0].kind == GREC_VALUE_INTEGER && values[1].kind == GREC_VALUE_INTEGER) {
+        uint64_t first = leb128_zigzag(values[0].as.integer), second = leb128_zigzag(values[1].as.integer);
+        if (__builtin_expect((first | second) < LEB128_SMALL_END, 1)) {
+            struct leb128_word word = {0, 0};
+            leb128_append_small(&word, first);
+            leb128_append_small(&word, second);
+            memcpy(at, &word.bytes, sizeof word.bytes);
+            return at + word.bits / 8;
+        }
+    }
+    for (size_t i = 0; i < count; i++) at = payload_write_number(at, &values[i]);
+    return at;
 }
 
 /* A short block, in the ordinary case; false: nothing was recorded. */
@@ -56,8 +78,7 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_marke
             at = leb128_write(at, writer->last_ticks > start ? writer->last_ticks - start : 0);
             at = leb128_write(at, id);
         }
-        for (size_t i = 0; i < count; i++) at = payload_write_number(at, &values[i]);
-        short_block_end(writer, at);
+        short_block_end(writer, write_numbers(at, values, count));
     }
     recording_leave(&recording);
     return true;
