@@ -28,14 +28,10 @@ enum {
     /* Its default is to be ignored, so one that is on the way to a thread that executes another program does no harm
      * there, where SIGPROF would end the program. */
     SAMPLER_SIGNAL = SIGURG,
-    /* How long a round waits for threads that were signalled, at most and as a part of the interval. Those that do not
-     * get a processor meanwhile answer to a later one. */
-    ANSWER_WAIT_NS = 2000000,
-    ANSWER_WAIT_PART = 2,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
-    BUSY_PART = 50, /* a thread that was off the processor for less than this part of the time waits for nothing */
+    BUSY_PART = 5, /* a thread that was off the processor for less than this part of the time waits for nothing */
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
     TEXT_BYTES = 160,
 };
@@ -43,7 +39,6 @@ enum {
 struct round {
     struct recording recording;
     uint64_t now_ticks;
-    uint32_t asked_count;
 };
 
 static struct {
@@ -51,10 +46,7 @@ static struct {
     bool is_running;
     uint32_t epoch;
     uint32_t own_tid;
-    uint32_t end_word;    /* a futex; not 0: the thread is to end */
-    uint32_t answer_word; /* a futex; counts answers… */
-    uint32_t wanted_word; /* …up to here, while the sampler waits… */
-    uint32_t is_waiting;  /* …which it does */
+    uint32_t end_word; /* a futex; not 0: the thread is to end */
     uint64_t interval_ns;
     uint64_t next_slow_ns;
     bool takes_all_threads;
@@ -82,14 +74,6 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 
 /* ---- The signal. ---- */
 
-/* The last one that it waits for wakes it. */
-static void tell_sampler(void) {
-    uint32_t answers = __atomic_add_fetch(&sampler.answer_word, 1, __ATOMIC_ACQ_REL);
-    bool is_wanted = (int32_t)(answers - __atomic_load_n(&sampler.wanted_word, __ATOMIC_RELAXED)) >= 0;
-    if (is_wanted && __atomic_load_n(&sampler.is_waiting, __ATOMIC_ACQUIRE))
-        futex(&sampler.answer_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
-}
-
 /* A thread that is not registered is so after this, where that is wanted. */
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
@@ -97,7 +81,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     (void)info;
     bool is_ours = thread_writers_self || (__atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) &&
                                            grec_is_recording() && thread_registry_claim());
-    if (is_ours && sample_slot_take(context)) tell_sampler();
+    if (is_ours) sample_slot_take(context);
     errno = saved_errno;
 }
 
@@ -173,7 +157,6 @@ static void ask(struct thread_record *record, struct sampled_thread *thread, str
         return;
     }
     thread->request_ticks = round->now_ticks;
-    round->asked_count++;
 }
 
 static void name_thread(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
@@ -295,7 +278,6 @@ static bool is_muted(const struct thread_writers *writers) {
            __atomic_load_n(&writers->is_muted, __ATOMIC_RELAXED);
 }
 
-/* The first half of a round. */
 static void look_at(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct round *round = context;
     struct sampled_thread *thread = &record->sampled;
@@ -306,8 +288,9 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
         __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
     }
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
-    /* An answer to an earlier round. */
-    if (thread->request_ticks && collect(record, thread, round)) return;
+    /* The answer to the round before: nobody waits for it meanwhile. */
+    if (thread->request_ticks) collect(record, thread, round);
+    if (thread->is_unwanted) return;
     bool is_known = thread->has_stack || thread->is_unreached;
     /* The first look after the hint finds where it sleeps. */
     bool was_asleep = thread->is_asleep;
@@ -321,28 +304,6 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
         write_as_before(record, thread, round);
     else
         look_closer(record, thread, round, used);
-}
-
-/* The second half. */
-static void collect_from(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sampled_thread *thread = &record->sampled;
-    bool is_asked = thread->epoch == sampler.epoch && thread->request_ticks;
-    if (is_asked && thread->tid == __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE)) collect(record, thread, context);
-}
-
-static void wait_for_answers(uint32_t first_answer, uint32_t count) {
-    uint64_t part_ns = sampler.interval_ns / ANSWER_WAIT_PART;
-    uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + (part_ns < ANSWER_WAIT_NS ? part_ns : ANSWER_WAIT_NS);
-    struct timespec deadline = timespec_of(deadline_ns);
-    __atomic_store_n(&sampler.wanted_word, first_answer + count, __ATOMIC_RELAXED);
-    __atomic_store_n(&sampler.is_waiting, 1, __ATOMIC_SEQ_CST);
-    for (;;) {
-        uint32_t seen = __atomic_load_n(&sampler.answer_word, __ATOMIC_ACQUIRE);
-        if ((int32_t)(seen - first_answer - count) >= 0) break;
-        long result = futex(&sampler.answer_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, &deadline);
-        if (result != 0 && errno == ETIMEDOUT) break;
-    }
-    __atomic_store_n(&sampler.is_waiting, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- Rounds. ---- */
@@ -386,21 +347,16 @@ static void forget_times(struct thread_writers *writers, struct thread_record *r
 }
 
 static void sample_threads(struct round *round) {
-    uint32_t first_answer = __atomic_load_n(&sampler.answer_word, __ATOMIC_ACQUIRE);
     round->recording = recording_enter();
     if (!round->recording.thread) return;
     round->now_ticks = clock_ticks();
     thread_registry_each_record(look_at, round);
-    if (round->asked_count) {
-        wait_for_answers(first_answer, round->asked_count);
-        thread_registry_each_record(collect_from, round);
-    }
     recording_leave(&round->recording);
 }
 
 static void tick(uint64_t now_ns) {
     uint64_t times_ns[4] = {now_ns};
-    struct round round = {.asked_count = 0};
+    struct round round;
     if (!grec_is_recording()) {
         sampler.has_paused = true;
         return;
@@ -534,7 +490,4 @@ void sampler_forget(void) {
     unwind_snapshot_forget();
 }
 
-void sampler_leave_parent(void) {
-    sampler.is_running = false;
-    sampler.is_waiting = 0;
-}
+void sampler_leave_parent(void) { sampler.is_running = false; }
