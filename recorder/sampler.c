@@ -132,10 +132,10 @@ static struct sample_facts facts_of(const struct thread_record *record, uint64_t
     return facts;
 }
 
-/* What it has used since it was looked at the last time. */
-static uint64_t used_ns(struct sampled_thread *thread) {
+/* What it has used since it was looked at the last time; false: it is gone. */
+static bool read_used_ns(struct sampled_thread *thread, uint64_t *used) {
     uint64_t cpu_ns, used_ns = 0;
-    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return 0;
+    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
     if (thread->is_looked_at && cpu_ns > thread->cpu_ns) used_ns = cpu_ns - thread->cpu_ns;
     uint64_t now_ticks = clock_ticks();
     thread->passed_ns = thread->is_looked_at ? ns_of_ticks(now_ticks - thread->looked_ticks) : 0;
@@ -143,7 +143,8 @@ static uint64_t used_ns(struct sampled_thread *thread) {
     thread->cpu_ns = cpu_ns;
     thread->is_looked_at = true;
     thread->unwritten_cpu_ns += used_ns;
-    return used_ns;
+    *used = used_ns;
+    return true;
 }
 
 static bool is_asleep(const struct thread_record *record) {
@@ -201,6 +202,8 @@ static bool collect(struct thread_record *record, struct sampled_thread *thread,
     thread->is_unreached = false;
     thread->is_unwanted = slot->is_unwanted;
     if (!thread->is_unwanted) {
+        /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
+        if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
         thread->uid = slot->uid;
         thread->start_ticks = slot->start_ticks;
         if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
@@ -299,7 +302,13 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
         write_as_before(record, thread, round);
         return;
     }
-    uint64_t used = used_ns(thread);
+    uint64_t used;
+    if (!read_used_ns(thread, &used)) {
+        /* It ended without giving its record back, which the next thread takes. */
+        end_thread(thread, round, tid);
+        thread->is_unwanted = true;
+        return;
+    }
     if (is_known && !used)
         write_as_before(record, thread, round);
     else
