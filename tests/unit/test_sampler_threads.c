@@ -35,7 +35,7 @@ static void test_unregistered_thread(void **state) {
     start_sampling(*state, "stranger.trace", (struct grec_options){.interval_us = 1000});
     grec_thread_register("main one");
     busy_thread_start(&thread);
-    sleep_ms(1300);
+    sleep_ms(2600); /* two looks, a second apart, and what a busy machine takes to begin */
     stop_and_read(&recorded, *state, "stranger.trace");
     busy_thread_join(&thread);
     const struct profile *profile = &recorded.profile;
