@@ -223,10 +223,13 @@ static bool is_prepared;
 
 /* Without an end to it this would wait for ever where a signal handler forks that interrupted the linker. */
 bool libraries_prepare_fork(void) {
-    enum { WAIT_NS = 200000000 };
-    uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + WAIT_NS;
-    struct timespec deadline = {(time_t)(deadline_ns / 1000000000), (long)(deadline_ns % 1000000000)};
-    is_prepared = pthread_mutex_clocklock(&linker_mutex, CLOCK_MONOTONIC, &deadline) == 0;
+    enum { TRY_COUNT = 2000, NAP_NS = 100000 };
+    struct timespec nap = {0, NAP_NS};
+    is_prepared = false;
+    for (int i = 0; i < TRY_COUNT && !is_prepared; i++) {
+        is_prepared = pthread_mutex_trylock(&linker_mutex) == 0;
+        if (!is_prepared) nanosleep(&nap, NULL);
+    }
     return is_prepared;
 }
 
