@@ -32,16 +32,18 @@ static void take(struct sample_slot *slot, const void *interrupted, uint32_t dep
     merged_stack_make(&slot->taken, slot->walked, count, &record->labels, depth);
 }
 
-bool sample_slot_take(const void *interrupted) {
+static enum sample_slot_state answer(struct sample_slot *slot, const void *interrupted) {
     struct recording recording = recording_enter();
-    if (!recording.thread) return false;
-    struct sample_slot *slot = &thread_record_self->sample;
-    bool is_asked = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SAMPLE_SLOT_REQUESTED;
-    if (is_asked) {
-        slot->is_unwanted = !recording_identify(&recording);
-        if (!slot->is_unwanted) take(slot, interrupted, recording.depth);
-        __atomic_store_n(&slot->state, SAMPLE_SLOT_TAKEN, __ATOMIC_RELEASE);
-    }
+    if (!recording.thread) return SAMPLE_SLOT_FREE;
+    bool is_known = recording_identify(&recording);
+    slot->is_unwanted = !is_known && recording.thread->is_muted;
+    if (is_known) take(slot, interrupted, recording.depth);
     recording_leave(&recording);
-    return is_asked;
+    return is_known || slot->is_unwanted ? SAMPLE_SLOT_TAKEN : SAMPLE_SLOT_FREE;
+}
+
+void sample_slot_take(const void *interrupted) {
+    struct sample_slot *slot = &thread_record_self->sample;
+    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SAMPLE_SLOT_REQUESTED)
+        __atomic_store_n(&slot->state, answer(slot, interrupted), __ATOMIC_RELEASE);
 }

@@ -1,7 +1,8 @@
 /* What a thread leaves of itself when the sampler's signal interrupts it: its stack, native and label frames merged.
  *
  * A slot goes free → requested (the sampler, which then signals) → taken (the thread, in its handler) → free (the
- * sampler, when it has written the sample). A thread that blocks the signal leaves it requested. */
+ * sampler, when it has written the sample). A thread that blocks the signal leaves it requested; one that cannot record
+ * just then, in a pause or too deep in signal handlers, makes it free again. */
 #ifndef GREC_SAMPLE_SLOT_H
 #define GREC_SAMPLE_SLOT_H
 
@@ -27,8 +28,8 @@ struct sample_slot {
     struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
 };
 
-/* In the handler of the sampler's signal: takes the stack, if it was asked for. True: the sampler is to be told.
+/* In the handler of the sampler's signal, of a thread that has a record: takes the stack, if it was asked for.
  * `interrupted` is the handler's third argument. [signal-safe] */
-bool sample_slot_take(const void *interrupted);
+void sample_slot_take(const void *interrupted);
 
 #endif

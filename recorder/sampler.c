@@ -194,12 +194,14 @@ static void say_unreached(const struct sampled_thread *thread) {
     recording_write_message(text);
 }
 
-/* Writes what the thread has left; false: it has left nothing yet. */
-static bool collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+/* Writes what the thread has left, if it has answered. */
+static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     struct sample_slot *slot = &record->sample;
-    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != SAMPLE_SLOT_TAKEN) return false;
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+    if (!thread->request_ticks || state == SAMPLE_SLOT_REQUESTED) return;
     thread->request_ticks = 0;
     thread->is_unreached = false;
+    if (state == SAMPLE_SLOT_FREE) return;
     thread->is_unwanted = slot->is_unwanted;
     if (!thread->is_unwanted) {
         /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
@@ -213,7 +215,6 @@ static bool collect(struct thread_record *record, struct sampled_thread *thread,
         thread->is_cpu_known = true;
     }
     __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
-    return true;
 }
 
 static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -292,7 +293,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     }
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
     /* The answer to the round before: nobody waits for it meanwhile. */
-    if (thread->request_ticks) collect(record, thread, round);
+    collect(record, thread, round);
     if (thread->is_unwanted) return;
     bool is_known = thread->has_stack || thread->is_unreached;
     /* The first look after the hint finds where it sleeps. */
@@ -355,17 +356,23 @@ static void forget_times(struct thread_writers *writers, struct thread_record *r
     record->sampled.unwritten_cpu_ns = 0;
 }
 
-static void sample_threads(struct round *round) {
-    round->recording = recording_enter();
-    if (!round->recording.thread) return;
-    round->now_ticks = clock_ticks();
-    thread_registry_each_record(look_at, round);
-    recording_leave(&round->recording);
+/* The answers to the last round. */
+static void end_with(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = &record->sampled;
+    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
+}
+
+static void visit_threads(void (*visit)(struct thread_writers *, struct thread_record *, void *round)) {
+    struct round round = {.recording = recording_enter()};
+    if (!round.recording.thread) return;
+    round.now_ticks = clock_ticks();
+    thread_registry_each_record(visit, &round);
+    recording_leave(&round.recording);
 }
 
 static void tick(uint64_t now_ns) {
     uint64_t times_ns[4] = {now_ns};
-    struct round round;
     if (!grec_is_recording()) {
         sampler.has_paused = true;
         return;
@@ -379,7 +386,7 @@ static void tick(uint64_t now_ns) {
     process_counters_sample(now_ns);
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
-    sample_threads(&round);
+    visit_threads(look_at);
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
@@ -457,6 +464,7 @@ static void *run(void *unused) {
         if (sampler.callback) sampler.callback(sampler.callback_context);
         deadline_ns = next_deadline(deadline_ns);
     }
+    visit_threads(end_with);
     say_achieved();
     task_list_close();
     process_counters_close();

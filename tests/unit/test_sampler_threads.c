@@ -158,6 +158,38 @@ static void test_blocked_signal(void **state) {
     recorded_fini(&recorded);
 }
 
+static atomic_bool has_resumed;
+
+/* The signal of a round before the pause comes within it. */
+static void work_after_pause(struct busy_thread *self) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    for (uint64_t end = atomic_load(&round_count) + 5; atomic_load(&round_count) < end;) {
+    }
+    grec_pause();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    grec_resume();
+    atomic_store(&has_resumed, true);
+    work_here(self);
+}
+
+static void test_signal_in_pause(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_after_pause};
+    atomic_store(&has_resumed, false);
+    start_sampling(*state, "in-pause.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    while (!atomic_load(&has_resumed)) usleep(1000);
+    wait_rounds(100);
+    stop_and_read(&recorded, *state, "in-pause.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(count_said(&recorded, "does not answer SIGURG"), 0);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 3);
+    recorded_fini(&recorded);
+}
+
 static atomic_int own_signal_count;
 
 static void count_own_signal(int number, siginfo_t *info, void *context) {
@@ -222,9 +254,9 @@ static void test_handler_taken_over(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_unregistered_thread), TEST(test_short_threads), TEST(test_handler_of_the_program),
-        TEST(test_own_name_stays),      TEST(test_all_threads),   TEST(test_blocked_signal),
-        TEST(test_handler_taken_over),
+        TEST(test_unregistered_thread), TEST(test_short_threads),      TEST(test_handler_of_the_program),
+        TEST(test_own_name_stays),      TEST(test_all_threads),        TEST(test_blocked_signal),
+        TEST(test_signal_in_pause),     TEST(test_handler_taken_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
