@@ -529,6 +529,7 @@ static bool fill_pool(struct pool *pool, const struct pool_options *options) {
     pool->header = (struct trace_header *)pool->base;
     fill_header(pool, &layout, options->limit_bytes);
     struct pool_bookkeeping *shared = (struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
+    shared->version = POOL_BOOKKEEPING_VERSION;
     shared->process_count = 1;
     shared->entry_count = (uint32_t)entry_count;
     shared->max_chunk_count =
@@ -646,6 +647,7 @@ static bool map_joined(struct pool *pool, uint64_t session_id) {
     if (!is_session((const struct trace_header *)pool->base, session_id)) return false;
     const struct trace_header *header = (const struct trace_header *)pool->base;
     const struct pool_bookkeeping *shared = (const struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
+    if (shared->version != POOL_BOOKKEEPING_VERSION) return false;
     uint64_t bytes = header->chunks_offset + shared->max_chunk_count * header->chunk_bytes;
     munmap(pool->base, pool->mapped_bytes);
     pool->base = NULL;

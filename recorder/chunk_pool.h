@@ -17,7 +17,12 @@
 
 #include "trace_format.h"
 
-enum { POOL_PARTIAL_COUNT = 64, POOL_PATH_BYTES = 1024 };
+enum {
+    POOL_PARTIAL_COUNT = 64,
+    POOL_PATH_BYTES = 1024,
+    /* To be raised when struct pool_bookkeeping, or what it says where, changes its meaning. */
+    POOL_BOOKKEEPING_VERSION = 1,
+};
 
 /* Allocation state of a chunk, in the table of a limited pool: enum in the low byte, the global index above it. */
 enum pool_entry_state { POOL_NEW = 0, POOL_LIVE, POOL_SEALED, POOL_PINNED };
@@ -30,6 +35,7 @@ struct pool_definition_slot {
 
 /* Shared by the processes of a trace, behind the trace header. Counts and words are changed by atomic operations. */
 struct pool_bookkeeping {
+    uint64_t version;        /* a library with another one does not join */
     uint64_t reserved_count; /* chunks whose disk space is there */
     uint64_t process_count;  /* that have the pool open; 0: closed for good */
     uint32_t helper_word;    /* changes when the helper has something to do; a futex */
@@ -39,7 +45,6 @@ struct pool_bookkeeping {
     uint64_t definitions_offset; /* of struct pool_definition_slot[definition_slot_count] */
     uint64_t definition_slot_count;
     uint64_t definition_chunk_count;
-    uint64_t reserved;
     /* Chunks of threads that ended, with room left: pid << 32 | (1 + number of the chunk). For threads of that pid. */
     uint64_t partial[POOL_PARTIAL_COUNT];
 };

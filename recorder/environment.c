@@ -129,7 +129,10 @@ static bool join(const struct grec_options *options) {
     if (!path) return false;
     if (session_join(path, session_id, options)) return true;
     if (!session_would_replace(options, session_id)) return false;
-    fprintf(stderr, "gecko-recorder: nothing is recorded: the recording in %s has ended\n", path);
+    fprintf(stderr,
+            "gecko-recorder: nothing is recorded: the recording in %s has ended, or another version of this library "
+            "writes it\n",
+            path);
     return true;
 }
 

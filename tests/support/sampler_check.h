@@ -10,23 +10,7 @@
 
 #include "recorder/sampler.h"
 #include "tests/support/recorder_trace.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_THREAD_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_THREAD_SANITIZER
-#define HAS_THREAD_SANITIZER 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || HAS_THREAD_SANITIZER
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
+#include "tests/support/sanitizers.h"
 
 /* It runs handlers when the thread calls the system next, so later than the signals came: what they walk is not what
  * was interrupted, a thread that only works has no stacks, and calls of the system are cut short. It also takes a mutex

@@ -132,6 +132,7 @@ static void assert_near(int64_t actual, int64_t expected, int64_t percent) {
 }
 
 static void test_processor_time(void **state) {
+    skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_300_ms};
     start_sampling(*state, "busy.trace", (struct grec_options){.interval_us = 1000});
@@ -146,6 +147,7 @@ static void test_processor_time(void **state) {
 }
 
 static void test_counters_of_the_process(void **state) {
+    skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_300_ms};
     start_sampling(*state, "counters.trace", (struct grec_options){.interval_us = 1000});

@@ -1,0 +1,22 @@
+/* Which sanitizer this program is built with. */
+#ifndef GECKO_TEST_SANITIZERS_H
+#define GECKO_TEST_SANITIZERS_H
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef HAS_THREAD_SANITIZER
+#define HAS_THREAD_SANITIZER 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || HAS_THREAD_SANITIZER
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+#endif
