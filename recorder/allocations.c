@@ -2,6 +2,7 @@
 #include "own_stack.h"
 #include "stack.h"
 #include "thread_registry.h"
+#include "unwind_table.h"
 #include "writer.h"
 
 enum {
@@ -107,6 +108,7 @@ static bool is_chosen(uint64_t bytes_count) {
     if (choice.left_bytes > 0) return false;
     bool is_first = !choice.random;
     choice.left_bytes = 1 + (int64_t)(negative_logarithm(next_random()) * SAMPLE_BYTES);
+    if (is_first) unwind_snapshot_want_all();
     return !is_first;
 }
 

@@ -262,6 +262,7 @@ static void refresh(bool is_new) {
         __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
     } else if (libraries.is_known && counts.load_count == libraries.load_count &&
                counts.unload_count == libraries.unload_count) {
+        if (unwind_snapshot_has_wanted()) unwind_snapshot_build_wanted();
         return;
     }
     struct recording recording = recording_enter();
@@ -273,6 +274,7 @@ static void refresh(bool is_new) {
     drop_unseen();
     recording_leave(&recording);
     unwind_snapshot_refresh();
+    if (unwind_snapshot_has_wanted()) unwind_snapshot_build_wanted();
     has_replaced = true;
 }
 

@@ -23,6 +23,8 @@ const struct merged_stack *own_stack_take(const struct recording *recording, con
     struct own_stack *own = &record->own_stack;
     size_t count =
         stack_walk_here(snapshot, record->stack_limits, own->walked, NATIVE_FRAME_COUNT_MAX, &own->merged.is_truncated);
+    /* The next one may be asked for in a long time: it is to be whole. */
+    if (own->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     size_t own_count = own_frame_count(own->walked, count, entry);
     merged_stack_make(&own->merged, own->walked + own_count, count - own_count, &record->labels, recording->depth);
     merged_stack_fit(&own->merged, bytes_max);

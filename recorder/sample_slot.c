@@ -21,6 +21,7 @@ static bool is_on_alternate_stack(const ucontext_t *context) {
 static void take(struct sample_slot *slot, const void *interrupted, uint32_t depth) {
     struct thread_record *record = thread_record_self;
     slot->taken_ticks = clock_ticks();
+    slot->build_count = unwind_snapshot_build_count();
     slot->uid = record->uid;
     slot->start_ticks = record->start_ticks;
     slot->is_named = record->is_named;

@@ -24,6 +24,7 @@ struct sample_slot {
     uint64_t taken_ticks;
     uint32_t name_bytes_count;
     char name[128];
+    uint32_t build_count; /* of tables, when the walk began */
     struct merged_stack taken;
     struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
 };

@@ -16,8 +16,6 @@ struct sampled_thread {
     uint64_t start_ticks;
     uint64_t cpu_ns;           /* that it has used, when last looked at… */
     uint64_t unwritten_cpu_ns; /* …and since its last sample in the trace */
-    uint64_t looked_ticks;     /* when that was */
-    uint64_t passed_ns;        /* between the last two times */
     bool is_asleep;            /* by its own words */
     bool is_looked_at;         /* at its processor time */
     bool is_cpu_known;         /* since a sample in the trace */

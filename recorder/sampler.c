@@ -15,10 +15,12 @@
 #include "clock.h"
 #include "counters.h"
 #include "definitions.h"
+#include "interrupted_call.h"
 #include "libraries.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
 #include "session.h"
+#include "task_file.h"
 #include "task_list.h"
 #include "task_wait.h"
 #include "thread_registry.h"
@@ -31,14 +33,14 @@ enum {
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
-    BUSY_PART = 5, /* a thread that was off the processor for less than this part of the time waits for nothing */
-    ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
+    ANSWER_CPU_NS_MAX = 200000,  /* what answering takes, on a bad day */
     TEXT_BYTES = 160,
 };
 
 struct round {
     struct recording recording;
     uint64_t now_ticks;
+    bool is_last;
 };
 
 static struct {
@@ -46,6 +48,7 @@ static struct {
     bool is_running;
     uint32_t epoch;
     uint32_t own_tid;
+    pid_t pid;
     uint32_t end_word; /* a futex; not 0: the thread is to end */
     uint64_t interval_ns;
     uint64_t next_slow_ns;
@@ -77,11 +80,11 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 /* A thread that is not registered is so after this, where that is wanted. */
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
-    (void)number;
     (void)info;
     bool is_ours = thread_writers_self || (__atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) &&
                                            grec_is_recording() && thread_registry_claim());
     if (is_ours) sample_slot_take(context);
+    interrupted_call_repeat(number, context);
     errno = saved_errno;
 }
 
@@ -137,9 +140,6 @@ static bool read_used_ns(struct sampled_thread *thread, uint64_t *used) {
     uint64_t cpu_ns, used_ns = 0;
     if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
     if (thread->is_looked_at && cpu_ns > thread->cpu_ns) used_ns = cpu_ns - thread->cpu_ns;
-    uint64_t now_ticks = clock_ticks();
-    thread->passed_ns = thread->is_looked_at ? ns_of_ticks(now_ticks - thread->looked_ticks) : 0;
-    thread->looked_ticks = now_ticks;
     thread->cpu_ns = cpu_ns;
     thread->is_looked_at = true;
     thread->unwritten_cpu_ns += used_ns;
@@ -153,7 +153,7 @@ static bool is_asleep(const struct thread_record *record) {
 
 static void ask(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     __atomic_store_n(&record->sample.state, SAMPLE_SLOT_REQUESTED, __ATOMIC_RELEASE);
-    if (syscall(SYS_tgkill, getpid(), thread->tid, SAMPLER_SIGNAL) != 0) {
+    if (syscall(SYS_tgkill, sampler.pid, thread->tid, SAMPLER_SIGNAL) != 0) {
         __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
         return;
     }
@@ -194,7 +194,14 @@ static void say_unreached(const struct sampled_thread *thread) {
     recording_write_message(text);
 }
 
-/* Writes what the thread has left, if it has answered. */
+/* It ends where a table was to be built, which the next round begins with or this one began with. */
+static bool awaits_table(const struct sample_slot *slot, const struct round *round) {
+    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count;
+    return slot->taken.is_truncated && has_more && !round->is_last;
+}
+
+/* Writes what the thread has left, if it has answered; but for a stack that will be whole when it is asked for again.
+ */
 static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     struct sample_slot *slot = &record->sample;
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
@@ -203,7 +210,7 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     thread->is_unreached = false;
     if (state == SAMPLE_SLOT_FREE) return;
     thread->is_unwanted = slot->is_unwanted;
-    if (!thread->is_unwanted) {
+    if (!thread->is_unwanted && !awaits_table(slot, round)) {
         /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
         if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
         thread->uid = slot->uid;
@@ -254,8 +261,7 @@ static bool waits_as_before(const struct sampled_thread *thread, struct task_wai
            used < ANSWER_CPU_NS_MAX;
 }
 
-/* Of a thread that may have another stack than before. One that is on a processor nearly all of the time waits for
- * nothing. */
+/* Of a thread that may have another stack than before. */
 static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         uint64_t used) {
     if (thread->request_ticks || !sampler.has_signal) {
@@ -263,9 +269,7 @@ static void look_closer(struct thread_record *record, struct sampled_thread *thr
         if (thread->is_unreached) write_as_before(record, thread, round);
         return;
     }
-    struct task_wait wait = {0, NULL};
-    if (used < thread->passed_ns - thread->passed_ns / BUSY_PART || !thread->passed_ns)
-        wait = task_wait_find(thread->tid);
+    struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, wait, used)) {
         write_as_before(record, thread, round);
         return;
@@ -294,7 +298,8 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
     /* The answer to the round before: nobody waits for it meanwhile. */
     collect(record, thread, round);
-    if (thread->is_unwanted) return;
+    /* What it would answer now is no whole stack. */
+    if (thread->is_unwanted || unwind_snapshot_has_wanted()) return;
     bool is_known = thread->has_stack || thread->is_unreached;
     /* The first look after the hint finds where it sleeps. */
     bool was_asleep = thread->is_asleep;
@@ -363,8 +368,8 @@ static void end_with(struct thread_writers *writers, struct thread_record *recor
     if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
 }
 
-static void visit_threads(void (*visit)(struct thread_writers *, struct thread_record *, void *round)) {
-    struct round round = {.recording = recording_enter()};
+static void visit_threads(void (*visit)(struct thread_writers *, struct thread_record *, void *round), bool is_last) {
+    struct round round = {.recording = recording_enter(), .is_last = is_last};
     if (!round.recording.thread) return;
     round.now_ticks = clock_ticks();
     thread_registry_each_record(visit, &round);
@@ -386,7 +391,7 @@ static void tick(uint64_t now_ns) {
     process_counters_sample(now_ns);
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
-    visit_threads(look_at);
+    visit_threads(look_at, false);
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
@@ -453,6 +458,7 @@ static void *run(void *unused) {
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
     sampler.own_tid = (uint32_t)syscall(SYS_gettid);
+    sampler.pid = getpid();
     libraries_refresh(true);
     process_counters_open();
     task_list_open();
@@ -464,9 +470,10 @@ static void *run(void *unused) {
         if (sampler.callback) sampler.callback(sampler.callback_context);
         deadline_ns = next_deadline(deadline_ns);
     }
-    visit_threads(end_with);
+    visit_threads(end_with, true);
     say_achieved();
     task_list_close();
+    task_file_close_all();
     process_counters_close();
     return NULL;
 }
@@ -483,6 +490,8 @@ bool sampler_start(const struct sampler_options *options) {
     snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
     definition_add_meta("samplingInterval", text);
     sampled_threads_begin();
+    /* A program that registers its threads may take stacks of its own, as it starts too. */
+    if (!options->takes_all_threads) unwind_snapshot_want_all();
     thread_signals_block(&before);
     sampler.is_running = pthread_create(&sampler.thread, NULL, run, NULL) == 0;
     thread_signals_restore(&before);
@@ -507,4 +516,7 @@ void sampler_forget(void) {
     unwind_snapshot_forget();
 }
 
-void sampler_leave_parent(void) { sampler.is_running = false; }
+void sampler_leave_parent(void) {
+    sampler.is_running = false;
+    task_file_close_all();
+}

@@ -124,6 +124,7 @@ static bool find_cfa(const struct walk *walk, const struct unwind_rule *rule, ui
             return true;
         case UNWIND_CFA_UNKNOWN:
         case UNWIND_CFA_SIGNAL:
+        case UNWIND_CFA_TO_COME:
             return false;
     }
     return false;
@@ -236,7 +237,7 @@ static bool is_link_good(const struct walk *walk, uint64_t *link) {
     if (!walk->interrupted) return false;
     *link = strip_signature(context_register(walk->interrupted, UNWIND_RETURN));
     const struct unwind_rule *rule = unwind_snapshot_find(walk->snapshot, *link - 1);
-    return rule && rule->cfa_kind != UNWIND_CFA_UNKNOWN;
+    return rule && rule->cfa_kind != UNWIND_CFA_UNKNOWN && rule->cfa_kind != UNWIND_CFA_TO_COME;
 }
 #else
 static bool is_link_good(const struct walk *walk, uint64_t *link) {
@@ -254,6 +255,8 @@ static enum step step_out(struct walk *walk) {
     switch ((enum unwind_cfa_kind)rule->cfa_kind) {
         case UNWIND_CFA_SIGNAL:
             return step_by_signal(walk);
+        case UNWIND_CFA_TO_COME:
+            return STEP_LOST;
         case UNWIND_CFA_UNKNOWN:
             return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_by_frame_pointer(walk);
         default:

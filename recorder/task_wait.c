@@ -1,12 +1,10 @@
 #include "task_wait.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "hash.h"
+#include "task_file.h"
 
 static struct grec_category idle = GREC_CATEGORY("Idle", GREC_COLOR_TRANSPARENT);
 
@@ -47,20 +45,21 @@ static struct wait {
 #undef WAIT
 };
 
+static struct wait *find_wait(long number) {
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (waits[i].number == number) return &waits[i];
+    return NULL;
+}
+
+bool task_wait_is_cut_short(long number) { return find_wait(number) != NULL; }
+
 /* The kernel's file has the number of the call, -1 where there is none, its arguments, sp and pc; or "running". */
 struct task_wait task_wait_find(uint32_t tid) {
-    char path[64], text[256], *end;
-    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return (struct task_wait){0, NULL};
-    ssize_t count = read(file, text, sizeof text - 1);
-    close(file);
-    if (count <= 0) return (struct task_wait){0, NULL};
-    text[count] = '\0';
+    char text[256], *end;
+    size_t count = task_file_read(tid, text, sizeof text);
     long number = strtol(text, &end, 10);
+    /* None: it runs. */
     if (end == text) return (struct task_wait){0, NULL};
-    struct task_wait wait = {hash_bytes(text, (size_t)count), NULL};
-    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-        if (waits[i].number == number) wait.label = &waits[i].label;
-    return wait;
+    struct wait *wait = find_wait(number);
+    return (struct task_wait){hash_bytes(text, count), wait ? &wait->label : NULL};
 }

@@ -3,6 +3,7 @@
 #ifndef GREC_TASK_WAIT_H
 #define GREC_TASK_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gecko_recorder.h"
@@ -17,5 +18,8 @@ struct task_wait {
 };
 
 struct task_wait task_wait_find(uint32_t tid);
+
+/* The system call of that number is one of those. [any thread, signal-safe] */
+bool task_wait_is_cut_short(long number);
 
 #endif

@@ -28,6 +28,7 @@ enum unwind_cfa_kind {
     UNWIND_CFA_DEREF,       /* the word at register + offset */
     UNWIND_CFA_PLT,         /* sp + offset, and a word more if pc % 16 is at least cfa_register */
     UNWIND_CFA_SIGNAL,      /* the caller was interrupted: all its registers lie at sp */
+    UNWIND_CFA_TO_COME,     /* not known yet: the walk ends */
 };
 
 /* Where the caller's value of a register is. */

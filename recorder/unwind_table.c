@@ -206,11 +206,14 @@ void unwind_table_measure(const struct unwind_table *table, struct unwind_figure
 
 /* ---- Snapshots. ---- */
 
+enum table_state { TABLE_ABSENT = 0, TABLE_WANTED, TABLE_BUILT };
+
 struct entry {
     uint64_t start;
     uint64_t end;
-    uint64_t identity;          /* hash of what tells the object from another one at its place */
-    struct unwind_table *table; /* NULL: no rows */
+    uint64_t identity;          /* of a built one: hash of what tells the object from another one at its place */
+    struct unwind_table *table; /* of a built one; NULL: no rows */
+    uint32_t state;             /* enum table_state: wanted by those who walk, built by the sampler */
 };
 
 struct unwind_snapshot {
@@ -218,12 +221,17 @@ struct unwind_snapshot {
     uint64_t bytes_count;
     uint32_t entry_count;
     uint32_t entry_capacity;
-    struct entry entries[]; /* by start */
+    struct entry *entries; /* by start */
 };
+
+static const struct unwind_rule rule_to_come = {.cfa_kind = UNWIND_CFA_TO_COME};
 
 static struct {
     struct unwind_snapshot *current; /* published */
     struct unwind_snapshot *replaced;
+    uint32_t has_wanted; /* entries, or all of them */
+    uint32_t wants_all;
+    uint32_t build_count;
     unsigned long long load_count; /* of the dynamic linker, when `current` was made */
     unsigned long long unload_count;
 } snapshots;
@@ -233,6 +241,7 @@ static struct unwind_snapshot *snapshot_create(uint32_t entry_capacity) {
     struct unwind_snapshot *snapshot = map_bytes(bytes_count);
     if (!snapshot) return NULL;
     snapshot->bytes_count = bytes_count;
+    snapshot->entries = (struct entry *)(snapshot + 1);
     snapshot->entry_capacity = entry_capacity;
     return snapshot;
 }
@@ -244,8 +253,8 @@ static void snapshot_destroy(struct unwind_snapshot *snapshot) {
 }
 
 /* The last entry that starts at or below the address; NULL: none. */
-static const struct entry *find_entry(const struct unwind_snapshot *snapshot, uint64_t address) {
-    const struct entry *entry = snapshot->entries;
+static struct entry *find_entry(const struct unwind_snapshot *snapshot, uint64_t address) {
+    struct entry *entry = snapshot->entries;
     uint32_t count = snapshot->entry_count;
     if (!count || address < entry->start) return NULL;
     while (count > 1) {
@@ -256,9 +265,19 @@ static const struct entry *find_entry(const struct unwind_snapshot *snapshot, ui
     return entry;
 }
 
+static void want(struct entry *entry) {
+    uint32_t absent = TABLE_ABSENT;
+    __atomic_compare_exchange_n(&entry->state, &absent, TABLE_WANTED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_store_n(&snapshots.has_wanted, 1, __ATOMIC_RELEASE);
+}
+
 const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address) {
-    const struct entry *entry = find_entry(snapshot, address);
+    struct entry *entry = find_entry(snapshot, address);
     if (!entry || address >= entry->end) return NULL;
+    if (__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) != TABLE_BUILT) {
+        want(entry);
+        return &rule_to_come;
+    }
     return entry->table ? unwind_table_find(entry->table, address - entry->start) : &unwind_rule_unknown;
 }
 
@@ -284,17 +303,30 @@ static uint64_t identify(const struct dl_phdr_info *object, const struct unwind_
     return hashes[0];
 }
 
-static struct unwind_table *share_table(const struct entry *entry) {
-    const struct entry *known = snapshots.current ? find_entry(snapshots.current, entry->start) : NULL;
-    if (!known || known->start != entry->start || known->end != entry->end || known->identity != entry->identity)
-        return NULL;
-    if (known->table) known->table->user_count++;
-    return known->table;
+/* What an object is to have of a table, and the table itself if there is one of the same object at the same place. What
+ * the program loads while it is sampled it is about to run. */
+static void inherit(struct entry *entry, const struct dl_phdr_info *object, const struct unwind_image *image) {
+    if (!snapshots.current) return;
+    const struct entry *known = find_entry(snapshots.current, entry->start);
+    bool is_known = known && known->start == entry->start && known->end == entry->end;
+    if (!is_known) {
+        want(entry);
+        return;
+    }
+    entry->state = __atomic_load_n(&known->state, __ATOMIC_RELAXED);
+    if (entry->state != TABLE_BUILT) return;
+    entry->identity = identify(object, image);
+    if (known->identity != entry->identity) {
+        entry->state = TABLE_ABSENT;
+        want(entry);
+        return;
+    }
+    entry->table = known->table;
+    if (entry->table) entry->table->user_count++;
 }
 
 struct round {
     struct unwind_snapshot *next;
-    uint64_t bytes_left;
     unsigned long long load_count;
     unsigned long long unload_count;
 };
@@ -313,11 +345,8 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
     round->load_count = object->dlpi_adds;
     round->unload_count = object->dlpi_subs;
     if (round->next->entry_count == round->next->entry_capacity || !unwind_image_init(&image, object)) return 0;
-    struct entry entry = {.start = image.base, .end = image.end, .identity = identify(object, &image)};
-    entry.table = share_table(&entry);
-    if (!entry.table) entry.table = unwind_table_create(object, &image, round->bytes_left);
-    uint64_t table_bytes_count = entry.table ? entry.table->bytes_count : 0;
-    round->bytes_left -= table_bytes_count < round->bytes_left ? table_bytes_count : round->bytes_left;
+    struct entry entry = {.start = image.base, .end = image.end};
+    inherit(&entry, object, &image);
     insert_entry(round->next, &entry);
     return 0;
 }
@@ -346,7 +375,7 @@ static void publish(struct unwind_snapshot *next) {
 }
 
 void unwind_snapshot_refresh(void) {
-    struct round round = {.bytes_left = UNWIND_BYTES_MAX};
+    struct round round = {.next = NULL};
     dl_iterate_phdr(read_counts, &round);
     if (snapshots.current && round.load_count == snapshots.load_count && round.unload_count == snapshots.unload_count)
         return;
@@ -360,6 +389,60 @@ void unwind_snapshot_refresh(void) {
     snapshots.unload_count = round.unload_count;
     publish(round.next);
 }
+
+/* ---- Tables that walks wait for. ---- */
+
+struct building {
+    bool builds_all;
+    uint64_t bytes_left;
+};
+
+static uint64_t bytes_left(const struct unwind_snapshot *snapshot) {
+    uint64_t used_bytes = 0;
+    for (uint32_t i = 0; i < snapshot->entry_count; i++)
+        if (snapshot->entries[i].table) used_bytes += snapshot->entries[i].table->bytes_count;
+    return used_bytes < UNWIND_BYTES_MAX ? UNWIND_BYTES_MAX - used_bytes : 0;
+}
+
+static int build_object(struct dl_phdr_info *object, size_t bytes_count, void *context) {
+    struct building *building = context;
+    struct unwind_image image;
+    (void)bytes_count;
+    /* The snapshot is not of what is there now. */
+    if (object->dlpi_adds != snapshots.load_count || object->dlpi_subs != snapshots.unload_count) return 1;
+    if (!unwind_image_init(&image, object)) return 0;
+    struct entry *entry = find_entry(snapshots.current, image.base);
+    if (!entry || entry->start != image.base || entry->end != image.end || entry->state == TABLE_BUILT) return 0;
+    if (!building->builds_all && __atomic_load_n(&entry->state, __ATOMIC_RELAXED) != TABLE_WANTED) return 0;
+    entry->identity = identify(object, &image);
+    entry->table = unwind_table_create(object, &image, building->bytes_left);
+    if (entry->table) building->bytes_left -= entry->table->bytes_count;
+    __atomic_store_n(&entry->state, TABLE_BUILT, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void build_tables(bool builds_all) {
+    if (!snapshots.current) return;
+    /* What is wanted from here on is built by the next call. */
+    __atomic_store_n(&snapshots.has_wanted, 0, __ATOMIC_SEQ_CST);
+    struct building building = {.builds_all = builds_all || __atomic_load_n(&snapshots.wants_all, __ATOMIC_SEQ_CST),
+                                .bytes_left = bytes_left(snapshots.current)};
+    dl_iterate_phdr(build_object, &building);
+    __atomic_add_fetch(&snapshots.build_count, 1, __ATOMIC_RELEASE);
+}
+
+uint32_t unwind_snapshot_build_count(void) { return __atomic_load_n(&snapshots.build_count, __ATOMIC_ACQUIRE); }
+
+void unwind_snapshot_want_all(void) {
+    if (__atomic_exchange_n(&snapshots.wants_all, 1, __ATOMIC_SEQ_CST)) return;
+    __atomic_store_n(&snapshots.has_wanted, 1, __ATOMIC_SEQ_CST);
+}
+
+bool unwind_snapshot_has_wanted(void) { return __atomic_load_n(&snapshots.has_wanted, __ATOMIC_ACQUIRE) != 0; }
+
+void unwind_snapshot_build_wanted(void) { build_tables(false); }
+
+void unwind_snapshot_build_all(void) { build_tables(true); }
 
 const struct unwind_snapshot *unwind_snapshot_current(void) {
     return __atomic_load_n(&snapshots.current, __ATOMIC_ACQUIRE);
@@ -376,5 +459,6 @@ void unwind_snapshot_reclaim(void) {
 void unwind_snapshot_forget(void) {
     unwind_snapshot_reclaim();
     snapshot_destroy(snapshots.current);
+    snapshots.has_wanted = snapshots.wants_all = 0;
     __atomic_store_n(&snapshots.current, NULL, __ATOMIC_RELEASE);
 }

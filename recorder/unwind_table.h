@@ -1,5 +1,6 @@
 /* How to find callers, for every loaded object. Built in normal context by one thread, the sampler; read by signal
- * handlers of all threads through a snapshot, which never changes.
+ * handlers of all threads through a snapshot of what is loaded. An object's table is built when a walk has come to the
+ * object: most programs run little of what they load, and short ones are never sampled.
  *
  * A snapshot is replaced as a whole when objects were loaded or unloaded. The one before it stays valid until the
  * sampler says that no handler reads it any more. Tables are copies: they may outlive their object. A row costs 6
@@ -8,6 +9,7 @@
 #define GREC_UNWIND_TABLE_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,9 +44,24 @@ void unwind_table_measure(const struct unwind_table *table, struct unwind_figure
 /* ---- All objects. ---- */
 
 /* Publishes a snapshot of what is loaded now, if anything was loaded or unloaded since the last one; tables of what
- * stayed are kept. Holds the dynamic linker's lock while tables are built, some 100 ms for a program of 100 MB. When
- * there is no memory the snapshot before stays. One thread at a time. */
+ * stayed are kept, those of what is new are not built yet, but wanted if there was a snapshot before. When there is no
+ * memory that one stays. One thread at a time, as of all that builds. */
 void unwind_snapshot_refresh(void);
+
+/* A walk came to an object whose table is not built, and ended there. [signal-safe] */
+bool unwind_snapshot_has_wanted(void);
+
+/* Whoever walks has one try at each stack: from the next call that builds on, all tables are to be there. [signal-safe]
+ */
+void unwind_snapshot_want_all(void);
+
+/* Builds the tables that walks came to, or those of all objects, into the published snapshot. Holds the dynamic
+ * linker's lock meanwhile, some 100 ms for an object of 100 MB. */
+void unwind_snapshot_build_wanted(void);
+void unwind_snapshot_build_all(void);
+
+/* How often tables were built: a walk that was cut short before the last time may lead further now. [signal-safe] */
+uint32_t unwind_snapshot_build_count(void);
 
 /* The published snapshot; NULL: none. To be read once for a walk, in which it must be counted as a handler that runs.
  * [signal-safe] */
@@ -57,7 +74,8 @@ void unwind_snapshot_reclaim(void);
 /* The caller promises that no handler runs, nor begins until the next refresh has returned: frees all. */
 void unwind_snapshot_forget(void);
 
-/* The rule for an address; NULL: it lies in no object. [signal-safe] */
+/* The rule for an address; NULL: it lies in no object. Of kind TO_COME where the object's table is not built, which is
+ * wanted from then on. [signal-safe] */
 const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address);
 
 void unwind_snapshot_measure(const struct unwind_snapshot *snapshot, struct unwind_figures *figures);

@@ -47,7 +47,7 @@ __attribute__((noinline)) void *allocate_somehow(size_t i) {
 int main(void) {
     static void *kept[KEPT_COUNT];
     char line[100];
-    const struct timespec pause = {0, 50000000};
+    const struct timespec pause = {0, 400000000}; /* for the sampler to look often, on a busy machine too */
     nanosleep(&pause, NULL);
     for (size_t i = 0; i < ROUND_COUNT; i++) {
         drop(kept[i % KEPT_COUNT]);

@@ -49,11 +49,16 @@ static struct stack_limits own_limits;
 
 static void *keep_reachable;
 
+static void refresh_snapshot(void) {
+    unwind_snapshot_refresh();
+    unwind_snapshot_build_all();
+}
+
 static int set_up(void **state) {
     (void)state;
     void *addresses[4];
     backtrace(addresses, 4); /* loads the library that it needs */
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     return stack_limits_of_self(&own_limits) ? 0 : -1;
 }
 
@@ -228,13 +233,13 @@ static void test_loaded_object(void **state) {
     (void)state;
     struct walked_call call = {.compare = compare_integers, .values = {3, 2, 1}};
     void *object = load_object();
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     compare_call_count = 0;
     compared_frame_count = 0;
     find_walked(object)(&call, 10);
     assert_true(compared_frame_count > 15);
     dlclose(object);
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     unwind_snapshot_reclaim();
     assert_int_equal(recurse(3) > 0, 1);
 }
@@ -397,9 +402,9 @@ static void *reload_objects(void *context) {
     uint32_t round_count = 0;
     for (; round_count < 4 || !__atomic_load_n(&is_reloading_over, __ATOMIC_ACQUIRE); round_count++) {
         void *object = load_object();
-        unwind_snapshot_refresh();
+        refresh_snapshot();
         dlclose(object);
-        unwind_snapshot_refresh();
+        refresh_snapshot();
     }
     return (void *)(uintptr_t)round_count;
 }
@@ -602,11 +607,11 @@ static void test_every_instruction_of_binding(void **state) {
     (void)state;
     void *object = load_object();
     struct loaded_call loaded = {.function = find_walked(object), .call = {.compare = compare_plain}};
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     install(SIGTRAP, step, 0);
     check_steps(loaded_stepped, &loaded, 1000, 6);
     dlclose(object);
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     unwind_snapshot_reclaim();
 }
 
@@ -616,7 +621,7 @@ static void test_every_instruction_without_tables(void **state) {
     unwind_snapshot_forget();
     install(SIGTRAP, step, 0);
     step_through(print_stepped, NULL);
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     assert_true(stepping.bad_count > 100);
 }
 

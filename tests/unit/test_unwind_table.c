@@ -473,10 +473,15 @@ static struct unwind_figures measure(void) {
     return figures;
 }
 
+static void refresh_snapshot(void) {
+    unwind_snapshot_refresh();
+    unwind_snapshot_build_all();
+}
+
 static void test_snapshots(void **state) {
     (void)state;
     assert_null(unwind_snapshot_current());
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     const struct unwind_snapshot *first = unwind_snapshot_current();
     assert_non_null(first);
     struct unwind_figures before = measure();
@@ -486,7 +491,7 @@ static void test_snapshots(void **state) {
     assert_null(unwind_snapshot_find(first, UINT64_MAX));
     assert_null(unwind_snapshot_find(first, (uintptr_t)&before));
     /* Nothing changed. */
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     assert_ptr_equal(unwind_snapshot_current(), first);
 
     void *object = dlopen("libBrokenLocale.so.1", RTLD_NOW);
@@ -495,7 +500,7 @@ static void test_snapshots(void **state) {
     struct link_map *map = object;
     uint64_t dynamic = (uintptr_t)map->l_ld;
     assert_null(unwind_snapshot_find(first, dynamic));
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     const struct unwind_snapshot *second = unwind_snapshot_current();
     assert_ptr_not_equal(second, first);
     assert_non_null(unwind_snapshot_find(second, dynamic));
@@ -508,12 +513,57 @@ static void test_snapshots(void **state) {
 
     dlclose(object);
     assert_non_null(unwind_snapshot_find(second, dynamic));
-    unwind_snapshot_refresh();
+    refresh_snapshot();
     assert_null(unwind_snapshot_find(unwind_snapshot_current(), dynamic));
     assert_int_equal(measure().row_count, before.row_count);
     unwind_snapshot_forget();
     assert_null(unwind_snapshot_current());
     unwind_snapshot_reclaim();
+}
+
+static uint8_t kind_at(uint64_t address) { return unwind_snapshot_find(unwind_snapshot_current(), address)->cfa_kind; }
+
+/* Tables are built of objects that were asked for, and of no others. */
+static void test_tables_on_demand(void **state) {
+    (void)state;
+    uint64_t here = (uintptr_t)test_tables_on_demand, library = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+    assert_false(unwind_snapshot_has_wanted());
+    unwind_snapshot_build_wanted(); /* of no snapshot */
+    unwind_snapshot_refresh();
+    assert_int_equal(measure().row_count, 0);
+    unwind_snapshot_build_wanted();
+    assert_int_equal(measure().row_count, 0);
+
+    assert_int_equal(kind_at(here), UNWIND_CFA_TO_COME);
+    assert_true(unwind_snapshot_has_wanted());
+    assert_int_equal(kind_at(here), UNWIND_CFA_TO_COME);
+    unwind_snapshot_build_wanted();
+    assert_false(unwind_snapshot_has_wanted());
+    assert_int_equal(kind_at(here), UNWIND_CFA_REGISTER);
+    assert_int_equal(measure().object_count, 1);
+
+    assert_int_equal(kind_at(library), UNWIND_CFA_TO_COME);
+    /* What is loaded since is not in the snapshot, which is not added to. */
+    void *object = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+    if (!object) object = dlopen("libutil.so.1", RTLD_NOW);
+    assert_non_null(object);
+    unwind_snapshot_build_wanted();
+    assert_int_equal(kind_at(library), UNWIND_CFA_TO_COME);
+    /* What was known is as wanted as it was; what is new is wanted. */
+    unwind_snapshot_refresh();
+    assert_int_equal(kind_at(here), UNWIND_CFA_REGISTER);
+    assert_true(unwind_snapshot_has_wanted());
+    unwind_snapshot_build_wanted();
+    assert_int_equal(kind_at(library), UNWIND_CFA_REGISTER);
+    assert_int_equal(measure().object_count, 3);
+    unwind_snapshot_want_all();
+    unwind_snapshot_build_wanted();
+    assert_true(measure().object_count > 3);
+    /* All are there: asking again is nothing new. */
+    unwind_snapshot_want_all();
+    assert_false(unwind_snapshot_has_wanted());
+    dlclose(object);
+    unwind_snapshot_forget();
 }
 
 int main(void) {
@@ -528,6 +578,7 @@ int main(void) {
         cmocka_unit_test(test_objects_without_rows),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_tables_on_demand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
