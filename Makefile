@@ -59,7 +59,7 @@ library_sources := \
 program_sources := cli/options.c cli/progress_tty.c
 
 recorder_sources := \
-    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \
+    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/cpu_balance.c recorder/definitions.c \
     recorder/environment.c recorder/hash.c recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
     recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
     recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \

@@ -29,23 +29,25 @@ def find_libprofiler():
 
 
 def modes(build, folder):
-    """Name, words before the program, environment."""
+    """Name, words before the program, environment, words behind the program's."""
     library = (build / "libgecko_recorder.so").resolve()
     recorder = {"LD_PRELOAD": str(library), "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(folder / "trace")}
     rows = [
-        ("without", [], {}),
-        ("sampler, 1 ms", [], recorder),
-        ("sampler, 10 ms", [], {**recorder, "GECKO_RECORDER_INTERVAL": "10"}),
-        ("recorder without sampler", [], {**recorder, "GECKO_RECORDER_INTERVAL": "0"}),
+        ("without", [], {}, []),
+        ("a thread that signals the busy ones every 1 ms, for nothing", [], {}, ["1000"]),
+        ("sampler, 1 ms", [], recorder, []),
+        ("sampler, 10 ms", [], {**recorder, "GECKO_RECORDER_INTERVAL": "10"}, []),
+        ("recorder without sampler", [], {**recorder, "GECKO_RECORDER_INTERVAL": "0"}, []),
     ]
     libprofiler = find_libprofiler()
     if libprofiler:
         profile = {"LD_PRELOAD": str(libprofiler), "CPUPROFILE": str(folder / "prof"), "CPUPROFILE_FREQUENCY": "1000"}
-        rows.append(("gperftools, 1000 Hz of processor time", [], profile))
+        rows.append(("gperftools, 1000 Hz of processor time", [], profile, []))
     else:
         print("left out: gperftools (no libprofiler.so)")
     if shutil.which("perf"):
-        rows.append(("perf record -F 999 -g", ["perf", "record", "-q", "-F", "999", "-g", "-o", str(folder / "perf.data")], {}))
+        words = ["perf", "record", "-q", "-F", "999", "-g", "-o", str(folder / "perf.data")]
+        rows.append(("perf record -F 999 -g", words, {}, []))
     else:
         print("left out: perf")
     return rows
@@ -128,15 +130,15 @@ def main():
     seconds, on_time = collections.defaultdict(list), []
     words = [str(program), str(arguments.busy), str(arguments.idle), str(arguments.work)]
     for _ in range(arguments.rounds):
-        for name, before, environment in rows:
-            seconds[name].append(run(before + words, environment)[0])
+        for name, before, environment, behind in rows:
+            seconds[name].append(run(before + words + behind, environment)[0])
             if name == "sampler, 1 ms":
                 on_time.append(rounds_on_time(arguments.build, folder / "trace"))
     sizes, _ = read_trace(folder / "trace")
     print(f"\n{arguments.busy} busy threads, {arguments.idle} idle ones, {arguments.rounds} rounds\n")
     print("| | seconds: median | least | ratio of medians | ratio of pairs: median |\n|---|---|---|---|---|")
     base = seconds["without"]
-    for name, _, _ in rows:
+    for name, _, _, _ in rows:
         pairs = [with_it / without for with_it, without in zip(seconds[name], base)]
         median = statistics.median(seconds[name])
         print(

@@ -18,9 +18,12 @@ struct sampled_thread {
     uint64_t unwritten_cpu_ns; /* …and since its last sample in the trace */
     bool is_asleep;            /* by its own words */
     bool is_looked_at;         /* at its processor time */
-    bool is_cpu_known;         /* since a sample in the trace */
-    bool is_unwanted;          /* by its name, until it has another one */
-    bool is_named;             /* by the program */
+    bool is_awake;             /* it had used some */
+    bool is_asked;             /* for it, in this round */
+    uint64_t asked_cpu_ns;
+    bool is_cpu_known; /* since a sample in the trace */
+    bool is_unwanted;  /* by its name, until it has another one */
+    bool is_named;     /* by the program */
     bool is_renamed;
     bool has_stack;            /* `last` is what it was doing when it last did anything */
     bool is_unreached;         /* it does not answer the signal */

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "counters.h"
+#include "cpu_balance.h"
 #include "definitions.h"
 #include "interrupted_call.h"
 #include "libraries.h"
@@ -41,6 +42,9 @@ struct round {
     struct recording recording;
     uint64_t now_ticks;
     bool is_last;
+    bool is_balance_kept; /* threads that were found asleep sleep on */
+    struct cpu_balance balance;
+    uint64_t found_ns; /* that some of them have used */
 };
 
 static struct {
@@ -135,13 +139,32 @@ static struct sample_facts facts_of(const struct thread_record *record, uint64_t
     return facts;
 }
 
+/* Before threads are looked at: asks those that ran when they were looked at last. */
+static void weigh(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct round *round = context;
+    struct sampled_thread *thread = &record->sampled;
+    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    thread->is_asked = false;
+    if (thread->epoch != sampler.epoch || !tid || thread->tid != tid || !thread->is_looked_at) return;
+    thread->is_asked = thread->is_awake && task_read_cpu_ns(tid, &thread->asked_cpu_ns);
+    cpu_balance_add(&round->balance, thread->is_asked ? thread->asked_cpu_ns : thread->cpu_ns, !thread->is_awake);
+}
+
+static bool ask_for_cpu(struct sampled_thread *thread, const struct round *round, uint64_t *cpu_ns) {
+    *cpu_ns = thread->is_asked ? thread->asked_cpu_ns : thread->cpu_ns;
+    if (thread->is_asked || (round->is_balance_kept && thread->is_looked_at && !thread->is_awake)) return true;
+    return task_read_cpu_ns(thread->tid, cpu_ns);
+}
+
 /* What it has used since it was looked at the last time; false: it is gone. */
-static bool read_used_ns(struct sampled_thread *thread, uint64_t *used) {
+static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used) {
     uint64_t cpu_ns, used_ns = 0;
-    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
+    if (!ask_for_cpu(thread, round, &cpu_ns)) return false;
     if (thread->is_looked_at && cpu_ns > thread->cpu_ns) used_ns = cpu_ns - thread->cpu_ns;
+    if (thread->is_looked_at && !thread->is_awake) round->found_ns += used_ns;
     thread->cpu_ns = cpu_ns;
     thread->is_looked_at = true;
+    thread->is_awake = used_ns != 0;
     thread->unwritten_cpu_ns += used_ns;
     *used = used_ns;
     return true;
@@ -309,7 +332,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
         return;
     }
     uint64_t used;
-    if (!read_used_ns(thread, &used)) {
+    if (!read_used_ns(thread, round, &used)) {
         /* It ended without giving its record back, which the next thread takes. */
         end_thread(thread, round, tid);
         thread->is_unwanted = true;
@@ -368,11 +391,21 @@ static void end_with(struct thread_writers *writers, struct thread_record *recor
     if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
 }
 
-static void visit_threads(void (*visit)(struct thread_writers *, struct thread_record *, void *round), bool is_last) {
-    struct round round = {.recording = recording_enter(), .is_last = is_last};
+static void end_with_threads(void) {
+    struct round round = {.recording = recording_enter(), .is_last = true};
+    if (!round.recording.thread) return;
+    thread_registry_each_record(end_with, &round);
+    recording_leave(&round.recording);
+}
+
+static void sample_threads(void) {
+    struct round round = {.recording = recording_enter()};
     if (!round.recording.thread) return;
     round.now_ticks = clock_ticks();
-    thread_registry_each_record(visit, &round);
+    thread_registry_each_record(weigh, &round);
+    round.is_balance_kept = cpu_balance_is_kept(&round.balance);
+    thread_registry_each_record(look_at, &round);
+    if (!round.is_balance_kept) cpu_balance_settle(&round.balance, round.found_ns);
     recording_leave(&round.recording);
 }
 
@@ -391,7 +424,7 @@ static void tick(uint64_t now_ns) {
     process_counters_sample(now_ns);
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
-    visit_threads(look_at, false);
+    sample_threads();
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
@@ -470,7 +503,7 @@ static void *run(void *unused) {
         if (sampler.callback) sampler.callback(sampler.callback_context);
         deadline_ns = next_deadline(deadline_ns);
     }
-    visit_threads(end_with, true);
+    end_with_threads();
     say_achieved();
     task_list_close();
     task_file_close_all();
@@ -490,6 +523,7 @@ bool sampler_start(const struct sampler_options *options) {
     snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
     definition_add_meta("samplingInterval", text);
     sampled_threads_begin();
+    cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
     thread_signals_block(&before);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 #include "thread_registry.h"
 
 enum {
-    TAKE_PERIOD_NS = 10000000,    /* how late a new thread may be noticed */
+    TAKE_PERIOD_NS = 10000000,    /* how late a new thread may be noticed... */
+    SWAP_PERIOD_NS = 100000000,   /* ...where another one has ended since */
     LOOK_PERIOD_NS = 1000000000,  /* markers come in such pieces */
     SIGNAL_AGAIN_NS = 1000000000, /* a thread that blocks the signal has it pending */
     TASK_COUNT_MAX = 512,
@@ -34,8 +36,11 @@ struct task {
 static struct {
     DIR *folder;
     uint64_t next_ns;
+    uint64_t next_swap_ns;
     uint64_t next_look_ns;
     uint64_t last_look_ns;
+    nlink_t link_count; /* of the folder: a link for each thread, and two */
+    bool has_others; /* than the recorder's own */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* that are not registered */
 } list;
@@ -107,9 +112,11 @@ static struct task *find_task(uint32_t tid) {
 
 static void drop_unseen(void) {
     uint32_t count = 0;
+    list.has_others = false;
     for (uint32_t i = 0; i < list.count; i++) {
         if (!list.tasks[i].is_seen) continue;
         list.tasks[i].is_seen = false;
+        if (!list.tasks[i].is_own) list.has_others = true;
         list.tasks[count++] = list.tasks[i];
     }
     list.count = count;
@@ -130,11 +137,22 @@ static void look_at(struct task *task, uint64_t now_ns) {
     if (used_ns >= CPU_NS_MIN && list.last_look_ns) mark(task, used_ns, now_ns);
 }
 
+/* Reading the folder takes a microsecond a thread. */
+static bool is_as_before(uint64_t now_ns) {
+    struct stat status;
+    if (fstat(dirfd(list.folder), &status) != 0) return false;
+    bool is_same = status.st_nlink == list.link_count && !list.has_others && now_ns < list.next_swap_ns;
+    list.link_count = status.st_nlink;
+    return is_same;
+}
+
 void task_list_refresh(uint64_t now_ns, bool takes_all, int signal_number) {
     struct dirent *entry;
     if (!list.folder || now_ns < list.next_ns) return;
     list.next_ns = now_ns + (takes_all ? TAKE_PERIOD_NS : LOOK_PERIOD_NS);
     bool is_look = now_ns >= list.next_look_ns;
+    if (is_as_before(now_ns) && !is_look) return;
+    list.next_swap_ns = now_ns + SWAP_PERIOD_NS;
     rewinddir(list.folder);
     while ((entry = readdir(list.folder))) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -153,7 +171,9 @@ void task_list_refresh(uint64_t now_ns, bool takes_all, int signal_number) {
 }
 
 void task_list_open(void) {
-    list.next_ns = list.next_look_ns = list.last_look_ns = 0;
+    list.next_ns = list.next_swap_ns = list.next_look_ns = list.last_look_ns = 0;
+    list.link_count = 0;
+    list.has_others = false;
     list.count = 0;
     list.folder = opendir("/proc/self/task");
 }

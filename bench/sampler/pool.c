@@ -1,6 +1,10 @@
-/* Threads that compute, and threads that wait: pool BUSY IDLE ROUNDS. Prints the seconds that the busy ones took, and
- * what it costs to read the processor time of another thread, in nanoseconds. */
+/* Threads that compute, and threads that wait: pool BUSY IDLE ROUNDS [INTERVAL_US]. Prints the seconds that the busy
+ * ones took, and what it costs to read the processor time of another thread, in nanoseconds. With an interval, one more
+ * thread sends each busy one a signal as often, whose handler does nothing: what any sampler that signals threads must
+ * cost. */
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +15,8 @@ enum { THREADS_MAX = 256, STEPS = 2000000, CLOCK_READS = 20000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+static volatile bool is_over; /* for the first of the busy ones */
 
 static double seconds_now(void) {
     struct timespec now;
@@ -32,6 +38,7 @@ static __attribute__((noinline)) uint64_t compute(int depth, uint64_t seed) {
 static void *work(void *rounds) {
     static volatile uint64_t sink;
     for (intptr_t i = 0; i < (intptr_t)rounds; i++) sink += compute(20, (uint64_t)i);
+    is_over = true;
     return NULL;
 }
 
@@ -40,6 +47,31 @@ static void *idle(void *unused) {
     pthread_mutex_lock(&mutex);
     for (;;) pthread_cond_wait(&never, &mutex);
     return NULL;
+}
+
+static pthread_t threads[THREADS_MAX], sender;
+static int busy_count;
+
+static void do_nothing(int number) { (void)number; }
+
+static void *signal_threads(void *interval_us) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    while (!is_over) {
+        deadline.tv_nsec += (intptr_t)interval_us * 1000;
+        deadline.tv_sec += deadline.tv_nsec / 1000000000;
+        deadline.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+        for (int i = 0; i < busy_count && !is_over; i++) pthread_kill(threads[i], SIGUSR1);
+    }
+    return NULL;
+}
+
+static int start_signals(intptr_t interval_us) {
+    const struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    if (!interval_us) return 0;
+    sigaction(SIGUSR1, &action, NULL);
+    return pthread_create(&sender, NULL, signal_threads, (void *)interval_us);
 }
 
 static double clock_read_ns(pthread_t thread) {
@@ -52,9 +84,10 @@ static double clock_read_ns(pthread_t thread) {
 }
 
 int main(int argc, char **argv) {
-    int busy_count = argc > 1 ? atoi(argv[1]) : 2, idle_count = argc > 2 ? atoi(argv[2]) : 30;
-    intptr_t rounds = argc > 3 ? atoi(argv[3]) : 400;
-    pthread_t threads[THREADS_MAX], sleeper;
+    int idle_count = argc > 2 ? atoi(argv[2]) : 30;
+    intptr_t rounds = argc > 3 ? atoi(argv[3]) : 400, interval_us = argc > 4 ? atoi(argv[4]) : 0;
+    pthread_t sleeper;
+    busy_count = argc > 1 ? atoi(argv[1]) : 2;
     if (busy_count > THREADS_MAX || idle_count < 1) return 2;
     for (int i = 0; i < idle_count; i++)
         if (pthread_create(&sleeper, NULL, idle, NULL)) return 1;
@@ -62,7 +95,9 @@ int main(int argc, char **argv) {
     double read_ns = clock_read_ns(sleeper), start = seconds_now();
     for (int i = 0; i < busy_count; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)rounds)) return 1;
+    if (busy_count && start_signals(interval_us)) return 1;
     if (!busy_count) usleep((useconds_t)rounds * 10000);
+    if (busy_count && interval_us) pthread_join(sender, NULL);
     for (int i = 0; i < busy_count; i++) pthread_join(threads[i], NULL);
     printf("%.6f %.1f\n", seconds_now() - start, read_ns);
     return 0;

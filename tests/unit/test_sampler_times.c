@@ -294,6 +294,58 @@ static void test_asleep(void **state) {
     recorded_fini(&recorded);
 }
 
+CODE_SECTION(woken)
+
+static atomic_int woken_phase;
+static atomic_uint_fast64_t woken_cpu_ns;
+
+IN_SECTION(woken) static void work_when_woken(void) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (atomic_load_explicit(&woken_phase, memory_order_relaxed) == 1)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void wait_and_work(struct busy_thread *self) {
+    pthread_mutex_lock(&mutex);
+    while (!atomic_load(&woken_phase)) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    work_when_woken();
+    atomic_store(&woken_cpu_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID));
+    wait_for_condition(self);
+}
+
+/* One of many that sleep: that it works, and when, is not lost among them. */
+static void test_woken(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread threads[WAITING_COUNT], woken = {.name = "woken", .run = wait_and_work};
+    atomic_store(&woken_phase, 0);
+    start_sampling(*state, "woken.trace", (struct grec_options){.interval_us = 1000});
+    start_waiting(threads);
+    busy_thread_start(&woken);
+    wait_rounds(100);
+    atomic_store(&woken_phase, 1);
+    pthread_cond_broadcast(&condition);
+    wait_rounds(100);
+    GREC_INSTANT("worked", NULL);
+    atomic_store(&woken_phase, 2);
+    wait_rounds(100);
+    GREC_INSTANT("slept", NULL);
+    stop_and_read(&recorded, *state, "woken.trace");
+    end_waiting(threads);
+    end_wait(&woken);
+    busy_thread_join(&woken);
+    const struct thread *samples = need_thread(&recorded, "woken");
+    int64_t end_ns = find_marker(&recorded.profile, "worked", NULL)->start_ns + 50000000;
+    assert_true(count_samples_in(&recorded.profile, samples, woken_code()) > 10);
+    for (size_t i = 0; i < samples_count(&samples->samples); i++)
+        if (sample_time_ns(samples, i) > end_ns)
+            assert_false(stack_has_code(&recorded.profile, sample_stack(samples, i), woken_code()));
+    int64_t sum_ns = sum_cpu_ns(samples), cpu_ns = (int64_t)atomic_load(&woken_cpu_ns);
+    if (sum_ns < cpu_ns / 10 * 8) fail_msg("%" PRId64 " of %" PRId64 " ns", sum_ns, cpu_ns);
+    recorded_fini(&recorded);
+}
+
 CODE_SECTION(hinted)
 
 static atomic_int hint_phase;
@@ -574,6 +626,7 @@ int main(void) {
         TEST(test_processor_time),
         TEST(test_counters_of_the_process),
         TEST(test_asleep),
+        TEST(test_woken),
         TEST(test_threads_that_only_sleep),
         TEST(test_event_delay),
         TEST(test_pause),
