@@ -52,19 +52,20 @@ library_sources := \
     writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_losses.c \
     writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
     writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c \
-    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c writer/sink.c \
-    writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
-    cli/report.c
+    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c \
+    writer/sink.c writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c \
+    cli/file_identity.c cli/report.c
 
 program_sources := cli/options.c cli/progress_tty.c
 
 recorder_sources := \
-    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/cpu_balance.c recorder/definitions.c \
-    recorder/environment.c recorder/hash.c recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
+    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/cpu_balance.c \
+    recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
+    recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
     recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
     recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
-    recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c recorder/unwind_cfi.c \
-    recorder/unwind_program.c recorder/unwind_table.c recorder/writer.c
+    recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c \
+    recorder/unwind_cfi.c recorder/unwind_program.c recorder/unwind_table.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.

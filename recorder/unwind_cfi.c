@@ -132,6 +132,7 @@ struct compiler {
     struct cie cie;
     bool is_cie_good;
     uint64_t compiled_end; /* rows go up to here */
+    uint64_t function_start;
     bool is_full;
 };
 
@@ -169,11 +170,16 @@ static void emit(struct compiler *compiler, uint64_t address, const struct unwin
 }
 
 static void visit_rule(void *context, uint64_t address, const struct unwind_rule *rule) {
-    emit(context, address, rule);
+    struct compiler *compiler = context;
+    struct unwind_rule first = *rule;
+    first.is_first = true;
+    bool is_first = address == compiler->function_start && rule->cfa_kind != UNWIND_CFA_UNKNOWN;
+    emit(compiler, address, is_first ? &first : rule);
 }
 
 static void run_program(struct compiler *compiler, const struct fde *fde) {
     const struct cie *cie = &compiler->cie;
+    compiler->function_start = fde->start;
     struct unwind_program program = {.start = fde->start,
                                      .end = fde->end,
                                      .code_factor = cie->code_factor,

@@ -12,11 +12,26 @@
 #include <stdint.h>
 
 /* Registers by their DWARF numbers. Besides sp and the return address two are followed from frame to frame: the frame
- * pointer, and the one that the dynamic linker's and the compilers' odd frames are addressed by. */
+ * pointer, and the one that the dynamic linker's and the compilers' odd frames are addressed by. A call leaves sp so
+ * many bytes below the CFA. */
 #if defined(__x86_64__)
-enum { UNWIND_SP = 7, UNWIND_FP = 6, UNWIND_BASE = 3, UNWIND_RETURN = 16, UNWIND_REGISTER_COUNT = 16 };
+enum {
+    UNWIND_SP = 7,
+    UNWIND_FP = 6,
+    UNWIND_BASE = 3,
+    UNWIND_RETURN = 16,
+    UNWIND_REGISTER_COUNT = 16,
+    UNWIND_ENTRY_DEPTH = 8
+};
 #elif defined(__aarch64__)
-enum { UNWIND_SP = 31, UNWIND_FP = 29, UNWIND_BASE = 19, UNWIND_RETURN = 30, UNWIND_REGISTER_COUNT = 32 };
+enum {
+    UNWIND_SP = 31,
+    UNWIND_FP = 29,
+    UNWIND_BASE = 19,
+    UNWIND_RETURN = 30,
+    UNWIND_REGISTER_COUNT = 32,
+    UNWIND_ENTRY_DEPTH = 0
+};
 #else
 #error "stacks are walked on x86-64 and aarch64 only"
 #endif
@@ -51,7 +66,8 @@ struct unwind_rule {
     uint8_t cfa_register;
     uint8_t place_kinds[UNWIND_COLUMN_COUNT];
     uint8_t is_sp_elsewhere; /* the caller's sp is not the CFA; never in a row */
-    uint8_t reserved[2];
+    uint8_t is_first;        /* the row is a function's first one */
+    uint8_t reserved;
     int32_t cfa_offset;
     int32_t place_offsets[UNWIND_COLUMN_COUNT];
 };

@@ -102,7 +102,8 @@ static bool take_row(void *context, uint32_t start, const struct unwind_rule *ru
         rows->count--;
         last = rows->count ? last - 1 : NULL;
     }
-    if (last ? last->rule == number : number == 0) return true;
+    bool is_as_before = last ? last->rule == number && !rule->is_first : number == 0;
+    if (is_as_before) return true;
     rows->all[rows->count++] = (struct row){.start = start, .rule = number};
     return true;
 }
@@ -180,9 +181,12 @@ void unwind_table_destroy(struct unwind_table *table) {
     if (table && --table->user_count == 0) munmap(table, table->bytes_count);
 }
 
-const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset) {
+static bool has_row(const struct unwind_table *table, uint64_t offset) {
+    return offset >= table->starts[0] && offset < table->starts[table->row_count - 1];
+}
+
+static inline uint32_t find_row(const struct unwind_table *table, uint64_t offset) {
     uint32_t last_start = table->starts[table->row_count - 1];
-    if (offset < table->starts[0] || offset >= last_start) return &table->rules[0];
     uint64_t part = offset >> PART_SHIFT;
     uint32_t row = table->parts[part];
     bool is_last = part + 1 == part_count_of(last_start);
@@ -194,7 +198,30 @@ const struct unwind_rule *unwind_table_find(const struct unwind_table *table, ui
         starts = starts[half] <= offset ? starts + half : starts;
         count -= half;
     }
-    return &table->rules[table->row_rules[starts - table->starts]];
+    return (uint32_t)(starts - table->starts);
+}
+
+static const struct unwind_rule *rule_of_row(const struct unwind_table *table, uint32_t row) {
+    return &table->rules[table->row_rules[row]];
+}
+
+const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset) {
+    return has_row(table, offset) ? rule_of_row(table, find_row(table, offset)) : &table->rules[0];
+}
+
+bool unwind_table_find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end) {
+    if (!has_row(table, offset)) return false;
+    uint32_t first = find_row(table, offset), last = first;
+    while (rule_of_row(table, first)->cfa_kind != UNWIND_CFA_UNKNOWN && !rule_of_row(table, first)->is_first)
+        if (!first--) return false;
+    const struct unwind_rule *rule = rule_of_row(table, first);
+    do {
+        last++;
+    } while (rule_of_row(table, last)->cfa_kind != UNWIND_CFA_UNKNOWN && !rule_of_row(table, last)->is_first);
+    *start = table->starts[first];
+    *end = table->starts[last];
+    return rule->cfa_kind == UNWIND_CFA_REGISTER && rule->cfa_register == UNWIND_SP &&
+           rule->cfa_offset == UNWIND_ENTRY_DEPTH;
 }
 
 void unwind_table_measure(const struct unwind_table *table, struct unwind_figures *figures) {
@@ -219,6 +246,7 @@ struct entry {
 struct unwind_snapshot {
     struct unwind_snapshot *next_replaced;
     uint64_t bytes_count;
+    uint64_t number; /* from 1 */
     uint32_t entry_count;
     uint32_t entry_capacity;
     struct entry *entries; /* by start */
@@ -234,6 +262,7 @@ static struct {
     uint32_t build_count;
     unsigned long long load_count; /* of the dynamic linker, when `current` was made */
     unsigned long long unload_count;
+    uint64_t last_number;
 } snapshots;
 
 static struct unwind_snapshot *snapshot_create(uint32_t entry_capacity) {
@@ -280,6 +309,18 @@ const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *sna
     }
     return entry->table ? unwind_table_find(entry->table, address - entry->start) : &unwind_rule_unknown;
 }
+
+bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,
+                                   uint64_t *end) {
+    const struct entry *entry = find_entry(snapshot, address);
+    if (!entry || address >= entry->end || !entry->table) return false;
+    if (!unwind_table_find_function(entry->table, address - entry->start, start, end)) return false;
+    *start += entry->start;
+    *end += entry->start;
+    return true;
+}
+
+uint64_t unwind_snapshot_number(const struct unwind_snapshot *snapshot) { return snapshot->number; }
 
 void unwind_snapshot_measure(const struct unwind_snapshot *snapshot, struct unwind_figures *figures) {
     *figures = (struct unwind_figures){.bytes_count = snapshot->bytes_count};
@@ -368,6 +409,7 @@ static int count_object(struct dl_phdr_info *object, size_t bytes_count, void *c
 
 static void publish(struct unwind_snapshot *next) {
     struct unwind_snapshot *before = snapshots.current;
+    next->number = ++snapshots.last_number;
     __atomic_store_n(&snapshots.current, next, __ATOMIC_RELEASE);
     if (!before) return;
     before->next_replaced = snapshots.replaced;

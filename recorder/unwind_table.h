@@ -39,6 +39,10 @@ void unwind_table_destroy(struct unwind_table *table);
 /* The rule at image->base + offset; never NULL: of kind UNKNOWN where there is none. [signal-safe] */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset);
 
+/* The function, entered by a call, that the code at that offset belongs to; false: it is not known, or part of one that
+ * is entered otherwise. */
+bool unwind_table_find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end);
+
 void unwind_table_measure(const struct unwind_table *table, struct unwind_figures *figures);
 
 /* ---- All objects. ---- */
@@ -77,6 +81,13 @@ void unwind_snapshot_forget(void);
 /* The rule for an address; NULL: it lies in no object. Of kind TO_COME where the object's table is not built, which is
  * wanted from then on. [signal-safe] */
 const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address);
+
+/* The same for a function's addresses. */
+bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,
+                                   uint64_t *end);
+
+/* Tells a snapshot from all others, before and after it. */
+uint64_t unwind_snapshot_number(const struct unwind_snapshot *snapshot);
 
 void unwind_snapshot_measure(const struct unwind_snapshot *snapshot, struct unwind_figures *figures);
 
