@@ -62,10 +62,11 @@ recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/cpu_balance.c \
     recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
     recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
-    recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
-    recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
-    recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c \
-    recorder/unwind_cfi.c recorder/unwind_program.c recorder/unwind_table.c recorder/writer.c
+    recorder/own_memory.c recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c \
+    recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
+    recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c \
+    recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_program.c recorder/unwind_table.c \
+    recorder/waiting_stack.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.

@@ -187,10 +187,12 @@ static uint32_t intern(const struct body *body) {
 
 /* ---- Descriptions. ---- */
 
+bool definition_is_known(uint64_t cache) { return cache >> 32 == session_generation; }
+
 static bool find_cached(const uint64_t *cache, uint32_t *id) {
     uint64_t value = __atomic_load_n(cache, __ATOMIC_ACQUIRE);
     *id = (uint32_t)value;
-    return value >> 32 == session_generation;
+    return definition_is_known(value);
 }
 
 /* A failure is remembered too, so that it costs no second search. */

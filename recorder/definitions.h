@@ -18,6 +18,9 @@ uint32_t definition_of_label(struct grec_label *label, uint32_t depth);
 uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth);
 uint32_t definition_of_string(struct grec_string *string, uint32_t depth);
 
+/* Whether a description with that cache_ has its id, for which nothing else of it is looked at. [signal-safe] */
+bool definition_is_known(uint64_t cache);
+
 /* What is mapped into this process, by the calling thread's recording call of depth 0. build_id: its bytes, not hex.
  * offset: of the address from the image base of the library. library_id 0: nothing is there any more. */
 uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes);

@@ -10,9 +10,10 @@
 
 /* ---- Merging. ---- */
 
-/* A label frame behind those that are there; false when it does not fit. */
-static bool add_label(struct merged_stack *stack, const struct grec_label_frame *frame, uint32_t depth) {
-    struct room room = {.at = stack->bytes + stack->bytes_count, .end = stack->bytes + MERGED_LABEL_BYTES_MAX};
+/* A label frame behind those that are there; false when it does not fit so many bytes of labels. */
+static bool add_label(struct merged_stack *stack, const struct grec_label_frame *frame, uint32_t bytes_max,
+                      uint32_t depth) {
+    struct room room = {.at = stack->bytes + stack->bytes_count, .end = stack->bytes + bytes_max};
     unsigned char *start = room.at;
     if (stack->frame_count == MERGED_FRAME_COUNT_MAX || !stack_write_frame(&room, frame, depth)) return false;
     uint32_t bytes_count = (uint32_t)(room.at - start);
@@ -47,17 +48,20 @@ void merged_stack_make(struct merged_stack *stack, const struct walked_frame *wa
             add_native(stack, &walked[--left]);
             continue;
         }
-        if (!add_label(stack, frame, depth)) session_count_cut_text();
+        if (!add_label(stack, frame, MERGED_LABEL_BYTES_MAX, depth)) session_count_cut_text();
         label++;
     }
 }
 
-void merged_stack_make_label(struct merged_stack *stack, struct grec_label *label, uint32_t depth) {
-    const struct grec_label_frame frame = {.label = label, .address = stack};
+void merged_stack_make_empty(struct merged_stack *stack) {
     stack->frame_count = 0;
     stack->bytes_count = 0;
     stack->is_truncated = false;
-    add_label(stack, &frame, depth);
+}
+
+void merged_stack_add_innermost(struct merged_stack *stack, struct grec_label *label, uint32_t depth) {
+    const struct grec_label_frame frame = {.label = label, .address = stack};
+    add_label(stack, &frame, sizeof stack->bytes, depth);
 }
 
 /* ---- In the trace. ---- */

@@ -11,8 +11,9 @@
 
 enum {
     NATIVE_FRAME_COUNT_MAX = 256,
-    MERGED_FRAME_COUNT_MAX = NATIVE_FRAME_COUNT_MAX + GREC_LABEL_DEPTH_MAX,
+    MERGED_FRAME_COUNT_MAX = NATIVE_FRAME_COUNT_MAX + GREC_LABEL_DEPTH_MAX + 1,
     MERGED_LABEL_BYTES_MAX = 4096,
+    MERGED_INNERMOST_BYTES = 16, /* a label without a text takes less */
 };
 
 /* Two are the same if kind and value are. */
@@ -29,7 +30,7 @@ struct merged_stack {
     uint32_t bytes_count;
     bool is_truncated;
     struct merged_frame frames[MERGED_FRAME_COUNT_MAX];
-    unsigned char bytes[MERGED_LABEL_BYTES_MAX];
+    unsigned char bytes[MERGED_LABEL_BYTES_MAX + MERGED_INNERMOST_BYTES];
 };
 
 /* From walked frames, the innermost one first, and the labels of the same thread. depth: of the recording call. Label
@@ -37,8 +38,11 @@ struct merged_stack {
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
                        const struct grec_label_stack *labels, uint32_t depth);
 
-/* Of one label alone. */
-void merged_stack_make_label(struct merged_stack *stack, struct grec_label *label, uint32_t depth);
+/* Without a frame, whole. */
+void merged_stack_make_empty(struct merged_stack *stack);
+
+/* One frame more, once, for which there is always room. */
+void merged_stack_add_innermost(struct merged_stack *stack, struct grec_label *label, uint32_t depth);
 
 /* What merged_stack_write takes at most. */
 uint32_t merged_stack_bytes_max(const struct merged_stack *stack);

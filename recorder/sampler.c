@@ -25,6 +25,7 @@
 #include "task_list.h"
 #include "task_wait.h"
 #include "thread_registry.h"
+#include "waiting_stack.h"
 #include "writer.h"
 
 enum {
@@ -59,6 +60,7 @@ static struct {
     bool takes_all_threads;
     bool has_signal; /* it is this library's */
     bool has_paused;
+    bool has_said_forbidden;
     void (*callback)(void *context); /* after each round */
     void *callback_context;
     uint64_t tick_count;
@@ -223,8 +225,20 @@ static bool awaits_table(const struct sample_slot *slot, const struct round *rou
     return slot->taken.is_truncated && has_more && !round->is_last;
 }
 
-/* Writes what the thread has left, if it has answered; but for a stack that will be whole when it is asked for again.
- */
+static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    const struct sample_slot *slot = &record->sample;
+    /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
+    if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
+    thread->uid = slot->uid;
+    thread->start_ticks = slot->start_ticks;
+    if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
+    thread->is_named = slot->is_named;
+    struct sample_facts facts = facts_of(record, slot->taken_ticks);
+    sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
+    thread->is_cpu_known = true;
+}
+
+/* What the thread has left, if it has answered. */
 static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     struct sample_slot *slot = &record->sample;
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
@@ -233,17 +247,10 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     thread->is_unreached = false;
     if (state == SAMPLE_SLOT_FREE) return;
     thread->is_unwanted = slot->is_unwanted;
-    if (!thread->is_unwanted && !awaits_table(slot, round)) {
-        /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
-        if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
-        thread->uid = slot->uid;
-        thread->start_ticks = slot->start_ticks;
-        if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
-        thread->is_named = slot->is_named;
-        struct sample_facts facts = facts_of(record, slot->taken_ticks);
-        sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
-        thread->is_cpu_known = true;
-    }
+    if (awaits_table(slot, round))
+        thread->has_stack = false; /* it is to be asked again, whatever it does */
+    else if (!thread->is_unwanted)
+        write_answer(record, thread, round);
     __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
@@ -266,13 +273,35 @@ static void leave_unreached(struct thread_record *record, struct sampled_thread 
     if (sampler.has_signal) say_unreached(thread);
 }
 
-/* The signal would cut short what it waits in. */
+static void say_forbidden(void) {
+    char text[TEXT_BYTES];
+    if (sampler.has_said_forbidden) return;
+    sampler.has_said_forbidden = true;
+    snprintf(text, sizeof text, "stacks of threads that sleep or poll cannot be read: /proc/self/mem: %s",
+             strerror(errno));
+    recording_write_message(text);
+}
+
+/* The signal would cut short what it waits in. The innermost frame says so. */
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                       struct grec_label *wait) {
+                       const struct task_wait *wait) {
     static struct merged_stack stack;
     identify_unreached(record, thread);
     if (!is_wanted(thread)) return;
-    merged_stack_make_label(&stack, wait, round->recording.depth);
+    switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
+        case WAITING_STACK_TAKEN:
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted()) break;
+            thread->has_stack = false;
+            return;
+        case WAITING_STACK_MOVED:
+            thread->wait_fingerprint = 0;
+            return;
+        case WAITING_STACK_FORBIDDEN:
+            say_forbidden();
+            merged_stack_make_empty(&stack);
+            break;
+    }
+    merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
     struct sample_facts facts = facts_of(record, 0);
     sampled_thread_write(thread, &round->recording, &stack, &facts);
     thread->is_cpu_known = true;
@@ -299,7 +328,7 @@ static void look_closer(struct thread_record *record, struct sampled_thread *thr
     }
     thread->wait_fingerprint = wait.fingerprint;
     if (wait.label)
-        write_wait(record, thread, round, wait.label);
+        write_wait(record, thread, round, &wait);
     else
         ask(record, thread, round);
 }
@@ -518,6 +547,7 @@ bool sampler_start(const struct sampler_options *options) {
     sampler.end_word = 0;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;
+    sampler.has_said_forbidden = false;
     sampler.interval_ns = (uint64_t)options->interval_us * 1000;
     __atomic_store_n(&sampler.takes_all_threads, options->takes_all_threads, __ATOMIC_RELAXED);
     snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);

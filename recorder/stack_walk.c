@@ -75,6 +75,9 @@ struct walk {
     bool is_exact;
     const ucontext_t *interrupted; /* where all registers of this frame are; NULL: only those above are known */
     struct range stack;            /* that sp is on */
+    uint64_t shift;                /* from an address on it to where its bytes are: 0, or those of a copy */
+    bool is_beyond;                /* what was needed lies above the stack */
+    stack_find_depth *find_depth;  /* for a frame pointer that is not known; NULL: none */
     struct range outer_stack;      /* that it may come to, once; empty: none */
 };
 
@@ -83,10 +86,12 @@ enum step { STEP_TAKEN, STEP_OUTERMOST, STEP_LOST };
 static bool is_within(struct range range, uint64_t address) { return address >= range.low && address < range.high; }
 
 /* A word of the stack, at sp or above. */
-READS_STACK static bool load(const struct walk *walk, uint64_t address, uint64_t *value) {
-    if (address < walk->sp || address >= walk->stack.high || walk->stack.high - address < 8 || address % 8)
+READS_STACK static bool load(struct walk *walk, uint64_t address, uint64_t *value) {
+    if (address < walk->sp || address >= walk->stack.high || walk->stack.high - address < 8 || address % 8) {
+        walk->is_beyond |= address >= walk->stack.high;
         return false;
-    *value = *(const uint64_t *)(uintptr_t)address;
+    }
+    *value = *(const uint64_t *)(uintptr_t)(address + walk->shift);
     return true;
 }
 
@@ -110,11 +115,23 @@ static bool find_register(const struct walk *walk, uint32_t dwarf_register, uint
 
 static uint64_t moved(uint64_t address, int32_t offset) { return address + (uint64_t)(int64_t)offset; }
 
-static bool find_cfa(const struct walk *walk, const struct unwind_rule *rule, uint64_t *cfa) {
+static bool find_fp(struct walk *walk, const struct unwind_rule *rule) {
+    uint32_t sp_bytes;
+    if (!walk->find_depth || rule->cfa_register != UNWIND_FP || rule->cfa_offset < 0) return false;
+    if (!walk->find_depth(walk->snapshot, walk->pc, (uint32_t)rule->cfa_offset, &sp_bytes)) return false;
+    walk->fp = walk->sp + sp_bytes - (uint32_t)rule->cfa_offset;
+    walk->is_fp_known = true;
+    return true;
+}
+
+static bool find_cfa(struct walk *walk, const struct unwind_rule *rule, uint64_t *cfa) {
     uint64_t value;
     switch ((enum unwind_cfa_kind)rule->cfa_kind) {
         case UNWIND_CFA_REGISTER:
-            if (!find_register(walk, rule->cfa_register, &value)) return false;
+            if (!find_register(walk, rule->cfa_register, &value)) {
+                if (!find_fp(walk, rule)) return false;
+                value = walk->fp;
+            }
             *cfa = moved(value, rule->cfa_offset);
             return true;
         case UNWIND_CFA_DEREF:
@@ -133,14 +150,14 @@ static bool find_cfa(const struct walk *walk, const struct unwind_rule *rule, ui
 /* A register that was saved within this frame, below `frame_end`. Where its place is not in the frame it was restored
  * already, which compilers do not always say: below sp it was popped, and a place by the frame pointer is beyond the
  * end when that is the caller's again. */
-static bool find_saved(const struct walk *walk, uint64_t address, uint64_t frame_end, uint32_t dwarf_register,
+static bool find_saved(struct walk *walk, uint64_t address, uint64_t frame_end, uint32_t dwarf_register,
                        uint64_t *value) {
     bool is_restored = (address < walk->sp || address >= frame_end) && dwarf_register != UNWIND_RETURN;
     return is_restored ? find_register(walk, dwarf_register, value) : load(walk, address, value);
 }
 
 /* The caller's value of the column's register. */
-static bool find_place(const struct walk *walk, const struct unwind_rule *rule, enum unwind_column column, uint64_t cfa,
+static bool find_place(struct walk *walk, const struct unwind_rule *rule, enum unwind_column column, uint64_t cfa,
                        uint32_t dwarf_register, uint64_t *value) {
     uint64_t base;
     int32_t offset = rule->place_offsets[column];
@@ -169,6 +186,7 @@ static bool find_place(const struct walk *walk, const struct unwind_rule *rule, 
 static enum step enter_caller(struct walk *walk, uint64_t sp, uint64_t return_address) {
     return_address = strip_signature(return_address);
     if (!return_address) return STEP_OUTERMOST;
+    walk->is_beyond |= sp > walk->stack.high;
     if (return_address < ADDRESS_MIN || sp < walk->sp || sp > walk->stack.high) return STEP_LOST;
     /* A function that was interrupted may have no frame: then the return address is in a register. */
     if (sp == walk->sp && !walk->interrupted) return STEP_LOST;
@@ -218,7 +236,7 @@ static enum step step_by_signal(struct walk *walk) {
     uint64_t needed_bytes = offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t);
     if (place % 8 || place < walk->sp || place >= walk->stack.high || walk->stack.high - place < needed_bytes)
         return STEP_LOST;
-    const ucontext_t *context = (const ucontext_t *)(uintptr_t)place;
+    const ucontext_t *context = (const ucontext_t *)(uintptr_t)(place + walk->shift);
     uint64_t sp = context_register(context, UNWIND_SP);
     if (is_within(walk->outer_stack, sp)) {
         walk->stack = walk->outer_stack;
@@ -272,6 +290,7 @@ static size_t walk_out(struct walk *walk, struct walked_frame *frames, size_t ca
         uint64_t own_high = walk->stack.high;
         *frame = (struct walked_frame){.address = walk->pc, .stack_end = walk->sp, .is_exact = walk->is_exact};
         if (!is_within(walk->stack, walk->sp)) {
+            walk->is_beyond = true;
             step = STEP_LOST;
             break;
         }
@@ -351,6 +370,21 @@ __attribute__((noinline)) size_t stack_walk_here(const struct unwind_snapshot *s
         return 0;
     }
     return walk_out(&walk, frames, capacity, is_truncated);
+}
+
+size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint64_t sp, const struct stack_copy *copy,
+                       stack_find_depth *find_depth, struct walked_frame *frames, size_t capacity, bool *is_truncated,
+                       bool *is_cut) {
+    struct walk walk = {.snapshot = snapshot,
+                        .pc = pc,
+                        .sp = sp,
+                        .is_exact = true,
+                        .stack = {.low = sp, .high = copy->start + copy->bytes_count},
+                        .shift = (uint64_t)(uintptr_t)copy->bytes - copy->start,
+                        .find_depth = find_depth};
+    size_t count = walk_out(&walk, frames, capacity, is_truncated);
+    *is_cut = walk.is_beyond;
+    return count;
 }
 
 /* ---- Where a thread's stack is. ---- */

@@ -43,6 +43,25 @@ size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *cont
 size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits, struct walked_frame *frames,
                        size_t capacity, bool *is_truncated);
 
+/* Of another thread's stack what lies at `start` and above, in memory of the caller's. Both are multiples of 8. */
+struct stack_copy {
+    uint64_t start;
+    size_t bytes_count;
+    const void *bytes;
+};
+
+/* By how many bytes sp is below the CFA behind the instruction that ends at that address, where the frame pointer is
+ * fp_bytes below it; false: not known. */
+typedef bool stack_find_depth(const struct unwind_snapshot *snapshot, uint64_t end, uint32_t fp_bytes,
+                              uint32_t *sp_bytes);
+
+/* Walks a copy of the stack of a thread that waits in a system call, from its sp on. Of its registers sp and pc are
+ * known, and others once a function is found to have saved them. The frame pointer of a function that has one is then
+ * where find_depth says; where that does not know either the stack ends. *is_cut: more of it would be needed. */
+size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint64_t sp, const struct stack_copy *copy,
+                       stack_find_depth *find_depth, struct walked_frame *frames, size_t capacity, bool *is_truncated,
+                       bool *is_cut);
+
 /* The mapping of this process that `address` lies in, readable, from /proc/self/maps; false: there is none, or it
  * cannot be read. For the stack of a thread, hand in any address on it, such as its sp. Neighbours that the kernel
  * shows as one mapping are taken for one: of a stack that was not mapped for itself (one in the heap, say) the end is

@@ -40,7 +40,7 @@ static struct {
     uint64_t next_look_ns;
     uint64_t last_look_ns;
     nlink_t link_count; /* of the folder: a link for each thread, and two */
-    bool has_others; /* than the recorder's own */
+    bool has_others;    /* than the recorder's own */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* that are not registered */
 } list;

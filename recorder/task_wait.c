@@ -54,12 +54,22 @@ static struct wait *find_wait(long number) {
 bool task_wait_is_cut_short(long number) { return find_wait(number) != NULL; }
 
 /* The kernel's file has the number of the call, -1 where there is none, its arguments, sp and pc; or "running". */
+enum { ARGUMENT_COUNT = 6, TEXT_BYTES = 256 };
+
+static void read_registers(struct task_wait *wait, char *at) {
+    for (int i = 0; i < ARGUMENT_COUNT; i++) strtoull(at, &at, 16);
+    wait->sp = strtoull(at, &at, 16);
+    wait->pc = strtoull(at, &at, 16);
+}
+
 struct task_wait task_wait_find(uint32_t tid) {
-    char text[256], *end;
+    char text[TEXT_BYTES], *end;
     size_t count = task_file_read(tid, text, sizeof text);
     long number = strtol(text, &end, 10);
     /* None: it runs. */
-    if (end == text) return (struct task_wait){0, NULL};
-    struct wait *wait = find_wait(number);
-    return (struct task_wait){hash_bytes(text, count), wait ? &wait->label : NULL};
+    if (end == text) return (struct task_wait){.fingerprint = 0};
+    struct wait *known = find_wait(number);
+    struct task_wait wait = {.fingerprint = hash_bytes(text, count), .label = known ? &known->label : NULL};
+    if (wait.label) read_registers(&wait, end);
+    return wait;
 }

@@ -15,6 +15,8 @@ struct task_wait {
     /* Says what it waits in, where a signal handler would cut that short, SA_RESTART or not: sleeping, polling. Such a
      * thread is left in peace. NULL: none of those. */
     struct grec_label *label;
+    uint64_t sp; /* the thread's own, in the wait that the label tells */
+    uint64_t pc;
 };
 
 struct task_wait task_wait_find(uint32_t tid);

@@ -124,6 +124,7 @@ static int visit_object(struct dl_phdr_info *object, size_t bytes_count, void *c
 static void test_beside_tables(void **state) {
     (void)state;
     unwind_snapshot_refresh();
+    unwind_snapshot_build_all();
     struct comparison all = {.snapshot = unwind_snapshot_current()};
     assert_non_null(all.snapshot);
     dl_iterate_phdr(visit_object, &(struct pass){&all, add_calls});
