@@ -30,7 +30,7 @@ static int open_regular(const char *path, uint64_t *size_bytes) {
 static bool read_header(struct debug_file *file) {
     GElf_Ehdr header;
     size_t segment_count;
-    if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &header)) return false;
+    if (!gelf_getehdr(file->elf, &header)) return false;
     if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
     if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
     for (size_t i = 0; i < segment_count; i++) {
@@ -43,12 +43,31 @@ static bool read_header(struct debug_file *file) {
     return false;
 }
 
+/* Leaves the text as it is when there is no build id, or one that is too long. */
+static void write_build_id(char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1], const void *id, size_t bytes_count) {
+    if (bytes_count > DEBUG_BUILD_ID_DIGITS_MAX / 2) return;
+    const unsigned char *bytes = id;
+    for (size_t i = 0; i < bytes_count; i++) snprintf(build_id + i * 2, 3, "%02x", bytes[i]);
+}
+
 static void read_build_id(struct debug_file *file) {
     const void *id;
     ssize_t bytes_count = dwelf_elf_gnu_build_id(file->elf, &id);
-    if (bytes_count <= 0 || bytes_count > DEBUG_BUILD_ID_DIGITS_MAX / 2) return;
-    const unsigned char *bytes = id;
-    for (size_t i = 0; i < (size_t)bytes_count; i++) snprintf(file->build_id + i * 2, 3, "%02x", bytes[i]);
+    if (bytes_count > 0) write_build_id(file->build_id, id, (size_t)bytes_count);
+}
+
+struct text debug_file_section(const struct debug_file *file, const char *name) {
+    size_t names;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return (struct text){0};
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS) continue;
+        const char *found = elf_strptr(file->elf, names, header.sh_name);
+        if (!found || strcmp(found, name) != 0) continue;
+        Elf_Data *data = elf_rawdata(section, NULL);
+        if (data && data->d_buf) return (struct text){data->d_buf, data->d_size};
+    }
+    return (struct text){0};
 }
 
 static void read_sections(struct debug_file *file) {
@@ -66,13 +85,14 @@ static void read_sections(struct debug_file *file) {
     }
 }
 
-bool debug_file_open(struct debug_file *file, const char *path) {
+/* `has_segments`: whether it must be a program or a library. */
+static bool open_file(struct debug_file *file, const char *path, bool has_segments) {
     *file = (struct debug_file){.descriptor = -1};
     if (elf_version(EV_CURRENT) == EV_NONE) return false;
     file->descriptor = open_regular(path, &file->size_bytes);
     if (file->descriptor < 0) return false;
     file->elf = elf_begin(file->descriptor, ELF_C_READ_MMAP, NULL);
-    if (!file->elf || !read_header(file)) {
+    if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || (has_segments && !read_header(file))) {
         debug_file_close(file);
         return false;
     }
@@ -80,6 +100,10 @@ bool debug_file_open(struct debug_file *file, const char *path) {
     read_sections(file);
     return true;
 }
+
+bool debug_file_open(struct debug_file *file, const char *path) { return open_file(file, path, true); }
+
+bool debug_file_open_supplement(struct debug_file *file, const char *path) { return open_file(file, path, false); }
 
 void debug_file_close(struct debug_file *file) {
     if (file->elf) elf_end(file->elf);
@@ -102,6 +126,18 @@ bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset
     return is_found;
 }
 
+bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) {
+    size_t segment_count;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+            continue;
+        if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) return true;
+    }
+    return false;
+}
+
 bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum) {
     GElf_Word crc;
     const char *found = dwelf_elf_gnu_debuglink(file->elf, &crc);
@@ -109,6 +145,17 @@ bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t 
     *name = text_of(found);
     *checksum = crc;
     return true;
+}
+
+bool debug_file_supplement_link(const struct debug_file *file, struct text *path,
+                                char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]) {
+    struct text link = debug_file_section(file, ".gnu_debugaltlink");
+    size_t end = text_find(link, '\0');
+    if (!end || end >= link.bytes_count) return false;
+    build_id[0] = '\0';
+    write_build_id(build_id, link.bytes + end + 1, link.bytes_count - end - 1);
+    *path = text_slice(link, 0, end);
+    return *build_id;
 }
 
 bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum) {

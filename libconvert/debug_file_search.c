@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char system_folder[] = "/usr/lib/debug";
 
@@ -13,6 +14,7 @@ struct search {
     const struct lib *lib;
     struct failure *failure;
     char first_path[PATH_MAX]; /* where files->first is; empty: not found yet */
+    char second_path[PATH_MAX];
     bool has_refused;
 };
 
@@ -48,6 +50,7 @@ static void keep(struct search *search, struct debug_file *file, const char *pat
     } else if (says_more(file, best(files))) {
         if (files->second.elf) debug_file_close(&files->second);
         files->second = *file;
+        snprintf(search->second_path, sizeof search->second_path, "%s", path);
     } else {
         debug_file_close(file);
     }
@@ -79,7 +82,13 @@ static void try_path(struct search *search, const char *path, const uint32_t *ch
 
 /* ---- Places. ---- */
 
-/* Tries the path that the format and its texts make, unless it is too long. */
+/* False when the path would be too long. */
+static bool make_path(char path[PATH_MAX], const char *format, va_list arguments) {
+    int bytes_count = vsnprintf(path, PATH_MAX, format, arguments);
+    return bytes_count > 0 && bytes_count < PATH_MAX;
+}
+
+/* Tries the path that the format and its texts make. */
 static void try_place(struct search *search, const uint32_t *checksum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -87,9 +96,9 @@ static void try_place(struct search *search, const uint32_t *checksum, const cha
     char path[PATH_MAX];
     va_list arguments;
     va_start(arguments, format);
-    int bytes_count = vsnprintf(path, sizeof path, format, arguments);
+    bool is_path = make_path(path, format, arguments);
     va_end(arguments);
-    if (bytes_count > 0 && (size_t)bytes_count < sizeof path) try_path(search, path, checksum);
+    if (is_path) try_path(search, path, checksum);
 }
 
 #define WIDTH(text) (int)(text).bytes_count, (text).bytes
@@ -137,9 +146,49 @@ static void follow_link(struct search *search) {
     if (!leads_up(home)) try_place(search, &checksum, "%s/%.*s/%.*s", system_folder, WIDTH(home), WIDTH(link));
 }
 
+/* ---- The supplement. ---- */
+
+/* Only the right one will do: its text is found by offset. */
+static void try_supplement(struct search *search, const char *build_id, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void try_supplement(struct search *search, const char *build_id, const char *format, ...) {
+    struct debug_files *files = search->files;
+    char path[PATH_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    bool is_path = make_path(path, format, arguments);
+    va_end(arguments);
+    if (files->supplement.elf || !is_path) return;
+    errno = 0;
+    bool is_open = debug_file_open_supplement(&files->supplement, path);
+    if (errno == ENOMEM) failure_set_memory(search->failure);
+    bool is_right = is_open && files->supplement.has_dwarf && strcmp(files->supplement.build_id, build_id) == 0;
+    if (is_open && !is_right) debug_file_close(&files->supplement);
+}
+
+static void find_supplement(struct search *search) {
+    struct debug_files *files = search->files;
+    const struct debug_file *dwarf = is_found(search) ? debug_files_dwarf(files) : NULL;
+    struct text link;
+    char id[DEBUG_BUILD_ID_DIGITS_MAX + 1], place[PATH_MAX];
+    if (!dwarf || !debug_file_supplement_link(dwarf, &link, id)) return;
+    const char *path = dwarf == &files->second ? search->second_path : search->first_path;
+    if (text_starts_with(link, TEXT("/"))) {
+        try_supplement(search, id, "%.*s", WIDTH(link));
+    } else if (realpath(path, place)) { /* a file that is found by its build id may be a symbolic link */
+        int folder_bytes = (int)text_find_last(text_of(place), '/');
+        try_supplement(search, id, "%.*s/%.*s", folder_bytes, place, WIDTH(link));
+    }
+    for (size_t i = 0; i < search->folders->count; i++)
+        try_supplement(search, id, "%s/.build-id/%.2s/%s.debug", search->folders->paths[i], id, id + 2);
+    try_supplement(search, id, "%s/.build-id/%.2s/%s.debug", system_folder, id, id + 2);
+    files->lacks_supplement = !files->supplement.elf;
+}
+
 enum debug_search_outcome debug_files_open(struct debug_files *files, const struct lib *lib,
                                            const struct debug_folders *folders, struct failure *failure) {
-    *files = (struct debug_files){.first.descriptor = -1, .second.descriptor = -1};
+    *files = (struct debug_files){.first.descriptor = -1, .second.descriptor = -1, .supplement.descriptor = -1};
     struct search search = {.files = files, .lib = lib, .folders = folders, .failure = failure};
     struct text path = lib->path;
     bool has_zero = text_find(path, '\0') < path.bytes_count;
@@ -148,6 +197,7 @@ enum debug_search_outcome debug_files_open(struct debug_files *files, const stru
     for (size_t i = 0; i < folders->count; i++) try_folder(&search, folders->paths[i]);
     try_build_id(&search, system_folder);
     follow_link(&search);
+    find_supplement(&search);
     if (failure_is_set(failure)) {
         debug_files_close(files);
         return DEBUG_FILE_MISSING;
@@ -159,6 +209,7 @@ enum debug_search_outcome debug_files_open(struct debug_files *files, const stru
 void debug_files_close(struct debug_files *files) {
     debug_file_close(&files->first);
     debug_file_close(&files->second);
+    debug_file_close(&files->supplement);
 }
 
 const struct debug_file *debug_files_dwarf(const struct debug_files *files) {

@@ -20,15 +20,19 @@ enum debug_search_outcome {
 struct debug_files {
     struct debug_file first;  /* the first file of this library that was found */
     struct debug_file second; /* one that says more; not open where there is none */
-    bool is_verified;         /* the first one has the build id that the library is known to have */
+    struct debug_file
+        supplement;        /* what the debug information shares with that of others; not open where there is none */
+    bool is_verified;      /* the first one has the build id that the library is known to have */
+    bool lacks_supplement; /* the debug information refers to one that was not found */
 };
 
 /* Looks at the library's path; in each of the folders at .build-id/xx/yyyy.debug, at the library's path and name, each
  * also with .debug behind; in the system's folder of debug information by build id; and, through the link in the file
- * that was found, beside it, in .debug beside it, and below those folders. A file of another build id is refused; where
- * there is no build id to compare, the first file found is taken, and a linked one by its checksum. Only absolute paths
- * are looked at, and never one of a library that is no file ("[vdso]"). The files are to be closed when found.
- * DEBUG_FILE_MISSING when memory ran out (latched). */
+ * that was found, beside it, in .debug beside it, and below those folders. Where the debug information says where its
+ * supplement is, looks there and in the folders by build id. A file of another build id is refused; where there is no
+ * build id to compare, the first file found is taken, and a linked one by its checksum. Only absolute paths are looked
+ * at, and never one of a library that is no file ("[vdso]"). The files are to be closed when found. DEBUG_FILE_MISSING
+ * when memory ran out (latched). */
 enum debug_search_outcome debug_files_open(struct debug_files *files, const struct lib *lib,
                                            const struct debug_folders *folders, struct failure *failure);
 void debug_files_close(struct debug_files *files);

@@ -9,13 +9,14 @@
 #include "arena.h"
 #include "column.h"
 #include "ids.h"
+#include "index_set.h"
 #include "symbol_names.h"
 
 /* Of nested debugging entries. Compilers nest some dozens. */
 enum { LEVELS_MAX = 512 };
 
-/* After so many units or lines libdw is started anew: it frees nothing before its end. */
-enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 20 };
+/* After so many units, lines or functions of shared units libdw is started anew: it frees nothing before its end. */
+enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 20, SHARED_MEMBERS_KEPT_MAX = 1 << 20 };
 
 /* The first bytes of a file are its header: no function is there, but those that the linker dropped are said to be. */
 enum { HEADER_BYTES_MIN = 52 };
@@ -54,10 +55,27 @@ struct member {
     const char *name; /* "scope::name", in `texts`; NULL until asked for */
 };
 
+/* What has to be known of units to name the functions in them. */
+struct scoped_names {
+    struct column scopes;  /* struct name_scope */
+    struct column members; /* struct member */
+    struct arena texts;
+};
+
+/* A unit that others refer to: dwz and link-time optimisation make them. */
+struct shared_unit {
+    const struct Dwarf_CU *unit;
+    size_t first_member;
+    size_t member_count;
+};
+
 struct symbol_lines {
     struct failure *failure; /* borrowed */
     Elf *elf;                /* borrowed */
     Dwarf *dwarf;
+    Elf *supplement_elf; /* borrowed, or `empty_elf` */
+    Elf *empty_elf;      /* NULL where it is not needed */
+    Dwarf *supplement;
     jmp_buf out_of_memory;
     bool is_broken;
     uint64_t steps_left;       /* entries and ranges still to be read: far more than there are in any sound file */
@@ -74,11 +92,12 @@ struct symbol_lines {
     struct column functions;       /* struct function */
     struct column function_ranges; /* struct range: sorted, disjoint */
     struct column inlined;         /* struct inlined_call */
-    struct column name_scopes;     /* struct name_scope */
-    struct column members;         /* struct member */
-    struct arena texts;
+    struct scoped_names names;
 
     /* Since libdw was started: */
+    struct column shared_units;    /* struct shared_unit */
+    struct index_set unit_numbers; /* of shared_units, by `unit` */
+    struct scoped_names shared_names;
     size_t kept_unit_count;
     size_t kept_row_count;
 };
@@ -96,14 +115,79 @@ static void check_memory(const struct symbol_lines *lines) {
     if (errno == ENOMEM) failure_set_memory(lines->failure);
 }
 
-static bool start_libdw(struct symbol_lines *lines) {
+/* A file whose debug information is of nothing. */
+static const struct {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[3];
+    char names[24];
+} empty_file = {
+    .header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+                           __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB, EV_CURRENT},
+               .e_type = ET_REL,
+               .e_version = EV_CURRENT,
+               .e_shoff = sizeof(Elf64_Ehdr),
+               .e_ehsize = sizeof(Elf64_Ehdr),
+               .e_shentsize = sizeof(Elf64_Shdr),
+               .e_shnum = 3,
+               .e_shstrndx = 2},
+    .sections = {[1] = {.sh_name = 1,
+                        .sh_type = SHT_PROGBITS,
+                        .sh_offset = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr),
+                        .sh_size = 1},
+                 [2] = {.sh_name = 13,
+                        .sh_type = SHT_STRTAB,
+                        .sh_offset = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr),
+                        .sh_size = 24}},
+    .names = "\0.debug_info\0.shstrtab",
+};
+
+static void init_names(struct scoped_names *names, struct failure *failure) {
+    column_init(&names->scopes, sizeof(struct name_scope), failure);
+    column_init(&names->members, sizeof(struct member), failure);
+    arena_init(&names->texts, failure);
+}
+
+static void fini_names(struct scoped_names *names) {
+    column_fini(&names->scopes);
+    column_fini(&names->members);
+    arena_fini(&names->texts);
+}
+
+static void init_shared(struct symbol_lines *lines) {
+    column_init(&lines->shared_units, sizeof(struct shared_unit), lines->failure);
+    index_set_init(&lines->unit_numbers, lines->failure);
+    init_names(&lines->shared_names, lines->failure);
+}
+
+static void fini_shared(struct symbol_lines *lines) {
+    column_fini(&lines->shared_units);
+    index_set_fini(&lines->unit_numbers);
+    fini_names(&lines->shared_names);
+}
+
+static void end_libdw(struct symbol_lines *lines) {
     if (lines->dwarf) dwarf_end(lines->dwarf);
+    if (lines->supplement) dwarf_end(lines->supplement);
+    lines->dwarf = lines->supplement = NULL;
+}
+
+/* libdw, not told of a supplement, would look for one by itself, and take one of another build. So where there is none
+ * it gets one that is empty. */
+static bool start_libdw(struct symbol_lines *lines) {
+    end_libdw(lines);
+    fini_shared(lines);
+    init_shared(lines);
     lines->unit = ID_NONE;
     lines->kept_unit_count = 0;
     lines->kept_row_count = 0;
+    lines->supplement = dwarf_begin_elf(lines->supplement_elf, DWARF_C_READ, NULL);
+    if (!lines->supplement) return false;
     lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
-    if (lines->dwarf) dwarf_new_oom_handler(lines->dwarf, leave_libdw);
-    return lines->dwarf;
+    if (!lines->dwarf) return false;
+    dwarf_new_oom_handler(lines->dwarf, leave_libdw);
+    dwarf_new_oom_handler(lines->supplement, leave_libdw);
+    dwarf_setalt(lines->dwarf, lines->supplement);
+    return true;
 }
 
 /* ---- Ranges. ---- */
@@ -173,6 +257,7 @@ static size_t add_ranges(struct symbol_lines *lines, struct column *ranges, Dwar
 
 /* Where an entry is in the tree. */
 struct place {
+    struct scoped_names *names;
     uint32_t function; /* ID_NONE: outside of all */
     uint32_t scope;    /* ID_NONE: none */
     uint32_t depth;    /* of inlined calls around it */
@@ -181,17 +266,18 @@ struct place {
 
 static void read_children(struct symbol_lines *lines, Dwarf_Die *parent, struct place place);
 
-static void add_member(struct symbol_lines *lines, Dwarf_Die *die, uint32_t scope) {
-    struct member *member = scope == ID_NONE ? NULL : column_push(&lines->members);
-    if (member) *member = (struct member){.offset = dwarf_dieoffset(die), .scope = scope};
+static void add_member(Dwarf_Die *die, const struct place *place) {
+    struct member *member = place->scope == ID_NONE ? NULL : column_push(&place->names->members);
+    if (member) *member = (struct member){.offset = dwarf_dieoffset(die), .scope = place->scope};
 }
 
 /* What is in the entry is in its scope. */
-static void enter_scope(struct symbol_lines *lines, Dwarf_Die *die, struct place *place) {
-    struct name_scope *scope = column_push(&lines->name_scopes);
+static void enter_scope(Dwarf_Die *die, struct place *place) {
+    struct column *scopes = &place->names->scopes;
+    struct name_scope *scope = column_push(scopes);
     if (!scope) return;
     *scope = (struct name_scope){*die, place->scope};
-    place->scope = (uint32_t)(lines->name_scopes.count - 1);
+    place->scope = (uint32_t)(scopes->count - 1);
 }
 
 static bool is_scope_tag(int tag) {
@@ -201,11 +287,12 @@ static bool is_scope_tag(int tag) {
 
 static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct place place) {
     uint32_t row = (uint32_t)lines->functions.count;
-    add_member(lines, die, place.scope);
+    add_member(die, &place);
     place.scope = ID_NONE;
     place.depth = 0;
     place.function = ID_NONE;
-    if (add_ranges(lines, &lines->function_ranges, die, row)) {
+    bool is_shared = place.names == &lines->shared_names;
+    if (!is_shared && add_ranges(lines, &lines->function_ranges, die, row)) {
         struct function *function = column_push(&lines->functions);
         if (!function) return;
         *function = (struct function){.die = *die, .first_inlined = lines->inlined.count};
@@ -232,7 +319,7 @@ static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct plac
 
 static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct place place) {
     int tag = dwarf_tag(die);
-    if (is_scope_tag(tag) && dwarf_haschildren(die) == 1) enter_scope(lines, die, &place);
+    if (is_scope_tag(tag) && dwarf_haschildren(die) == 1) enter_scope(die, &place);
     if (tag == DW_TAG_subprogram)
         read_function(lines, die, place);
     else if (tag == DW_TAG_inlined_subroutine)
@@ -261,24 +348,23 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name) {
     return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
-static void clear_unit(struct symbol_lines *lines) {
-    column_fini(&lines->functions);
-    column_fini(&lines->function_ranges);
-    column_fini(&lines->inlined);
-    column_fini(&lines->name_scopes);
-    column_fini(&lines->members);
-    arena_fini(&lines->texts);
+static void init_unit(struct symbol_lines *lines) {
     column_init(&lines->functions, sizeof(struct function), lines->failure);
     column_init(&lines->function_ranges, sizeof(struct range), lines->failure);
     column_init(&lines->inlined, sizeof(struct inlined_call), lines->failure);
-    column_init(&lines->name_scopes, sizeof(struct name_scope), lines->failure);
-    column_init(&lines->members, sizeof(struct member), lines->failure);
-    arena_init(&lines->texts, lines->failure);
+    init_names(&lines->names, lines->failure);
     lines->unit = ID_NONE;
     lines->folder = NULL;
     lines->rows = NULL;
     lines->row_count = 0;
     lines->files = NULL;
+}
+
+static void fini_unit(struct symbol_lines *lines) {
+    column_fini(&lines->functions);
+    column_fini(&lines->function_ranges);
+    column_fini(&lines->inlined);
+    fini_names(&lines->names);
 }
 
 /* A unit's entries are elsewhere when it was split ("-gsplit-dwarf"); its lines stay. */
@@ -292,10 +378,11 @@ static void find_root(struct symbol_lines *lines, Dwarf_Die *unit_die) {
 
 static void read_functions(struct symbol_lines *lines, uint32_t unit) {
     Dwarf_Die die;
-    clear_unit(lines);
+    fini_unit(lines);
+    init_unit(lines);
     if (!dwarf_offdie(lines->dwarf, *(const Dwarf_Off *)column_at(&lines->units, unit), &die)) return;
     find_root(lines, &die);
-    read_children(lines, &lines->root, (struct place){.function = ID_NONE, .scope = ID_NONE});
+    read_children(lines, &lines->root, (struct place){&lines->names, .function = ID_NONE, .scope = ID_NONE});
     settle_ranges(&lines->function_ranges);
     size_t file_count;
     if (dwarf_getsrclines(&die, &lines->rows, &lines->row_count) != 0) lines->row_count = 0;
@@ -308,7 +395,8 @@ static void read_functions(struct symbol_lines *lines, uint32_t unit) {
 /* Makes the unit the current one; false when libdw fails. */
 static bool enter_unit(struct symbol_lines *lines, uint32_t unit) {
     if (lines->unit == unit) return true;
-    bool is_full = lines->kept_unit_count >= UNITS_KEPT_MAX || lines->kept_row_count >= ROWS_KEPT_MAX;
+    bool is_full = lines->kept_unit_count >= UNITS_KEPT_MAX || lines->kept_row_count >= ROWS_KEPT_MAX ||
+                   lines->shared_names.members.count >= SHARED_MEMBERS_KEPT_MAX;
     if (is_full && !start_libdw(lines)) {
         lines->is_broken = true;
         return false;
@@ -352,11 +440,17 @@ static void find_units(struct symbol_lines *lines) {
 /* Of scopes around a function, the innermost that are named; of entries that stand for one function. */
 enum { NAME_SCOPES_MAX = 16, ORIGINS_MAX = 4 };
 
-static struct member *find_member(const struct symbol_lines *lines, Dwarf_Off offset) {
-    size_t low = 0, high = lines->members.count;
+/* A function that has a scope; `member` NULL: none has that. */
+struct named {
+    struct scoped_names *names;
+    struct member *member;
+};
+
+static struct member *find_member(const struct column *members, size_t first, size_t count, Dwarf_Off offset) {
+    size_t low = first, high = first + count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        struct member *member = column_at(&lines->members, middle);
+        struct member *member = column_at(members, middle);
         if (member->offset == offset) return member;
         if (member->offset < offset)
             low = middle + 1;
@@ -366,9 +460,47 @@ static struct member *find_member(const struct symbol_lines *lines, Dwarf_Off of
     return NULL;
 }
 
+/* Reads the unit that the entry is in; NULL when memory ran out (latched). */
+static const struct shared_unit *read_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
+    struct column *members = &lines->shared_names.members;
+    struct shared_unit *unit = column_push(&lines->shared_units);
+    if (!unit) return NULL;
+    *unit = (struct shared_unit){.unit = die->cu, .first_member = members->count};
+    Dwarf_Die root;
+    if (dwarf_diecu(die, &root, NULL, NULL))
+        read_children(lines, &root, (struct place){&lines->shared_names, .function = ID_NONE, .scope = ID_NONE});
+    unit->member_count = members->count - unit->first_member;
+    return unit;
+}
+
+static const struct shared_unit *find_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
+    struct index_set *numbers = &lines->unit_numbers;
+    uint32_t hash = index_set_hash(&die->cu, sizeof die->cu);
+    if (!index_set_reserve(numbers)) return NULL;
+    struct index_slot *slot = index_set_first(numbers, hash);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(numbers, slot)) {
+        const struct shared_unit *unit = column_at(&lines->shared_units, slot->index);
+        if (unit->unit == die->cu) return unit;
+    }
+    index_set_fill(numbers, slot, hash, (uint32_t)lines->shared_units.count);
+    return read_shared_unit(lines, die);
+}
+
+static struct named find_named(struct symbol_lines *lines, Dwarf_Die *die) {
+    Dwarf_Off offset = dwarf_dieoffset(die);
+    if (die->cu == lines->root.cu) {
+        const struct column *members = &lines->names.members;
+        return (struct named){&lines->names, find_member(members, 0, members->count, offset)};
+    }
+    const struct shared_unit *unit = find_shared_unit(lines, die);
+    if (!unit) return (struct named){0};
+    const struct column *members = &lines->shared_names.members;
+    return (struct named){&lines->shared_names, find_member(members, unit->first_member, unit->member_count, offset)};
+}
+
 /* A function's entry refers to a general one, and that to its declaration, which is where the name is from. */
-static struct member *find_declaration(const struct symbol_lines *lines, Dwarf_Die die) {
-    struct member *found = find_member(lines, dwarf_dieoffset(&die));
+static struct named find_declaration(struct symbol_lines *lines, Dwarf_Die die) {
+    struct named found = find_named(lines, &die);
     for (size_t i = 0; i < ORIGINS_MAX; i++) {
         Dwarf_Attribute attribute;
         Dwarf_Die next;
@@ -376,29 +508,28 @@ static struct member *find_declaration(const struct symbol_lines *lines, Dwarf_D
             break;
         if (!dwarf_formref_die(&attribute, &next)) break;
         die = next;
-        if (die.cu != lines->root.cu) break; /* its offset means something else */
-        struct member *member = find_member(lines, dwarf_dieoffset(&die));
-        if (member) found = member;
+        struct named named = find_named(lines, &die);
+        if (named.member) found = named;
     }
     return found;
 }
 
-static const char *scope_name(struct symbol_lines *lines, uint32_t row, uint32_t *parent) {
-    struct name_scope *scope = column_at(&lines->name_scopes, row);
+static const char *scope_name(const struct scoped_names *names, uint32_t row, uint32_t *parent) {
+    struct name_scope *scope = column_at(&names->scopes, row);
     *parent = scope->parent;
     const char *name = dwarf_diename(&scope->die);
     return name ? name : dwarf_tag(&scope->die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
 }
 
 /* "outer::inner::name"; the name alone when memory ran out (latched). */
-static const char *join_scopes(struct symbol_lines *lines, uint32_t scope, const char *name) {
+static const char *join_scopes(struct scoped_names *names, uint32_t scope, const char *name) {
     const char *parts[NAME_SCOPES_MAX];
     size_t count = 0, bytes_count = strlen(name) + 1;
     while (scope != ID_NONE && count < NAME_SCOPES_MAX) {
-        parts[count] = scope_name(lines, scope, &scope);
+        parts[count] = scope_name(names, scope, &scope);
         bytes_count += strlen(parts[count++]) + 2;
     }
-    char *joined = arena_take_bytes(&lines->texts, bytes_count);
+    char *joined = arena_take_bytes(&names->texts, bytes_count);
     if (!joined) return name;
     char *end = joined;
     while (count) {
@@ -417,10 +548,10 @@ static const char *name_of(struct symbol_lines *lines, Dwarf_Die *die) {
     if (linker_name && symbol_name_is_mangled(text_of(linker_name))) return linker_name;
     const char *name = text_attribute(die, DW_AT_name);
     if (!name) return linker_name;
-    struct member *member = find_declaration(lines, *die);
-    if (!member) return name;
-    if (!member->name) member->name = join_scopes(lines, member->scope, name);
-    return member->name;
+    struct named named = find_declaration(lines, *die);
+    if (!named.member) return name;
+    if (!named.member->name) named.member->name = join_scopes(named.names, named.member->scope, name);
+    return named.member->name;
 }
 
 /* ---- Places. ---- */
@@ -533,22 +664,27 @@ static bool start(struct symbol_lines *lines) {
         return false;
     }
     errno = 0;
+    if (!lines->supplement_elf)
+        lines->supplement_elf = lines->empty_elf = elf_memory((char *)(uintptr_t)&empty_file, sizeof empty_file);
     if (start_libdw(lines)) find_units(lines);
     check_memory(lines);
     return lines->units.count && !failure_is_set(lines->failure);
 }
 
-struct symbol_lines *symbol_lines_create(const struct debug_file *file, struct failure *failure) {
+struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
+                                         struct failure *failure) {
     struct symbol_lines *lines = malloc(sizeof *lines);
     if (!lines) {
         failure_set_memory(failure);
         return NULL;
     }
     *lines = (struct symbol_lines){.failure = failure, .elf = file->elf, .unit = ID_NONE};
-    lines->steps_left = file->size_bytes * STEPS_PER_BYTE + STEPS_MIN;
+    uint64_t size_bytes = file->size_bytes + (supplement ? supplement->size_bytes : 0);
+    lines->steps_left = size_bytes * STEPS_PER_BYTE + STEPS_MIN;
     column_init(&lines->units, sizeof(Dwarf_Off), failure);
     column_init(&lines->unit_ranges, sizeof(struct range), failure);
-    clear_unit(lines);
+    init_unit(lines);
+    lines->supplement_elf = supplement ? supplement->elf : NULL;
     if (start(lines)) return lines;
     symbol_lines_destroy(lines);
     return NULL;
@@ -556,15 +692,12 @@ struct symbol_lines *symbol_lines_create(const struct debug_file *file, struct f
 
 void symbol_lines_destroy(struct symbol_lines *lines) {
     if (!lines) return;
-    if (lines->dwarf) dwarf_end(lines->dwarf);
+    end_libdw(lines);
+    if (lines->empty_elf) elf_end(lines->empty_elf);
     column_fini(&lines->units);
     column_fini(&lines->unit_ranges);
-    column_fini(&lines->functions);
-    column_fini(&lines->function_ranges);
-    column_fini(&lines->inlined);
-    column_fini(&lines->name_scopes);
-    column_fini(&lines->members);
-    arena_fini(&lines->texts);
+    fini_unit(lines);
+    fini_shared(lines);
     free(lines);
 }
 

@@ -25,8 +25,10 @@ struct symbol_call {
 
 enum { SYMBOL_CALLS_MAX = 256 };
 
-/* NULL when the file has no DWARF that can be read, or when memory ran out (latched). The file stays open as long. */
-struct symbol_lines *symbol_lines_create(const struct debug_file *file, struct failure *failure);
+/* NULL when the file has no DWARF that can be read, or when memory ran out (latched). `supplement`: what the file's
+ * debug information shares with others; NULL: there is none. Both stay open as long. */
+struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
+                                         struct failure *failure);
 void symbol_lines_destroy(struct symbol_lines *lines);
 
 /* The calls at the address, the physical function first, then those inlined into the one before; returns how many. 0:

@@ -10,6 +10,9 @@ enum { MANGLED_BYTES_MAX = 4096 };
 
 static const struct text ellipsis = TEXT("...");
 
+/* Behind the name of a function: a stub that jumps to it. */
+static const struct text stub_suffix = TEXT("@plt");
+
 struct name_buffer {
     char *bytes;
     size_t bytes_count;
@@ -62,7 +65,7 @@ static bool demangle(const char *mangled, struct name_buffer *buffer) {
     return cplus_demangle_v3_callback(mangled, options, append, buffer);
 }
 
-struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
+static struct text demangle_function(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
     name = without_suffix(name);
     if (symbol_name_is_mangled(name) && name.bytes_count < MANGLED_BYTES_MAX) {
         char mangled[MANGLED_BYTES_MAX];
@@ -75,4 +78,14 @@ struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MA
     if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
     memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);
     return cut(out);
+}
+
+struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
+    bool is_stub = text_ends_with(name, stub_suffix) && name.bytes_count > stub_suffix.bytes_count;
+    if (!is_stub) return demangle_function(name, out);
+    struct text function = demangle_function(text_slice(name, 0, name.bytes_count - stub_suffix.bytes_count), out);
+    if (function.bytes_count > SYMBOL_NAME_BYTES_MAX - stub_suffix.bytes_count) return function;
+    memmove(out, function.bytes, function.bytes_count);
+    memcpy(out + function.bytes_count, stub_suffix.bytes, stub_suffix.bytes_count);
+    return (struct text){out, function.bytes_count + stub_suffix.bytes_count};
 }

@@ -4,6 +4,8 @@
 #include <gelf.h>
 #include <stdlib.h>
 
+#include "symbol_stubs.h"
+
 /* Functions inside functions are looked for so many symbols back. */
 enum { ENCLOSING_SYMBOLS_MAX = 16 };
 
@@ -135,17 +137,82 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type) {
     return true;
 }
 
-bool symbol_table_init(struct symbol_table *table, const struct debug_file *file, struct failure *failure) {
+/* The table of symbols has all that the others have. */
+static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
+                        struct failure *failure) {
+    find_code(candidates, symbols->elf);
+    if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB);
+    debug_data_open(&table->data, symbols, failure);
+    if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB)) return false;
+    return collect(candidates, symbols->elf, SHT_DYNSYM);
+}
+
+/* ---- Stubs. ---- */
+
+static int compare_symbols(const void *left, const void *right) {
+    const struct symbol *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+/* The stub's name without "@plt"; NULL when it has none. A function that chooses has the name of what it chooses. */
+static const char *stub_name(const struct symbol_table *table, const struct symbol_stub *stub) {
+    if (stub->name) return stub->name;
+    const struct symbol *chooser = symbol_table_find(table, stub->target);
+    return chooser && chooser->start == stub->target ? chooser->name : NULL;
+}
+
+static char *join_stub_name(struct symbol_table *table, const char *name) {
+    static const char suffix[] = "@plt";
+    size_t bytes_count = strlen(name);
+    char *joined = arena_take_bytes(&table->stub_names, bytes_count + sizeof suffix);
+    if (!joined) return NULL;
+    memcpy(joined, name, bytes_count);
+    memcpy(joined + bytes_count, suffix, sizeof suffix);
+    return joined;
+}
+
+/* Adds those that no symbol has. */
+static bool add_stubs(struct symbol_table *table, const struct column *stubs) {
+    struct symbol *rows = realloc(table->rows, (table->count + stubs->count + 1) * sizeof *rows);
+    if (!rows) return false;
+    table->rows = rows;
+    size_t count = table->count;
+    for (size_t i = 0; i < stubs->count; i++) {
+        const struct symbol_stub *stub = column_at(stubs, i);
+        const char *name = stub_name(table, stub);
+        if (!name || symbol_table_find(table, stub->start)) continue;
+        char *joined = join_stub_name(table, name);
+        if (!joined) return false;
+        rows[count++] = (struct symbol){stub->start, stub->end, joined};
+    }
+    table->count = count;
+    qsort(rows, count, sizeof *rows, compare_symbols);
+    return true;
+}
+
+static bool read_stubs(struct symbol_table *table, const struct debug_file *library, struct failure *failure) {
+    struct column stubs;
+    column_init(&stubs, sizeof(struct symbol_stub), failure);
+    symbol_stubs_read(&stubs, library);
+    bool is_good = !failure_is_set(failure) && (!stubs.count || add_stubs(table, &stubs));
+    column_fini(&stubs);
+    return is_good;
+}
+
+/* ---- The face. ---- */
+
+bool symbol_table_init(struct symbol_table *table, const struct debug_file *symbols, const struct debug_file *library,
+                       struct failure *failure) {
     *table = (struct symbol_table){0};
+    arena_init(&table->stub_names, failure);
     struct candidates candidates = {.code_count = 0};
     errno = 0; /* libelf takes what it has no memory for to be damaged */
-    find_code(&candidates, file->elf);
-    bool is_good = collect(&candidates, file->elf, file->has_symbol_table ? SHT_SYMTAB : SHT_DYNSYM);
+    bool is_good = collect_all(&candidates, table, symbols, failure);
     if (is_good) {
         if (candidates.count) qsort(candidates.rows, candidates.count, sizeof *candidates.rows, compare_candidates);
-        is_good = take_rows(table, &candidates);
+        is_good = take_rows(table, &candidates) && read_stubs(table, library, failure);
     }
-    if (errno == ENOMEM) is_good = false;
+    if (errno == ENOMEM || failure_is_set(failure)) is_good = false;
     free(candidates.rows);
     if (is_good) return true;
     symbol_table_fini(table);
@@ -155,6 +222,8 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *file
 
 void symbol_table_fini(struct symbol_table *table) {
     free(table->rows);
+    debug_data_close(&table->data);
+    arena_fini(&table->stub_names);
     *table = (struct symbol_table){0};
 }
 

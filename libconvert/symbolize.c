@@ -49,12 +49,22 @@ struct symbolizer {
     uint64_t unknown_count; /* addresses in files that say nothing of them */
 };
 
+/* What numbers in a trace of perf's are, in a file that is not at its addresses when it starts at 0 ("not PIE"): perf
+ * prints offsets in the file in call graphs, addresses in samples without one. */
+enum address_terms {
+    TERMS_OF_EACH, /* those that can be but one thing are that; of others it is not known */
+    TERMS_OFFSETS,
+    TERMS_ADDRESSES
+};
+
 /* The files of one library while its addresses are looked up. */
 struct library {
     struct debug_files files;
     struct symbol_table table;
     struct symbol_lines *lines; /* NULL: no DWARF */
     lib_id lib;
+    enum address_terms terms;
+    uint64_t ambiguous_count; /* addresses that were not looked up, as they may be two things */
 };
 
 /* ---- What to look up. ---- */
@@ -68,13 +78,23 @@ static bool is_address_name(struct text name) {
     return true;
 }
 
+/* "library+0x12", as the reader of perf's text calls what perf had no name for. perf has none where the file was not
+ * there, or was another one: so the trace must tell which one it was. */
+static bool is_address_in(const struct lib *lib, struct text name) {
+    if (!lib->code_id.bytes_count || !text_starts_with(name, lib->name)) return false;
+    struct text rest = text_from(name, lib->name.bytes_count);
+    return text_starts_with(rest, TEXT("+")) && is_address_name(text_from(rest, 1));
+}
+
 static bool is_wanted(const struct profile *profile, const struct frame *frame, enum symbols_choice choice) {
     if (lib_is_none(frame->lib) || frame->address < 0) return false;
-    if (text_starts_with(libs_at(&profile->libs, frame->lib)->name, TEXT("["))) return false;
+    const struct lib *lib = libs_at(&profile->libs, frame->lib);
+    if (text_starts_with(lib->name, TEXT("["))) return false;
     if (choice == SYMBOLS_ALWAYS) return true;
     if (!native_symbol_is_none(frame->native_symbol) || frame->inline_depth) return false;
     const struct func *func = profile_func_at(profile, frame->func);
-    return source_is_none(func->source) && is_address_name(strings_text(&profile->strings, func->name));
+    struct text name = strings_text(&profile->strings, func->name);
+    return source_is_none(func->source) && (is_address_name(name) || is_address_in(lib, name));
 }
 
 static int compare_requests(const void *left, const void *right) {
@@ -175,17 +195,58 @@ static string_id name_symbol(struct symbolizer *symbolizer, const struct library
     return name;
 }
 
+/* What a number of a trace of perf's may be, in the file; *at_offset is the address that it then stands for. */
+struct meanings {
+    bool is_offset;
+    bool is_address;
+    uint64_t at_offset;
+};
+
+static struct meanings find_meanings(const struct debug_file *file, int32_t given) {
+    struct meanings meanings = {0};
+    uint64_t number = (uint64_t)given;
+    meanings.is_offset = debug_file_address_of_offset(file, number, &meanings.at_offset);
+    meanings.is_address = file->base && debug_file_has_code_at(file, number);
+    /* Where only one of the two is code, that is it. */
+    if (meanings.is_address && meanings.is_offset)
+        meanings.is_offset = debug_file_has_code_at(file, meanings.at_offset);
+    return meanings;
+}
+
+/* All numbers of a library are of one kind, unless there are some that can only be the one and some that can only be
+ * the other. */
+static enum address_terms find_terms(const struct debug_file *file, const struct request *requests, size_t count) {
+    bool has_offsets = false, has_addresses = false;
+    for (size_t i = 0; i < count; i++) {
+        struct meanings meanings = find_meanings(file, requests[i].address);
+        if (meanings.is_offset && !meanings.is_address) has_offsets = true;
+        if (meanings.is_address && !meanings.is_offset) has_addresses = true;
+    }
+    if (has_offsets == has_addresses) return TERMS_OF_EACH;
+    return has_offsets ? TERMS_OFFSETS : TERMS_ADDRESSES;
+}
+
+/* False when the number means nothing in the file, or may mean two things. */
+static bool find_address_in_file(struct symbolizer *symbolizer, struct library *library, int32_t given,
+                                 uint64_t *address) {
+    struct meanings meanings = find_meanings(&library->files.first, given);
+    bool is_ambiguous = meanings.is_offset && meanings.is_address && library->terms == TERMS_OF_EACH;
+    if (is_ambiguous && symbolizer->options->symbols != SYMBOLS_ALWAYS) {
+        library->ambiguous_count++;
+        return false;
+    }
+    bool is_address = meanings.is_address && (!meanings.is_offset || library->terms == TERMS_ADDRESSES);
+    *address = is_address ? (uint64_t)given : meanings.at_offset;
+    return is_address || meanings.is_offset;
+}
+
 /* The address in the library's own terms, and that relative to its start. */
-static bool find_address(const struct profile *profile, const struct library *library, int32_t given, uint64_t *address,
+static bool find_address(struct symbolizer *symbolizer, struct library *library, int32_t given, uint64_t *address,
                          int32_t *relative) {
     const struct debug_file *file = &library->files.first;
     *address = file->base + (uint64_t)given;
-    /* A program that is not mapped where the loader likes has, in some traces, its addresses as they are. */
-    if (profile->meta.has_file_offsets && file->has_code &&
-        !debug_file_address_of_offset(file, (uint64_t)given, address)) {
-        if ((uint64_t)given < file->base || !file->base) return false;
-        *address = (uint64_t)given;
-    }
+    bool is_in_file = symbolizer->profile->meta.has_file_offsets && file->has_code;
+    if (is_in_file && !find_address_in_file(symbolizer, library, given, address)) return false;
     if (*address < file->base || *address - file->base > INT32_MAX) return false;
     *relative = (int32_t)(*address - file->base);
     return true;
@@ -193,10 +254,9 @@ static bool find_address(const struct profile *profile, const struct library *li
 
 /* Number of the answer; ID_NONE when nothing is known. */
 static uint32_t look_up(struct symbolizer *symbolizer, struct library *library, int32_t given) {
-    struct profile *profile = symbolizer->profile;
     struct answer answer = {.native_symbol = native_symbol_none(), .first_link = (uint32_t)symbolizer->links.count};
     uint64_t address;
-    if (!find_address(profile, library, given, &address, &answer.address)) return ID_NONE;
+    if (!find_address(symbolizer, library, given, &address, &answer.address)) return ID_NONE;
     string_id name = name_symbol(symbolizer, library, address, &answer);
     struct symbol_call calls[SYMBOL_CALLS_MAX];
     size_t call_count = library->lines ? symbol_lines_find(library->lines, address, calls) : 0;
@@ -228,6 +288,11 @@ static void note_found(struct profile *profile, const struct library *library, u
         note(profile, count, "address in %.*s: looked up in the file there, without a build id to compare", path);
     if (debug_files_dwarf(&library->files) && !library->lines)
         note(profile, count, "address in %.*s: the debug information there cannot be read", path);
+    if (library->ambiguous_count)
+        note(profile, library->ambiguous_count,
+             "address in %.*s: may be an offset in the file or not, so it was not looked up", path);
+    if (library->files.lacks_supplement)
+        note(profile, count, "address in %.*s: what its debug information shares with others was not found", path);
 }
 
 /* The distinct addresses among the library's requests. */
@@ -255,10 +320,14 @@ static void look_up_all(struct symbolizer *symbolizer, struct library *library, 
 static void read_library(struct symbolizer *symbolizer, struct library *library, const struct request *requests,
                          size_t count) {
     struct failure *failure = symbolizer->profile->failure;
-    if (!symbol_table_init(&library->table, debug_files_symbols(&library->files), failure)) return;
+    const struct debug_file *symbols = debug_files_symbols(&library->files);
+    if (!symbol_table_init(&library->table, symbols, &library->files.first, failure)) return;
     const struct debug_file *dwarf = debug_files_dwarf(&library->files);
-    library->lines = dwarf ? symbol_lines_create(dwarf, failure) : NULL;
+    const struct debug_file *supplement = library->files.supplement.elf ? &library->files.supplement : NULL;
+    library->lines = dwarf ? symbol_lines_create(dwarf, supplement, failure) : NULL;
+    if (symbolizer->profile->meta.has_file_offsets) library->terms = find_terms(&library->files.first, requests, count);
     look_up_all(symbolizer, library, requests, count);
+    symbolizer->unknown_count -= library->ambiguous_count;
     note_found(symbolizer->profile, library, count_addresses(requests, count));
     symbol_lines_destroy(library->lines);
     symbol_table_fini(&library->table);

@@ -57,10 +57,11 @@ offences=$(
     check_folder cli libconvert readers writer
     check_folder recorder
     check_library archive readers/input_archive.c
+    check_library lzma libconvert/debug_data.c
     check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c
     check_library elfutils/libdw.h libconvert/symbol_lines.c
     check_library elfutils/libdwelf.h libconvert/debug_file.c
-    check_library gelf.h libconvert/debug_file.c libconvert/symbol_table.c
+    check_library gelf.h libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
     check_library libiberty libconvert/symbol_names.c
     check_library xxhash libconvert/index_set.h readers/native_chunks.c
 )

@@ -205,7 +205,7 @@ struct conversion_case {
     bool has_symbols; /* looks up addresses */
 };
 
-/* A trace of a program that is compiled here. */
+/* A trace of programs that are compiled here: one with debug information, one with symbols in .gnu_debugdata alone. */
 static struct temp_folder program_folder;
 static struct text symbols;
 
@@ -216,12 +216,17 @@ static bool make_symbols(void) {
     if (!temp_folder_init(&program_folder)) return false;
     if (!file_write(temp_folder_file(&program_folder, "p.c"), program)) return false;
     char command[PATH_MAX];
-    snprintf(command, sizeof command, "cd '%s' && cc -g -O1 p.c -o p", program_folder.path);
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && cc -g -O1 p.c -o p && objcopy --only-keep-debug p q && objcopy -S --keep-symbol=f q && xz q && "
+        "strip -o q p && objcopy --add-section .gnu_debugdata=q.xz q",
+        program_folder.path);
     if (system(command) != 0) return false;
     size_t used = 0;
-    for (unsigned address = 0x1000; address < 0x1200 && used < sizeof trace - 256; address += 0x11)
+    for (unsigned address = 0x1000; address < 0x1200 && used < sizeof trace - 512; address += 0x11)
         used += (size_t)snprintf(trace + used, sizeof trace - used,
-                                 "p 1/1 1.0: 1 cycles:\n\t%x [unknown] (%.200s/p)\n\n", address, program_folder.path);
+                                 "p 1/1 1.0: 1 cycles:\n\t%x [unknown] (%.200s/p)\n\t%x [unknown] (%.200s/q)\n\n",
+                                 address, program_folder.path, address, program_folder.path);
     symbols = (struct text){trace, used};
     return true;
 }

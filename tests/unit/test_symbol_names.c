@@ -65,6 +65,24 @@ static void what_the_linker_added_goes(void **state) {
     assert_demangled("helper.99", "helper.99");
 }
 
+static void stubs_keep_their_ending(void **state) {
+    (void)state;
+    assert_demangled("puts@plt", "puts@plt");
+    assert_demangled("_ZN4demo3runEv@plt", "demo::run()@plt");
+    assert_demangled("memcpy@@GLIBC_2.14@plt", "memcpy@plt");
+    assert_demangled("@plt", "@plt");
+    static char name[SYMBOL_NAME_BYTES_MAX + 4];
+    memset(name, 'x', sizeof name);
+    memcpy(name + SYMBOL_NAME_BYTES_MAX - 4, "@plt", 4);
+    struct text fits = symbol_name_demangle((struct text){name, SYMBOL_NAME_BYTES_MAX}, out);
+    assert_int_equal(fits.bytes_count, SYMBOL_NAME_BYTES_MAX);
+    assert_memory_equal(fits.bytes, name, SYMBOL_NAME_BYTES_MAX);
+    memset(name, 'x', sizeof name);
+    memcpy(name + SYMBOL_NAME_BYTES_MAX, "@plt", 4);
+    struct text too_long = symbol_name_demangle((struct text){name, sizeof name}, out);
+    assert_int_equal(too_long.bytes_count, SYMBOL_NAME_BYTES_MAX);
+}
+
 static void assert_cut(struct text result) {
     assert_int_equal(result.bytes_count, SYMBOL_NAME_BYTES_MAX);
     assert_memory_equal(result.bytes + SYMBOL_NAME_BYTES_MAX - 3, "...", 3);
@@ -112,9 +130,13 @@ static void deep_names_do_no_harm(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_cpp),          cmocka_unit_test(names_of_rust),
-        cmocka_unit_test(other_names_stay),      cmocka_unit_test(what_the_linker_added_goes),
-        cmocka_unit_test(long_names_are_cut),    cmocka_unit_test(names_that_unfold_are_cut),
+        cmocka_unit_test(names_of_cpp),
+        cmocka_unit_test(names_of_rust),
+        cmocka_unit_test(other_names_stay),
+        cmocka_unit_test(what_the_linker_added_goes),
+        cmocka_unit_test(stubs_keep_their_ending),
+        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(names_that_unfold_are_cut),
         cmocka_unit_test(deep_names_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -335,6 +335,127 @@ static void split_dwarf_is_followed(void **state) {
     assert_stack(0, "root\ndemo::counter::add(int), program.cc:6 [demo::counter::add(int)]\n");
 }
 
+/* ---- Debug information that is shared (dwz). ---- */
+
+static const char shared_header[] =
+    "namespace demo {\n"
+    "extern volatile int sink;\n"
+    "struct counter { int add(int value); int b1; int b2; long c; struct { int x; int y; double z; } d; };\n"
+    "struct other {\n"
+    "    counter a, b, c;\n"
+    "    static inline __attribute__((always_inline)) void deepest(int value) {\n"
+    "        sink = value;\n"
+    "        asm volatile(\".weak probe_deepest\\nprobe_deepest:\\n\\tnop\");\n"
+    "    }\n"
+    "};\n"
+    "static inline __attribute__((always_inline)) void middle(int value) {\n"
+    "    other::deepest(value + 1);\n"
+    "    asm volatile(\".weak probe_middle\\nprobe_middle:\\n\\tnop\");\n"
+    "}\n"
+    "}\n";
+
+static const char shared_lines[] =
+    "root\n"
+    "f(int) from 2, first.cc:2 [f(int)]\n"
+    "demo::middle from 11, shared.h:12 #1 [f(int)]\n"
+    "demo::other::deepest(int) from 6, shared.h:8 #2 [f(int)]\n";
+
+static const char shared_middle_lines[] =
+    "root\n"
+    "f(int) from 2, first.cc:2 [f(int)]\n"
+    "demo::middle from 11, shared.h:13 #1 [f(int)]\n";
+
+/* `one` and `two`, two programs of two units each, which have the same inlined functions. */
+static void compile_sharing(const char *flags) {
+    assert_true(file_write(path_of("shared.h"), TEXT(shared_header)));
+    run("printf '#include \"shared.h\"\nint f(int v) { demo::middle(v); return v; }\n' > first.cc && "
+        "printf '#include \"shared.h\"\nint demo::counter::add(int v) { middle(v); return v; }\n' > second.cc && "
+        "printf '#include \"shared.h\"\nvolatile int demo::sink;\nint f(int);\n"
+        "int main(int c, char **) { demo::counter d; return f(c) + d.add(c); }\n' > third.cc && "
+        "c++ -g -O2 -Wl,--build-id %s first.cc second.cc third.cc -o one && "
+        "c++ -g -O1 -Wl,--build-id %s first.cc second.cc third.cc -o two",
+        flags, flags);
+}
+
+static void assert_shared(const char *file, const char *folder, const char *notes) {
+    const char *const folders[] = {folder};
+    tear_down(NULL);
+    set_up(NULL);
+    read_build_id(file);
+    add_sample(lib_of(path_of(file), test.build_id), label("one", "probe_deepest"));
+    add_sample(lib_of(path_of(file), test.build_id), label("one", "probe_middle"));
+    symbolize_with(SYMBOLS_AUTO, folders, folder ? 1 : 0);
+    assert_notes(notes);
+}
+
+static void assert_shared_lines(const char *file, const char *folder) {
+    assert_shared(file, folder, "");
+    assert_stack(0, shared_lines);
+    assert_stack(1, shared_middle_lines);
+}
+
+/* Parts that units of one file share are in units of their own. */
+static void shared_units_are_read(void **state) {
+    (void)state;
+    compile_sharing("-gdwarf-5");
+    assert_shared_lines("one", NULL);
+    run("cp one own && dwz own && readelf --debug-dump=info own | grep -q DW_TAG_partial_unit");
+    assert_shared_lines("own", NULL);
+    compile_sharing("-gdwarf-4 -fdebug-types-section");
+    assert_shared_lines("one", NULL);
+    run("cp one own && dwz own");
+    assert_shared_lines("own", NULL);
+    run("rm own");
+}
+
+/* What files share is in another one. */
+static void supplements_are_read(void **state) {
+    (void)state;
+    static const char note[] = "2 address in one: what its debug information shares with others was not found\n";
+    char folder[PATH_MAX], id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    compile_sharing("-gdwarf-5");
+    run("mkdir -p s && dwz -m s/common one two && readelf -SW s/common | grep -q debug_info");
+    assert_shared_lines("one", NULL);
+
+    struct debug_file supplement;
+    assert_true(debug_file_open_supplement(&supplement, path_of("s/common")));
+    snprintf(id, sizeof id, "%s", supplement.build_id);
+    debug_file_close(&supplement);
+    run("rm -rf d && mkdir -p d/.build-id/%.2s && mv s/common d/.build-id/%.2s/%s.debug", id, id, id + 2);
+    assert_shared_lines("one", folder);
+
+    /* Not found: the physical function is that of the symbols, and nothing else has a name. */
+    assert_shared("one", NULL, note);
+    assert_int_equal(leaf(0)->line, 8);
+
+    /* Another one at its place is as good as none. */
+    run("sed -i s/counter/ticker/ shared.h second.cc third.cc && "
+        "c++ -g -O3 first.cc second.cc third.cc -o three && c++ -g -O0 first.cc second.cc third.cc -o four && "
+        "dwz -m s/common three four && readelf -SW s/common | grep -q debug_info");
+    assert_shared("one", NULL, note);
+    run("rm -rf three four s d");
+}
+
+/* As Debian has it: the program stripped, its debug information by build id, and the supplement beside that. */
+static void supplements_of_separate_debug_information_are_read(void **state) {
+    (void)state;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path_of("d"));
+    compile_sharing("-gdwarf-5");
+    read_build_id("one");
+    run("rm -rf d && mkdir -p d/.dwz d/.build-id/%.2s && dwz -m d/.dwz/common -M ../../.dwz/common one two && "
+        "objcopy --only-keep-debug --compress-debug-sections one d/.build-id/%.2s/%s.debug && "
+        "cp one whole-one && strip --strip-all one -o stripped && mv whole-one one",
+        test.build_id, test.build_id, test.build_id + 2);
+    assert_shared_lines("stripped", folder);
+    /* A file that is found by its build id may be a link to one at another place, from where the path counts. */
+    run("mkdir -p d/e/f && mv d/.build-id/%.2s/%s.debug d/e/f && ln -s ../../e/f/%s.debug d/.build-id/%.2s",
+        test.build_id, test.build_id + 2, test.build_id + 2, test.build_id);
+    assert_shared_lines("stripped", folder);
+    run("rm -rf stripped d");
+}
+
 /* What the linker calls a function in C tells nothing that its own name does not. */
 static void functions_in_c_have_their_own_names(void **state) {
     (void)state;
@@ -386,6 +507,68 @@ static void offsets_in_the_file_become_addresses(void **state) {
     assert_int_equal(leaf(0)->address, address - base);
 }
 
+/* "large": at addresses that are offsets in the file, too. Code is at the offsets 1000 to 29000 and at the addresses
+ * 11000 to 39000, in hexadecimal, and the probe behind the first 8000 bytes of it. */
+static uint64_t compile_large(void) {
+    run("printf '__asm__(\".text; .skip 0x8000, 0x90\");' > before.c && "
+        "printf '__asm__(\".text; .skip 0x20000, 0x90\");' > behind.c && cc -c before.c behind.c && "
+        "c++ -g -O2 -no-pie -fno-pie -Wl,--build-id,-Ttext-segment=0x10000 before.o program.cc behind.o -o large");
+    uint64_t address = label("large", "probe_deepest");
+    assert_true(address > 0x19000 && address < 0x21000);
+    return address;
+}
+
+static void assert_meaning(uint64_t number, uint64_t another, enum symbols_choice choice, const char *expected) {
+    tear_down(NULL);
+    set_up(NULL);
+    read_build_id("large");
+    test.profile.meta.has_file_offsets = true;
+    lib_id lib = lib_of(path_of("large"), test.build_id);
+    add_sample(lib, number);
+    if (another) add_sample(lib, another);
+    symbolize(choice);
+    char nothing[64];
+    snprintf(nothing, sizeof nothing, "root\n0x%llx\n", (unsigned long long)number);
+    assert_stack(0, expected ? expected : nothing);
+}
+
+/* perf prints both, and does not say which. */
+static void a_number_that_may_be_two_things_is_decided_by_others(void **state) {
+    (void)state;
+    static const char note[] = "1 address in large: may be an offset in the file or not, so it was not looked up\n";
+    uint64_t address = compile_large(), offset = address - 0x10000;
+    enum { ADDRESS_ALONE = 0x30000, BOTH = 0x18000, NEITHER = 0x40000 };
+    assert_meaning(offset, 0, SYMBOLS_AUTO, deepest_lines);
+    assert_int_equal(leaf(0)->address, offset);
+    assert_notes("");
+    assert_meaning(address, 0, SYMBOLS_AUTO, NULL);
+    assert_notes(note);
+    assert_meaning(address, BOTH, SYMBOLS_AUTO, NULL);
+    assert_meaning(address, NEITHER, SYMBOLS_AUTO, NULL);
+    assert_meaning(address, ADDRESS_ALONE, SYMBOLS_AUTO, deepest_lines);
+    assert_int_equal(leaf(0)->address, offset);
+    /* As an offset it is at the end, where no function is. */
+    assert_meaning(address, offset, SYMBOLS_AUTO, NULL);
+    assert_notes("1 address of which the library's symbols say nothing\n");
+    assert_stack(1, deepest_lines);
+    assert_meaning(address, 0, SYMBOLS_ALWAYS, NULL);
+    assert_notes("1 address of which the library's symbols say nothing\n");
+    /* Of both kinds: what can be but one thing is that. */
+    tear_down(NULL);
+    set_up(NULL);
+    read_build_id("large");
+    test.profile.meta.has_file_offsets = true;
+    lib_id lib = lib_of(path_of("large"), test.build_id);
+    add_sample(lib, offset);
+    add_sample(lib, address);
+    add_sample(lib, ADDRESS_ALONE);
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, deepest_lines);
+    assert_notes(
+        "1 address in large: may be an offset in the file or not, so it was not looked up\n"
+        "1 address of which the library's symbols say nothing\n");
+}
+
 /* ---- What is looked up. ---- */
 
 static void only_nameless_frames_by_default(void **state) {
@@ -409,6 +592,34 @@ static void only_nameless_frames_by_default(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_stack(i, "demo::counter::add(int) from 12, program.cc:14 [demo::counter::add(int)]\n");
     assert_notes("");
+}
+
+static void add_named(lib_id lib, uint64_t address, const char *name) {
+    struct frame frame = frame_of(lib, address, name);
+    stack_id stack = profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &frame));
+    thread_add_sample(test.thread, 1, stack, 1);
+}
+
+/* What perf has no name for is looked up where the trace says which file it was. */
+static void frames_that_perf_does_not_know_need_a_build_id(void **state) {
+    (void)state;
+    uint64_t address = label("whole", "probe_add");
+    lib_id known = lib_of(path_of("whole"), test.build_id);
+    run("cp whole copy");
+    lib_id unknown = lib_of(path_of("copy"), "");
+    add_named(known, address, "whole+0x5");
+    add_named(unknown, address, "copy+0x5");
+    add_named(known, address, "whole+5");
+    add_named(known, address, "whole+0x");
+    add_named(known, address, "copy+0x5");
+    symbolize(SYMBOLS_AUTO);
+    assert_stack(0, "demo::counter::add(int) from 12, program.cc:14 [demo::counter::add(int)]\n");
+    assert_stack(1, "copy+0x5\n");
+    assert_stack(2, "whole+5\n");
+    assert_stack(3, "whole+0x\n");
+    assert_stack(4, "copy+0x5\n");
+    assert_notes("");
+    run("rm copy");
 }
 
 static void nothing_when_asked_for_nothing(void **state) {
@@ -710,9 +921,14 @@ int main(void) {
         cmocka_unit_test_setup_teardown(other_ways_to_compile, set_up, tear_down),
         cmocka_unit_test_setup_teardown(clang_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(split_dwarf_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shared_units_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_in_c_have_their_own_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(offsets_in_the_file_become_addresses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_number_that_may_be_two_things_is_decided_by_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(frames_that_perf_does_not_know_need_a_build_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_nameless_frames_by_default, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_when_asked_for_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(inlined_frames_of_the_trace_are_replaced, set_up, tear_down),
