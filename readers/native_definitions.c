@@ -49,6 +49,7 @@ void native_definitions_init(struct native_definitions *definitions, struct prof
     column_init(&definitions->counters, sizeof(struct counter), failure);
     column_init(&definitions->libraries, sizeof(struct native_library), failure);
     column_init(&definitions->mappings, sizeof(struct native_mapping), failure);
+    column_init(&definitions->inheritances, sizeof(struct native_inheritance), failure);
     column_init(&definitions->jitdumps, sizeof(struct native_jitdump), failure);
     native_mappings_init(&definitions->in_force, failure);
     column_init(&definitions->metas, sizeof(struct meta_definition), failure);
@@ -70,6 +71,7 @@ void native_definitions_fini(struct native_definitions *definitions) {
     column_fini(&definitions->counters);
     column_fini(&definitions->libraries);
     column_fini(&definitions->mappings);
+    column_fini(&definitions->inheritances);
     column_fini(&definitions->jitdumps);
     native_mappings_fini(&definitions->in_force);
     column_fini(&definitions->metas);
@@ -255,6 +257,18 @@ static bool read_mapping(struct native_definitions *definitions, struct native_c
     return true;
 }
 
+static bool read_inheritance(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    struct native_inheritance read = {.pid = (int64_t)native_cursor_bounded(body, INT32_MAX)};
+    read.process_start_ns = native_cursor_leb(body);
+    read.parent_pid = (int64_t)native_cursor_bounded(body, INT32_MAX);
+    read.parent_start_ns = native_cursor_leb(body);
+    read.last_id = native_cursor_leb(body);
+    if (body->is_bad || read.last_id >= id) return false;
+    struct native_inheritance *inheritance = column_push(&definitions->inheritances);
+    if (inheritance) *inheritance = read;
+    return true;
+}
+
 static const struct kind_traits {
     bool (*read)(struct native_definitions *definitions, struct native_cursor *body, uint64_t id);
     size_t column; /* of its rows */
@@ -268,6 +282,7 @@ static const struct kind_traits {
     [TRACE_DEFINE_COUNTER] = {read_counter, offsetof(struct native_definitions, counters)},
     [TRACE_DEFINE_LIBRARY] = {read_library, offsetof(struct native_definitions, libraries)},
     [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct native_definitions, mappings)},
+    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, offsetof(struct native_definitions, inheritances)},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -332,14 +347,26 @@ static void note_jitdump(struct native_definitions *definitions, const struct na
     if (dump) *dump = (struct native_jitdump){mapping->pid, mapping->process_start_ns, library->path};
 }
 
-static void put_in_force(struct native_definitions *definitions, uint64_t id, const struct definition *definition) {
-    const struct content *content = content_of(definitions, definition);
-    if (!content || content->kind != TRACE_DEFINE_MAPPING) return;
-    const struct native_mapping *mapping = column_at(&definitions->mappings, content->row);
+static void put_mapping_in_force(struct native_definitions *definitions, uint64_t id,
+                                 const struct native_mapping *mapping) {
     if (mapping->library_id && !find_library(definitions, mapping->library_id))
         native_ledger_count_placeless(definitions->ledger, NATIVE_NOTE_LIBRARY, 1);
     native_mappings_add(&definitions->in_force, id, mapping);
     note_jitdump(definitions, mapping);
+}
+
+static bool is_of_mappings(const struct content *content) {
+    return content && (content->kind == TRACE_DEFINE_MAPPING || content->kind == TRACE_DEFINE_INHERITANCE);
+}
+
+static void put_in_force(struct native_definitions *definitions, uint64_t id, const struct definition *definition) {
+    const struct content *content = content_of(definitions, definition);
+    if (!is_of_mappings(content)) return;
+    if (content->kind == TRACE_DEFINE_MAPPING)
+        put_mapping_in_force(definitions, id, column_at(&definitions->mappings, content->row));
+    else
+        native_mappings_add_inheritance(&definitions->in_force, id,
+                                        column_at(&definitions->inheritances, content->row));
 }
 
 /* Goes on to the first definition that is not known. */
@@ -362,7 +389,7 @@ void native_definitions_complete(struct native_definitions *definitions) {
     for (uint32_t row = 0; row < definitions->rows.count; row++) {
         const uint64_t *id = row_table_at(&definitions->ids, row);
         const struct content *content = content_of(definitions, column_at(&definitions->rows, row));
-        if (!content || content->kind != TRACE_DEFINE_MAPPING || *id <= definitions->last_known_id) continue;
+        if (!is_of_mappings(content) || *id <= definitions->last_known_id) continue;
         uint64_t *behind = column_push(&ids);
         if (behind) *behind = *id;
     }

@@ -75,6 +75,7 @@ struct native_definitions {
     struct column counters;     /* struct counter, without process and samples */
     struct column libraries;    /* struct native_library */
     struct column mappings;     /* struct native_mapping */
+    struct column inheritances; /* struct native_inheritance */
     struct column jitdumps;     /* struct native_jitdump: of the mappings that are in force */
     uint64_t last_known_id;     /* every definition up to this one is known: mappings up to it are in force */
     struct native_mappings in_force;

@@ -9,6 +9,12 @@ struct row {
     uint32_t older; /* the row in the block before this one; ID_NONE */
 };
 
+struct inheritance_row {
+    uint64_t id;
+    struct native_inheritance inheritance;
+    uint32_t older; /* the row of the same process before this one; ID_NONE */
+};
+
 /* 2^level bytes of a process. Compared as bytes: no padding. */
 struct block_key {
     int64_t pid;
@@ -22,12 +28,16 @@ struct block {
     uint32_t newest;
 };
 
-enum { BLOCK_STEPS_MAX = 1024 };
+enum { BLOCK_STEPS_MAX = 1024, ANCESTORS_MAX = 64 };
+
+/* No mapping's: of what the process inherits. */
+static const uint64_t INHERITANCE_LEVEL = 64;
 
 void native_mappings_init(struct native_mappings *mappings, struct failure *failure) {
     index_set_init(&mappings->block_index, failure);
     column_init(&mappings->blocks, sizeof(struct block), failure);
     column_init(&mappings->rows, sizeof(struct row), failure);
+    column_init(&mappings->inheritances, sizeof(struct inheritance_row), failure);
     mappings->levels = 0;
 }
 
@@ -35,6 +45,7 @@ void native_mappings_fini(struct native_mappings *mappings) {
     index_set_fini(&mappings->block_index);
     column_fini(&mappings->blocks);
     column_fini(&mappings->rows);
+    column_fini(&mappings->inheritances);
 }
 
 /* The smallest level whose blocks are as long as the mapping; at 63 there are two blocks in all. */
@@ -91,6 +102,35 @@ void native_mappings_add(struct native_mappings *mappings, uint64_t id, const st
     add_to_block(mappings, &key, id, mapping);
 }
 
+void native_mappings_add_inheritance(struct native_mappings *mappings, uint64_t id,
+                                     const struct native_inheritance *inheritance) {
+    struct block_key key = {inheritance->pid, inheritance->process_start_ns, 0, INHERITANCE_LEVEL};
+    struct block *block = intern_block(mappings, &key);
+    if (!block) return;
+    uint32_t index = (uint32_t)mappings->inheritances.count;
+    struct inheritance_row *row = column_push(&mappings->inheritances);
+    if (!row) return;
+    *row = (struct inheritance_row){id, *inheritance, block->newest};
+    block->newest = index;
+}
+
+/* What the process inherits by the definitions up to `last_id`; NULL: nothing. */
+static const struct native_inheritance *find_inheritance(const struct native_mappings *mappings, int64_t pid,
+                                                         uint64_t process_start_ns, uint64_t last_id) {
+    uint32_t hash;
+    if (!mappings->inheritances.count) return NULL;
+    struct block_key key = {pid, process_start_ns, 0, INHERITANCE_LEVEL};
+    const struct index_slot *slot = find_block(mappings, &key, &hash);
+    if (index_slot_is_empty(slot)) return NULL;
+    uint32_t at = ((const struct block *)column_at(&mappings->blocks, slot->index))->newest;
+    for (unsigned steps = 0; at != ID_NONE && steps < BLOCK_STEPS_MAX; steps++) {
+        const struct inheritance_row *row = column_at(&mappings->inheritances, at);
+        if (row->id <= last_id) return &row->inheritance;
+        at = row->older;
+    }
+    return NULL;
+}
+
 /* The newest mapping of the block that has the address and was there; NULL when there is none. */
 static const struct row *find_in_block(const struct native_mappings *mappings, const struct block_key *key,
                                        uint64_t address, uint64_t last_id) {
@@ -107,8 +147,9 @@ static const struct row *find_in_block(const struct native_mappings *mappings, c
     return NULL;
 }
 
-const struct native_mapping *native_mappings_find(const struct native_mappings *mappings, int64_t pid,
-                                                  uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
+/* The newest of the process's own mappings; NULL: none of it has ever had the address. */
+static const struct row *find_own(const struct native_mappings *mappings, int64_t pid, uint64_t process_start_ns,
+                                  uint64_t address, uint64_t last_id) {
     const struct row *newest = NULL;
     for (uint64_t levels = mappings->levels; levels; levels &= levels - 1) {
         unsigned level = (unsigned)__builtin_ctzll(levels);
@@ -116,5 +157,19 @@ const struct native_mapping *native_mappings_find(const struct native_mappings *
         const struct row *row = find_in_block(mappings, &key, address, last_id);
         if (row && (!newest || row->id > newest->id)) newest = row;
     }
-    return newest && newest->mapping.library_id ? &newest->mapping : NULL;
+    return newest;
+}
+
+const struct native_mapping *native_mappings_find(const struct native_mappings *mappings, int64_t pid,
+                                                  uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
+    for (unsigned ancestor = 0; ancestor <= ANCESTORS_MAX; ancestor++) {
+        const struct row *own = find_own(mappings, pid, process_start_ns, address, last_id);
+        if (own) return own->mapping.library_id ? &own->mapping : NULL;
+        const struct native_inheritance *inherited = find_inheritance(mappings, pid, process_start_ns, last_id);
+        if (!inherited) return NULL;
+        pid = inherited->parent_pid;
+        process_start_ns = inherited->parent_start_ns;
+        last_id = inherited->last_id;
+    }
+    return NULL;
 }

@@ -356,6 +356,19 @@ uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t o
     return id;
 }
 
+uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id) {
+    bool is_new;
+    uint64_t cache = 0;
+    const struct process_state *process = process_self(&is_new);
+    struct body body = body_begin(0, TRACE_DEFINE_INHERITANCE);
+    body_add_number(&body, process->pid);
+    body_add_number(&body, process->start_ns);
+    body_add_number(&body, parent_pid);
+    body_add_number(&body, parent_start_ns);
+    body_add_number(&body, last_mapping_id);
+    return finish(&body, &cache);
+}
+
 void definition_add_meta(const char *key, const char *value) {
     if (!value || !*value || (!thread_record_self && !thread_registry_claim())) return;
     struct body body = body_begin(0, TRACE_DEFINE_META);

@@ -30,13 +30,61 @@ struct mapping {
 static struct {
     unsigned long long load_count; /* of the dynamic linker: objects loaded, and unloaded, so far */
     unsigned long long unload_count;
+    uint32_t generation; /* the recording that this is of; 0: none */
     bool is_known;
+    bool is_changing; /* by the sampler, now */
     uint32_t last_mapping_id;
+    uint32_t owner_pid; /* the process whose definition that is */
+    uint64_t owner_start_ns;
     uint32_t mapping_count;
     struct mapping mappings[MAPPING_COUNT_MAX];
 } libraries;
 
+/* Of a forked child: what it has of its parent. A child that names no address leaves it at that, and its own children
+ * have it of the same process. */
+static struct {
+    uint32_t generation; /* the recording that it is of */
+    uint32_t last_mapping_id;
+    uint32_t pid; /* whose definition that is */
+    uint64_t start_ns;
+} inherited;
+
 uint32_t libraries_last_mapping(void) { return __atomic_load_n(&libraries.last_mapping_id, __ATOMIC_ACQUIRE); }
+
+/* ---- What a child has of its parent. ---- */
+
+static bool has_inherited(void) { return inherited.generation == session_generation && inherited.last_mapping_id != 0; }
+
+/* Whose definition the last one is. */
+static void own_last_mapping(void) {
+    bool is_new;
+    const struct process_state *process = process_self(&is_new);
+    __atomic_store_n(&libraries.owner_start_ns, process->start_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&libraries.owner_pid, process->pid, __ATOMIC_RELAXED);
+}
+
+void libraries_enter_child(void) {
+    uint32_t id = libraries_last_mapping();
+    bool is_from_before = has_inherited() && inherited.last_mapping_id == id;
+    if (!is_from_before) {
+        inherited.pid = libraries.owner_pid;
+        inherited.start_ns = libraries.owner_start_ns;
+        inherited.last_mapping_id = id;
+        inherited.generation = session_generation;
+    }
+    if (!libraries.is_changing) return;
+    libraries.is_changing = libraries.is_known = false;
+    libraries.mapping_count = 0;
+}
+
+/* Several threads may do this at once: they define the same. */
+void libraries_inherit(void) {
+    uint32_t id = inherited.last_mapping_id;
+    if (!has_inherited() || libraries_last_mapping() != id) return;
+    uint32_t own_id = definition_of_inheritance(inherited.pid, inherited.start_ns, id);
+    own_last_mapping();
+    __atomic_compare_exchange_n(&libraries.last_mapping_id, &id, own_id, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
 
 /* ---- What an object is. ---- */
 
@@ -93,7 +141,9 @@ static struct mapping *find_mapping(uint64_t address) {
 
 static void define(const struct mapping *mapping) {
     uint32_t id = definition_of_mapping(mapping->address, mapping->size_bytes, mapping->offset, mapping->library_id);
-    if (id) __atomic_store_n(&libraries.last_mapping_id, id, __ATOMIC_RELEASE);
+    if (!id) return;
+    own_last_mapping();
+    __atomic_store_n(&libraries.last_mapping_id, id, __ATOMIC_RELEASE);
 }
 
 static void add_mapping(struct mapping mapping) {
@@ -242,6 +292,13 @@ void libraries_settle_fork(bool is_child) {
 
 /* ---- Finding out. ---- */
 
+void libraries_forget(void) {
+    libraries.generation = 0;
+    libraries.is_known = false;
+    libraries.mapping_count = 0;
+    __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
+}
+
 struct counts {
     unsigned long long load_count;
     unsigned long long unload_count;
@@ -254,38 +311,44 @@ static int read_counts(struct dl_phdr_info *object, size_t bytes_count, void *co
     return 1;
 }
 
-static void refresh(bool is_new) {
+/* Of a recording that knows nothing yet. A child goes on from what its parent had. */
+static void begin(void) {
+    if (libraries.generation == session_generation) {
+        struct recording recording = recording_enter();
+        if (!recording.thread) return;
+        libraries_inherit();
+        recording_leave(&recording);
+        return;
+    }
+    libraries_forget();
+    libraries.generation = session_generation;
+}
+
+static void refresh(bool is_start) {
     struct counts counts = {0, 0};
+    if (is_start) begin();
     dl_iterate_phdr(read_counts, &counts);
-    if (is_new) {
-        libraries.mapping_count = 0;
-        __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
-    } else if (libraries.is_known && counts.load_count == libraries.load_count &&
-               counts.unload_count == libraries.unload_count) {
+    if (libraries.is_known && counts.load_count == libraries.load_count &&
+        counts.unload_count == libraries.unload_count) {
         if (unwind_snapshot_has_wanted()) unwind_snapshot_build_wanted();
         return;
     }
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    libraries.is_known = true;
+    libraries.is_changing = libraries.is_known = true;
     libraries.load_count = counts.load_count;
     libraries.unload_count = counts.unload_count;
     dl_iterate_phdr(add_object, NULL);
     drop_unseen();
+    libraries.is_changing = false;
     recording_leave(&recording);
     unwind_snapshot_refresh();
     if (unwind_snapshot_has_wanted()) unwind_snapshot_build_wanted();
     has_replaced = true;
 }
 
-void libraries_refresh(bool is_new) {
+void libraries_refresh(bool is_start) {
     pthread_mutex_lock(&linker_mutex);
-    refresh(is_new);
+    refresh(is_start);
     pthread_mutex_unlock(&linker_mutex);
-}
-
-void libraries_forget(void) {
-    libraries.is_known = false;
-    libraries.mapping_count = 0;
-    __atomic_store_n(&libraries.last_mapping_id, 0, __ATOMIC_RELEASE);
 }

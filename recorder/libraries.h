@@ -8,9 +8,9 @@
 
 #include "unwind_table.h"
 
-/* Looks whether something was loaded or unloaded since the last time, and then defines what is there now. `is_new`: for
- * a recording, or a process, that knows nothing yet. Not within a recording call. */
-void libraries_refresh(bool is_new);
+/* Looks whether something was loaded or unloaded since the last time, and then defines what is there now. `is_start`:
+ * the first look of a sampler. Not within a recording call. */
+void libraries_refresh(bool is_start);
 
 /* Defines what JIT runtimes have mapped to be found: files jit-PID.dump. */
 void libraries_find_dumps(void);
@@ -20,6 +20,12 @@ void libraries_reclaim(void);
 
 /* The id of the last mapping that was defined; 0: none. In any thread. [signal-safe] */
 uint32_t libraries_last_mapping(void);
+
+/* In a forked child that records: what is mapped is what its parent has defined, until something else is. */
+void libraries_enter_child(void);
+
+/* Defines that, once it is of use. In any thread, in a recording call of depth 0. [signal-safe] */
+void libraries_inherit(void);
 
 /* Around a fork: a child that were made while the sampler is in the dynamic linker would find its lock taken for good.
  * False: that could not be had soon, and the child must not have a sampler. */

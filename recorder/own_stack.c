@@ -32,6 +32,7 @@ const struct merged_stack *own_stack_take(const struct recording *recording, con
 }
 
 void own_stack_announce(struct writer *writer) {
+    libraries_inherit();
     uint32_t id = libraries_last_mapping();
     if (writer->mapping_id == id) return;
     writer->mapping_id = id;

@@ -679,7 +679,10 @@ bool session_enter_child(void) {
     bool is_part = session.is_recording && !(session.settings.flags & GREC_NO_CHILDREN) && pool_enter(&session_pool);
     session.has_helper = false; /* it is the parent's */
     sampler_leave_parent();
-    if (is_part) return true;
+    if (is_part) {
+        libraries_enter_child();
+        return true;
+    }
     set_recording(false);
     session.is_recording = false;
     set_labelling(false);

@@ -298,6 +298,10 @@ enum trace_definition_kind {
     TRACE_DEFINE_MAPPING = 9,     /* leb pid, leb start of the process (as in TRACE_PROCESS), leb address, leb size in
                                      bytes, leb offset from the image base, id library (0: nothing there any more). It holds
                                      from here on in the log, in place of what the process had there */
+    TRACE_DEFINE_INHERITANCE =
+        10, /* leb pid, leb start of the process, leb pid, leb start of its parent, id: where no
+               mapping of its own tells what the process has at an address, it has what its parent
+               had there by the definitions up to this one. Of the process's it is the first */
 };
 
 enum trace_type_flag { TRACE_TYPE_IS_STACK_BASED = 1 };

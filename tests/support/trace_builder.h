@@ -57,6 +57,7 @@ enum {
     BUILD_COUNTER = 7,
     BUILD_LIBRARY = 8,
     BUILD_MAPPING = 9,
+    BUILD_INHERITANCE = 10,
 };
 
 enum { BUILD_FREE = 0, BUILD_LIVE = 1, BUILD_SEALED = 2 };
@@ -363,6 +364,17 @@ static inline uint64_t define_mapping(struct trace_builder *trace, uint64_t addr
                                       uint64_t library) {
     put_mapping(trace, 10, BUILD_START_NS, address, size, offset, library);
     return trace_definition(trace, BUILD_MAPPING);
+}
+
+/* That process `pid` has what process `parent_pid` had, both of which begin with the trace. */
+static inline uint64_t define_inheritance(struct trace_builder *trace, unsigned pid, unsigned parent_pid,
+                                          uint64_t last_id) {
+    put_leb(trace, pid);
+    put_leb(trace, BUILD_START_NS);
+    put_leb(trace, parent_pid);
+    put_leb(trace, BUILD_START_NS);
+    put_leb(trace, last_id);
+    return trace_definition(trace, BUILD_INHERITANCE);
 }
 
 /* The head of a marker type; put the count of fields, fields, the count of graphs and graphs behind it, then

@@ -103,14 +103,69 @@ static void it_is_as_if_all_were_looked_through(void **state) {
     }
 }
 
+/* Processes are told apart by their starts here. */
+static void inherit(uint64_t id, uint64_t start_ns, uint64_t parent_start_ns, uint64_t last_id) {
+    struct native_inheritance inheritance = {PID, start_ns, PID, parent_start_ns, last_id};
+    native_mappings_add_inheritance(&mappings, id, &inheritance);
+}
+
+static uint64_t library_of(uint64_t start_ns, uint64_t address, uint64_t last_id) {
+    const struct native_mapping *mapping = native_mappings_find(&mappings, PID, start_ns, address, last_id);
+    return mapping ? mapping->library_id : 0;
+}
+
+static void children_have_what_their_parents_had(void **state) {
+    (void)state;
+    enum { CHILD = START_NS + 1, GRANDCHILD = START_NS + 2, OTHER = START_NS + 3 };
+    add(1, 0x1000, 0x1000, 1);
+    inherit(2, CHILD, START_NS, 1);
+    add(3, 0x1000, 0x800, 3);
+    /* What the parent does later is not the child's, whatever its chunks know. */
+    assert_int_equal(library_of(START_NS, 0x1000, 9), 3);
+    assert_int_equal(library_of(CHILD, 0x1000, 9), 1);
+    assert_int_equal(library_of(CHILD, 0x1fff, 2), 1);
+    assert_int_equal(library_of(CHILD, 0x1000, 1), 0);
+    assert_int_equal(library_of(OTHER, 0x1000, 9), 0);
+    /* What the child does itself counts. */
+    struct native_mapping own = {PID, CHILD, 0x1400, 0x100, 0, 4}, gone = {PID, CHILD, 0x1800, 0x100, 0, 0};
+    native_mappings_add(&mappings, 4, &own);
+    native_mappings_add(&mappings, 5, &gone);
+    assert_int_equal(library_of(CHILD, 0x1400, 3), 1);
+    assert_int_equal(library_of(CHILD, 0x1400, 4), 4);
+    assert_int_equal(library_of(CHILD, 0x1800, 4), 1);
+    assert_int_equal(library_of(CHILD, 0x1800, 5), 0);
+    assert_int_equal(library_of(CHILD, 0x1900, 5), 1);
+    /* And is its own child's. */
+    inherit(6, GRANDCHILD, CHILD, 4);
+    assert_int_equal(library_of(GRANDCHILD, 0x1400, 6), 4);
+    assert_int_equal(library_of(GRANDCHILD, 0x1800, 6), 1);
+    assert_int_equal(library_of(GRANDCHILD, 0x1000, 6), 1);
+    assert_int_equal(library_of(GRANDCHILD, 0x3000, 6), 0);
+    /* The last one counts. */
+    inherit(7, GRANDCHILD, START_NS, 3);
+    assert_int_equal(library_of(GRANDCHILD, 0x1000, 6), 1);
+    assert_int_equal(library_of(GRANDCHILD, 0x1000, 7), 3);
+    inherit(8, START_NS, START_NS, 7);
+    assert_int_equal(library_of(START_NS, 0x9000, 9), 0);
+}
+
+static void ancestors_have_an_end(void **state) {
+    (void)state;
+    add(1, 0x1000, 0x1000, 1);
+    for (uint64_t i = 1; i <= 65; i++) inherit(1 + i, START_NS + i, START_NS + i - 1, i);
+    assert_int_equal(library_of(START_NS + 64, 0x1000, 99), 1);
+    assert_int_equal(library_of(START_NS + 65, 0x1000, 99), 0);
+    for (uint64_t i = 0; i < 100; i++) inherit(100 + i, START_NS + 500, START_NS + 500, 100 + i - 1);
+    assert_int_equal(library_of(START_NS + 500, 0x1000, 999), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_found_where_nothing_is),
-        TEST(sizes_that_cannot_be_are_left_out),
-        TEST(the_oldest_of_many_are_forgotten),
-        TEST(it_is_as_if_all_were_looked_through),
+        TEST(nothing_is_found_where_nothing_is),    TEST(sizes_that_cannot_be_are_left_out),
+        TEST(the_oldest_of_many_are_forgotten),     TEST(it_is_as_if_all_were_looked_through),
+        TEST(children_have_what_their_parents_had), TEST(ancestors_have_an_end),
     };
     return cmocka_run_group_tests_name("native_mappings", tests, NULL, NULL);
 }

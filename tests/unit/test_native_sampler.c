@@ -476,6 +476,58 @@ static void test_mappings_over_time(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+static void test_inherited_mappings(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t library = define_library(trace, "/lib.so", ""), other = define_library(trace, "/other.so", "");
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
+    uint64_t parents = trace_definition(trace, BUILD_MAPPING);
+    uint64_t inherited = define_inheritance(trace, 10, 9, parents);
+    uint64_t own = define_mapping(trace, 0x1800, 0x100, 0x40, other);
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, other);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1810);
+    const uint64_t ids[] = {parents, inherited, own, last};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        add_mappings(trace, ids[i]);
+        add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    }
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x1000 - 0x1810);
+    seal();
+    read_trace();
+    assert_samples(
+        "10/20 one 0 1 0x1810\n10/20 one 1 1 0x1810\n10/20 one 2 1 0x810\n10/20 one 3 1 0x50\n"
+        "10/20 one 4 1 0x50\n10/20 one 5 1 0x0\n");
+    assert_text(libs_at(&fixture.profile.libs, leaf_of(0, 2)->lib)->path, "/lib.so");
+    assert_text(libs_at(&fixture.profile.libs, leaf_of(0, 5)->lib)->path, "/lib.so");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_inheritances_that_cannot_be(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t library = define_library(trace, "/lib.so", "");
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
+    trace_definition(trace, BUILD_MAPPING);
+    define_inheritance(trace, 10, 9, 3);
+    put_leb(trace, 10);
+    put_leb(trace, BUILD_START_NS);
+    put_leb(trace, 9);
+    trace_definition(trace, BUILD_INHERITANCE);
+    begin_events();
+    add_mappings(trace, 4);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
+    seal();
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("damaged definition", 2);
+}
+
 static void test_addresses_of_any_size(void **state) {
     (void)state;
     struct trace_builder *trace = &fixture.trace;
@@ -1009,6 +1061,8 @@ int main(void) {
         TEST(test_unknown_flags),
         TEST(test_flags_of_the_last_full_sample),
         TEST(test_mappings_over_time),
+        TEST(test_inherited_mappings),
+        TEST(test_inheritances_that_cannot_be),
         TEST(test_addresses_of_any_size),
         TEST(test_runs_of_addresses),
         TEST(test_numbers_that_cannot_be),

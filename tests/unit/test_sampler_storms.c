@@ -226,6 +226,111 @@ static void test_sampled_child(void **state) {
     recorded_fini(&recorded);
 }
 
+/* So many definitions of that kind are in the trace. */
+static size_t count_definitions(const char *path, enum trace_definition_kind kind) {
+    size_t bytes_count, count = 0;
+    char *bytes = file_read(path, &bytes_count);
+    assert_non_null(bytes);
+    struct trace_header header;
+    memcpy(&header, bytes, sizeof header);
+    for (size_t at = header.chunks_offset; at + header.chunk_bytes <= bytes_count; at += header.chunk_bytes) {
+        struct trace_chunk_header chunk;
+        memcpy(&chunk, bytes + at, sizeof chunk);
+        if (chunk.state == TRACE_CHUNK_FREE || chunk.kind != TRACE_CHUNK_DEFINITIONS) continue;
+        for (size_t offset = chunk.first_block; offset + 8 <= header.chunk_bytes;) {
+            uint32_t word;
+            memcpy(&word, bytes + at + offset, sizeof word);
+            if (!word || word == TRACE_DEFINITION_CHUNK_END) break;
+            count += (unsigned char)bytes[at + offset + 8] == (unsigned char)kind;
+            offset += 8 + ((word & ~TRACE_DEFINITION_PUBLISHED) + 3) / 4 * 4;
+        }
+    }
+    free(bytes);
+    return count;
+}
+
+CODE_SECTION(child_section)
+
+/* Has its own stack in a marker. */
+IN_SECTION(child_section) static void mark_with_stack(const char *name) {
+    grec_add_named_marker(name, NULL, NULL, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(child_section) static void work_in_section(struct busy_thread *self) {
+    work(self);
+    NOT_THE_LAST_THING();
+}
+
+static void assert_marked_in_section(const struct recorded *recorded, const char *name) {
+    const struct thread *thread;
+    const struct marker *marker = find_marker(&recorded->profile, name, &thread);
+    assert_non_null(marker);
+    if (!stack_has_code(&recorded->profile, marker->stack, child_section_code())) fail_msg("%s: not in the code", name);
+}
+
+static void grandchild(void) {
+    mark_with_stack("grandchild");
+    struct busy_thread thread = {.name = "busy grandchild", .run = work_in_section};
+    busy_thread_start(&thread);
+    wait_rounds(60);
+    busy_thread_join(&thread);
+    grec_stop();
+    _exit(0);
+}
+
+/* A child has its parent's mappings and does not define them again; what it loads itself it does. */
+static void test_mappings_of_children(void **state) {
+    skip_forks_under_sanitizers();
+    enum { CHILD_COUNT = 20 };
+    struct recorded recorded;
+    find_object();
+    start_sampling(*state, "mappings.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(3);
+    const char *path = temp_folder_file(*state, "mappings.trace");
+    size_t before = count_definitions(path, TRACE_DEFINE_MAPPING);
+    assert_true(before > 2);
+    for (int i = 0; i < CHILD_COUNT; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            /* At once: before the sampler of the child has looked. */
+            mark_with_stack("child");
+            if (i % 2) _exit(0);
+            wait_rounds(2);
+            if (i) _exit(0);
+            pid_t next = fork();
+            if (!next) grandchild();
+            _exit(status_of(next));
+        }
+        assert_int_equal(status_of(pid), 0);
+    }
+    path = temp_folder_file(*state, "mappings.trace");
+    assert_int_equal(count_definitions(path, TRACE_DEFINE_MAPPING), before);
+    assert_int_equal(count_definitions(path, TRACE_DEFINE_INHERITANCE), CHILD_COUNT + 1);
+    pid_t pid = fork();
+    if (!pid) {
+        struct busy_thread thread = {.name = "loaded in a child", .run = stay_in_object};
+        busy_thread_start(&thread);
+        wait_rounds(100);
+        grec_stop();
+        _exit(0);
+    }
+    assert_int_equal(status_of(pid), 0);
+    stop_and_read(&recorded, *state, "mappings.trace");
+    assert_int_equal(count_definitions(temp_folder_file(*state, "mappings.trace"), TRACE_DEFINE_MAPPING), before + 1);
+    assert_marked_in_section(&recorded, "child");
+    assert_marked_in_section(&recorded, "grandchild");
+    const struct thread *busy = need_thread(&recorded, "busy grandchild");
+    size_t in_section = count_samples_in(&recorded.profile, busy, child_section_code());
+    if (in_section * 2 < samples_count(&busy->samples)) fail_msg("%zu samples in the section", in_section);
+    const struct thread *loaded = need_thread(&recorded, "loaded in a child");
+    size_t in_object = 0;
+    for (size_t i = 0; i < samples_count(&loaded->samples); i++)
+        in_object += stack_has_library(&recorded.profile, sample_stack(loaded, i), "walked_object.so");
+    if (in_object * 2 < samples_count(&loaded->samples)) fail_msg("%zu samples in the object", in_object);
+    recorded_fini(&recorded);
+}
+
 static pid_t start_by_fork(char *const arguments[]) {
     pid_t pid = fork();
     if (!pid) {
@@ -298,7 +403,7 @@ static void test_stops(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_calls),         TEST(test_stops), TEST(test_executed_children), TEST(test_objects),
-        TEST(test_loaded_object), TEST(test_forks), TEST(test_sampled_child),
+        TEST(test_loaded_object), TEST(test_forks), TEST(test_sampled_child),     TEST(test_mappings_of_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
