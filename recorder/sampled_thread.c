@@ -142,9 +142,9 @@ void sampled_thread_write(struct sampled_thread *thread, struct recording *recor
     write_full(thread, recording, thread->last.frame_count == frame_count ? common : 0, facts);
 }
 
+/* Of one that was never introduced the trace knows nothing that could end. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording) {
-    if (!thread->uid || !recording_reserve(recording, 2 + 2 * LEB128_BYTES_MAX)) return;
-    enter_chunk(recording->writer);
+    if (!thread->chunk_of_name || !prepare(thread, recording, 2 + 2 * LEB128_BYTES_MAX)) return;
     uint64_t time = recording_time(recording->writer);
     unsigned char *at = leb128_write(short_block_begin(recording->writer, TRACE_SAMPLED_THREAD_END), time);
     short_block_end(recording->writer, leb128_write(at, thread->uid));

@@ -145,7 +145,7 @@ static struct sample_facts facts_of(const struct thread_record *record, uint64_t
 static void weigh(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct round *round = context;
     struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    uint32_t tid = thread_registry_tid(writers);
     thread->is_asked = false;
     if (thread->epoch != sampler.epoch || !tid || thread->tid != tid || !thread->is_looked_at) return;
     thread->is_asked = thread->is_awake && task_read_cpu_ns(tid, &thread->asked_cpu_ns);
@@ -338,15 +338,23 @@ static bool is_muted(const struct thread_writers *writers) {
            __atomic_load_n(&writers->is_muted, __ATOMIC_RELAXED);
 }
 
+/* A held record must not come to be found by another thread of the same number. */
+static void drop_if_ended(struct thread_writers *writers) {
+    uint64_t cpu_ns;
+    if (thread_registry_is_held(writers) && !task_read_cpu_ns(thread_registry_tid(writers), &cpu_ns))
+        thread_registry_drop(writers);
+}
+
 static void look_at(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct round *round = context;
     struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    uint32_t tid = thread_registry_tid(writers);
     if (thread->epoch != sampler.epoch) forget(thread, 0);
     if (thread->tid != tid) {
         end_thread(thread, round, tid);
         __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
     }
+    if (thread->is_unwanted) drop_if_ended(writers);
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
     /* The answer to the round before: nobody waits for it meanwhile. */
     collect(record, thread, round);
@@ -365,6 +373,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
         /* It ended without giving its record back, which the next thread takes. */
         end_thread(thread, round, tid);
         thread->is_unwanted = true;
+        thread_registry_drop(writers);
         return;
     }
     if (is_known && !used)
@@ -387,10 +396,15 @@ static void write_tick(struct recording *recording, const uint64_t ns[3]) {
 static void look_again(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = &record->sampled;
     char name[TASK_NAME_BYTES];
-    (void)writers;
     (void)context;
     if (thread->epoch != sampler.epoch || !thread->tid) return;
     thread->is_unwanted = false;
+    /* One that is left in peace does not tell by itself that it has named itself since. */
+    bool is_in_call = __atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE);
+    if (thread->uid && !is_in_call && record->is_named) {
+        name_thread(thread, record->name, record->name_bytes_count);
+        thread->is_named = true;
+    }
     if (thread->is_named || !thread->name_bytes_count) return;
     uint32_t bytes_count = task_read_name(thread->tid, name);
     if (bytes_count) name_thread(thread, name, bytes_count);
@@ -405,6 +419,12 @@ static void look_around(uint64_t now_ns) {
     thread_registry_each_record(look_again, NULL);
 }
 
+static void look_in_pause(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)record;
+    (void)context;
+    drop_if_ended(writers);
+}
+
 /* The processor time that passed in a pause is no sample's. */
 static void forget_times(struct thread_writers *writers, struct thread_record *record, void *context) {
     (void)writers;
@@ -416,8 +436,15 @@ static void forget_times(struct thread_writers *writers, struct thread_record *r
 /* The answers to the last round. */
 static void end_with(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    uint32_t tid = thread_registry_tid(writers);
     if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
+}
+
+/* Nobody looks any more whether their threads have ended. */
+static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)record;
+    (void)context;
+    thread_registry_drop(writers);
 }
 
 static void end_with_threads(void) {
@@ -442,6 +469,7 @@ static void tick(uint64_t now_ns) {
     uint64_t times_ns[4] = {now_ns};
     if (!grec_is_recording()) {
         sampler.has_paused = true;
+        thread_registry_each_record(look_in_pause, NULL);
         return;
     }
     if (sampler.has_paused) thread_registry_each_record(forget_times, NULL);
@@ -533,6 +561,7 @@ static void *run(void *unused) {
         deadline_ns = next_deadline(deadline_ns);
     }
     end_with_threads();
+    thread_registry_each_record(drop, NULL);
     say_achieved();
     task_list_close();
     task_file_close_all();

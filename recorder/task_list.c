@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "gecko_recorder.h"
+#include "session.h"
 #include "task_wait.h"
 #include "thread_registry.h"
 
@@ -122,9 +123,18 @@ static void drop_unseen(void) {
     list.count = count;
 }
 
+static bool is_wanted(const struct task *task) {
+    char name[TASK_NAME_BYTES];
+    return session_wants_thread(name, task_read_name(task->tid, name));
+}
+
+/* One that waits in what the signal would cut short is sampled from outside until it comes for its record. */
 static void take(struct task *task, uint64_t now_ns, int signal_number) {
     if (task->signalled_ns && now_ns - task->signalled_ns < SIGNAL_AGAIN_NS) return;
-    if (task_wait_find(task->tid).label) return;
+    if (task_wait_find(task->tid).label) {
+        if (is_wanted(task)) thread_registry_hold(task->tid);
+        return;
+    }
     task->signalled_ns = now_ns;
     syscall(SYS_tgkill, getpid(), task->tid, signal_number);
 }

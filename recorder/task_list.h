@@ -11,7 +11,8 @@ void task_list_open(void);
 void task_list_close(void);
 
 /* Looks at the list when it is time to. Threads that are not registered get the sampler's signal, in whose handler they
- * register themselves, where takes_all; else the processor time that they use becomes markers of the main thread. */
+ * register themselves, where takes_all, or a record that is held for them where that would cut short what they wait in;
+ * else the processor time that they use becomes markers of the main thread. */
 void task_list_refresh(uint64_t now_ns, bool takes_all, int signal_number);
 
 /* The name that the system has for the thread, not terminated; returns its length. */

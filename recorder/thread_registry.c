@@ -16,6 +16,8 @@
 
 enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
 
+#define HELD ((uint32_t)1 << 31)
+
 /* Records that were mapped together. Never unmapped: a thread may hold one for as long as it lives. */
 struct block {
     struct block *next;
@@ -60,15 +62,26 @@ static struct block *map_block(void) {
     return NULL;
 }
 
-static bool claim_in(struct block *block, uint32_t tid) {
+struct place {
+    struct thread_writers *writers;
+    struct thread_record *record;
+};
+
+/* A word is that of a record's owner: a thread's id, or HELD and the id of a thread that has not come for it. Order is
+ * what two that take a record for the same thread rely on: see drop_held. */
+static bool swap_word(struct thread_writers *writers, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(&writers->tid, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static uint32_t load_word(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_SEQ_CST);
+}
+
+static bool claim_in(struct block *block, uint32_t word, struct place *place) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
-        uint32_t free_tid = 0;
-        if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED)) continue;
-        if (!__atomic_compare_exchange_n(&block->writers[i].tid, &free_tid, tid, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+        if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) || !swap_word(&block->writers[i], 0, word))
             continue;
-        thread_record_self = &block->records[i];
-        thread_writers_self = &block->writers[i];
+        *place = (struct place){&block->writers[i], &block->records[i]};
         return true;
     }
     return false;
@@ -76,36 +89,44 @@ static bool claim_in(struct block *block, uint32_t tid) {
 
 /* Of a thread that ended without saying so: one whose exit key could not be set. Its writers are left for the new
  * owner's first recording call, which finds the pool open. */
-static bool inherit(struct block *block, uint32_t tid) {
+static bool inherit(struct block *block, uint32_t word, struct place *place) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
         struct thread_writers *writers = &block->writers[i];
-        uint32_t old_tid = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED);
+        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~HELD;
         if (!old_tid || syscall(SYS_tgkill, getpid(), old_tid, 0) == 0 || errno != ESRCH) continue;
-        if (!__atomic_compare_exchange_n(&writers->tid, &old_tid, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            continue;
+        if (!swap_word(writers, old_word, word)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
         writers->generation = 0;
         writers->is_muted = 0;
         __atomic_store_n(&writers->depth, 0, __ATOMIC_RELAXED);
-        thread_record_self = &block->records[i];
-        thread_writers_self = writers;
+        *place = (struct place){writers, &block->records[i]};
         return true;
     }
     return false;
 }
 
-static bool claim_any(uint32_t tid) {
+static bool claim_any(uint32_t word, struct place *place) {
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        if (claim_in(block, tid)) return true;
+        if (claim_in(block, word, place)) return true;
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        if (inherit(block, tid)) return true;
+        if (inherit(block, word, place)) return true;
     struct block *block = map_block();
     if (!block) return false;
-    claim_in(block, tid);
+    claim_in(block, word, place);
     block->next = __atomic_load_n(&first_block, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&first_block, &block->next, block, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(&first_block, &block->next, block, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
     }
     return true;
+}
+
+static bool find_word(uint32_t word, struct place *place) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_SEQ_CST); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+            if (load_word(&block->writers[i]) != word) continue;
+            *place = (struct place){&block->writers[i], &block->records[i]};
+            return true;
+        }
+    return false;
 }
 
 /* Keys below 32 lie in the thread itself; setting others may allocate, which a signal handler must not. */
@@ -122,9 +143,7 @@ void thread_signals_block(sigset_t *before) {
 
 void thread_signals_restore(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
 
-static void claim_and_name(void) {
-    if (thread_writers_self || !claim_any(own_tid())) return;
-    struct thread_record *record = thread_record_self;
+static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     record->start_ticks = clock_is_known() ? clock_ticks() : 0; /* 0: from the first event on */
@@ -132,9 +151,52 @@ static void claim_and_name(void) {
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
-    thread_registry_name(record, NULL);
-    grec_label_stack_ = &record->labels;
+    record->name_bytes_count = 0;
+    record->is_named = false;
+}
+
+/* Each of the two that may take a record for a thread, itself and who holds one for it, takes first and then looks for
+ * the other's: at least one of them sees both, and it is the held one that goes. */
+static void drop_held(uint32_t tid) {
+    struct place held;
+    if (find_word(HELD | tid, &held)) swap_word(held.writers, HELD | tid, 0);
+}
+
+/* The one that is held for this thread, as it is, or a new one. */
+static bool take_place(uint32_t tid, struct place *place) {
+    if (find_word(HELD | tid, place) && swap_word(place->writers, HELD | tid, tid)) return true;
+    if (!claim_any(tid, place)) return false;
+    drop_held(tid);
+    reset(place->record);
+    return true;
+}
+
+static void claim_and_name(void) {
+    struct place place;
+    if (thread_writers_self || !take_place(own_tid(), &place)) return;
+    thread_record_self = place.record;
+    thread_writers_self = place.writers;
+    thread_registry_name(place.record, NULL);
+    grec_label_stack_ = &place.record->labels;
     call_at_exit();
+}
+
+/* Nobody finds it before it is ready. */
+void thread_registry_hold(uint32_t tid) {
+    struct place place, own;
+    if (thread_registry_has(tid) || !claim_any(HELD, &place)) return;
+    reset(place.record);
+    swap_word(place.writers, HELD, HELD | tid);
+    if (find_word(tid, &own)) swap_word(place.writers, HELD | tid, 0);
+}
+
+bool thread_registry_is_held(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & HELD;
+}
+
+void thread_registry_drop(struct thread_writers *writers) {
+    uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    if (word & HELD) swap_word(writers, word, 0);
 }
 
 struct thread_writers *thread_registry_claim(void) {
@@ -212,11 +274,13 @@ void thread_registry_each_record(void (*visit)(struct thread_writers *writers, s
         for (int i = 0; i < BLOCK_RECORD_COUNT; i++) visit(&block->writers[i], &block->records[i], context);
 }
 
+uint32_t thread_registry_tid(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & ~HELD;
+}
+
 bool thread_registry_has(uint32_t tid) {
-    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
-            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) == tid) return true;
-    return false;
+    struct place place;
+    return find_word(tid, &place) || find_word(HELD | tid, &place);
 }
 
 /* glibc keeps a thread's own data at the top of the stack that it runs on: nothing above is part of that. */
@@ -241,11 +305,9 @@ uint64_t thread_record_uid(struct thread_record *record) {
 
 struct grec_thread thread_registry_main(void) {
     uint32_t tid = (uint32_t)getpid();
-    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
-            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) == tid)
-                return (struct grec_thread){thread_record_uid(&block->records[i]), tid};
-    return (struct grec_thread){0, 0};
+    struct place place;
+    if (!find_word(tid, &place) && !find_word(HELD | tid, &place)) return (struct grec_thread){0, 0};
+    return (struct grec_thread){thread_record_uid(place.record), tid};
 }
 
 void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {

@@ -40,7 +40,7 @@ struct writer {
 
 /* What recording calls touch. Cleared in forked children, which so never write into their parent's chunks. */
 struct thread_writers {
-    uint32_t tid;               /* of the owner; 0: free */
+    uint32_t tid;               /* of the owner; 0: free. Others ask thread_registry_tid */
     uint32_t depth;             /* recording calls that are in progress */
     uint32_t generation;        /* of the recording that the rest belongs to; 0: none */
     uint32_t is_muted;          /* left out by the options */
@@ -103,6 +103,16 @@ void thread_record_find_limits(struct thread_record *record, uint64_t sp);
 /* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its
  * own, or the sampler's. Within a recording call. [signal-safe] */
 uint64_t thread_record_uid(struct thread_record *record);
+
+/* For the sampler: the thread has a record of its own from now on, though it has not asked for one, unless it has one.
+ * Its first call of the library finds it. Such a record is given back by who took it, when the thread has ended without
+ * such a call or nobody wants it any more; one that has its thread is left alone. */
+void thread_registry_hold(uint32_t tid);
+bool thread_registry_is_held(const struct thread_writers *writers);
+void thread_registry_drop(struct thread_writers *writers);
+
+/* The thread that a record is there for; 0: none. */
+uint32_t thread_registry_tid(const struct thread_writers *writers);
 
 /* Whether a thread of this process has a record; the main thread as markers can be aimed at it. */
 bool thread_registry_has(uint32_t tid);

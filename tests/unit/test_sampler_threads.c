@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "tests/support/sampler_check.h"
 
@@ -99,6 +100,165 @@ static void test_own_name_stays(void **state) {
     assert_null(find_thread(&recorded.profile, "stranger"));
     recorded_fini(&recorded);
 }
+
+/* ---- Threads that only sleep. ---- */
+
+CODE_SECTION(sleeping)
+
+struct sleeper {
+    pthread_t thread;
+    atomic_uint tid;
+    atomic_int phase;
+};
+
+static void sleep_until_interrupted(void) {
+    struct timespec long_time = {1000, 0};
+    assert_int_equal(nanosleep(&long_time, NULL), -1);
+}
+
+/* Its last words are its own. */
+IN_SECTION(sleeping) static void *sleep_and_speak(void *argument) {
+    struct sleeper *sleeper = argument;
+    pthread_setname_np(pthread_self(), "sleeper");
+    atomic_store(&sleeper->tid, (unsigned)syscall(SYS_gettid));
+    sleep_until_interrupted();
+    GREC_INSTANT("awake", NULL);
+    atomic_store(&sleeper->phase, 1);
+    sleep_until_interrupted();
+    NOT_THE_LAST_THING();
+    return NULL;
+}
+
+static void interrupt(int number) { (void)number; }
+
+static bool is_in_nanosleep(uint32_t tid) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    bool is_read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    return is_read && (atoi(text) == SYS_nanosleep || atoi(text) == SYS_clock_nanosleep);
+}
+
+static void sleeper_start(struct sleeper *sleeper) {
+    struct sigaction action = {.sa_handler = interrupt};
+    *sleeper = (struct sleeper){.phase = 0};
+    sigaction(SIGUSR1, &action, NULL);
+    assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_and_speak, sleeper), 0);
+    while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
+}
+
+static void sleeper_wake(struct sleeper *sleeper) {
+    assert_int_equal(atomic_load(&sleeper->phase), 0);
+    pthread_kill(sleeper->thread, SIGUSR1);
+    while (!atomic_load(&sleeper->phase)) usleep(100);
+    while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
+}
+
+static void sleeper_join(struct sleeper *sleeper) {
+    pthread_kill(sleeper->thread, SIGUSR1);
+    pthread_join(sleeper->thread, NULL);
+}
+
+/* They sleep when the sampler begins, so that no signal is on its way to them. */
+static void start_with_sleeper(const struct temp_folder *folder, struct sleeper *sleeper, const char *threads) {
+    sleeper_start(sleeper);
+    start_sampling(folder, "sleepers.trace",
+                   (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS, .threads = threads});
+    wait_rounds(5);
+}
+
+static void assert_sleeps(const struct recorded *recorded, const struct thread *thread) {
+    const struct profile *profile = &recorded->profile;
+    size_t count = samples_count(&thread->samples);
+    assert_true(count > 0);
+    stack_id stack = sample_stack(thread, count - 1);
+    assert_true(stack_has_name(profile, stack, "(waits in clock_nanosleep)"));
+    if (!IS_SANITIZED) assert_true(stack_has_code(profile, stack, sleeping_code()));
+}
+
+/* One that has not registered has its track, with its stack, and is not woken for it. */
+static void test_sleeping_stranger(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, NULL);
+    assert_int_equal(atomic_load(&sleeper.phase), 0);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_wake(&sleeper);
+    sleeper_join(&sleeper);
+    assert_sleeps(&recorded, need_thread(&recorded, "sleeper"));
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* What it records later is in the same track. */
+static void test_stranger_that_speaks(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, NULL);
+    sleeper_wake(&sleeper);
+    wait_rounds(5);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_join(&sleeper);
+    const struct thread *thread = need_thread(&recorded, "sleeper");
+    assert_int_equal(count_threads(&recorded.profile, "sleeper"), 1);
+    assert_int_equal(count_markers_of(&recorded.profile, thread, "awake"), 1);
+    assert_sleeps(&recorded, thread);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* One that is left out by its name has none. */
+static void test_unwanted_stranger(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, "other");
+    sleeper_wake(&sleeper);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_join(&sleeper);
+    assert_null(find_thread(&recorded.profile, "sleeper"));
+    recorded_fini(&recorded);
+}
+
+static void *sleep_or_end(void *argument) {
+    struct busy_thread *self = argument;
+    struct timespec time = {0, 1000 + 997 * (long)((uintptr_t)&time / 64 % 1000)};
+    while (goes_on(self) && time.tv_nsec < 3000000) {
+        nanosleep(&time, NULL);
+        time.tv_nsec *= 2;
+    }
+    if (time.tv_nsec % 2 == 0) GREC_INSTANT("late words", NULL);
+    return NULL;
+}
+
+/* Records that are held while threads come for them, or end without: each thread has one track at most. */
+static void test_storm_of_sleepers(void **state) {
+    enum { ROUND_COUNT = 60, AT_A_TIME = 16 };
+    struct recorded recorded;
+    struct busy_thread control = {0};
+    start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
+    for (int round = 0; round < ROUND_COUNT; round++) {
+        pthread_t threads[AT_A_TIME];
+        for (int i = 0; i < AT_A_TIME; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, sleep_or_end, &control), 0);
+        if (round % 10 == 0) grec_pause();
+        for (int i = 0; i < AT_A_TIME; i++) pthread_join(threads[i], NULL);
+        grec_resume();
+    }
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    const struct profile *profile = &recorded.profile;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct thread *a = column_at(&profile->threads, i), *b = column_at(&profile->threads, j);
+            if (a->tid == b->tid && a->start_ns < b->end_ns && b->start_ns < a->end_ns)
+                fail_msg("thread %llu has two tracks at a time", (unsigned long long)a->tid);
+        }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that come and go. ---- */
 
 static void *register_and_end(void *unused) {
     (void)unused;
@@ -254,9 +414,10 @@ static void test_handler_taken_over(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_unregistered_thread), TEST(test_short_threads),      TEST(test_handler_of_the_program),
-        TEST(test_own_name_stays),      TEST(test_all_threads),        TEST(test_blocked_signal),
-        TEST(test_signal_in_pause),     TEST(test_handler_taken_over),
+        TEST(test_unregistered_thread),  TEST(test_short_threads),      TEST(test_handler_of_the_program),
+        TEST(test_own_name_stays),       TEST(test_all_threads),        TEST(test_blocked_signal),
+        TEST(test_signal_in_pause),      TEST(test_handler_taken_over), TEST(test_sleeping_stranger),
+        TEST(test_stranger_that_speaks), TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
