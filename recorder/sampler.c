@@ -192,17 +192,19 @@ static void name_thread(struct sampled_thread *thread, const char *name, uint32_
     thread->is_renamed = true;
 }
 
+static bool take_own_name(const struct thread_record *record, struct sampled_thread *thread) {
+    thread->is_named = __atomic_load_n(&record->is_named, __ATOMIC_ACQUIRE);
+    if (thread->is_named) name_thread(thread, record->name, record->name_bytes_count);
+    return thread->is_named;
+}
+
 /* Without the thread's own words. */
 static void identify_unreached(struct thread_record *record, struct sampled_thread *thread) {
     char name[TASK_NAME_BYTES];
     if (thread->uid) return;
     thread->uid = thread_record_uid(record);
     thread->start_ticks = clock_ticks();
-    thread->is_named = record->is_named;
-    if (thread->is_named)
-        name_thread(thread, record->name, record->name_bytes_count);
-    else
-        name_thread(thread, name, task_read_name(thread->tid, name));
+    if (!take_own_name(record, thread)) name_thread(thread, name, task_read_name(thread->tid, name));
 }
 
 /* Whether the options want it, by the name that is known of it. */
@@ -396,15 +398,12 @@ static void write_tick(struct recording *recording, const uint64_t ns[3]) {
 static void look_again(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = &record->sampled;
     char name[TASK_NAME_BYTES];
+    (void)writers;
     (void)context;
     if (thread->epoch != sampler.epoch || !thread->tid) return;
     thread->is_unwanted = false;
     /* One that is left in peace does not tell by itself that it has named itself since. */
-    bool is_in_call = __atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE);
-    if (thread->uid && !is_in_call && record->is_named) {
-        name_thread(thread, record->name, record->name_bytes_count);
-        thread->is_named = true;
-    }
+    if (thread->uid) take_own_name(record, thread);
     if (thread->is_named || !thread->name_bytes_count) return;
     uint32_t bytes_count = task_read_name(thread->tid, name);
     if (bytes_count) name_thread(thread, name, bytes_count);

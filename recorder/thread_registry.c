@@ -37,7 +37,7 @@ __thread struct grec_label_stack *grec_label_stack_;
 static void forget_labels(struct grec_label_stack *labels) {
     uint32_t count = labels->depth < GREC_LABEL_DEPTH_MAX ? labels->depth : GREC_LABEL_DEPTH_MAX;
     for (uint32_t i = 0; i < count; i++) labels->frames[i].address = NULL;
-    labels->depth = 0;
+    __atomic_store_n(&labels->depth, 0, __ATOMIC_RELAXED);
 }
 
 static void end_thread(void *record) {
@@ -152,7 +152,7 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
     record->name_bytes_count = 0;
-    record->is_named = false;
+    __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
 }
 
 /* Each of the two that may take a record for a thread, itself and who holds one for it, takes first and then looks for
@@ -256,15 +256,17 @@ void thread_registry_reclaim(void) {
 
 void thread_registry_name(struct thread_record *record, const char *name) {
     char system_name[SYSTEM_NAME_BYTES + 1] = "";
-    if (!name) {
+    bool is_named = name != NULL;
+    if (!is_named) {
         prctl(PR_GET_NAME, system_name, 0, 0, 0);
         name = system_name;
     }
-    size_t bytes = strnlen(name, THREAD_NAME_BYTES);
+    size_t bytes = strnlen(name, is_named ? THREAD_NAME_BYTES : SYSTEM_NAME_BYTES);
     if (bytes == THREAD_NAME_BYTES && name[bytes]) recording_count_cut_outside();
+    __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
     memcpy(record->name, name, bytes);
     record->name_bytes_count = (uint32_t)bytes;
-    record->is_named = name != system_name;
+    if (is_named) __atomic_store_n(&record->is_named, true, __ATOMIC_RELEASE);
 }
 
 void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,

@@ -56,7 +56,7 @@ struct thread_record {
     uint32_t uid_pid;        /* …and the process */
     uint64_t start_ticks;
     uint32_t name_bytes_count;
-    bool is_named; /* by the program: the system's name does not count */
+    bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */
     char name[THREAD_NAME_BYTES];
     uint32_t is_asleep;        /* as the program says */
     uint64_t busy_since_ticks; /* the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
