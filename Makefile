@@ -60,8 +60,8 @@ library_sources := \
 program_sources := cli/options.c cli/progress_tty.c
 
 recorder_sources := \
-    recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/cpu_balance.c \
-    recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
+    recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
+    recorder/cpu_balance.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
     recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
     recorder/own_memory.c recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c \
     recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
@@ -142,7 +142,7 @@ $(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 $(warnings) -O2 -fPIC -fomit-frame-pointer -shared -Wl,-z,lazy $< -o $@
 
-$(BUILD)/tests/test_sampler_storms: | $(BUILD)/tests/walked_object.so
+$(BUILD)/tests/test_sampler_storms $(BUILD)/tests/test_sampler_stacks: | $(BUILD)/tests/walked_object.so
 
 # What the test of preloading runs.
 $(BUILD)/tests/test_sampler_preload: | $(BUILD)/tests/allocating $(BUILD)/libgecko_recorder_memory.so

@@ -64,6 +64,8 @@ static enum native_verdict read_process(struct entry *entry) {
     native_sampled_destroy(place->sampled);
     place->sampled = NULL;
     place->mappings_id = 0;
+    place->address = 0;
+    place->is_address_lost = false;
     place->process = native_tasks_process(&entry->trace->tasks, (int64_t)pid, start_ns);
     place->is_beyond = !place->process;
     if (!place->process) return lost(entry, NATIVE_LOST_BEYOND);

@@ -128,7 +128,7 @@ static void write_allocation(struct recording *recording, int64_t bytes_count, u
     at = leb128_write(at, leb128_zigzag(bytes_count));
     at = leb128_write(at, address);
     if (merged) {
-        long_block_end(writer, merged_stack_write(at, merged, 0, &writer->running_address));
+        long_block_end(writer, merged_stack_write(at, merged, 0, &writer->running_address, NULL));
         return;
     }
     struct room room = {.at = at, .end = at + bytes_max};

@@ -100,7 +100,7 @@ static void write_sample(struct recording *recording, const struct merged_stack 
     uint64_t time = recording_time(writer);
     unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
     if (merged) {
-        long_block_end(writer, merged_stack_write(at, merged, 0, &writer->running_address));
+        long_block_end(writer, merged_stack_write(at, merged, 0, &writer->running_address, NULL));
         return;
     }
     struct room room = {.at = at, .end = at + bytes_max};

@@ -435,8 +435,9 @@ enum { GREC_BACKTRACE_BYTES = 4096 };
 struct grec_backtrace {
     uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
 };
-/* Takes the calling thread's label frames into a chunk of their own; frames that do not fit are left out, the innermost
- * first, and an empty one is taken when not recording. Valid in any thread of the same recording. [signal-safe] */
+/* Takes the calling thread's stack: its labels, and its functions where there is a sampler. Frames that do not fit, or
+ * would not fit a marker, are left out: the outermost, or, of labels alone, the innermost. An empty one is taken when
+ * not recording. Valid in any thread of the same recording, and in forked children. [signal-safe] */
 GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace);
 
 /* Zero means default: an instant marker of this thread, now, without a stack. */

@@ -1,7 +1,10 @@
 /* Markers. The usual ones, without payload or with numbers, are a short block written in one go; all others take the
  * longer way of add_marker. */
+#include "markers.h"
+
 #include <string.h>
 
+#include "backtrace.h"
 #include "definitions.h"
 #include "own_stack.h"
 #include "payload.h"
@@ -127,18 +130,23 @@ void grec_interval_end(struct grec_marker *marker, const struct grec_value *valu
 struct stack_source {
     const struct merged_stack *merged;     /* of the calling thread; NULL: no… */
     const struct grec_label_stack *labels; /* …but its labels; NULL: neither */
-    const unsigned char *taken;            /* of a backtrace; NULL: no */
+    const struct backtrace *taken;         /* before; NULL: no */
     uint32_t bytes_max;
 };
+
+/* Beside a payload as long as they may be, and the lengths of both and of the block. */
+uint32_t marker_stack_bytes_max(void) {
+    return recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
+           LEB128_BYTES_MAX - OWN_STACK_ROOM_BYTES;
+}
 
 static struct stack_source find_stack(const struct recording *recording, const struct grec_marker_options *options,
                                       const void *entry) {
     struct stack_source source = {0};
-    /* Beside a payload as long as they may be, and the lengths of both and of the block. */
-    uint32_t room = recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
-                    OWN_STACK_ROOM_BYTES;
+    uint32_t room = marker_stack_bytes_max();
     if (options->backtrace) {
-        source.taken = stack_of_backtrace(options->backtrace, &source.bytes_max);
+        source.taken = backtrace_find(options->backtrace);
+        if (source.taken) source.bytes_max = backtrace_bytes_max(source.taken);
     } else if (options->with_stack && (source.merged = own_stack_take(recording, entry, room))) {
         source.bytes_max = merged_stack_bytes_max(source.merged) + OWN_STACK_ROOM_BYTES;
     } else if (options->with_stack) {
@@ -146,7 +154,7 @@ static struct stack_source find_stack(const struct recording *recording, const s
         source.bytes_max = stack_bytes_max(source.labels);
     }
     if (source.labels && source.bytes_max > room) source.bytes_max = room;
-    if (source.taken && source.bytes_max > room) source.taken = NULL;
+    if (source.taken && source.bytes_max > room + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES) source.taken = NULL;
     return source;
 }
 
@@ -176,13 +184,12 @@ static unsigned char *write_times(unsigned char *at, uint64_t now, const struct 
 static void write_stack(struct room *room, const struct stack_source *stack, struct payload_context context,
                         struct writer *writer) {
     struct room stack_room = {room->at, room->at + stack->bytes_max};
-    if (stack->merged) {
-        stack_room.at = merged_stack_write(stack_room.at, stack->merged, 0, &writer->running_address);
-    } else if (stack->labels) {
-        stack_write(&stack_room, stack->labels, context.depth);
+    if (stack->taken) {
+        stack_room.at = backtrace_write(stack_room.at, stack->taken, writer);
+    } else if (stack->merged) {
+        stack_room.at = merged_stack_write(stack_room.at, stack->merged, 0, &writer->running_address, NULL);
     } else {
-        memcpy(stack_room.at, stack->taken, stack->bytes_max);
-        stack_room.at += stack->bytes_max;
+        stack_write(&stack_room, stack->labels, context.depth);
     }
     room->at = stack_room.at;
 }
@@ -214,6 +221,7 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
     if (!recording_reserve(recording, bytes_max)) return;
     struct writer *writer = recording->writer;
     if (stack.merged) own_stack_announce(writer);
+    if (stack.taken) backtrace_announce(stack.taken, writer);
     uint64_t time = recording_time(writer);
     uint64_t now = writer->last_ticks;
     unsigned char *at = long_block_begin(writer, TRACE_MARKER);

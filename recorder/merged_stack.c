@@ -77,9 +77,10 @@ static uint32_t run_length(const struct merged_stack *stack, uint32_t first) {
 }
 
 static unsigned char *write_run(unsigned char *at, const struct merged_stack *stack, uint32_t first, uint32_t count,
-                                uint64_t *running_address) {
+                                uint64_t *running_address, unsigned char **address_at) {
     *at++ = (unsigned char)stack->frames[first].kind;
     at = leb128_write(at, count);
+    if (address_at && !*address_at) *address_at = at;
     for (uint32_t i = first; i < first + count; i++) {
         uint64_t address = stack->frames[i].value;
         at = leb128_write(at, leb128_zigzag((int64_t)(address - *running_address)));
@@ -89,13 +90,13 @@ static unsigned char *write_run(unsigned char *at, const struct merged_stack *st
 }
 
 unsigned char *merged_stack_write(unsigned char *at, const struct merged_stack *stack, uint32_t first,
-                                  uint64_t *running_address) {
+                                  uint64_t *running_address, unsigned char **address_at) {
     at = leb128_write(at, stack->frame_count - first);
     for (uint32_t i = first; i < stack->frame_count;) {
         const struct merged_frame *frame = &stack->frames[i];
         if (is_native(frame)) {
             uint32_t count = run_length(stack, i);
-            at = write_run(at, stack, i, count, running_address);
+            at = write_run(at, stack, i, count, running_address, address_at);
             i += count;
         } else {
             memcpy(at, stack->bytes + frame->bytes_at, frame->bytes_count);
@@ -104,6 +105,12 @@ unsigned char *merged_stack_write(unsigned char *at, const struct merged_stack *
         }
     }
     return at;
+}
+
+uint64_t merged_stack_first_address(const struct merged_stack *stack) {
+    for (uint32_t i = 0; i < stack->frame_count; i++)
+        if (is_native(&stack->frames[i])) return stack->frames[i].value;
+    return 0;
 }
 
 enum { FRAME_BYTES_MAX = 2 + LEB128_BYTES_MAX };

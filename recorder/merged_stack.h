@@ -50,9 +50,13 @@ uint32_t merged_stack_bytes_max(const struct merged_stack *stack);
 /* Drops outermost frames until it takes so many bytes. */
 void merged_stack_fit(struct merged_stack *stack, uint32_t bytes_max);
 
-/* Writes the frames from `first` on; *running_address is the chunk's. Returns the place behind. */
+/* Writes the frames from `first` on; *running_address is the chunk's. Returns the place behind, and in *address_at
+ * (NULL: nobody wants to know) that of the first address; it stays as it is where there is none. */
 unsigned char *merged_stack_write(unsigned char *at, const struct merged_stack *stack, uint32_t first,
-                                  uint64_t *running_address);
+                                  uint64_t *running_address, unsigned char **address_at);
+
+/* The first address of the stack; 0: there is none. */
+uint64_t merged_stack_first_address(const struct merged_stack *stack);
 
 void merged_stack_copy(struct merged_stack *to, const struct merged_stack *stack);
 

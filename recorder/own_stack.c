@@ -33,8 +33,11 @@ const struct merged_stack *own_stack_take(const struct recording *recording, con
 
 void own_stack_announce(struct writer *writer) {
     libraries_inherit();
-    uint32_t id = libraries_last_mapping();
-    if (writer->mapping_id == id) return;
-    writer->mapping_id = id;
-    short_block_end(writer, leb128_write(short_block_begin(writer, TRACE_MAPPINGS), id));
+    own_stack_announce_mapping(writer, libraries_last_mapping());
+}
+
+void own_stack_announce_mapping(struct writer *writer, uint32_t mapping_id) {
+    if (writer->mapping_id == mapping_id) return;
+    writer->mapping_id = mapping_id;
+    short_block_end(writer, leb128_write(short_block_begin(writer, TRACE_MAPPINGS), mapping_id));
 }

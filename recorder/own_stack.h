@@ -27,4 +27,7 @@ const struct merged_stack *own_stack_take(const struct recording *recording, con
  * more. */
 void own_stack_announce(struct writer *writer);
 
+/* The same for a stack that was taken when that was the last definition of a mapping. */
+void own_stack_announce_mapping(struct writer *writer, uint32_t mapping_id);
+
 #endif

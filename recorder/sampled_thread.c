@@ -104,7 +104,7 @@ static void write_full(struct sampled_thread *thread, struct recording *recordin
     unsigned char *at = long_block_begin(writer, TRACE_THREAD_SAMPLE);
     at = write_head(at, thread, time, flags_of(thread), facts);
     at = leb128_write(at, kept);
-    at = merged_stack_write(at, stack, kept, &chunk.address);
+    at = merged_stack_write(at, stack, kept, &chunk.address, NULL);
     long_block_end(writer, at);
     thread->chunk_of_stack = chunk.number;
 }

@@ -2,12 +2,10 @@
 
 #include <string.h>
 
-#include "chunk_pool.h"
-#include "clock.h"
 #include "definitions.h"
 #include "leb128.h"
 #include "session.h"
-#include "writer.h"
+#include "trace_format.h"
 
 enum {
     FRAME_TEXT_BYTES_MAX = GREC_NAME_BYTES_MAX,
@@ -86,46 +84,6 @@ void stack_write(struct room *room, const struct grec_label_stack *labels, uint3
         written_count++;
     }
     leb128_write_padded(count_at, written_count);
-}
-
-/* ---- Backtraces: a pool of a single chunk, in the caller's memory. ---- */
-
-_Static_assert(sizeof(struct grec_backtrace) == GREC_BACKTRACE_BYTES, "one chunk");
-
-static struct trace_chunk_header *chunk_of(const struct grec_backtrace *backtrace) {
-    return (struct trace_chunk_header *)(uintptr_t)backtrace->bytes_;
-}
-
-void grec_take_backtrace(struct grec_backtrace *backtrace) {
-    if (!backtrace) return;
-    struct trace_chunk_header *chunk = chunk_of(backtrace);
-    memset(chunk, 0, sizeof *chunk);
-    if (!grec_is_recording()) return;
-    struct recording recording = recording_enter();
-    if (!recording.thread) return;
-    chunk->magic = TRACE_CHUNK_MAGIC;
-    chunk->version = TRACE_VERSION;
-    chunk->kind = TRACE_CHUNK_EVENTS;
-    chunk->first_block = TRACE_CHUNK_HEADER_BYTES;
-    chunk->global_index = session_generation;
-    unsigned char *block = (unsigned char *)chunk + TRACE_CHUNK_HEADER_BYTES;
-    struct room room = {.at = block + LEB128_PADDED_BYTES + 2, .end = (unsigned char *)chunk + GREC_BACKTRACE_BYTES};
-    block[LEB128_PADDED_BYTES] = TRACE_SAMPLE;
-    block[LEB128_PADDED_BYTES + 1] = 0;
-    stack_write(&room, &thread_record_self->labels, recording.depth);
-    leb128_write_padded(block, (uint32_t)(room.at - block - LEB128_PADDED_BYTES));
-    chunk->commit = (uint64_t)(room.at - (unsigned char *)chunk) | (uint64_t)1 << COMMIT_BLOCK_SHIFT;
-    recording_leave(&recording);
-}
-
-const unsigned char *stack_of_backtrace(const struct grec_backtrace *backtrace, uint32_t *bytes_count) {
-    const struct trace_chunk_header *chunk = chunk_of(backtrace);
-    uint32_t end = (uint32_t)chunk->commit, start = TRACE_CHUNK_HEADER_BYTES + LEB128_PADDED_BYTES + 2;
-    *bytes_count = 0;
-    if (chunk->magic != TRACE_CHUNK_MAGIC || chunk->global_index != session_generation) return NULL;
-    if (end < start || end > GREC_BACKTRACE_BYTES) return NULL;
-    *bytes_count = end - start;
-    return (const unsigned char *)chunk + start;
 }
 
 /* ---- Script frames. ---- */

@@ -26,7 +26,4 @@ uint32_t stack_frame_count(const struct grec_label_stack *labels);
 bool stack_frame_is_there(const struct grec_label_frame *frame);
 bool stack_write_frame(struct room *room, const struct grec_label_frame *frame, uint32_t depth);
 
-/* The stack of a backtrace of this recording: pointer and size; NULL when it is another one's. */
-const unsigned char *stack_of_backtrace(const struct grec_backtrace *backtrace, uint32_t *bytes_count);
-
 #endif

@@ -740,6 +740,31 @@ static void test_addresses_everywhere(void **state) {
     assert_ledger(CAUSE_UNNAMED, 1);
 }
 
+/* A thread that goes on in the chunk of another one begins with its process. */
+static void test_addresses_behind_a_process(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x100);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 1, 11, 0, "sampler");
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x20);
+    /* What is behind a frame of an unknown kind is not known, until then. */
+    put_thread_sample(trace, 0, 7, 0, 0);
+    put_leb(trace, 1);
+    put_byte(trace, 99);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 1, 11, 0, "sampler");
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x30);
+    seal();
+    read_trace();
+    assert_samples("10/20 one 0 1 0x100\n10/20 one 0 1 0x20\n10/20 one 0 1 \n10/20 one 0 1 0x30\n");
+}
+
 /* ---- Damage anywhere ---- */
 
 static void read_anything(const void *bytes, size_t bytes_count) {
@@ -1071,6 +1096,7 @@ int main(void) {
         TEST(test_memory_without_a_file),
         TEST(test_mappings_that_cannot_be),
         TEST(test_addresses_everywhere),
+        TEST(test_addresses_behind_a_process),
         TEST(test_every_cut),
         TEST(test_every_flipped_byte),
         JIT_TEST(test_perf_map),

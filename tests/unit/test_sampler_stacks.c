@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include "tests/support/sampler_check.h"
 
@@ -301,11 +302,183 @@ static void test_stacks_on_demand(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Stacks that are kept. ---- */
+
+static void mark(const char *name, const struct grec_backtrace *backtrace) {
+    grec_add_named_marker(name, NULL, NULL, &(struct grec_marker_options){.backtrace = backtrace}, NULL, 0);
+}
+
+IN_SECTION(taker) static void take_backtrace(struct grec_backtrace *backtrace) {
+    GREC_LABEL("taker", NULL);
+    grec_take_backtrace(backtrace);
+    NOT_THE_LAST_THING();
+}
+
+CODE_SECTION(shower)
+
+/* In another thread, among stacks of its own. */
+IN_SECTION(shower) static void show_stacks(struct busy_thread *self) {
+    static struct grec_backtrace taken;
+    GREC_LABEL("shower", NULL);
+    take_backtrace(&taken);
+    for (int i = 0; goes_on(self); i++) {
+        mark("kept", &taken);
+        if (i % 2) grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+        mark("kept twice", &taken);
+        sleep_ms(1);
+    }
+}
+
+static void test_kept_stacks(void **state) {
+    struct recorded recorded;
+    static struct grec_backtrace taken;
+    struct busy_thread thread = {.name = "shows", .run = show_stacks};
+    start_sampling(*state, "kept.trace", (struct grec_options){.interval_us = 20000});
+    wait_rounds(1);
+    take_backtrace(&taken);
+    busy_thread_start(&thread);
+    sleep_ms(30);
+    busy_thread_join(&thread);
+    mark("of the main thread", &taken);
+    stop_and_read(&recorded, *state, "kept.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_taker_is_innermost(profile, find_marker(profile, "of the main thread", NULL)->stack);
+    static const char *const names[] = {"kept", "kept twice"};
+    for (size_t i = 0; i < 2; i++) {
+        stack_id first = find_marker(profile, names[i], NULL)->stack;
+        const struct marker *marker = NULL;
+        size_t count = 0;
+        for (; (marker = next_marker(profile, names[i], marker, NULL)); count++)
+            assert_int_equal(marker->stack.index, first.index);
+        assert_true(count > 3);
+        assert_taker_is_innermost(profile, first);
+        assert_true(stack_has_code(profile, first, shower_code()));
+        assert_true(stack_has_name(profile, first, "shower"));
+    }
+    recorded_fini(&recorded);
+}
+
+IN_SECTION(taker) static void take_deep_down(struct grec_backtrace *backtrace, int depth) {
+    if (depth)
+        take_deep_down(backtrace, depth - 1);
+    else
+        take_backtrace(backtrace);
+    NOT_THE_LAST_THING();
+}
+
+/* What does not fit is the outermost frames. */
+static void test_deep_kept_stack(void **state) {
+    static const uint32_t chunk_bytes[] = {4096, 65536};
+    for (size_t i = 0; i < 2; i++) {
+        struct recorded recorded;
+        static struct grec_backtrace taken;
+        start_sampling(*state, "deep.trace",
+                       (struct grec_options){.interval_us = 20000, .chunk_bytes = chunk_bytes[i]});
+        wait_rounds(1);
+        take_deep_down(&taken, 500);
+        mark("deep", &taken);
+        stop_and_read(&recorded, *state, "deep.trace");
+        assert_nothing_lost(&recorded);
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, find_marker(&recorded.profile, "deep", NULL)->stack);
+        assert_true(list.count > (i ? 200 : 40) && list.count < 400);
+        assert_true(frame_has_name(&recorded.profile, list.frames[list.count - 1], "taker"));
+        for (size_t j = 0; j + 1 < list.count; j++)
+            assert_true(frame_is_in(&recorded.profile, list.frames[j], taker_code()));
+        recorded_fini(&recorded);
+    }
+}
+
+static struct grec_backtrace taken_in_object;
+
+/* As tests/recorder/walked_object.c has it. */
+struct walked_call {
+    int (*compare)(const void *, const void *);
+    int values[16];
+    int depth;
+};
+
+static int take_and_compare(const void *left, const void *right) {
+    const int *a = left, *b = right;
+    grec_take_backtrace(&taken_in_object);
+    return (*a > *b) - (*a < *b);
+}
+
+static void *load_object(void) {
+    char path[PATH_MAX];
+    ssize_t count = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(count > 0);
+    path[count] = '\0';
+    strcpy(strrchr(path, '/') + 1, "walked_object.so");
+    void *object = dlopen(path, RTLD_NOW);
+    assert_non_null(object);
+    return object;
+}
+
+static bool stack_has_library(const struct profile *profile, stack_id stack, const char *name) {
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+        if (!lib_is_none(frame->lib) && text_equal(libs_at(&profile->libs, frame->lib)->name, text_of(name)))
+            return true;
+    }
+    return false;
+}
+
+/* Addresses are those of the time at which they were taken. */
+static void test_kept_stack_of_what_was_unloaded(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "unloaded.trace", (struct grec_options){.interval_us = 1000});
+    void *object = load_object(), *symbol = dlsym(object, "walked_call");
+    int (*call)(struct walked_call *, int);
+    assert_non_null(symbol);
+    memcpy(&call, &symbol, sizeof call);
+    wait_rounds(3);
+    struct walked_call argument = {.compare = take_and_compare, .values = {3, 2, 1}};
+    call(&argument, 3);
+    dlclose(object);
+    wait_rounds(3);
+    mark("unloaded", &taken_in_object);
+    grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    stop_and_read(&recorded, *state, "unloaded.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_true(stack_has_library(profile, find_marker(profile, "unloaded", NULL)->stack, "walked_object.so"));
+    assert_false(stack_has_library(profile, find_marker(profile, "with a stack", NULL)->stack, "walked_object.so"));
+    recorded_fini(&recorded);
+}
+
+/* Taken before a fork, shown behind it. */
+static void test_kept_stack_in_a_child(void **state) {
+    skip_forks_under_sanitizers();
+    struct recorded recorded;
+    static struct grec_backtrace taken;
+    start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 20000});
+    wait_rounds(1);
+    take_backtrace(&taken);
+    pid_t pid = fork();
+    if (!pid) {
+        mark("of the parent", &taken);
+        take_backtrace(&taken);
+        mark("of the child", &taken);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    stop_and_read(&recorded, *state, "child.trace");
+    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the parent", NULL)->stack);
+    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the child", NULL)->stack);
+    recorded_fini(&recorded);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_stacks_on_demand),
+        TEST(test_kept_stacks),
+        TEST(test_deep_kept_stack),
+        TEST(test_kept_stack_of_what_was_unloaded),
+        TEST(test_kept_stack_in_a_child),
         TEST(test_without_frame_pointers),
         TEST(test_with_frame_pointers),
         TEST(test_labels_between_frames),
