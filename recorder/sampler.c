@@ -275,13 +275,22 @@ static void leave_unreached(struct thread_record *record, struct sampled_thread 
     if (sampler.has_signal) say_unreached(thread);
 }
 
-static void say_forbidden(void) {
+static void say_error(const char *what) {
     char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+    recording_write_message(text);
+}
+
+static void say_forbidden(void) {
     if (sampler.has_said_forbidden) return;
     sampler.has_said_forbidden = true;
-    snprintf(text, sizeof text, "stacks of threads that sleep or poll cannot be read: /proc/self/mem: %s",
-             strerror(errno));
-    recording_write_message(text);
+    say_error("stacks of threads that sleep or poll cannot be read: /proc/self/mem");
+}
+
+static void check_waits(void) {
+    if (!task_wait_is_told(sampler.own_tid))
+        say_error(
+            "threads that sleep or poll cannot be told from others, and are interrupted: /proc/self/task/TID/syscall");
 }
 
 /* The signal would cut short what it waits in. The innermost frame says so. */
@@ -552,6 +561,7 @@ static void *run(void *unused) {
     process_counters_open();
     task_list_open();
     take_signal();
+    check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
     while (sleep_until(deadline_ns)) {
         tick(clock_ns_of(CLOCK_MONOTONIC));

@@ -1,5 +1,6 @@
 #include "task_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,8 +58,10 @@ size_t task_file_read(uint32_t tid, char *text, size_t bytes_max) {
     int file = open_task(tid);
     if (file < 0) return 0;
     bytes_count = read_text(file, text, bytes_max);
-    keep(kept, tid, file);
+    int saved_errno = errno;
+    if (bytes_count) keep(kept, tid, file);
     close(file);
+    errno = saved_errno;
     return bytes_count;
 }
 

@@ -73,3 +73,8 @@ struct task_wait task_wait_find(uint32_t tid) {
     if (wait.label) read_registers(&wait, end);
     return wait;
 }
+
+bool task_wait_is_told(uint32_t tid) {
+    char text[TEXT_BYTES];
+    return task_file_read(tid, text, sizeof text) > 0;
+}

@@ -24,4 +24,7 @@ struct task_wait task_wait_find(uint32_t tid);
 /* The system call of that number is one of those. [any thread, signal-safe] */
 bool task_wait_is_cut_short(long number);
 
+/* Whether the kernel tells it of a thread that is there; else errno says why. */
+bool task_wait_is_told(uint32_t tid);
+
 #endif

@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -493,6 +494,27 @@ static void test_forbidden(void **state) {
     recorded_fini(&recorded);
 }
 
+/* No file can be opened any more. */
+static void test_without_files(void **state) {
+    skip_forks_under_sanitizers();
+    struct recorded recorded;
+    int status = -1;
+    pid_t pid = fork();
+    if (!pid) {
+        start_recording(*state, "waits.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+        if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}) != 0) _exit(77);
+        start_sampling(*state, "waits.trace", (struct grec_options){.interval_us = 1000});
+        wait_rounds(2);
+        grec_stop();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    read_waiter(&recorded, *state);
+    assert_int_equal(count_said(&recorded, "and are interrupted: /proc/self/task/TID/syscall: Too many open files"), 1);
+    recorded_fini(&recorded);
+}
+
 /* ---- Main. ---- */
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
@@ -507,6 +529,7 @@ int main(void) {
         TEST(test_labels),
         TEST(test_turns),
         TEST(test_forbidden),
+        TEST(test_without_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
