@@ -297,18 +297,20 @@ static struct state state_behind(const struct instruction *instruction, struct s
 
 /* ---- All ways through a function. ---- */
 
-enum { WAITING_COUNT_MAX = 4096 };
+enum { WAITING_COUNT_MAX = 4096, GAP_COUNT_MAX = 4096 };
 
 struct ways {
     const unsigned char *code;
     uint32_t bytes_count;
-    uint32_t end;        /* of the instruction in question… */
-    struct state at_end; /* …and what was found behind it */
-    int32_t table_depth; /* before jumps to places that are not seen here */
+    uint32_t end;          /* of the instruction in question… */
+    struct state at_end;   /* …and what was found behind it */
+    struct state at_table; /* before jumps to places that are not seen here */
     uint32_t waiting_count;
+    uint32_t gap_count;
 };
 static struct state states[FRAME_CODE_BYTES_MAX];
 static uint32_t waiting[WAITING_COUNT_MAX]; /* instructions to look at */
+static uint32_t gaps[GAP_COUNT_MAX];        /* places behind those that do not go on there */
 
 static struct state both_of(struct state a, struct state b) {
     return (struct state){joined(a.depth, b.depth), joined(a.fp_depth, b.fp_depth)};
@@ -351,11 +353,13 @@ static bool look_at(struct ways *ways, uint32_t at) {
     struct state behind = state_behind(&instruction, states[at]);
     int64_t next = (int64_t)at + instruction.length;
     if (flow == FLOW_UNKNOWN) return false;
-    if (flow == FLOW_TABLE) ways->table_depth = joined(ways->table_depth, states[at].depth);
+    if (flow == FLOW_TABLE) ways->at_table = both_of(ways->at_table, states[at]);
     if (next == ways->end) ways->at_end = both_of(ways->at_end, behind);
     bool is_room = true;
     if (flow == FLOW_JUMP || flow == FLOW_BRANCH) is_room = reach(ways, next + instruction.number, behind);
-    if (flow == FLOW_ON || flow == FLOW_BRANCH) is_room = is_room && reach(ways, next, behind);
+    if (flow == FLOW_ON || flow == FLOW_BRANCH) return is_room && reach(ways, next, behind);
+    if (ways->gap_count == GAP_COUNT_MAX) return false;
+    gaps[ways->gap_count++] = (uint32_t)next;
     return is_room;
 }
 
@@ -363,20 +367,38 @@ enum { ENTRY_DEPTH = 8 }; /* the return address */
 
 static bool is_known(int32_t depth) { return depth != NOT_REACHED && depth != VARIES && depth >= ENTRY_DEPTH; }
 
-/* Behind a call that does not return there may be a place that only a table of jumps leads to: it has the depth that
- * the jump has. A jump without a table leaves the function, with the depth that this began with. */
+static bool look_at_all(struct ways *ways) {
+    bool is_good = true;
+    while (is_good && ways->waiting_count) is_good = look_at(ways, waiting[--ways->waiting_count]);
+    return is_good;
+}
+
+/* What nothing else leads to is where a table of jumps does, with what holds before the jump. */
+static bool look_behind_tables(struct ways *ways) {
+    bool is_good = is_known(ways->at_table.depth);
+    for (uint32_t i = 0; is_good && i < ways->gap_count; i++) {
+        bool is_reached = gaps[i] >= ways->bytes_count || states[gaps[i]].depth != NOT_REACHED;
+        is_good = is_reached || (reach(ways, gaps[i], ways->at_table) && look_at_all(ways));
+    }
+    return is_good;
+}
+
+/* Nor does a call that does not return lead to what stands behind it, though that looks so here. In such a function it
+ * must have the depth that the jumps have. A jump without a table leaves the function, with the depth that this began
+ * with. */
 static bool is_table_depth(const struct ways *ways) {
-    return ways->table_depth == NOT_REACHED || ways->table_depth == ENTRY_DEPTH ||
-           ways->table_depth == ways->at_end.depth;
+    return ways->at_table.depth == NOT_REACHED || ways->at_table.depth == ENTRY_DEPTH ||
+           ways->at_table.depth == ways->at_end.depth;
 }
 
 bool frame_depth_find(const unsigned char *code, uint32_t bytes_count, uint32_t end, struct frame_depth *depth) {
     struct ways ways = {
-        .code = code, .bytes_count = bytes_count, .end = end, .at_end = not_reached, .table_depth = NOT_REACHED};
+        .code = code, .bytes_count = bytes_count, .end = end, .at_end = not_reached, .at_table = not_reached};
     if (bytes_count > FRAME_CODE_BYTES_MAX) return false;
     for (uint32_t i = 0; i < bytes_count; i++) states[i] = not_reached;
     bool is_good = reach(&ways, 0, (struct state){.depth = ENTRY_DEPTH, .fp_depth = VARIES});
-    while (is_good && ways.waiting_count) is_good = look_at(&ways, waiting[--ways.waiting_count]);
+    is_good = is_good && look_at_all(&ways);
+    if (is_good && ways.at_end.depth == NOT_REACHED) is_good = look_behind_tables(&ways);
     if (!is_good || !is_known(ways.at_end.depth) || !is_table_depth(&ways)) return false;
     depth->sp_bytes = (uint32_t)ways.at_end.depth;
     depth->fp_bytes = is_known(ways.at_end.fp_depth) ? (uint32_t)ways.at_end.fp_depth : FRAME_DEPTH_UNKNOWN;

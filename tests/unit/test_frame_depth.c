@@ -200,13 +200,18 @@ static void test_ways(void **state) {
     assert_depth(SPAN("\x50\xeb\x06" CALL RETURN FRAME "\xeb\xf4"), 8, 24, 24); /* there and back */
     assert_unknown(SPAN(FRAME RETURN CALL), 10);                                /* nothing leads there */
     assert_unknown(SPAN(FRAME "\x0f\x0b" CALL), 11);                            /* ud2 */
-    assert_unknown(SPAN(FRAME "\xff\xe0" CALL), 11);                            /* jmp rax */
+    assert_depth(SPAN(FRAME "\x50\xff\xe0" CALL), 12, 24, 16);                  /* jmp rax: nothing else leads there */
+    assert_depth(SPAN(FRAME "\xff\xe0" RETURN "\x50\xc3" CALL), 14, 16, 16);
+    assert_unknown(SPAN(FRAME "\xff\xe0"
+                              "\x50" CALL),
+                   12); /* of another depth */
     assert_depth(SPAN(FRAME "\x74\x02\xff\xe0" CALL), 13, 16, 16);
-    assert_unknown(SPAN(FRAME "\x74\x03\x50\xff\xe0" CALL), 14);           /* of another depth */
-    assert_depth(SPAN(FRAME CALL "\xc9\xff\xe0"), 9, 16, 16);              /* the last thing is a jump */
-    assert_depth(SPAN(FRAME "\x0f\x84\x00\x01\x00\x00" CALL), 15, 16, 16); /* out of the function */
-    assert_depth(SPAN(FRAME "\x48\x85\xc0\x75\xfb" CALL), 14, 16, 16);     /* a loop */
-    assert_unknown(SPAN(FRAME "\x50\xeb\xfd" CALL), 12);                   /* one that pushes */
+    assert_unknown(SPAN(FRAME "\x74\x03\x50\xff\xe0" CALL), 14);
+    assert_unknown(SPAN(FRAME "\x74\x03\x50\xff\xe0\xff\xe0" RETURN CALL), 17); /* two depths */
+    assert_depth(SPAN(FRAME CALL "\xc9\xff\xe0"), 9, 16, 16);                   /* the last thing is a jump */
+    assert_depth(SPAN(FRAME "\x0f\x84\x00\x01\x00\x00" CALL), 15, 16, 16);      /* out of the function */
+    assert_depth(SPAN(FRAME "\x48\x85\xc0\x75\xfb" CALL), 14, 16, 16);          /* a loop */
+    assert_unknown(SPAN(FRAME "\x50\xeb\xfd" CALL), 12);                        /* one that pushes */
 }
 
 static void test_nonsense(void **state) {
