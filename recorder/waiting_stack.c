@@ -27,6 +27,7 @@ static struct {
     struct grec_label_stack labels;
     /* What the labels point to. */
     bool is_whole; /* of the label under way: nothing of it is missing */
+    uint32_t left_out_count;
     size_t kept_bytes_count;
     _Alignas(8) char kept[KEPT_BYTES_MAX];
 } copy;
@@ -95,13 +96,14 @@ static void keep_frame(struct grec_label_frame *frame) {
     frame->file = keep_text(frame->file);
     if (copy.is_whole) return;
     frame->address = NULL;
-    session_count_cut_text();
+    copy.left_out_count++;
 }
 
 static void copy_labels(const struct grec_label_stack *labels) {
     uint32_t depth = stack_frame_count(labels);
     size_t bytes_count = depth * sizeof *labels->frames;
     copy.kept_bytes_count = 0;
+    copy.left_out_count = 0;
     copy.labels.depth = 0;
     if (!depth || own_memory_copy(&copy.memory, copy.labels.frames, (uint64_t)(uintptr_t)labels->frames, bytes_count) !=
                       bytes_count)
@@ -178,6 +180,7 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_
     own_memory_close(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
     if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
+    for (uint32_t i = 0; i < copy.left_out_count; i++) session_count_cut_text();
     merged_stack_make(stack, copy.walked, copy.walked_count, &copy.labels, depth);
     return WAITING_STACK_TAKEN;
 }
