@@ -550,6 +550,11 @@ static void ask_for_short_slices(void) {
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+static void call_back(void) {
+    void (*callback)(void *) = __atomic_load_n(&sampler.callback, __ATOMIC_ACQUIRE);
+    if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
+}
+
 static void *run(void *unused) {
     (void)unused;
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
@@ -566,7 +571,7 @@ static void *run(void *unused) {
     while (sleep_until(deadline_ns)) {
         tick(clock_ns_of(CLOCK_MONOTONIC));
         sampler.tick_count++;
-        if (sampler.callback) sampler.callback(sampler.callback_context);
+        call_back();
         deadline_ns = next_deadline(deadline_ns);
     }
     end_with_threads();
@@ -609,8 +614,8 @@ void sampler_stop(void) {
 }
 
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
-    sampler.callback = callback;
-    sampler.callback_context = context;
+    __atomic_store_n(&sampler.callback_context, context, __ATOMIC_RELAXED);
+    __atomic_store_n(&sampler.callback, callback, __ATOMIC_RELEASE);
 }
 
 void sampler_forget(void) {

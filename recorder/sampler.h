@@ -25,7 +25,7 @@ void sampler_stop(void);
 /* When no thread is in a recording call: gives back what its handlers use. */
 void sampler_forget(void);
 
-/* For tests: is called in the sampler's thread behind each round. To be set while there is no sampler. */
+/* For tests: is called in the sampler's thread behind each round. */
 void sampler_call_after_rounds(void (*callback)(void *context), void *context);
 
 /* In a forked child, which has no such thread. */
