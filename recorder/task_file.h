@@ -7,10 +7,9 @@
 #include <stdint.h>
 
 /* The file's text, with a zero behind it: "running", or the number of the call, -1 where there is none, its arguments,
- * sp and pc. Returns how many bytes it has; 0: it cannot be read, and errno says
- * why. The file stays open, since opening it takes five
- * times as long as reading it: at a high number, for a few threads at a time, and only as long as it is ours, whatever
- * the program does to descriptors that it does not know. */
+ * sp and pc. Returns how many bytes it has; 0: it cannot be read, and errno says why. The file stays open, since opening
+ * it takes five times as long as reading it: at a high number, for a few threads at a time, and only as long as it is
+ * ours, whatever the program does to descriptors that it does not know. */
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max);
 
 /* Closes what is open. */
