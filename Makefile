@@ -25,7 +25,7 @@ demangler := -liberty
 
 warnings := -Wall -Wextra -Wconversion -Wshadow
 sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -I. -fvisibility=hidden $(warnings) $(sanitize) $(CPPFLAGS) $(CFLAGS)
+compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fvisibility=hidden $(warnings) $(sanitize) $(CPPFLAGS) $(CFLAGS)
 link     := $(CC) $(sanitize) $(CFLAGS) $(LDFLAGS)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
@@ -66,8 +66,8 @@ recorder_sources := \
     recorder/own_memory.c recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c \
     recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
     recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c \
-    recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_program.c recorder/unwind_table.c \
-    recorder/waiting_stack.c recorder/writer.c
+    recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c \
+    recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.

@@ -23,6 +23,7 @@ struct backtrace {
     uint32_t bytes_count;
     uint32_t address_at;  /* where the first address stands… */
     uint32_t address_end; /* …and ends; both bytes_count: there is none */
+    uint32_t reserved;
     uint64_t first_address;
     uint64_t last_address;
     unsigned char bytes[STACK_BYTES_MAX];

@@ -177,7 +177,8 @@ static void populate(unsigned char *bytes, size_t bytes_count) {
     enum { MADV_POPULATE_WRITE = 23 };
 #endif
     if (madvise(bytes, bytes_count, MADV_POPULATE_WRITE) == 0) return;
-    for (size_t at = 0; at < bytes_count; at += PAGE_BYTES) __atomic_fetch_or(bytes + at, 0, __ATOMIC_RELAXED);
+    for (size_t at = 0; at < bytes_count; at += PAGE_BYTES)
+        __atomic_fetch_or((uint32_t *)(void *)(bytes + at), 0, __ATOMIC_RELAXED);
 }
 
 bool pool_reserve_ahead(struct pool *pool) {
@@ -467,10 +468,15 @@ static void point_into_mapping(struct pool *pool) {
 
 static bool map_bytes(struct pool *pool, uint64_t bytes_count) {
     int flags = MAP_SHARED | MAP_NORESERVE | (pool->file < 0 ? MAP_ANONYMOUS : 0);
-    void *base = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, flags, pool->file, 0);
+    size_t mapped_bytes = (size_t)bytes_count;
+    if (mapped_bytes != bytes_count) {
+        errno = ENOMEM; /* not in 32 bits */
+        return false;
+    }
+    void *base = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, flags, pool->file, 0);
     if (base == MAP_FAILED) return false;
     pool->base = base;
-    pool->mapped_bytes = bytes_count;
+    pool->mapped_bytes = mapped_bytes;
     return true;
 }
 
@@ -813,10 +819,10 @@ static bool is_event_chunk(const struct trace_chunk_header *chunk) {
 
 /* The global index from which on chunks are copied: all, or those of the newest that there is room for. */
 static bool choose_first_index(const struct pool *from, uint64_t room_count, uint64_t *first_index) {
-    uint64_t count = from->header->chunk_count, event_count = 0;
+    size_t count = (size_t)from->header->chunk_count, event_count = 0;
     uint64_t *indexes = malloc((count ? count : 1) * sizeof *indexes);
     if (!indexes) return false;
-    for (uint64_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (is_event_chunk(pool_chunk(from, i))) indexes[event_count++] = pool_chunk(from, i)->global_index;
     qsort(indexes, event_count, sizeof *indexes, compare_descending);
     *first_index = event_count > room_count ? (room_count ? indexes[room_count - 1] : UINT64_MAX) : 0;

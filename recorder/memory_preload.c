@@ -53,9 +53,9 @@ static void find(void *function, const char *name) {
 
 /* False: it is being found just now. */
 static bool find_next(void) {
-    static bool is_under_way;
+    static uint32_t is_under_way; /* not all machines exchange bytes */
     if (__builtin_expect(__atomic_load_n(&next.is_known, __ATOMIC_ACQUIRE), 1)) return true;
-    if (__atomic_exchange_n(&is_under_way, true, __ATOMIC_ACQ_REL)) return false;
+    if (__atomic_exchange_n(&is_under_way, 1, __ATOMIC_ACQ_REL)) return false;
     find(&next.malloc, "malloc");
     find(&next.free, "free");
     find(&next.calloc, "calloc");

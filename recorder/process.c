@@ -11,7 +11,7 @@
 
 static struct process_state *process_page;
 
-void *process_map_wiped(uint64_t bytes_count) {
+void *process_map_wiped(size_t bytes_count) {
 #ifndef MADV_WIPEONFORK
     enum { MADV_WIPEONFORK = 18 };
 #endif

@@ -4,6 +4,7 @@
 #define GREC_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PROCESS_NAME_BYTES = 64 };
@@ -23,6 +24,6 @@ bool process_init(void);
 const struct process_state *process_self(bool *is_new);
 
 /* Memory that the kernel clears in forked children; NULL when there is none. [signal-safe] */
-void *process_map_wiped(uint64_t bytes_count);
+void *process_map_wiped(size_t bytes_count);
 
 #endif

@@ -10,6 +10,9 @@ static uint64_t stack_pointer_of(const ucontext_t *context) {
     return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
     return context->uc_mcontext.sp;
+#else
+    (void)context; /* no stack is walked */
+    return 0;
 #endif
 }
 

@@ -1,5 +1,7 @@
 #include "stack_walk.h"
 
+#if UNWIND_KNOWS_MACHINE
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -497,3 +499,5 @@ bool stack_limits_of_self(struct stack_limits *limits) {
     if (!is_main && find_thread_stack(limits) && here >= limits->low && here < limits->high) return true;
     return stack_limits_find(here, limits);
 }
+
+#endif

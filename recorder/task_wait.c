@@ -15,26 +15,41 @@ static struct wait {
 } waits[] = {
 #define WAIT(name) \
     { SYS_##name, GREC_LABEL_AT("(waits in " #name ")", &idle, NULL, 0) }
+#ifdef SYS_nanosleep
     WAIT(nanosleep),
     WAIT(clock_nanosleep),
     WAIT(ppoll),
     WAIT(pselect6),
+    WAIT(rt_sigtimedwait),
+    WAIT(io_getevents),
+#endif
     WAIT(epoll_pwait),
 #ifdef SYS_epoll_pwait2
     WAIT(epoll_pwait2),
 #endif
-    WAIT(rt_sigtimedwait),
     WAIT(rt_sigsuspend),
     WAIT(msgrcv),
-    WAIT(io_getevents),
 #ifdef SYS_io_pgetevents
     WAIT(io_pgetevents),
 #endif
 #ifdef SYS_poll
     WAIT(poll),
-    WAIT(select),
     WAIT(epoll_wait),
     WAIT(pause),
+#endif
+#ifdef SYS_select
+    WAIT(select),
+#endif
+#ifdef SYS__newselect
+    WAIT(_newselect),
+#endif
+#ifdef SYS_clock_nanosleep_time64
+    WAIT(clock_nanosleep_time64),
+    WAIT(ppoll_time64),
+    WAIT(pselect6_time64),
+    WAIT(rt_sigtimedwait_time64),
+    WAIT(io_pgetevents_time64),
+    WAIT(semtimedop_time64),
 #endif
 #ifdef SYS_semtimedop
     WAIT(semtimedop),

@@ -13,7 +13,7 @@ struct bytes {
     bool is_bad;
 };
 
-static inline bool take_bytes(struct bytes *bytes, void *value, uint64_t count) {
+static inline bool take_bytes(struct bytes *bytes, void *value, uint32_t count) {
     if (count > bytes->end - bytes->at) {
         bytes->at = bytes->end;
         bytes->is_bad = true;

@@ -1,5 +1,7 @@
 #include "unwind_cfi.h"
 
+#if UNWIND_KNOWS_MACHINE
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -349,3 +351,5 @@ void unwind_cfi_compile(const struct dl_phdr_info *object, const struct unwind_i
     if (functions.count) emit(&compiler, compiler.compiled_end, &unwind_rule_unknown);
     if (functions.all) munmap(functions.all, functions.capacity * sizeof *functions.all);
 }
+
+#endif

@@ -14,7 +14,10 @@
 /* Registers by their DWARF numbers. Besides sp and the return address two are followed from frame to frame: the frame
  * pointer, and the one that the dynamic linker's and the compilers' odd frames are addressed by. A call leaves sp so
  * many bytes below the CFA. */
-#if defined(__x86_64__)
+#if defined(GREC_LABELS_ONLY)
+#define UNWIND_KNOWS_MACHINE 0 /* for tests: as on the machines below */
+#elif defined(__x86_64__)
+#define UNWIND_KNOWS_MACHINE 1
 enum {
     UNWIND_SP = 7,
     UNWIND_FP = 6,
@@ -24,6 +27,7 @@ enum {
     UNWIND_ENTRY_DEPTH = 8
 };
 #elif defined(__aarch64__)
+#define UNWIND_KNOWS_MACHINE 1
 enum {
     UNWIND_SP = 31,
     UNWIND_FP = 29,
@@ -33,7 +37,7 @@ enum {
     UNWIND_ENTRY_DEPTH = 0
 };
 #else
-#error "stacks are walked on x86-64 and aarch64 only"
+#define UNWIND_KNOWS_MACHINE 0 /* no tables and no walks: see unwind_none.c */
 #endif
 
 /* The canonical frame address: the caller's sp. */

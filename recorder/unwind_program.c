@@ -1,5 +1,7 @@
 #include "unwind_program.h"
 
+#if UNWIND_KNOWS_MACHINE
+
 const struct unwind_rule unwind_rule_unknown = {.cfa_kind = UNWIND_CFA_UNKNOWN};
 
 /* ---- Rules. ---- */
@@ -369,3 +371,5 @@ void unwind_program_run(const struct unwind_program *program, unwind_rule_visit 
     if (step == STEP_BAD) machine.rule = unwind_rule_unknown;
     if (start < program->end) visit(context, start, made_whole(&machine.rule));
 }
+
+#endif

@@ -1,5 +1,7 @@
 #include "unwind_table.h"
 
+#if UNWIND_KNOWS_MACHINE
+
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -504,3 +506,5 @@ void unwind_snapshot_forget(void) {
     snapshots.has_wanted = snapshots.wants_all = 0;
     __atomic_store_n(&snapshots.current, NULL, __ATOMIC_RELEASE);
 }
+
+#endif

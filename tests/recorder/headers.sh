@@ -238,6 +238,23 @@ check_preload() {
     convert "$name" "$work/trace" processed "$work/processed.json" && check_texts "$name" "$work/processed.json" "$2"
 }
 
+# The library as it is on machines whose stacks it does not know: check_labels_only TEXTS MAIN_NAME
+check_labels_only() {
+    name="labels only"
+    archive=$work/labels-only/libgecko_recorder.a
+    rm -f "$work/trace" "$work/saved"
+    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY "$archive" >"$work/errors" 2>&1 &&
+        cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" "$archive" -lpthread -o "$work/program" 2>"$work/errors" &&
+        "$work/program" "$work/trace" "$work/saved" 2>"$work/errors"; then
+        pass
+    else
+        fail "$name: $(cat "$work/errors")"
+        return
+    fi
+    check_profiles "$name" "$1" "$2"
+    if grep -qF '"libs":[]' "$work/processed.json"; then pass; else fail "$name: there are addresses in libraries"; fi
+}
+
 texts_of_preloaded='
 sort
 processCPU
@@ -258,6 +275,7 @@ check_exported libgecko_recorder.so ''
 check_exported libgecko_recorder_memory.so "$allocator_names"
 check_allocator
 check_preload libgecko_recorder.so "$texts_of_preloaded"
+check_labels_only "$(printf '%s\n' "$texts_of_all$texts_of_c" | grep -vx main)" "$main_name_of_c"
 check_preload libgecko_recorder_memory.so "$texts_of_preloaded
 malloc"
 for linking in static shared; do
