@@ -12,5 +12,6 @@ mkdir -p "$build/install-test"
     exit 1
 }
 "$here/files.sh" "$build" "$prefix" || status=1
+"$here/examples.sh" "$prefix" || status=1
 "$here/static.sh" "$build/static/gecko-convert" || status=1
 exit $status
