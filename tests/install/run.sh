@@ -14,4 +14,5 @@ mkdir -p "$build/install-test"
 "$here/files.sh" "$build" "$prefix" || status=1
 "$here/examples.sh" "$prefix" || status=1
 "$here/static.sh" "$build/static/gecko-convert" || status=1
+"$here/packages.sh" "$build" || status=1
 exit $status
