@@ -85,9 +85,16 @@ uninstall:
 .PHONY: static
 static: $(BUILD)/static/gecko-convert
 
+# Debian's archive of yajl has a name of its own.
+static_flags = $(subst -lyajl,-lyajl_s,$(call package_flags,--static --libs,$(1)))
+
+# What libarchive writes tar with leads to all of its formats. This one, which is not used, would bring libxml2 and 30 MB of
+# ICU.
+without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
+
 $(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static $^ $(call package_flags,--static --libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) -static $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -o $@
 
 # ---- Debian packages. ----
 

@@ -11,7 +11,7 @@ _gecko_convert_values() {
         --progress) echo 'auto always never' ;;
         -o | --output | --output-archive | --report | --report-junit) echo file ;;
         --debug-dir | --output-dir) echo folder ;;
-        --jobs | --product | --top) echo none ;;
+        -j | --jobs | --product | --top) echo none ;;
     esac
 }
 

@@ -21,7 +21,7 @@ complete -c gecko-convert -n $convert -l progress -x -a 'auto always never' -d '
 complete -c gecko-convert -n $convert -s q -l quiet -d 'Say nothing but errors'
 complete -c gecko-convert -n $convert -l output-dir -x -a '(__fish_complete_directories)' -d 'Write the profiles of a batch into DIR'
 complete -c gecko-convert -n $convert -l output-archive -r -F -d 'Write the profiles of a batch into an archive'
-complete -c gecko-convert -n $convert -l jobs -x -d 'Convert with N threads'
+complete -c gecko-convert -n $convert -s j -l jobs -x -d 'So many conversions at a time'
 complete -c gecko-convert -n $convert -l if-changed -d 'Skip inputs that a manifest knows'
 complete -c gecko-convert -n $convert -l report-junit -r -F -d 'Write the outcome as JUnit XML'
 

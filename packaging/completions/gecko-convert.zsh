@@ -17,7 +17,7 @@ options=(
     '(-q --quiet)'{-q,--quiet}'[say nothing but errors]'
     '--output-dir=[write the profiles of a batch into DIR]:folder:_files -/'
     '--output-archive=[write the profiles of a batch into an archive]:file:_files'
-    '--jobs=[convert with N threads]:number:'
+    '(-j --jobs)'{-j,--jobs=}'[so many conversions at a time]:number:'
     '--if-changed=-[skip inputs that a manifest knows]::manifest:_files'
     '--report-junit=[write the outcome as JUnit XML]:file:_files'
     '(- *)'{-h,--help}'[show the options]'

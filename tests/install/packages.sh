@@ -2,8 +2,8 @@
 # packages.sh BUILD: the Debian packages are built, lintian finds nothing wrong with them, they are installed into a folder
 # that knows of this machine's packages, used there, and purged.
 #
-# The folder is a dpkg root of its own: dpkg checks dependencies and conflicts against a copy of the machine's list, and
-# nothing outside of the folder changes.
+# The folder is a dpkg root of its own: dpkg checks dependencies and conflicts against a copy of the machine's list, which
+# has none of these packages, and nothing outside of the folder changes.
 set -u
 # shellcheck disable=SC2034
 suite="packages"
@@ -17,6 +17,7 @@ machine=$work/root
 names="gecko-convert libgecko-convert-dev libgecko-convert0 libgecko-recorder-dev libgecko-recorder0"
 
 check "make deb" "${MAKE:-make}" -s -C "$root" BUILD="$build" deb
+[ "$failed" -eq 0 ] || finish
 for name in $names; do
     check "package" ls "$debs/$name"_*.deb
 done
@@ -34,7 +35,7 @@ in_machine() {
 }
 copy_list() {
     mkdir -p "$machine/var/lib/dpkg/info" "$machine/var/lib/dpkg/updates" "$machine/tmp"
-    cp /var/lib/dpkg/status "$machine/var/lib/dpkg"
+    awk -v RS= -v ORS='\n\n' '!/^Package: (lib)?gecko-/' /var/lib/dpkg/status >"$machine/var/lib/dpkg/status"
     find /var/lib/dpkg/info -name '*.list' -exec cp -t "$machine/var/lib/dpkg/info" {} +
 }
 files_in_machine() { (cd "$machine" && find . -path ./var/lib/dpkg -prune -o ! -type d -print); }
@@ -46,6 +47,7 @@ for name in $names; do
 done
 # shellcheck disable=SC2086
 check "install" in_machine --install $files
+[ "$failed" -eq 0 ] || finish
 for name in $names; do
     check "$name is installed" grep -q '^ii' <<END
 $(in_machine -l "$name" | tail -n 1)

@@ -3,10 +3,10 @@
 # missing. Root, or sudo.
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev libxxhash-dev zlib1g-dev"
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev libxxhash-dev libyajl-dev zlib1g-dev"
 # The archives that libarchive's and libdw's are made with.
 static_packages="libacl1-dev libbz2-dev liblz4-dev liblzma-dev libxml2-dev libzstd-dev nettle-dev"
-package_packages="debhelper dpkg-dev lintian"
+package_packages="build-essential debhelper dpkg-dev lintian"
 test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time
     cmake meson fakeroot man-db mandoc zsh fish python3-yaml"
 
