@@ -12,7 +12,11 @@ mkdir -p "$build/install-test"
     exit 1
 }
 "$here/files.sh" "$build" "$prefix" || status=1
+"$here/pages.sh" "$prefix" || status=1
+"$here/completions.sh" "$prefix" || status=1
 "$here/examples.sh" "$prefix" || status=1
 "$here/static.sh" "$build/static/gecko-convert" || status=1
 "$here/packages.sh" "$build" || status=1
+"$here/ci_jobs.py" "$prefix" || status=1
+"$here/cookbook.py" "$prefix" || status=1
 exit $status

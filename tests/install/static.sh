@@ -36,6 +36,17 @@ converts "bzip2" "$work/traces/app.txt.bz2"
 lz4 -q "$work/traces/app.txt" "$work/app.txt.lz4"
 converts "lz4" "$work/app.txt.lz4"
 
+# A batch out of one archive into another.
+for suffix in tar tar.gz tar.xz tar.zst zip; do
+    mkdir "$work/$suffix"
+    check "a batch into $suffix" env -i "$program" --quiet "$work/app.tar.xz" --output-archive "$work/profiles.$suffix"
+    case $suffix in
+        zip) check "zip is whole" python3 -m zipfile -e "$work/profiles.zip" "$work/zip" ;;
+        *) check "$suffix is whole" tar -C "$work/$suffix" -xf "$work/profiles.$suffix" ;;
+    esac
+    check "$suffix: its profile" find "$work/$suffix" -name '*.json' -exec cmp "$golden/processed.json" {} +
+done
+
 # Symbols are looked up in files of this machine, as always.
 echo 'int twice(int x) { return x * 2; } int main(int count, char **arguments) { (void)arguments; return twice(count); }' \
     >"$work/traced.c"
