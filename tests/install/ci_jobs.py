@@ -37,16 +37,12 @@ def prepare(folder, tests_pass):
 
 
 def environment(variables, folder):
-    def expand(value):
-        value = str(value).replace("${{ github.workspace }}", folder)
-        return value.replace("$CI_PROJECT_DIR", folder)
-
     result = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
     result["PATH"] = os.path.join(prefix, "bin") + ":" + result["PATH"]
     result["LD_LIBRARY_PATH"] = os.path.join(prefix, "lib")
     result["PKG_CONFIG_PATH"] = os.path.join(prefix, "lib", "pkgconfig")
     result.pop("MAKEFLAGS", None)
-    result.update({name: expand(value) for name, value in variables.items()})
+    result.update({name: str(value).replace("$CI_PROJECT_DIR", folder) for name, value in variables.items()})
     return result
 
 
@@ -66,13 +62,14 @@ def check_artefacts(what, folder, paths):
     for path in profiles:
         with open(path, encoding="utf-8") as file:
             check(f"{what}: {path} has what was recorded", "count_primes" in json.load(file)["shared"]["stringArray"])
-    cases = xml.etree.ElementTree.parse(os.path.join(folder, "profiles.junit.xml")).iter("testcase")
-    check(f"{what}: a test case for each trace", len(list(cases)) == 2)
+    report = os.path.join(folder, "profiles.junit.xml")
+    cases = list(xml.etree.ElementTree.parse(report).iter("testcase")) if os.path.exists(report) else []
+    check(f"{what}: a test case for each trace", len(cases) == 2)
 
 
 def check_installing(what, lines):
     for line in lines:
-        check(f"{what}: installs by {line!r}", re.match(r"(sudo )?apt-get (update|install --yes )", line))
+        check(f"{what}: installs by {line!r}", re.match(r"apt-get (update$|install --yes )", line))
 
 
 def run_github(job, folder):
@@ -93,7 +90,8 @@ def check_github(tests_pass, folder):
     # YAML 1.1 reads the key "on" as true.
     check("github: it is started by pushes", "push" in document[True])
     job = document["jobs"]["test"]
-    check("github: it has a machine", job["runs-on"])
+    check("github: it has a machine and an image", job["runs-on"] and job["container"])
+    check("github: nothing is filled in by the system", "${{" not in json.dumps(job))
     for step in job["steps"]:
         check("github: a step runs or uses something", ("run" in step) != ("uses" in step))
         if "uses" in step:
