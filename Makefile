@@ -14,7 +14,8 @@ JOBS       ?= $(shell nproc)
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' cli/gecko_convert.h)
 RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recorder/gecko_recorder.h)
 
-# Changes when a program that was linked before would not run any more.
+# They change when a program that was linked before would not run any more.
+CONVERT_ABI  := 0
 RECORDER_ABI := 0
 
 packages      := libarchive libdw libelf liblzma libxxhash zlib
@@ -23,9 +24,12 @@ test_packages := cmocka
 # It has no description for pkg-config.
 demangler := -liberty
 
+# Code for any address throughout: programs, static libraries, which may go into shared ones, and shared libraries are
+# made of the same objects.
 warnings := -Wall -Wextra -Wconversion -Wshadow
 sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fvisibility=hidden $(warnings) $(sanitize) $(CPPFLAGS) $(CFLAGS)
+compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(sanitize) \
+    $(CPPFLAGS) $(CFLAGS)
 link     := $(CC) $(sanitize) $(CFLAGS) $(LDFLAGS)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
@@ -83,8 +87,8 @@ recorder_objects := $(recorder_sources:%.c=$(BUILD)/obj/%.o)
 # ---- What is built. ----
 
 .PHONY: all
-all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so \
-    $(BUILD)/libgecko_recorder_memory.so
+all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_convert.so $(BUILD)/libgecko_recorder.a \
+    $(BUILD)/libgecko_recorder.so $(BUILD)/libgecko_recorder_memory.so
 
 # Asked for only when something is compiled, and told plainly when it is missing.
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
@@ -108,8 +112,12 @@ $(BUILD)/libgecko_convert.a: $(library_objects)
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_convert.o
 
-# For the static library too: it may go into a shared one of the user's.
-$(recorder_objects): private compile += -fPIC -ftls-model=initial-exec
+# Nothing of the archives that go into it is seen from outside.
+$(BUILD)/libgecko_convert.so: $(library_objects)
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,libgecko_convert.so.$(CONVERT_ABI) -Wl,-z,defs -Wl,--as-needed \
+	    -Wl,--exclude-libs,ALL $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+
+$(recorder_objects): private compile += -ftls-model=initial-exec
 
 $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(BUILD)/gecko_recorder.o
@@ -122,12 +130,14 @@ $(BUILD)/libgecko_recorder.so: $(recorder_objects)
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
 # The compiler's knowledge of malloc would make calls of this library out of its own functions.
-$(BUILD)/obj/recorder/memory_preload.o: private compile += -fPIC -fno-builtin
+$(BUILD)/obj/recorder/memory_preload.o: private compile += -fno-builtin
 
-# It finds the recorder beside itself, wherever the two are installed.
+# It finds the recorder beside itself, wherever the two are installed. Empty where the dynamic linker finds both.
+MEMORY_RPATH ?= $$ORIGIN
+
 $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(BUILD)/libgecko_recorder.so
 	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) '-Wl,-rpath,$$ORIGIN' $^ -ldl -o $@
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -204,12 +214,12 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 
 .PHONY: tsan warnings bench test check unit-test readings cli-test client-test goldens update-goldens include-test asan
 test:
-	tests/support/install_packages.sh build test
+	tests/support/install_packages.sh build static package test
 	$(MAKE) warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test
+check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test install-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -298,9 +308,11 @@ fuzz:
 
 fuzz-programs: $(fuzz_programs)
 
+include packaging/install.mk
+
 # ---- For people. ----
 
-.PHONY: deps demo install clean help force
+.PHONY: deps demo clean help force
 deps:
 	tests/support/install_packages.sh build
 
@@ -324,23 +336,6 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(BUILD)/gecko-convert $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 $(BUILD)/libgecko_convert.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 cli/gecko_convert.h $(DESTDIR)$(PREFIX)/include/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' cli/gecko-convert.pc.in \
-	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-convert.pc
-	install -m 644 $(BUILD)/libgecko_recorder.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(BUILD)/libgecko_recorder.so $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so.$(RECORDER_ABI)
-	ln -sfn libgecko_recorder.so.$(RECORDER_ABI) $(DESTDIR)$(PREFIX)/lib/libgecko_recorder.so
-	install -m 755 $(BUILD)/libgecko_recorder_memory.so \
-	    $(DESTDIR)$(PREFIX)/lib/libgecko_recorder_memory.so.$(RECORDER_ABI)
-	ln -sfn libgecko_recorder_memory.so.$(RECORDER_ABI) $(DESTDIR)$(PREFIX)/lib/libgecko_recorder_memory.so
-	install -m 644 recorder/gecko_recorder.h $(DESTDIR)$(PREFIX)/include/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(RECORDER_VERSION)|' recorder/gecko-recorder.pc.in \
-	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/gecko-recorder.pc
-
 clean:
 	rm -rf $(BUILD)
 
@@ -356,7 +351,11 @@ help:
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
-	@echo 'make install         the converter, the recorder, their headers and pkg-config files: PREFIX=/usr/local DESTDIR='
+	@echo 'make install         programs, libraries, headers, pages, completions: PREFIX=/usr/local DESTDIR= LIBDIR= …'
+	@echo 'make uninstall       remove what make install with the same variables has installed'
+	@echo 'make static          build/static/gecko-convert, which needs no library'
+	@echo 'make deb             Debian packages, in build/deb/'
+	@echo 'make install-test    installs, packages, the examples and the cookbook'
 	@echo 'make deps            install the Debian packages that building needs'
 	@echo 'make clean           remove build/'
 	@echo 'Variables: CC CFLAGS CPPFLAGS LDFLAGS BUILD SANITIZE V=1'

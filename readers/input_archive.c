@@ -52,7 +52,8 @@ struct input_archive {
 
 static bool is_octal_or_blank(char byte) { return (byte >= '0' && byte <= '7') || byte == ' ' || byte == '\0'; }
 
-/* The old tar has no magic, but every tar has a checksum over its first header. */
+/* The old tar has no magic, but every tar has a checksum over its first header. None is 0: other files have nothing at
+ * its place, and the signed sum of their bytes is 0 now and then. */
 static bool is_tar(struct text start) {
     enum { SUM_OFFSET = 148, SUM_BYTES = 8 };
     if (start.bytes_count < TAR_HEADER_BYTES) return false;
@@ -68,7 +69,7 @@ static bool is_tar(struct text start) {
         if (!is_octal_or_blank(start.bytes[i])) return false;
         if (header[i] >= '0') stored_sum = stored_sum * 8 + (header[i] - '0');
     }
-    return header[0] != 0 && (stored_sum == unsigned_sum || (int)stored_sum == signed_sum);
+    return header[0] != 0 && stored_sum != 0 && (stored_sum == unsigned_sum || (int)stored_sum == signed_sum);
 }
 
 static bool is_cpio(struct text start) {

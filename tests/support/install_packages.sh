@@ -1,9 +1,15 @@
 #!/bin/sh
-# Installs the Debian packages of the groups that are named (build, test, fuzz, bench), those that are missing. Root, or sudo.
+# Installs the Debian packages of the groups that are named (build, static, package, test, fuzz, bench), those that are
+# missing. Root, or sudo.
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev liblzma-dev libxxhash-dev zlib1g-dev"
-test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz"
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev liblzma-dev
+    libxxhash-dev libyajl-dev zlib1g-dev"
+# The archives that libarchive's and libdw's are made with.
+static_packages="libacl1-dev libbz2-dev liblz4-dev libxml2-dev libzstd-dev nettle-dev"
+package_packages="build-essential debhelper dpkg-dev lintian"
+test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz
+    cmake meson fakeroot man-db mandoc zsh fish python3-yaml"
 
 fuzz_packages="clang libclang-rt-14-dev"
 bench_packages="liblttng-ust-dev lttng-tools uftrace strace linux-perf libgoogle-perftools4"
@@ -16,6 +22,8 @@ missing=""
 for group in "$@"; do
     case $group in
         build) packages=$build_packages ;;
+        static) packages=$static_packages ;;
+        package) packages=$package_packages ;;
         test) packages=$test_packages ;;
         fuzz) packages=$fuzz_packages ;;
         bench) packages=$bench_packages ;;

@@ -562,6 +562,13 @@ static void test_cut_off_by_a_few_bytes(void **state) {
     }
 }
 
+/* As a trace of the recorder is, whose bytes add up to that by chance. */
+static void test_no_tar_without_checksum(void **state) {
+    (void)state;
+    char header[512] = {(char)0x80, (char)0x80}; /* with the blanks at the checksum's place: 0 */
+    assert_false(input_archive_recognises((struct text){header, sizeof header}));
+}
+
 static void test_cut_off_start(void **state) {
     (void)state;
     for (size_t i = 0; i < FILTER_COUNT; i++) {
@@ -810,6 +817,7 @@ int main(void) {
         cmocka_unit_test(test_zstd_with_a_skippable_frame_first),
         cmocka_unit_test(test_cut_off_compression),
         cmocka_unit_test(test_cut_off_by_a_few_bytes),
+        cmocka_unit_test(test_no_tar_without_checksum),
         cmocka_unit_test(test_cut_off_start),
         cmocka_unit_test(test_damaged_compression),
         cmocka_unit_test(test_archives_of_one_file),

@@ -1,0 +1,44 @@
+/* Converts traces, and says what each profile holds and what was lost.
+ *
+ *     convert TRACE…        writes TRACE.profile.json for each */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <gecko_convert.h>
+
+static void show_losses(const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (entry->fate != GECKO_CONVERT_FATE_LOST) continue;
+        printf("  lost %" PRIu64 " %s: %s\n", entry->count, gecko_convert_unit_name(entry->unit), entry->cause);
+    }
+}
+
+static int convert(const char *trace) {
+    char profile[4096];
+    if ((size_t)snprintf(profile, sizeof profile, "%s.profile.json", trace) >= sizeof profile) {
+        fprintf(stderr, "%s: this name is too long\n", trace);
+        return GECKO_CONVERT_BAD_USAGE;
+    }
+    struct gecko_convert_options options = {.input_path = trace, .output_path = profile};
+    struct gecko_convert_result result;
+    enum gecko_convert_status status = gecko_convert(&options, &result);
+    if (status == GECKO_CONVERT_GOOD) {
+        printf("%s: %s, %" PRIu64 " samples and %" PRIu64 " markers in %" PRIu64 " threads\n", profile,
+               result.output_title, result.counts.samples, result.counts.markers, result.counts.threads);
+        show_losses(&result);
+    } else {
+        fprintf(stderr, "%s: %s\n", trace, result.message);
+    }
+    gecko_convert_result_fini(&result);
+    return (int)status;
+}
+
+int main(int argument_count, char **arguments) {
+    int worst = 0;
+    for (int i = 1; i < argument_count; i++) {
+        int status = convert(arguments[i]);
+        if (status > worst) worst = status;
+    }
+    return worst;
+}

@@ -1,0 +1,109 @@
+# Installing, Debian packages, the static program, and their tests.
+
+# Where things go, each of which may be set; DESTDIR stands before all of them.
+BINDIR       ?= $(PREFIX)/bin
+LIBDIR       ?= $(PREFIX)/lib
+INCLUDEDIR   ?= $(PREFIX)/include
+DATADIR      ?= $(PREFIX)/share
+MANDIR       ?= $(DATADIR)/man
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
+CMAKEDIR     ?= $(LIBDIR)/cmake/gecko_recorder
+BASHCOMPDIR  ?= $(DATADIR)/bash-completion/completions
+ZSHCOMPDIR   ?= $(DATADIR)/zsh/site-functions
+FISHCOMPDIR  ?= $(DATADIR)/fish/vendor_completions.d
+
+described := $(BUILD)/install
+
+# mode, file, place; or "link", where it leads, place. A place may have blanks in it.
+define installed_files
+755 $(BUILD)/gecko-convert $(BINDIR)/gecko-convert
+644 cli/gecko_convert.h $(INCLUDEDIR)/gecko_convert.h
+644 $(BUILD)/libgecko_convert.a $(LIBDIR)/libgecko_convert.a
+644 $(BUILD)/libgecko_convert.so $(LIBDIR)/libgecko_convert.so.$(CONVERT_ABI)
+link libgecko_convert.so.$(CONVERT_ABI) $(LIBDIR)/libgecko_convert.so
+644 $(described)/gecko-convert.pc $(PKGCONFIGDIR)/gecko-convert.pc
+644 recorder/gecko_recorder.h $(INCLUDEDIR)/gecko_recorder.h
+644 $(BUILD)/libgecko_recorder.a $(LIBDIR)/libgecko_recorder.a
+644 $(BUILD)/libgecko_recorder.so $(LIBDIR)/libgecko_recorder.so.$(RECORDER_ABI)
+link libgecko_recorder.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_recorder.so
+644 $(BUILD)/libgecko_recorder_memory.so $(LIBDIR)/libgecko_recorder_memory.so.$(RECORDER_ABI)
+link libgecko_recorder_memory.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_recorder_memory.so
+644 $(described)/gecko-recorder.pc $(PKGCONFIGDIR)/gecko-recorder.pc
+644 $(described)/gecko_recorderConfig.cmake $(CMAKEDIR)/gecko_recorderConfig.cmake
+644 $(described)/gecko_recorderConfigVersion.cmake $(CMAKEDIR)/gecko_recorderConfigVersion.cmake
+644 docs/man/gecko-convert.1 $(MANDIR)/man1/gecko-convert.1
+644 docs/man/gecko_convert.3 $(MANDIR)/man3/gecko_convert.3
+644 docs/man/gecko_recorder.3 $(MANDIR)/man3/gecko_recorder.3
+644 docs/man/gecko-trace.5 $(MANDIR)/man5/gecko-trace.5
+644 packaging/completions/gecko-convert.bash $(BASHCOMPDIR)/gecko-convert
+644 packaging/completions/gecko-convert.zsh $(ZSHCOMPDIR)/_gecko-convert
+644 packaging/completions/gecko-convert.fish $(FISHCOMPDIR)/gecko-convert.fish
+endef
+
+# ---- Files that say where the others are. ----
+
+# As pkg-config has it: below its own prefix, where it is.
+below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+from_cmake   = $(shell realpath -ms --relative-to='$(CMAKEDIR)' '$(1)')
+
+fill_in = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@PC_LIBDIR@|$(call below_prefix,$(LIBDIR))|' \
+    -e 's|@PC_INCLUDEDIR@|$(call below_prefix,$(INCLUDEDIR))|' -e 's|@CMAKE_TO_LIBDIR@|$(call from_cmake,$(LIBDIR))|' \
+    -e 's|@CMAKE_TO_INCLUDEDIR@|$(call from_cmake,$(INCLUDEDIR))|' -e 's|@RECORDER_ABI@|$(RECORDER_ABI)|' \
+    -e 's|@VERSION@|$(2)|' -e 's|@VERSION_MAJOR@|$(firstword $(subst ., ,$(2)))|' $(1) > $@
+
+# The folders are not known to make.
+$(described)/gecko-convert.pc: packaging/pkgconfig/gecko-convert.pc.in force
+	@mkdir -p $(@D)
+	@$(call fill_in,$<,$(VERSION))
+
+$(described)/gecko-recorder.pc: packaging/pkgconfig/gecko-recorder.pc.in force
+	@mkdir -p $(@D)
+	@$(call fill_in,$<,$(RECORDER_VERSION))
+
+$(described)/%.cmake: packaging/cmake/%.cmake.in force
+	@mkdir -p $(@D)
+	@$(call fill_in,$<,$(RECORDER_VERSION))
+
+descriptions := $(addprefix $(described)/,gecko-convert.pc gecko-recorder.pc gecko_recorderConfig.cmake \
+    gecko_recorderConfigVersion.cmake)
+
+# ---- Installing. ----
+
+.PHONY: install uninstall
+install uninstall: export INSTALLED_FILES = $(installed_files)
+install uninstall: export DESTDIR := $(DESTDIR)
+
+install: all $(descriptions)
+	@packaging/install.sh install
+
+uninstall:
+	@packaging/install.sh uninstall
+	@rmdir '$(DESTDIR)$(CMAKEDIR)' 2>/dev/null || true
+
+# ---- One program that needs nothing: tests/support/install_packages.sh build static has what it is made of. ----
+
+.PHONY: static
+static: $(BUILD)/static/gecko-convert
+
+# Debian's archive of yajl has a name of its own.
+static_flags = $(subst -lyajl,-lyajl_s,$(call package_flags,--static --libs,$(1)))
+
+# What libarchive writes tar with leads to all of its formats. This one, which is not used, would bring libxml2 and 30 MB of
+# ICU.
+without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
+
+$(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(library_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(link) -static $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -o $@
+
+# ---- Debian packages. ----
+
+.PHONY: deb
+deb:
+	packaging/deb.sh $(BUILD)/deb
+
+# ---- Tests. ----
+
+.PHONY: install-test
+install-test: all static
+	tests/install/run.sh $(BUILD)

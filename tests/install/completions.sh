@@ -1,0 +1,122 @@
+#!/bin/bash
+# completions.sh PREFIX: in bash, zsh and fish the installed completions offer every option and every choice that --help
+# names, and nothing else.
+set -u
+# shellcheck disable=SC2034
+suite="completions"
+prefix=$1
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/install/common.sh
+. "$(dirname "$0")/common.sh"
+bash_file=$prefix/share/bash-completion/completions/gecko-convert
+zsh_file=$prefix/share/zsh/site-functions/_gecko-convert
+fish_file=$prefix/share/fish/vendor_completions.d/gecko-convert.fish
+program=$prefix/bin/gecko-convert
+# Shells that keep a history or settings keep them here.
+export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
+
+check "bash reads it" bash -n "$bash_file"
+check "zsh reads it" zsh -n "$zsh_file"
+check "fish reads it" fish --no-config -n "$fish_file"
+
+# ---- What a shell offers behind some words, the last of which is begun. ----
+
+offered_by_bash() {
+    (
+        cd "$work/folder" && . "$bash_file" || exit
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _gecko_convert 2>/dev/null
+        printf '%s\n' "${COMPREPLY[@]}"
+    )
+}
+
+offered_by_fish() {
+    (cd "$work/folder" && fish --no-config -c 'source $argv[1]; complete -C "$argv[2..-1]"' "$fish_file" "$@" | cut -f1)
+}
+
+# Zsh completes on a terminal only: what is told to its _arguments is looked at, options without "=", choices as words.
+offered_by_zsh() {
+    zsh -f -c '
+        _arguments() { print -rl -- "$@" }
+        words=("${@:2}")
+        file=$1
+        () { source $file }' zsh "$zsh_file" "$@" |
+        sed -nE -e 's/^(\([^)]*\))?\*?(--?[a-zA-Z-]+)=?-?\[.*/\2/p'
+}
+
+choices_in_zsh() {
+    sed -nE "s/.*$1=\}?'?\[[^]]*\]:[^:]*:\(([^)]*)\)'.*/\1/p" "$zsh_file" | tr ' ' '\n'
+}
+
+mkdir -p "$work/folder/deep"
+touch "$work/folder/app.trace"
+
+# ---- Options. ----
+
+# same WHAT WANTED GOT: both are files with a line each.
+same() { check "$1" diff <(LC_ALL=C sort -u "$2") <(LC_ALL=C sort -u "$3"); }
+
+# check_options WHAT WORD…: those of --help of gecko-convert WORD….
+check_options() {
+    local about=$1
+    shift
+    "$program" "$@" --help | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z][a-z-]+).*/\2/p' >"$work/wanted"
+    "$program" "$@" --help | sed -nE 's/^ +(-[a-zA-Z]), --.*/\1/p' >"$work/letters"
+    [ -s "$work/wanted" ] || fail "$about: --help names no option"
+    for shell in bash fish; do
+        "offered_by_$shell" gecko-convert "$@" -- | grep -e '^--' >"$work/got"
+        same "$about in $shell" "$work/wanted" "$work/got"
+    done
+    offered_by_zsh gecko-convert "$@" >"$work/all"
+    grep -e '^--' "$work/all" >"$work/got"
+    same "$about in zsh" "$work/wanted" "$work/got"
+    grep -e '^-[^-]' "$work/all" >"$work/got"
+    same "letters of $about in zsh" "$work/letters" "$work/got"
+    offered_by_fish gecko-convert "$@" - | grep -e '^-[^-]' >"$work/got"
+    same "letters of $about in fish" "$work/letters" "$work/got"
+}
+check_options "options"
+check_options "options of info" info
+check_options "options of check" check
+
+# ---- Choices. ----
+
+# "      --weight samples|period"
+"$program" --help | sed -nE 's/^ .*(--[a-z-]+) ([a-z-]+(\|[a-z-]+)+)$/\1 \2/p' >"$work/choices"
+[ -s "$work/choices" ] || fail "--help names no choice"
+while read -r option choices; do
+    tr '|' '\n' <<<"$choices" >"$work/wanted"
+    offered_by_bash gecko-convert "$option" '' >"$work/got"
+    same "$option in bash" "$work/wanted" "$work/got"
+    offered_by_bash gecko-convert "$option" = '' >"$work/got"
+    same "$option= in bash" "$work/wanted" "$work/got"
+    offered_by_fish gecko-convert "$option" '' >"$work/got"
+    same "$option in fish" "$work/wanted" "$work/got"
+    choices_in_zsh "$option" >"$work/got"
+    same "$option in zsh" "$work/wanted" "$work/got"
+done <"$work/choices"
+
+# ---- Files, folders, commands. ----
+
+# offers SHELL WANTED… -- WORD…
+offers() {
+    shell=$1
+    shift
+    : >"$work/wanted"
+    while [ "$1" != -- ]; do
+        echo "$1" >>"$work/wanted"
+        shift
+    done
+    shift
+    "offered_by_$shell" "$@" | sed 's|/$||' >"$work/got"
+    same "$* in $shell" "$work/wanted" "$work/got"
+}
+for shell in bash fish; do
+    offers $shell app.trace -- gecko-convert app
+    offers $shell app.trace deep -- gecko-convert --report ''
+    offers $shell deep -- gecko-convert --debug-dir ''
+    offers $shell info -- gecko-convert inf
+    offers $shell app.trace -- gecko-convert info app
+done
+finish

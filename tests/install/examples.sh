@@ -1,0 +1,89 @@
+#!/bin/sh
+# examples.sh PREFIX [SYSROOT LIBDIR]: the examples, built with make, CMake and Meson against what is installed, run, and
+# what they recorded converted. SYSROOT is where the folders that pkg-config names begin.
+set -u
+# shellcheck disable=SC2034
+suite="examples${2:+ with packages}"
+prefix=$1
+sysroot=${2:-}
+libdir=${3:-$prefix/lib}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/install/common.sh
+. "$(dirname "$0")/common.sh"
+export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
+[ -z "$sysroot" ] || export PKG_CONFIG_SYSROOT_DIR="$sysroot"
+converter=$prefix/bin/gecko-convert
+
+# ---- Programs that record. ----
+
+needs_library() { readelf -d "$1" | grep -q 'NEEDED.*libgecko_recorder'; }
+needs_none() { ! needs_library "$1"; }
+
+# check_profile WHAT TRACE TEXT…
+check_profile() {
+    about=$1
+    trace=$2
+    shift 2
+    check "$about: converts" "$converter" --quiet "$trace" -o "$work/profile.json"
+    check "$about: the profile" is_profile "$work/profile.json" "$@"
+}
+
+# A recording of it is started from outside.
+check_c() {
+    rm -f "$work"/*.trace
+    check "$1: runs" env -C "$work" "$2"
+    check "$1: records nothing unasked" sh -c "! ls '$work'/*.trace"
+    check "$1: is recorded" env -C "$work" GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT="$work/c.trace" "$2"
+    check_profile "$1" "$work/c.trace" request 'count primes' count_primes Served
+}
+
+# It starts its recording itself.
+check_cc() {
+    rm -f "$work/cc.trace"
+    check "$1: records" "$2" "$work/cc.trace"
+    check_profile "$1" "$work/cc.trace" batch 'first text' 'sort first sorter' 'sort second sorter'
+}
+
+# check_programs WHAT FOLDER
+check_programs() {
+    check "$1: app-c is linked with the library" needs_library "$2/app-c"
+    check "$1: app-cc is linked with the library" needs_library "$2/app-cc"
+    check "$1: app-c-static is linked with the archive" needs_none "$2/app-c-static"
+    check "$1: app-cc-static is linked with the archive" needs_none "$2/app-cc-static"
+    for linking in "" -static; do
+        check_c "$1, app-c$linking" "$2/app-c$linking"
+        check_cc "$1, app-cc$linking" "$2/app-cc$linking"
+    done
+}
+
+cp -r "$root/examples/recorder" "$root/examples/embedder" "$work"
+check "make" make -C "$work/recorder"
+check_programs make "$work/recorder"
+
+check "CMake makes ready" cmake -S "$root/examples/recorder" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix"
+check "CMake builds" cmake --build "$work/cmake"
+check_programs CMake "$work/cmake"
+
+check "Meson makes ready" meson setup "$work/meson" "$root/examples/recorder"
+check "Meson builds" meson compile -C "$work/meson"
+check_programs Meson "$work/meson"
+
+# ---- A program that converts. ----
+
+check "the embedder" make -C "$work/embedder" convert convert-static
+cp "$root/fixtures/perf-script/inlined/input.txt" "$work/good.txt"
+cp "$root/fixtures/perf-script/lost/input.txt" "$work/lossy.txt"
+echo 'no trace' >"$work/bad.txt"
+for program in convert convert-static; do
+    rm -f "$work"/*.profile.json
+    check "$program converts" "$work/embedder/$program" "$work/good.txt"
+    check "$program: the profile" cmp "$root/fixtures/perf-script/inlined/processed.json" "$work/good.txt.profile.json"
+    "$work/embedder/$program" "$work/lossy.txt" >"$work/said" 2>&1
+    check "$program says what was lost" grep -q '^  lost ' "$work/said"
+    "$work/embedder/$program" "$work/good.txt" "$work/bad.txt" >"$work/said" 2>&1
+    check "$program fails on what is no trace" [ $? -eq 1 ]
+    check "$program says why" grep -q "$work/bad.txt: " "$work/said"
+    check "$program leaves nothing of it" [ ! -e "$work/bad.txt.profile.json" ]
+done
+finish

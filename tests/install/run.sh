@@ -1,0 +1,22 @@
+#!/bin/sh
+# run.sh BUILD: everything that has to do with getting installed. Each script says what passed.
+set -u
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$build/install-test/prefix
+status=0
+rm -rf "$build/install-test"
+mkdir -p "$build/install-test"
+"${MAKE:-make}" -s -C "$here/../.." BUILD="$build" DESTDIR= PREFIX="$prefix" install >"$build/install-test/log" 2>&1 || {
+    cat "$build/install-test/log"
+    exit 1
+}
+"$here/files.sh" "$build" "$prefix" || status=1
+"$here/pages.sh" "$prefix" || status=1
+"$here/completions.sh" "$prefix" || status=1
+"$here/examples.sh" "$prefix" || status=1
+"$here/static.sh" "$build/static/gecko-convert" || status=1
+"$here/packages.sh" "$build" || status=1
+"$here/ci_jobs.py" "$prefix" || status=1
+"$here/cookbook.py" "$prefix" || status=1
+exit $status

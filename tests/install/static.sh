@@ -1,0 +1,58 @@
+#!/bin/sh
+# static.sh PROGRAM: the static program needs nothing, and converts what the other one does.
+set -u
+# shellcheck disable=SC2034
+suite="static program"
+program=$1
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/install/common.sh
+. "$(dirname "$0")/common.sh"
+
+# ldd fails for it, and says why.
+LC_ALL=C ldd "$program" >"$work/ldd" 2>&1
+check "it is not dynamic" grep -q 'not a dynamic executable' "$work/ldd"
+check "no interpreter" sh -c "! readelf -l '$program' | grep -q INTERP"
+
+# converts WHAT INPUT: into the golden profile.
+golden=$root/fixtures/perf-script/inlined
+converts() {
+    rm -f "$work/profile"
+    check "$1" env -i "$program" --quiet "$2" -o "$work/profile"
+    check "$1, the same bytes" cmp "$golden/processed.json" "$work/profile"
+}
+
+converts "plain" "$golden/input.txt"
+mkdir "$work/traces"
+cp "$golden/input.txt" "$work/traces/app.txt"
+zstd -q "$work/traces/app.txt" -o "$work/app.txt.zst"
+converts "zstd" "$work/app.txt.zst"
+tar -C "$work/traces" -cJf "$work/app.tar.xz" app.txt
+converts "tar.xz" "$work/app.tar.xz"
+(cd "$work/traces" && zip -q "$work/app.zip" app.txt)
+converts "zip" "$work/app.zip"
+bzip2 -k "$work/traces/app.txt"
+converts "bzip2" "$work/traces/app.txt.bz2"
+lz4 -q "$work/traces/app.txt" "$work/app.txt.lz4"
+converts "lz4" "$work/app.txt.lz4"
+
+# A batch out of one archive into another.
+for suffix in tar tar.gz tar.xz tar.zst zip; do
+    mkdir "$work/$suffix"
+    check "a batch into $suffix" env -i "$program" --quiet "$work/app.tar.xz" --output-archive "$work/profiles.$suffix"
+    case $suffix in
+        zip) check "zip is whole" python3 -m zipfile -e "$work/profiles.zip" "$work/zip" ;;
+        *) check "$suffix is whole" tar -C "$work/$suffix" -xf "$work/profiles.$suffix" ;;
+    esac
+    check "$suffix: its profile" find "$work/$suffix" -name '*.json' -exec cmp "$golden/processed.json" {} +
+done
+
+# Symbols are looked up in files of this machine, as always.
+echo 'int twice(int x) { return x * 2; } int main(int count, char **arguments) { (void)arguments; return twice(count); }' \
+    >"$work/traced.c"
+check "a traced program" "${CC:-cc}" -g -O0 -o "$work/traced" "$work/traced.c"
+address=$(nm "$work/traced" | sed -n 's/ T twice$//p')
+printf 'traced 1/1 1.000000: 1 cycles:\n\t%s [unknown] (%s/traced)\n\n' "$address" "$work" >"$work/traced.txt"
+check "an address" env -i "$program" --quiet --symbols always "$work/traced.txt" -o "$work/traced.json"
+check "its function, file" is_profile "$work/traced.json" twice "$work/traced.c"
+finish
