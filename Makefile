@@ -17,7 +17,7 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 # Changes when a program that was linked before would not run any more.
 RECORDER_ABI := 0
 
-packages      := libarchive libdw libelf libxxhash zlib
+packages      := libarchive libdw libelf libxxhash yajl zlib
 test_packages := cmocka
 
 # It has no description for pkg-config.
@@ -40,7 +40,7 @@ library_sources := \
     libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
     libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_table.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c \
-    readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/native_chunks.c \
+    readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_members.c readers/native_chunks.c \
     readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
     readers/native_definitions.c readers/native_events.c readers/native_jit.c readers/native_jitdump.c \
     readers/native_ledger.c readers/native_log.c readers/native_mappings.c readers/native_marker_type.c \
@@ -56,7 +56,10 @@ library_sources := \
     writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
     cli/report.c
 
-program_sources := cli/options.c cli/progress_tty.c
+program_sources := \
+    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/console.c \
+    cli/crew.c cli/file_digest.c cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c \
+    cli/output_name.c cli/progress_tty.c cli/workspace.c writer/archive_file.c
 
 recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \

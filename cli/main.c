@@ -4,8 +4,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "batch.h"
+#include "console.h"
 #include "gecko_convert.h"
 #include "options.h"
 #include "progress_tty.h"
@@ -63,32 +66,16 @@ static void fill_closed_streams(void) {
     }
 }
 
-/* There is nowhere to tell that standard error is gone. */
-static void print_error_text(const struct report_text *text) {
-    for (size_t at = 0; at < text->bytes_count;) {
-        ssize_t written = write(STDERR_FILENO, text->bytes + at, text->bytes_count - at);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        at += (size_t)written;
-    }
-}
-
-static void print_message(const char *message) {
-    struct report_text text;
-    report_message(message, &text);
-    print_error_text(&text);
-}
-
 static void print_hint(enum gecko_convert_status status) {
     static const struct report_text hint = {.bytes_count = sizeof HINT - 1, .bytes = HINT};
-    if (status == GECKO_CONVERT_BAD_USAGE) print_error_text(&hint);
+    if (status == GECKO_CONVERT_BAD_USAGE) console_print(&hint);
 }
 
 /* The exit code: all of it has arrived, or not. */
 static int close_standard_output(void) {
     bool is_good = !ferror(stdout);
     if (fclose(stdout) == 0 && is_good) return EXIT_SUCCESS;
-    print_message("cannot write standard output");
+    console_print_message("cannot write standard output");
     return FAILURE_IO;
 }
 
@@ -120,7 +107,7 @@ static int write_report(const struct options *options, const struct gecko_conver
     if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
-    print_message(message);
+    console_print_message(message);
     return (int)failure.code;
 }
 
@@ -130,19 +117,25 @@ static void print_outcome(const struct options *options, const struct gecko_conv
         report_error(&options->convert, result, &text);
     else if (!options->is_quiet)
         report_summary(&options->convert, result, &text);
-    print_error_text(&text);
+    console_print(&text);
     print_hint(result->status);
 }
 
-static int convert(struct options *options) {
-    bool is_forced = options->progress == PROGRESS_ALWAYS;
-    struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+/* 0 for what is no regular file. */
+static uint64_t input_file_bytes(const char *path) {
+    struct stat status;
+    bool is_file =
+        (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) == 0 && S_ISREG(status.st_mode);
+    return is_file ? (uint64_t)status.st_size : 0;
+}
+
+static int convert_single(struct options *options, struct progress_tty *bar) {
     options->convert.progress = progress_tty_draw;
-    options->convert.progress_context = &bar;
+    options->convert.progress_context = bar;
+    bar->total_bytes = input_file_bytes(options->convert.input_path);
     struct gecko_convert_result result;
     gecko_convert(&options->convert, &result);
-    progress_tty_clear(&bar);
+    progress_tty_clear(bar);
     print_outcome(options, &result);
     int report_exit = write_report(options, &result);
     int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
@@ -150,8 +143,15 @@ static int convert(struct options *options) {
     return exit_code;
 }
 
+static int convert(struct options *options) {
+    bool is_forced = options->progress == PROGRESS_ALWAYS;
+    struct progress_tty bar;
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+    return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
+}
+
 static int refuse(const struct failure *failure) {
-    print_message(failure->message);
+    console_print_message(failure->message);
     print_hint((enum gecko_convert_status)failure->code);
     return (int)failure->code;
 }

@@ -18,6 +18,25 @@
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes);
 
+/* How a file of many is written: folders on the way to it that do not exist are made. */
+struct sink_batch {
+    const char *temp_folder; /* where its temporary file goes, on the file system of the target; borrowed */
+    bool is_flushed_later;   /* the caller sees to it that what is written outlasts a power cut */
+};
+
+struct sink_written {
+    uint64_t bytes_count;
+    uint64_t xxh3; /* of these bytes */
+};
+
+/* The same, for one of many files. `batch` NULL is none. */
+bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
+                        struct failure *failure, struct progress progress, struct sink_written *written);
+
+/* Makes the folders on the way to the file, as far as that is possible: opening the file tells. False when memory ran
+ * out. */
+bool sink_make_folders(const char *path);
+
 /* Removes the temporary files that are being written, by any thread. Async-signal-safe: for signal handlers that
  * are about to end the program. */
 void sink_abandon(void);

@@ -1,0 +1,45 @@
+#include "file_digest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { BLOCK_BYTES = 64 * 1024 };
+
+static bool digest_descriptor(int descriptor, struct input_digest *digest) {
+    char block[BLOCK_BYTES];
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    digest->bytes_count = 0;
+    for (;;) {
+        ssize_t bytes_count = read(descriptor, block, sizeof block);
+        if (bytes_count < 0 && errno == EINTR) continue;
+        if (bytes_count < 0) return false;
+        if (!bytes_count) break;
+        XXH3_64bits_update(&hash, block, (size_t)bytes_count);
+        digest->bytes_count += (uint64_t)bytes_count;
+    }
+    digest->xxh3 = XXH3_64bits_digest(&hash);
+    return true;
+}
+
+bool file_digest(const char *path, struct input_digest *digest) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) return false;
+    bool is_good = digest_descriptor(descriptor, digest);
+    int saved_errno = errno;
+    close(descriptor);
+    errno = saved_errno;
+    return is_good;
+}
+
+uint64_t chunks_xxh3(const struct chunk_list *chunks) {
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    for (const struct chunk *chunk = chunks->first; chunk; chunk = chunk->next)
+        XXH3_64bits_update(&hash, chunk->bytes, chunk->used_bytes);
+    return XXH3_64bits_digest(&hash);
+}
