@@ -18,6 +18,8 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 RECORDER_ABI := 0
 
 packages      := libarchive libdw libelf libxxhash zlib
+# The program's alone: what embeds the library does not need them.
+program_packages := yajl
 test_packages := cmocka
 
 # It has no description for pkg-config.
@@ -56,7 +58,9 @@ library_sources := \
     writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
     cli/report.c
 
-program_sources := cli/options.c cli/progress_tty.c
+program_sources := \
+    cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
+    cli/check_processed.c cli/check_rules.c cli/command.c cli/document.c cli/options.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \
@@ -90,16 +94,17 @@ all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_record
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 
 $(BUILD)/flags: force
-	@$(PKG_CONFIG) --exists $(packages) || { echo "gecko-convert needs $(packages): run 'make deps'" >&2; exit 1; }
+	@$(PKG_CONFIG) --exists $(packages) $(program_packages) || \
+	    { echo "gecko-convert needs $(packages) $(program_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
+	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(library_objects)
@@ -131,9 +136,9 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) $(demangler) -lpthread -o $@
+	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so

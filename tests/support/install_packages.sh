@@ -2,7 +2,7 @@
 # Installs the Debian packages of the groups that are named (build, test, fuzz, bench), those that are missing. Root, or sudo.
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev libxxhash-dev zlib1g-dev"
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev libxxhash-dev libyajl-dev zlib1g-dev"
 test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time"
 
 fuzz_packages="clang libclang-rt-14-dev"
