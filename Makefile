@@ -17,7 +17,9 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 # Changes when a program that was linked before would not run any more.
 RECORDER_ABI := 0
 
-packages      := libarchive libdw libelf libxxhash yajl zlib
+packages      := libarchive libdw libelf libxxhash zlib
+# The program's alone: what embeds the library does not need them.
+program_packages := yajl
 test_packages := cmocka
 
 # It has no description for pkg-config.
@@ -57,9 +59,11 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/console.c \
-    cli/crew.c cli/file_digest.c cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c \
-    cli/output_name.c cli/progress_tty.c cli/workspace.c writer/archive_file.c
+    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/check.c \
+    cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
+    cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c cli/crew.c cli/document.c cli/file_digest.c \
+    cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c cli/output_name.c \
+    cli/progress_tty.c cli/style.c cli/workspace.c writer/archive_file.c
 
 recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \
@@ -93,16 +97,17 @@ all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_record
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 
 $(BUILD)/flags: force
-	@$(PKG_CONFIG) --exists $(packages) || { echo "gecko-convert needs $(packages): run 'make deps'" >&2; exit 1; }
+	@$(PKG_CONFIG) --exists $(packages) $(program_packages) || \
+	    { echo "gecko-convert needs $(packages) $(program_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
+	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(library_objects)
@@ -134,9 +139,9 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) $(demangler) -lpthread -o $@
+	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "batch.h"
+#include "command.h"
 #include "console.h"
 #include "gecko_convert.h"
 #include "options.h"
@@ -172,10 +173,12 @@ static int act(struct options *options, const struct failure *failure) {
 int main(int argc, char **argv) {
     fill_closed_streams();
     handle_signals();
+    int exit_code;
+    if (command_run(argc - 1, argv + 1, &exit_code)) return exit_code;
     struct failure failure = {0};
     struct options options;
     options_init(&options, argc > 0 ? argc - 1 : 0, argv + 1, &failure);
-    int exit_code = act(&options, &failure);
+    exit_code = act(&options, &failure);
     options_fini(&options);
     return exit_code;
 }

@@ -11,7 +11,7 @@ static const char *reason_by_kind(enum input_member_kind kind) {
 char *member_path(const struct input_member *member, const char **reason) {
     *reason = reason_by_kind(member->kind);
     if (text_starts_with(member->path, TEXT("/"))) *reason = "its name is absolute";
-    char *path = malloc(member->path.bytes_count + 1);
+    char *path = malloc(member->path.bytes_count + sizeof "?");
     if (!path) return NULL;
     size_t used = 0;
     struct text rest = member->path;
@@ -27,8 +27,9 @@ char *member_path(const struct input_member *member, const char **reason) {
     }
     if (!used && !*reason) *reason = "it has no name";
     if (*reason) {
-        used = member->path.bytes_count;
-        if (used) memcpy(path, member->path.bytes, used);
+        struct text shown = member->path.bytes_count ? member->path : TEXT("?");
+        used = shown.bytes_count;
+        memcpy(path, shown.bytes, used);
     }
     path[used] = '\0';
     return path;
