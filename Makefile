@@ -210,14 +210,14 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 
 # ---- Tests. ----
 
-.PHONY: tsan warnings bench test check unit-test readings cli-test client-test goldens update-goldens include-test asan
+.PHONY: tsan warnings bench test check unit-test readings cli-test batch-test client-test goldens update-goldens include-test asan
 test:
 	tests/support/install_packages.sh build test
 	$(MAKE) warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test
+check: include-test unit-test fuzz-replay readings cli-test batch-test goldens client-test headers-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -230,6 +230,9 @@ readings: $(BUILD)/gecko-convert
 
 cli-test: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+
+batch-test: $(BUILD)/gecko-convert
+	tests/support/check_batches.py $<
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check

@@ -1,7 +1,6 @@
 #include "batch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +88,7 @@ static void name_places(struct batch *batch) {
         batch->output_folder = need(batch, batch_join(text_of(batch->archive_folder), "profiles"));
         batch->temp_folder = need(batch, strdup(batch->archive_folder));
     }
-    batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .is_flushed_later = true};
+    batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder};
 }
 
 static void open_places(struct batch *batch) {
@@ -106,7 +105,7 @@ static void read_records(struct batch *batch) {
     batch->records = manifest_records_read(path, batch->options, reason, sizeof reason);
     if (batch->records || !*reason || batch->options->is_quiet) return;
     char message[1024];
-    snprintf(message, sizeof message, "--if-changed: %s %s; everything is converted", path, reason);
+    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", path, reason);
     console_print_message(message);
 }
 
@@ -237,18 +236,9 @@ static void write_archive(struct batch *batch) {
     column_fini(&outputs);
 }
 
-/* One flush for all of them. */
-static void flush_folder(const struct batch *batch) {
-    int folder = open(batch->output_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return;
-    syncfs(folder);
-    close(folder);
-}
-
 static void finish_outputs(void *context, unsigned number) {
     (void)number;
     struct batch *batch = context;
-    if (batch->options->output_dir) flush_folder(batch);
     if (batch->is_kept)
         batch->outcome.archive_path = batch->options->output_archive;
     else if (batch->options->output_archive)
@@ -258,7 +248,6 @@ static void finish_outputs(void *context, unsigned number) {
 /* ---- Work. ---- */
 
 static bool convert_all(struct batch *batch) {
-    open_places(batch);
     keep_archive_or_convert_all(batch);
     batch->work = batch_work_create(&batch->plan, &batch->sink, batch->job_count, &batch->failure);
     progress_tty_clear(batch->bar);
@@ -338,10 +327,12 @@ static void end_by_signal(struct batch *batch) {
 
 static int run_batch(struct batch *batch) {
     bool has_plan = !failure_is_set(&batch->failure) && make_plan(batch);
-    if (has_plan) convert_all(batch);
+    if (has_plan) open_places(batch);
+    bool is_ready = has_plan && !failure_is_set(&batch->failure);
+    if (is_ready) convert_all(batch);
     if (batch->crew.ended_by) end_by_signal(batch);
     if (!failure_is_set(&batch->failure)) batch->failure = batch->plan.failure;
-    if (!has_plan) {
+    if (!is_ready) {
         progress_tty_clear(batch->bar);
         console_print_message(batch->failure.message);
         return (int)batch->failure.code;

@@ -144,14 +144,15 @@ static void refuse_collision(struct batch_plan *plan, const struct claim *first,
     char *first_name = batch_entry_name(first->source, first->entry->member);
     char *second_name = batch_entry_name(second->source, second->entry->member);
     char more[64] = "";
-    if (more_count) snprintf(more, sizeof more, " (and %zu more such names)", more_count);
-    if (first_name && second_name)
-        failure_set(&plan->failure, FAILURE_USAGE,
-                    "two profiles would be named %s, that of %s and that of %s%s: nothing was converted; convert them "
-                    "into folders of their own",
-                    second->output, first_name, second_name, more);
-    else
+    if (more_count) snprintf(more, sizeof more, " (and so in %zu more cases)", more_count);
+    bool is_folder = compare_claims(first, second) != 0;
+    if (!first_name || !second_name)
         failure_set_memory(&plan->failure);
+    else
+        failure_set(&plan->failure, FAILURE_USAGE,
+                    "%s would be the profile of %s and %s %s%s: nothing was converted; convert them into folders of "
+                    "their own",
+                    first->output, first_name, is_folder ? "a folder for that of" : "that of", second_name, more);
     free(first_name);
     free(second_name);
 }

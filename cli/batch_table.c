@@ -14,18 +14,23 @@ static const char *label_of(enum batch_status status) {
     return labels[status];
 }
 
-/* Where and what: messages of places do not say of which file they are. */
+/* Where and what. Messages of places do not say of which file they are, and some know the archive alone. */
 static void append_error(struct report_text *text, const char *path, const char *name,
                          const struct batch_entry *entry) {
     const struct gecko_convert_result *result = &entry->result;
-    bool has_name = text_starts_with(text_of(result->message), text_of(path));
+    struct text message = text_of(result->message);
     if (result->has_error_place && result->error_line)
         report_append(text, "%s:%" PRIu64 ": ", name, result->error_line);
     else if (result->has_error_place)
         report_append(text, "%s: at byte %" PRIu64 ": ", name, result->error_offset);
-    else if (!has_name)
-        report_append(text, "%s: ", name);
-    report_append(text, "%s", result->message);
+    else if (!text_starts_with(message, text_of(name))) {
+        size_t path_bytes = strlen(path);
+        bool has_path =
+            text_starts_with(message, text_of(path)) && text_starts_with(text_from(message, path_bytes), TEXT(": "));
+        report_append(text, "%s%s", name, has_path ? "" : ": ");
+        if (has_path) message = text_from(message, path_bytes);
+    }
+    report_append(text, "%.*s", (int)message.bytes_count, message.bytes);
 }
 
 static void print_entry(const struct batch_source *source, const struct batch_entry *entry, enum batch_status status) {

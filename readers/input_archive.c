@@ -34,6 +34,7 @@ enum place { BETWEEN_MEMBERS, IN_MEMBER, AT_END };
 
 struct input_archive {
     struct input_source source;
+    uint64_t source_offset; /* where the next run from it begins */
     const struct wrapper *wrapper;
     const char *name;
     struct failure *failure;
@@ -242,6 +243,7 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
         archive_set_error(reader, EIO, "the source failed");
         return -1;
     }
+    archive->source_offset += run.bytes_count;
     *bytes = run.bytes;
     return (la_ssize_t)run.bytes_count;
 }
@@ -251,9 +253,10 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     struct input_archive *archive = context;
     la_int64_t total_bytes = (la_int64_t)archive->source.total_bytes;
     if (whence == SEEK_END) offset += total_bytes;
-    bool is_known = whence == SEEK_SET || whence == SEEK_END;
-    if (!is_known || offset < 0 || offset > total_bytes) return ARCHIVE_FATAL;
-    archive->source.seek(archive->source.context, (uint64_t)offset);
+    if (whence == SEEK_CUR) offset += (la_int64_t)archive->source_offset;
+    if (offset < 0 || offset > total_bytes) return ARCHIVE_FATAL;
+    archive->source_offset = (uint64_t)offset;
+    archive->source.seek(archive->source.context, archive->source_offset);
     return offset;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libconvert/utf8.h"
+
 enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
 
 struct kind {
@@ -140,11 +142,14 @@ static void add_open_file(struct archive_file *archive, const char *member, int 
 
 void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
     if (failure_is_set(archive->failure)) return;
-    locale_t before = archive->locale ? uselocale(archive->locale) : (locale_t)0;
+    /* libarchive is to say that names are UTF-8 of those alone that are. */
+    struct text name = text_of(member);
+    bool is_utf8 = archive->locale && utf8_valid_prefix_bytes(name) == name.bytes_count;
+    locale_t before = is_utf8 ? uselocale(archive->locale) : (locale_t)0;
     int source = open(path, O_RDONLY | O_CLOEXEC);
     add_open_file(archive, member, source, path);
     if (source >= 0) close(source);
-    if (archive->locale) uselocale(before);
+    if (is_utf8) uselocale(before);
 }
 
 void archive_file_close(struct archive_file *archive) {

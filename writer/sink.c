@@ -331,7 +331,7 @@ static bool flush_is_unsupported(int error) { return error == EINVAL || error ==
 
 static void finish(struct sink *sink) {
     if (sink->fd >= 0) {
-        bool is_flushed = !failure_is_set(sink->failure) && !(sink->batch && sink->batch->is_flushed_later);
+        bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
         if (is_flushed && fsync(sink->fd) != 0 && !flush_is_unsupported(errno)) latch_error(sink, "write", errno);
         if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
     }

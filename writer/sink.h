@@ -18,10 +18,11 @@
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes);
 
-/* How a file of many is written: folders on the way to it that do not exist are made. */
+/* How a file of many is written. Folders on the way to it that do not exist are made. It is whole for all programs at
+ * all times, but not flushed to the disk, which would take longer than all else: whoever wants to know after a power
+ * cut keeps the hash. */
 struct sink_batch {
     const char *temp_folder; /* where its temporary file goes, on the file system of the target; borrowed */
-    bool is_flushed_later;   /* the caller sees to it that what is written outlasts a power cut */
 };
 
 struct sink_written {
