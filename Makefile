@@ -79,7 +79,7 @@ unsanitized_unit_tests := test_allocation_failure test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # The thread sanitizer takes no new threads behind a fork, as samplers of children are, and runs handlers of signals late:
 # what samplers need to be on time for is not for it.
-threaded_unit_tests    := test_convert $(filter-out test_recorder_environment,\
+threaded_unit_tests    := test_batch test_convert $(filter-out test_recorder_environment,\
     $(filter test_recorder_% test_crash_%,$(sanitized_unit_tests)))
 
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
