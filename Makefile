@@ -59,7 +59,7 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/check.c \
+    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/bus_guard.c cli/check.c \
     cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
     cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c cli/crew.c cli/document.c cli/file_digest.c \
     cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c cli/output_name.c \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bus_guard.h"
 #include "conversion.h"
 #include "member_path.h"
 
@@ -120,11 +121,19 @@ struct walk {
     struct worker *worker;
     struct batch_source *source;
     const struct input *bottom; /* the file */
+    const volatile sig_atomic_t *has_lost_bytes;
     size_t next_member;
 };
 
 static void fail_changed(struct walk *walk) {
     failure_set(&walk->source->failure, FAILURE_IO, "%s: was changed while it was read", walk->source->path);
+}
+
+/* The archive has failed with its member then. */
+static void note_lost_bytes(struct walk *walk) {
+    if (!*walk->has_lost_bytes) return;
+    failure_clear(&walk->source->failure);
+    failure_set(&walk->source->failure, FAILURE_IO, "%s: became shorter while it was read", walk->source->path);
 }
 
 static void read_small_member(struct walk *walk, struct batch_entry *entry, struct input *input, size_t bytes_count) {
@@ -139,6 +148,7 @@ static void read_small_member(struct walk *walk, struct batch_entry *entry, stru
         member.bytes_count += part_bytes;
         input_consume(input, part_bytes);
     }
+    note_lost_bytes(walk);
     if (failure_is_set(&walk->source->failure)) {
         batch_entry_fail(entry, BATCH_FAILED, NULL, &walk->source->failure);
         free(member.bytes);
@@ -163,8 +173,10 @@ static struct input *open_large_member(void *context, struct failure *failure) {
 static void convert_large_member(struct walk *walk, struct batch_entry *entry, struct input_members *members,
                                  char *name) {
     struct large_member member = {members, name};
-    struct conversion_ends ends = {
-        .open = open_large_member, .context = &member, .input_failure = &walk->source->failure};
+    struct conversion_ends ends = {.open = open_large_member,
+                                   .context = &member,
+                                   .input_failure = &walk->source->failure,
+                                   .has_lost_bytes = walk->has_lost_bytes};
     convert(walk->work, walk->source, entry, &ends, NULL);
 }
 
@@ -241,16 +253,19 @@ static void convert_members(struct walk *walk, struct batch_entry *archive, stru
         struct batch_entry *entry = next_entry(walk, archive, &member);
         if (!entry) break;
         convert_member(walk, entry, members, &member);
-        if (!input_members_recover(members)) break;
+        note_lost_bytes(walk);
+        if (*walk->has_lost_bytes || !input_members_recover(members)) break;
     }
+    note_lost_bytes(walk);
     input_members_close(members);
     if (failure_is_set(latch)) batch_entry_fail(archive, BATCH_FAILED, NULL, latch);
 }
 
-static void convert_archive(struct batch_work *work, struct worker *worker, struct batch_source *source) {
+static void convert_archive(struct batch_work *work, struct worker *worker, struct batch_source *source,
+                            const volatile sig_atomic_t *has_lost_bytes) {
     failure_clear(&source->failure);
     struct input *input = input_open_outer(source->path, &source->failure);
-    struct walk walk = {work, worker, source, input, 0};
+    struct walk walk = {work, worker, source, input, has_lost_bytes, 0};
     if (input && input_is_archive(input)) {
         convert_members(&walk, &source->own, input);
         return;
@@ -263,13 +278,15 @@ static void convert_archive(struct batch_work *work, struct worker *worker, stru
 /* ---- Workers. ---- */
 
 static void convert_source(struct batch_work *work, struct worker *worker, struct batch_source *source) {
+    const volatile sig_atomic_t *has_lost_bytes = bus_guard_begin();
     if (source->own.is_archive) {
-        convert_archive(work, worker, source);
+        convert_archive(work, worker, source, has_lost_bytes);
     } else {
-        struct conversion_ends ends = {0};
+        struct conversion_ends ends = {.has_lost_bytes = has_lost_bytes};
         struct file_progress progress = {worker, source->file_bytes};
         convert(work, source, &source->own, &ends, &progress);
     }
+    bus_guard_end();
     atomic_store(&worker->done_bytes, 0);
     atomic_fetch_add(&work->done_bytes, source->file_bytes);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch_plan.h"
+#include "bus_guard.h"
 #include "file_digest.h"
 #include "manifest_records.h"
 #include "member_path.h"
@@ -123,6 +124,7 @@ static void look_into(struct looker *looker, struct batch_entry *archive, struct
 
 static void look_at_content(struct looker *looker) {
     struct batch_source *source = looker->source;
+    const volatile sig_atomic_t *has_lost_bytes = bus_guard_begin();
     struct input *input = input_open_outer(source->path, &source->failure);
     if (input && input_is_archive(input)) {
         look_into(looker, &source->own, input, TEXT(""), source->name, 0);
@@ -132,6 +134,11 @@ static void look_at_content(struct looker *looker) {
     } else {
         take_failure(&source->own, &source->failure);
     }
+    bus_guard_end();
+    if (!*has_lost_bytes) return;
+    failure_clear(&source->failure);
+    failure_set(&source->failure, FAILURE_IO, "%s: became shorter while it was read", source->path);
+    take_failure(&source->own, &source->failure);
 }
 
 /* The digest comes first: a file that changes later is seen to have changed by the next batch. */

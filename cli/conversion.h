@@ -2,6 +2,8 @@
 #ifndef GECKO_CONVERSION_H
 #define GECKO_CONVERSION_H
 
+#include <signal.h>
+
 #include "gecko_convert.h"
 #include "readers/input.h"
 #include "writer/sink.h"
@@ -13,6 +15,7 @@ struct conversion_ends {
     struct input *(*open)(void *context, struct failure *failure);
     void *context;
     const struct failure *input_failure;
+    const volatile sig_atomic_t *has_lost_bytes; /* not 0 once the input has become shorter; asked after reading */
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
     const struct sink_batch *batch;
 };

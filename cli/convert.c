@@ -129,6 +129,11 @@ static void read_input(struct conversion *conversion) {
         input_close(input);
     }
     if (ends->input_failure) conversion->input_failure = *ends->input_failure;
+    if (ends->has_lost_bytes && *ends->has_lost_bytes) {
+        failure_clear(&conversion->input_failure);
+        failure_set(&conversion->input_failure, FAILURE_IO, "%s: became shorter while it was read",
+                    conversion->input_name);
+    }
     settle_reading(conversion);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "batch.h"
+#include "bus_guard.h"
 #include "command.h"
 #include "console.h"
 #include "gecko_convert.h"
@@ -29,15 +30,6 @@ static void end_by_signal(int signal_number) {
     raise(signal_number);
 }
 
-static void end_by_bus_error(int signal_number) {
-    (void)signal_number;
-    static const char message[] = "gecko-convert: the input became shorter while it was read\n";
-    ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
-    (void)written;
-    sink_abandon();
-    _exit(FAILURE_IO);
-}
-
 static void handle(int signal_number, void (*handler)(int)) {
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -50,7 +42,7 @@ static void handle_signals(void) {
     static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
         handle(ending_signals[i], end_by_signal);
-    handle(SIGBUS, end_by_bus_error);
+    bus_guard_install(sink_abandon, FAILURE_IO);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }

@@ -1,17 +1,21 @@
 /* Batches within one process: workers side by side, under the thread sanitizer too; signals that come while they are at
  * it. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "cli/batch.h"
+#include "cli/bus_guard.h"
+#include "cli/conversion.h"
 #include "cli/crew.h"
 #include "cli/workspace.h"
 #include "tests/support/temp_folder.h"
@@ -206,6 +210,49 @@ static void test_workspaces(void **state) {
     workspace_fini(&workspace);
 }
 
+/* ---- Files that shrink. ---- */
+
+static void nothing(void) {}
+
+static void test_lost_bytes_are_told(void **state) {
+    struct fixture *fixture = *state;
+    const char *path = temp_folder_file(&fixture->folder, "shrinking");
+    enum { FILE_BYTES = 40000 };
+    static char bytes[FILE_BYTES];
+    memset(bytes, 'x', sizeof bytes);
+    assert_true(file_write(path, (struct text){bytes, sizeof bytes}));
+    int descriptor = open(path, O_RDWR);
+    const char *map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    assert_true(map != MAP_FAILED);
+    bus_guard_install(nothing, FAILURE_IO);
+    const volatile sig_atomic_t *has_lost_bytes = bus_guard_begin();
+    assert_int_equal(map[FILE_BYTES - 1], 'x');
+    assert_int_equal(*has_lost_bytes, 0);
+    assert_int_equal(ftruncate(descriptor, 10), 0);
+    for (size_t i = 8192; i < FILE_BYTES; i += 1024) assert_int_equal(map[i], 0);
+    assert_int_equal(*has_lost_bytes, 1);
+    assert_int_equal(map[0], 'x');
+    bus_guard_end();
+    close(descriptor);
+
+    char output[PATH_MAX];
+    snprintf(output, sizeof output, "%s", temp_folder_file(&fixture->folder, "out.json"));
+    write_trace(fixture, 1, "/nowhere/app");
+    struct gecko_convert_options options = {.input_path = temp_folder_file(&fixture->folder, "01.txt"),
+                                            .output_path = output};
+    struct conversion_ends ends = {.has_lost_bytes = has_lost_bytes};
+    struct gecko_convert_result result;
+    uint64_t xxh3;
+    assert_int_equal(conversion_run(&options, &ends, &result, &xxh3), GECKO_CONVERT_IO_FAILED);
+    assert_non_null(strstr(result.message, "01.txt: became shorter while it was read"));
+    assert_int_not_equal(access(output, F_OK), 0);
+    gecko_convert_result_fini(&result);
+    bus_guard_begin();
+    assert_int_equal(*has_lost_bytes, 0);
+    bus_guard_end();
+    signal(SIGBUS, SIG_DFL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_workers_that_look_up_symbols, begin, end),
@@ -213,6 +260,7 @@ int main(void) {
         cmocka_unit_test(test_crew),
         cmocka_unit_test(test_ignored_signals_stay_ignored),
         cmocka_unit_test_setup_teardown(test_workspaces, begin, end),
+        cmocka_unit_test_setup_teardown(test_lost_bytes_are_told, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
