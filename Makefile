@@ -42,8 +42,8 @@ library_sources := \
     libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
     libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_table.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c \
-    readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_members.c readers/native_chunks.c \
-    readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
+    readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_members.c \
+    readers/native_chunks.c readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
     readers/native_definitions.c readers/native_events.c readers/native_jit.c readers/native_jitdump.c \
     readers/native_ledger.c readers/native_log.c readers/native_mappings.c readers/native_marker_type.c \
     readers/native_payload.c readers/native_sampled.c readers/native_stack.c readers/native_tasks.c \
@@ -59,8 +59,8 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c cli/bus_guard.c cli/check.c \
-    cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
+    cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c \
+    cli/bus_guard.c cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
     cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c cli/crew.c cli/document.c cli/file_digest.c \
     cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c cli/output_name.c \
     cli/progress_tty.c cli/style.c cli/workspace.c writer/archive_file.c

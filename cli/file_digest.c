@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -9,16 +10,20 @@
 
 enum { BLOCK_BYTES = 64 * 1024 };
 
+/* Of a regular file as long as it says: one that ends there needs not be asked again. */
 static bool digest_descriptor(int descriptor, struct input_digest *digest) {
     char block[BLOCK_BYTES];
     XXH3_state_t hash;
     XXH3_64bits_reset(&hash);
     digest->bytes_count = 0;
-    for (;;) {
-        ssize_t bytes_count = read(descriptor, block, sizeof block);
-        if (bytes_count < 0 && errno == EINTR) continue;
-        if (bytes_count < 0) return false;
-        if (!bytes_count) break;
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) return false;
+    uint64_t file_bytes = (uint64_t)status.st_size;
+    ssize_t bytes_count = 1;
+    while (bytes_count && !(file_bytes && digest->bytes_count == file_bytes)) {
+        bytes_count = read(descriptor, block, sizeof block);
+        if (bytes_count < 0 && errno != EINTR) return false;
+        if (bytes_count <= 0) continue;
         XXH3_64bits_update(&hash, block, (size_t)bytes_count);
         digest->bytes_count += (uint64_t)bytes_count;
     }

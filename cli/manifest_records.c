@@ -363,14 +363,11 @@ static struct record record_of(const struct batch_plan *plan, const struct recor
     return (struct record){plan->records, &plan->records->records[group->first + number]};
 }
 
-/* Numbers that a document has rounded cannot be written again. */
+/* Numbers that a document has rounded cannot be written again. Sums of periods alone can be that large. */
 static bool has_exact_sums(struct record record) {
     struct record ledger = part_of(record, "ledger");
-    for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
-        struct record read = part_of(part_of(ledger, gecko_convert_unit_name(unit)), "read");
-        if (node_is(read.value, NODE_NUMBER) && !node_is_integer(read.value)) return false;
-    }
-    return true;
+    struct record read = part_of(part_of(ledger, gecko_convert_unit_name(GECKO_CONVERT_PERIODS)), "read");
+    return !node_is(read.value, NODE_NUMBER) || node_is_integer(read.value);
 }
 
 static bool is_usable(const struct batch_plan *plan, const struct batch_source *source,
