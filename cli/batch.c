@@ -250,7 +250,7 @@ static void finish_outputs(void *context, unsigned number) {
 static bool convert_all(struct batch *batch) {
     keep_archive_or_convert_all(batch);
     batch->work = batch_work_create(&batch->plan, &batch->sink, batch->job_count, &batch->failure);
-    progress_tty_clear(batch->bar);
+    progress_tty_restart(batch->bar);
     if (!run(batch, batch->job_count, convert_sources, batch->work, draw_converting)) return false;
     if (batch_work_again(batch->work) && !run(batch, 1, convert_sources, batch->work, draw_converting)) return false;
     batch_work_settle(batch->work);
@@ -269,15 +269,15 @@ static void write_junit(struct batch *batch, struct chunk_list *out) {
     junit_write(&batch->plan, batch->outcome.duration_ns, out);
 }
 
-/* The exit code of writing it; good for no path. */
-static int write_report(struct batch *batch, const char *path, report_writer *writer) {
+/* The exit code of writing it; good for no path. `sink` as sink_write_batched has it. */
+static int write_report(struct batch *batch, const char *path, const struct sink_batch *sink, report_writer *writer) {
     if (!path) return EXIT_SUCCESS;
     struct failure failure = {0};
     struct chunk_list chunks;
-    uint64_t written_bytes;
+    struct sink_written written;
     chunk_list_init(&chunks, &failure);
     writer(batch, &chunks);
-    if (sink_write(&chunks, path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
+    if (sink_write_batched(&chunks, path, sink, &failure, (struct progress){0}, &written)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
     console_print_message(message);
@@ -289,9 +289,11 @@ static int report(struct batch *batch) {
     batch->outcome.ended_by = batch->crew.ended_by;
     progress_tty_clear(batch->bar);
     batch_table_print(&batch->plan, batch->outcome.duration_ns, batch->options->is_quiet);
-    int codes[] = {write_report(batch, batch->manifest_path, write_manifest),
-                   write_report(batch, batch->options->report_path, write_manifest),
-                   write_report(batch, batch->options->junit_path, write_junit)};
+    /* A signal may have come before there was a place for temporary files, and then there is nothing to tell there. */
+    const char *manifest_path = batch->output_workspace.path ? batch->manifest_path : NULL;
+    int codes[] = {write_report(batch, manifest_path, &batch->sink, write_manifest),
+                   write_report(batch, batch->options->report_path, NULL, write_manifest),
+                   write_report(batch, batch->options->junit_path, NULL, write_junit)};
     return codes[0] ? codes[0] : codes[1] ? codes[1] : codes[2];
 }
 
@@ -314,11 +316,11 @@ static int exit_code_of(struct batch *batch, int report_code) {
 /* ---- Ends. ---- */
 
 /* Threads may still be at work, so nothing is freed. Without the folders they can create nothing more, and what they
- * have renamed is whole. */
+ * have renamed is whole, whether the report has it or not. */
 static void end_by_signal(struct batch *batch) {
+    report(batch);
     workspace_remove(&batch->output_workspace);
     workspace_remove(&batch->archive_workspace);
-    report(batch);
     int signal_number = batch->crew.ended_by;
     signal(signal_number, SIG_DFL);
     crew_fini(&batch->crew);

@@ -93,6 +93,11 @@ void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint
     draw(bar, total_bytes ? (double)done_bytes / (double)total_bytes : 0);
 }
 
+void progress_tty_restart(struct progress_tty *bar) {
+    progress_tty_clear(bar);
+    if (bar->is_on) bar->start_ns = now_ns();
+}
+
 void progress_tty_clear(struct progress_tty *bar) {
     if (!bar->line_cells) return;
     struct report_text text = {.bytes_count = 0};

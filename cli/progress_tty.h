@@ -25,6 +25,9 @@ void progress_tty_draw(void *context, unsigned permille);
 /* The same, of work whose total is known meanwhile. */
 void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes);
 
+/* Takes the bar off, and begins other work: the rate is that of what comes. */
+void progress_tty_restart(struct progress_tty *bar);
+
 /* Takes the bar off the line, so that other text can stand there. */
 void progress_tty_clear(struct progress_tty *bar);
 
