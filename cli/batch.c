@@ -145,6 +145,7 @@ static bool run(struct batch *batch, unsigned count, crew_work *work, void *cont
 static bool make_plan(struct batch *batch) {
     if (!run(batch, 1, find_sources, &batch->plan, NULL)) return false;
     if (!run(batch, batch->job_count, look_at_sources, &batch->plan, draw_looking)) return false;
+    if (batch_plan_look_again(&batch->plan) && !run(batch, 1, look_at_sources, &batch->plan, NULL)) return false;
     batch_plan_check(&batch->plan);
     return !failure_is_set(&batch->plan.failure);
 }

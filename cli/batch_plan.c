@@ -30,10 +30,19 @@ static void entry_fini(struct batch_entry *entry) {
     gecko_convert_result_fini(&entry->result);
 }
 
-static void source_fini(struct batch_source *source) {
+static void entries_fini(struct batch_source *source) {
     for (size_t i = 0; i < source->members.count; i++) entry_fini(column_at(&source->members, i));
     column_fini(&source->members);
     entry_fini(&source->own);
+}
+
+static void entries_init(struct batch_source *source) {
+    entry_init(&source->own, NULL);
+    column_init(&source->members, sizeof(struct batch_entry), &source->failure);
+}
+
+static void source_fini(struct batch_source *source) {
+    entries_fini(source);
     free(source->path);
     free(source->name);
 }
@@ -57,8 +66,7 @@ struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *
     struct batch_source *source = column_push(&plan->sources);
     if (!source) return NULL;
     memset(source, 0, sizeof *source);
-    entry_init(&source->own, NULL);
-    column_init(&source->members, sizeof(struct batch_entry), &source->failure);
+    entries_init(source);
     source->path = strdup(path);
     source->name = strdup(name);
     if (!source->path || !source->name) failure_set_memory(&plan->failure);
@@ -74,6 +82,29 @@ struct batch_entry *batch_source_add_member(struct batch_source *source, char *p
     free(path);
     failure_set_memory(&source->failure);
     return NULL;
+}
+
+static bool ran_out_of_memory(struct batch_source *source) {
+    struct batch_entry *entry;
+    for (size_t i = 0; (entry = batch_entry_at(source, i)); i++)
+        if (atomic_load(&entry->status) == BATCH_FAILED && entry->result.status == GECKO_CONVERT_NO_MEMORY) return true;
+    return false;
+}
+
+bool batch_plan_look_again(struct batch_plan *plan) {
+    size_t again_count = 0;
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        if (source->is_folder || !ran_out_of_memory(source)) continue;
+        entries_fini(source);
+        failure_clear(&source->failure);
+        entries_init(source);
+        source->is_settled = false;
+        atomic_store(&source->is_known, false);
+        again_count++;
+    }
+    atomic_store(&plan->next_source, 0);
+    return again_count > 0;
 }
 
 struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t number) {

@@ -84,6 +84,10 @@ void batch_plan_find(struct batch_plan *plan);
 /* 2. Looks at one source after the other until none is left: digests, formats, members. For any number of threads. */
 void batch_plan_look(struct batch_plan *plan);
 
+/* After all of them have ended: what failed because memory ran out may have room when it is alone. True when some
+ * sources are to be looked at again, by one thread. */
+bool batch_plan_look_again(struct batch_plan *plan);
+
 /* 3. Checks what must hold among all: no two profiles of one name (FAILURE_USAGE), a trace in every named input (which
  * fails otherwise). */
 void batch_plan_check(struct batch_plan *plan);
