@@ -60,7 +60,8 @@ library_sources := \
 
 program_sources := \
     cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
-    cli/check_processed.c cli/check_rules.c cli/command.c cli/document.c cli/options.c cli/progress_tty.c cli/style.c
+    cli/check_processed.c cli/check_rules.c cli/command.c cli/document.c cli/gzip_end.c cli/info.c cli/info_command.c cli/info_document.c \
+    cli/info_json.c cli/info_profile.c cli/info_text.c cli/info_totals.c cli/options.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \

@@ -11,6 +11,7 @@
 #include "gecko_convert.h"
 #include "libconvert/sweep.h"
 #include "libconvert/symbolize.h"
+#include "look.h"
 #include "readers/reader.h"
 #include "writer/emitter.h"
 #include "writer/sink.h"
@@ -53,6 +54,8 @@ struct conversion {
     const struct emitter *emitter;
     struct progress_root progress_root;
     struct progress progress;
+    profile_look *look; /* NULL: the profile is written */
+    void *look_context;
 };
 
 static uint64_t now_ns(void) {
@@ -66,7 +69,8 @@ static uint64_t now_ns(void) {
 static void check_options(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     struct failure *failure = &conversion->failure;
-    if (!options->input_path || !*options->input_path || !options->output_path || !*options->output_path) {
+    bool has_output = conversion->look || (options->output_path && *options->output_path);
+    if (!options->input_path || !*options->input_path || !has_output) {
         failure_set(failure, FAILURE_USAGE, "a conversion needs the names of an input and of an output");
         return;
     }
@@ -76,6 +80,7 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "a weight or a root has a value that is none of its names");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has a value that is none of its names");
+    if (conversion->look) return;
     const char *format = options->format ? options->format : default_format;
     conversion->emitter = emitter_by_name(format);
     if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
@@ -216,6 +221,10 @@ static void finish_profile(struct conversion *conversion) {
 
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
+    if (conversion->look) {
+        conversion->look(conversion->look_context, &conversion->profile);
+        return;
+    }
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
@@ -237,7 +246,7 @@ static void check_strict(struct conversion *conversion) {
 }
 
 static void write_output(struct conversion *conversion) {
-    if (failure_is_set(&conversion->failure)) return;
+    if (failure_is_set(&conversion->failure) || conversion->look) return;
     uint64_t written_bytes = 0;
     if (!sink_write(&conversion->output, conversion->options->output_path, &conversion->failure,
                     progress_part(conversion->progress, EMIT_END, 1), &written_bytes))
@@ -340,12 +349,12 @@ static void conclude(struct conversion *conversion, uint64_t start_ns) {
     result->duration_ns = now_ns() - start_ns;
 }
 
-enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
-                                        struct gecko_convert_result *result) {
+enum gecko_convert_status conversion_look_at(const struct gecko_convert_options *options, profile_look *look,
+                                             void *context, struct gecko_convert_result *result) {
     uint64_t start_ns = now_ns();
     *result = (struct gecko_convert_result){
         .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
-    struct conversion conversion = {.options = options, .result = result};
+    struct conversion conversion = {.options = options, .result = result, .look = look, .look_context = context};
     bool is_standard_input = options->input_path && strcmp(options->input_path, "-") == 0;
     conversion.input_name = is_standard_input ? "standard input" : options->input_path;
     conversion.progress_root =
@@ -368,6 +377,11 @@ enum gecko_convert_status gecko_convert(const struct gecko_convert_options *opti
     chunk_list_fini(&conversion.output);
     profile_fini(&conversion.profile);
     return result->status;
+}
+
+enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
+                                        struct gecko_convert_result *result) {
+    return conversion_look_at(options, NULL, NULL, result);
 }
 
 void gecko_convert_result_fini(struct gecko_convert_result *result) {

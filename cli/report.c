@@ -49,7 +49,7 @@ static const char *output_name(const struct gecko_convert_options *options) {
 }
 
 /* "1.2 MB": powers of 1000, one digit after the point below ten. */
-static void append_bytes(struct report_text *text, uint64_t bytes) {
+void report_append_bytes(struct report_text *text, uint64_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     uint64_t unit_bytes = 1;
     size_t unit = 0;
@@ -75,7 +75,7 @@ static void append_read(const struct gecko_convert_options *options, const struc
     append(text, "read %s: %s", input_name(options), result->input_title);
     if (*result->wrapping) append(text, " (%s)", result->wrapping);
     append(text, ", ");
-    append_bytes(text, result->input_bytes);
+    report_append_bytes(text, result->input_bytes);
     append(text, ", ");
     append_count(text, counts->samples, "sample", "s");
     if (counts->markers) {
@@ -152,7 +152,7 @@ static void append_written(const struct gecko_convert_options *options, const st
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
     uint64_t centiseconds = result->duration_ns / NS_PER_CENTISECOND;
     append(text, "wrote %s: %s, ", output_name(options), result->output_title);
-    append_bytes(text, result->output_bytes);
+    report_append_bytes(text, result->output_bytes);
     append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
     append_losses(result, text);
 }
@@ -264,7 +264,7 @@ static void write_unit(struct json *json, const struct gecko_convert_result *res
     json_object_end(json);
 }
 
-static void write_ledger(struct json *json, const struct gecko_convert_result *result) {
+void report_write_ledger(struct json *json, const struct gecko_convert_result *result) {
     json_key(json, "ledger");
     json_object_begin(json);
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) write_unit(json, result, unit);
@@ -306,7 +306,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     write_output(&json, options, result);
     write_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
     write_counts(&json, &result->counts);
-    write_ledger(&json, result);
+    report_write_ledger(&json, result);
     write_error(&json, result);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);

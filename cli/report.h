@@ -3,7 +3,7 @@
 #define GECKO_REPORT_H
 
 #include "gecko_convert.h"
-#include "writer/chunk_list.h"
+#include "writer/json.h"
 
 enum { REPORT_TEXT_BYTES = 16 * 1024 };
 
@@ -23,6 +23,12 @@ void report_error(const struct gecko_convert_options *options, const struct geck
 
 /* A line of the program for a message of its own: "gecko-convert: MESSAGE". */
 void report_message(const char *message, struct report_text *text);
+
+/* Parts of lines, for other tables. */
+void report_append_bytes(struct report_text *text, uint64_t bytes); /* "1.2 MB" */
+
+/* Parts of the report as JSON, for others: members with their keys. */
+void report_write_ledger(struct json *json, const struct gecko_convert_result *result);
 
 /* The report as JSON, with a line end behind it, appended to the list. Running out of memory is latched in the
  * list's failure. */
