@@ -215,7 +215,7 @@ test:
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test
+check: include-test unit-test fuzz-replay readings cli-test goldens profile-rules client-test headers-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -228,6 +228,10 @@ readings: $(BUILD)/gecko-convert
 
 cli-test: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+
+.PHONY: profile-rules
+profile-rules: $(BUILD)/gecko-convert
+	tests/check/rules.py $(abspath $<)
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check

@@ -26,6 +26,9 @@ struct profile_identity profile_identify(const struct document *document) {
     const struct node *gecko = document_member(document, meta, TEXT("version"));
     if (node_is(processed, NODE_NUMBER)) return (struct profile_identity){PROFILE_PROCESSED, processed->number};
     if (!node_is(meta, NODE_OBJECT)) return (struct profile_identity){PROFILE_UNKNOWN, NAN};
+    /* The front-end goes by the number alone, and would take these for Gecko profiles. */
+    if (processed || node_is(document_member(document, root, TEXT("shared")), NODE_OBJECT))
+        return (struct profile_identity){PROFILE_PROCESSED, NAN};
     return (struct profile_identity){PROFILE_GECKO, node_is(gecko, NODE_NUMBER) ? gecko->number : NAN};
 }
 
@@ -92,7 +95,7 @@ static void refuse_version(struct offences *offences, struct profile_identity id
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
     if (isnan(identity.version))
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version, "missing: it must be a number, %d",
+        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version, "must be there, and be the number %d",
                      known_version);
     else
         offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version,

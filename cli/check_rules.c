@@ -205,7 +205,7 @@ static const char *type_says(const struct rule *rule) {
         [TYPE_TEXT] = "a string",
         [TYPE_CHOICE] = "a string",
         [TYPE_NUMBER] = "a finite number",
-        [TYPE_INTEGER] = "an integer",
+        [TYPE_INTEGER] = "an integer of at most 2^53",
         [TYPE_INDEX] = "an index",
         [TYPE_TID] = "an integer or a string",
         [TYPE_OBJECT] = "an object",
