@@ -232,6 +232,7 @@ cli-test: $(BUILD)/gecko-convert
 .PHONY: profile-rules
 profile-rules: $(BUILD)/gecko-convert
 	tests/check/rules.py $(abspath $<)
+	tests/check/info.py $(abspath $<)
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check

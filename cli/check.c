@@ -161,8 +161,9 @@ static void check_wrapping(const char *path, struct text wrapping, struct offenc
     if (!wrapping.bytes_count) return;
     if (text_equal(wrapping, TEXT("gzip"))) {
         if (gzip_goes_on(path))
-            offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place,
-                         "goes on behind the first gzip member, which browsers wait for for ever: compress it as one");
+            offences_add(
+                offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place,
+                "goes on behind the first gzip member, so browsers never finish loading it: compress it as one");
         return;
     }
     offences_add(offences, OFFENCE_WARNING, RULE_BROKEN_JSON, &root_place,
