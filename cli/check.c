@@ -160,7 +160,7 @@ static bool take_syntax_error(struct failure *failure, struct offences *offences
 static void check_wrapping(const char *path, struct text wrapping, struct offences *offences) {
     if (!wrapping.bytes_count) return;
     if (text_equal(wrapping, TEXT("gzip"))) {
-        if (gzip_goes_on(path))
+        if (gzip_goes_on(path, offences->failure))
             offences_add(
                 offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place,
                 "goes on behind the first gzip member, so browsers never finish loading it: compress it as one");

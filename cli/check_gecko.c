@@ -247,7 +247,7 @@ static void locations_fini(struct locations *locations) {
 static bool locations_seen(struct locations *locations, struct text text, bool is_one) {
     string_id id = strings_intern(&locations->texts, text);
     if (string_is_none(id)) return false;
-    if (id.index == locations->is_location.count) {
+    while (locations->is_location.count <= id.index) {
         bool *added = column_push(&locations->is_location);
         if (!added) return false;
         *added = false;

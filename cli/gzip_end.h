@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 
-/* Whether the gzip file at that path goes on behind its first member: with another one, or other bytes, zeros too.
- * False for what is no regular file, no gzip, or cannot be read. */
-bool gzip_goes_on(const char *path);
+#include "libconvert/failure.h"
+
+/* Whether the gzip file at that path goes on behind its first member: with another one, or other bytes, zeros too. False
+ * for what is no regular file or no gzip, and after a failure, which is latched: reading, memory. */
+bool gzip_goes_on(const char *path, struct failure *failure);
 
 #endif

@@ -136,16 +136,24 @@ static int show_profile(const char *path, struct output *output) {
     return exit_code;
 }
 
+/* ---- Which of them. ---- */
+
 /* By its first bytes, as traces are told apart. A pipe can be looked at only once: what comes from it is a trace. */
-static bool is_profile(const char *path) {
-    struct failure failure = {0};
+static bool is_profile(const char *path, struct failure *failure) {
     struct stat status;
     if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    struct input *input = input_open(path, &failure);
-    if (!input) return false;
-    bool is_one = profile_is_likely(input_peek(input, PROBE_BYTES));
+    struct input *input = input_open(path, failure);
+    bool is_one = input && profile_is_likely(input_peek(input, PROBE_BYTES));
     input_close(input);
     return is_one;
+}
+
+static int show_one(const char *path, struct output *output) {
+    struct failure failure = {0};
+    bool is_likely = is_profile(path, &failure);
+    if (!failure_is_set(&failure)) return is_likely ? show_profile(path, output) : show_trace(path, output);
+    struct info_subject subject = {.path = path, .failure = &failure};
+    return add(output, &subject);
 }
 
 static int show_all(const struct command_options *options) {
@@ -157,8 +165,7 @@ static int show_all(const struct command_options *options) {
     command_json_begin(&output.json, INFO_VERSION);
     int exit_code = FAILURE_NONE;
     for (int i = 0; i < options->operand_count; i++) {
-        const char *path = options->operands[i];
-        int code = is_profile(path) ? show_profile(path, &output) : show_trace(path, &output);
+        int code = show_one(options->operands[i], &output);
         if (!exit_code) exit_code = code;
     }
     struct chunk_list json = command_json_end(&output.json);
