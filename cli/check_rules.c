@@ -384,7 +384,6 @@ static void check_list(struct check *check, const struct rule *rule, const struc
         const struct node *node = &list->nodes[i];
         if (rule->items->shape && rule->items->type == TYPE_OBJECT) count_tables(check, rule->items->shape, node);
         check_value(check, rule->items, node, &element);
-        check_order(check, rule, node, i ? &list->nodes[i - 1] : NULL, &element);
     }
 }
 
