@@ -230,9 +230,10 @@ cli-test: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
 
 .PHONY: profile-rules
-profile-rules: $(BUILD)/gecko-convert
+profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/check/rules.py $(abspath $<)
-	tests/check/info.py $(abspath $<)
+	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
+	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `gecko-convert info` says of every fixture: of the trace, and of both of its golden profiles, against sums made here
-from the profiles alone. usage: info.py PROGRAM"""
+"""What `gecko-convert info` says of every fixture: of the trace, and of both of its golden profiles, against sums made
+here from the profiles alone. usage: info.py PROGRAM TRACE PROCESSED GECKO (of one more recording)"""
 import collections
 import glob
 import json
@@ -23,6 +23,8 @@ class Sums:
         self.functions = collections.defaultdict(lambda: [0, 0])
         self.markers = collections.Counter()
         self.threads = []
+        self.counters = []
+        self.allocations = 0
         self.stackless = 0
         self.weight = 0
 
@@ -40,8 +42,8 @@ class Sums:
             if functions:
                 self.functions[functions[0]][0] += weight
         self.markers.update(strings[name] for name in markers["name"])
-        self.threads.append((str(thread["pid"]), str(thread["tid"]), thread["name"], isMain, len(samples["stack"]), total,
-                             len(markers["name"])))
+        self.threads.append((str(thread["pid"]), str(thread["tid"]), thread["name"], isMain, len(samples["stack"]),
+                             total, len(markers["name"])))
 
 
 def of_processed(profile):
@@ -64,6 +66,11 @@ def of_processed(profile):
 
     for thread in profile["threads"]:
         sums.add(thread, thread["samples"], thread["markers"], strings, functions, thread["isMainThread"])
+        for table in ("jsAllocations", "nativeAllocations"):
+            sums.allocations += thread.get(table, {"length": 0})["length"]
+    for counter in profile.get("counters", []):
+        sums.counters.append((counter["pid"], counter["name"], counter["category"], counter["display"]["unit"] or None,
+                              counter["samples"]["length"], sum(counter["samples"]["count"])))
     return sums
 
 
@@ -86,6 +93,10 @@ def of_gecko(profile):
 
             sums.add(thread, columns(thread["samples"]), columns(thread["markers"]), strings, functions,
                      thread["name"] == "GeckoMain")
+        pids = [str(thread["pid"]) for thread in process["threads"] if thread["name"] == "GeckoMain"]
+        for counter in process.get("counters", []):
+            count = columns(counter["samples"])["count"]
+            sums.counters.append((pids[0], counter["name"], counter["category"], None, len(count), sum(count)))
     return sums
 
 
@@ -110,10 +121,16 @@ def compare(info, sums):
     counts = info["counts"]
     expected_counts = {"threads": len(sums.threads), "samples": sum(thread[4] for thread in sums.threads),
                        "samplesWithoutStack": sums.stackless, "markers": sum(sums.markers.values()),
+                       "counters": len(sums.counters), "allocations": sums.allocations,
                        "processes": len({thread[0] for thread in sums.threads})}
     for name, expected in expected_counts.items():
         if counts[name] != expected:
             yield f"{counts[name]} {name} instead of {expected}"
+    counters = [(counter["pid"], counter["name"], counter["category"], counter["unit"], counter["samples"],
+                 counter["sum"]) for counter in info["counters"]]
+    for got, expected in zip(counters, sums.counters):
+        if got[:5] != expected[:5] or not near(got[5], expected[5]):
+            yield f"counter {got} instead of {expected}"
     if not near(info["weight"]["sum"], sums.weight):
         yield f"weight {info['weight']['sum']} instead of {sums.weight}"
     if {marker["name"]: marker["count"] for marker in info["markers"]} != sums.markers:
@@ -133,8 +150,13 @@ def compare(info, sums):
 
 
 def main():
-    program = sys.argv[1]
+    program, trace, processed, gecko = sys.argv[1:]
     subjects = []
+    with open(processed, encoding="utf-8") as file:
+        sums = of_processed(json.load(file))
+    subjects += [(processed, sums), (trace, sums)]
+    with open(gecko, encoding="utf-8") as file:
+        subjects.append((gecko, of_gecko(json.load(file))))
     for golden in sorted(glob.glob(f"{ROOT}/*/*/processed.json")):
         folder = os.path.dirname(golden)
         with open(golden, encoding="utf-8") as file:

@@ -151,7 +151,8 @@ def processed():
 
 
 def rows(columns, *data):
-    return {"schema": {name: number for number, name in enumerate(columns.split())}, "data": [list(row) for row in data]}
+    return {"schema": {name: number for number, name in enumerate(columns.split())},
+            "data": [list(row) for row in data]}
 
 
 def gecko_thread(name, tid):
