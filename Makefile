@@ -60,10 +60,12 @@ library_sources := \
 
 program_sources := \
     cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c cli/batch_table.c \
-    cli/bus_guard.c cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c cli/check_offences.c \
-    cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c cli/crew.c cli/document.c cli/file_digest.c \
-    cli/junit.c cli/manifest.c cli/manifest_records.c cli/member_path.c cli/options.c cli/output_name.c \
-    cli/progress_tty.c cli/style.c cli/workspace.c writer/archive_file.c
+    cli/bus_guard.c cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c cli/check_markers.c \
+    cli/check_offences.c cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c cli/crew.c \
+    cli/document.c cli/file_digest.c cli/gzip_end.c cli/info.c cli/info_command.c cli/info_document.c cli/info_json.c \
+    cli/info_profile.c cli/info_text.c cli/info_totals.c cli/junit.c cli/manifest.c cli/manifest_records.c \
+    cli/member_path.c cli/options.c cli/output_name.c cli/progress_tty.c cli/style.c cli/workspace.c \
+    writer/archive_file.c
 
 recorder_sources := \
     recorder/allocations.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c recorder/definitions.c \
@@ -217,7 +219,7 @@ test:
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test batch-test goldens client-test headers-test
+check: include-test unit-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -233,6 +235,12 @@ cli-test: $(BUILD)/gecko-convert
 
 batch-test: $(BUILD)/gecko-convert
 	tests/support/check_batches.py $<
+
+.PHONY: profile-rules
+profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
+	tests/check/rules.py $(abspath $<)
+	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
+	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check
@@ -278,7 +286,7 @@ sanitized-check: sanitized-programs fuzz-replay
 
 # ---- Fuzzing. ----
 
-fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input fuzz_profile
 fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
 fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
@@ -286,12 +294,14 @@ FUZZ_SECONDS    ?= 60
 
 # The targets over files, without a fuzzer.
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
-    $(library_objects)
+    $(program_objects) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
-$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(library_objects)
-	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(program_objects) \
+    $(library_objects)
+	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages) $(program_packages)) \
+	    $(demangler) -o $@
 
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))

@@ -7,6 +7,7 @@
 #include "check_gecko.h"
 #include "check_markers.h"
 #include "check_processed.h"
+#include "gzip_end.h"
 
 static const struct place root_place;
 
@@ -25,7 +26,19 @@ struct profile_identity profile_identify(const struct document *document) {
     const struct node *gecko = document_member(document, meta, TEXT("version"));
     if (node_is(processed, NODE_NUMBER)) return (struct profile_identity){PROFILE_PROCESSED, processed->number};
     if (!node_is(meta, NODE_OBJECT)) return (struct profile_identity){PROFILE_UNKNOWN, NAN};
+    /* The front-end goes by the number alone, and would take these for Gecko profiles. */
+    if (processed || node_is(document_member(document, root, TEXT("shared")), NODE_OBJECT))
+        return (struct profile_identity){PROFILE_PROCESSED, NAN};
     return (struct profile_identity){PROFILE_GECKO, node_is(gecko, NODE_NUMBER) ? gecko->number : NAN};
+}
+
+bool profile_is_likely(struct text start) {
+    static const struct text opening = TEXT("{"), meta = TEXT("\"meta\""), slabs = TEXT("\xdc\xdfJSLB");
+    struct text content = start;
+    while (content.bytes_count && strchr(" \t\r\n", content.bytes[0])) content = text_from(content, 1);
+    if (text_starts_with(content, slabs)) return true;
+    return text_starts_with(content, opening) &&
+           memmem(content.bytes, content.bytes_count, meta.bytes, meta.bytes_count);
 }
 
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]) {
@@ -82,7 +95,7 @@ static void refuse_version(struct offences *offences, struct profile_identity id
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
     if (isnan(identity.version))
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version, "missing: it must be a number, %d",
+        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version, "must be there, and be the number %d",
                      known_version);
     else
         offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version,
@@ -134,17 +147,25 @@ static void refuse_slabs(struct input *input, struct failure *failure) {
 }
 
 /* Text that is no JSON is an offence like others. */
-static void take_syntax_error(struct failure *failure, struct offences *offences) {
-    if (failure->code != FAILURE_INPUT || !failure->has_position) return;
+static bool take_syntax_error(struct failure *failure, struct offences *offences) {
+    if (failure->code != FAILURE_INPUT || !failure->has_position) return false;
     struct failure syntax = *failure;
     failure_clear(failure);
     offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place, "line %llu, byte %llu: %s",
                  (unsigned long long)syntax.position.line, (unsigned long long)syntax.position.offset, syntax.message);
+    return true;
 }
 
 /* The viewer unpacks gzip, and nothing else. */
-static void check_wrapping(struct text wrapping, struct offences *offences) {
-    if (!wrapping.bytes_count || text_equal(wrapping, TEXT("gzip"))) return;
+static void check_wrapping(const char *path, struct text wrapping, struct offences *offences) {
+    if (!wrapping.bytes_count) return;
+    if (text_equal(wrapping, TEXT("gzip"))) {
+        if (gzip_goes_on(path, offences->failure))
+            offences_add(
+                offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place,
+                "goes on behind the first gzip member, so browsers never finish loading it: compress it as one");
+        return;
+    }
     offences_add(offences, OFFENCE_WARNING, RULE_BROKEN_JSON, &root_place,
                  "is wrapped in %.*s: the viewer opens profiles that are plain, or compressed with gzip",
                  (int)wrapping.bytes_count, wrapping.bytes);
@@ -155,8 +176,9 @@ void check_file(const char *path, struct document *document, struct offences *of
     if (!input) return;
     refuse_slabs(input, document->failure);
     document_read(document, input);
-    take_syntax_error(document->failure, offences);
-    if (!failure_is_set(document->failure)) check_wrapping(input_wrapping(input), offences);
+    bool is_broken_text = take_syntax_error(document->failure, offences);
+    if (!failure_is_set(document->failure)) check_wrapping(path, document->wrapping, offences);
     input_close(input);
-    if (!failure_is_set(document->failure) && !offences->counts[OFFENCE_ERROR]) check_document(document, offences);
+    bool is_document = !failure_is_set(document->failure) && !is_broken_text;
+    if (is_document) check_document(document, offences);
 }

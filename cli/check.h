@@ -19,6 +19,9 @@ struct profile_identity profile_identify(const struct document *document);
 enum { PROFILE_TITLE_BYTES = 48 };
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]);
 
+/* By the first bytes of the file: JSON that has a meta, or JsonSlabs. */
+bool profile_is_likely(struct text start);
+
 /* Where the profile is in the document: the root, or its member "profile", as old tools have wrapped it. */
 const struct node *profile_root(const struct document *document);
 

@@ -70,17 +70,11 @@ static void append_kind(struct chunk_list *text, const struct offence_kind *kind
 
 static void append_verdict(struct chunk_list *text, const struct offences *offences, const struct style *style) {
     bool has_errors = offences->counts[OFFENCE_ERROR] > 0, has_warnings = offences->counts[OFFENCE_WARNING] > 0;
-    const char *color = has_errors ? style->bad : has_warnings ? style->warning : style->good;
-    command_append(text, "%s", color);
-    if (has_errors || !has_warnings) {
-        if (has_errors)
-            append_count(text, offences, OFFENCE_ERROR);
-        else
-            command_append(text, "good");
-    }
+    command_append(text, "%s", has_errors ? style->bad : has_warnings ? style->warning : style->good);
+    if (has_errors) append_count(text, offences, OFFENCE_ERROR);
     if (has_errors && has_warnings) command_append(text, ", ");
     if (has_warnings) append_count(text, offences, OFFENCE_WARNING);
-    command_append(text, "%s\n", style->reset);
+    command_append(text, "%s%s\n", has_errors || has_warnings ? "" : "good", style->reset);
 }
 
 static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {

@@ -9,7 +9,7 @@
     RULE("interval", TYPE_NUMBER, 0, .range = RANGE_POSITIVE), RULE("startTime", TYPE_NUMBER, 0),                    \
         RULE("processType", TYPE_NUMBER, 0), RULE("stackwalk", TYPE_INTEGER, IS_LENIENT, .range = RANGE_FLAG),       \
         RULE("profilingStartTime", TYPE_NUMBER, IS_OPTIONAL), RULE("profilingEndTime", TYPE_NUMBER, IS_OPTIONAL),    \
-        RULE("categories", TYPE_LIST, IS_LENIENT, .table = TABLE_CATEGORIES, .items = &category_items),              \
+        RULE("categories", TYPE_LIST, IS_LENIENT | IS_UNIQUE, .table = TABLE_CATEGORIES, .items = &category_items),  \
         RULE("sampleUnits", TYPE_OBJECT, IS_OPTIONAL | IS_NULLABLE, .shape = &sample_units_shape),                   \
         RULE("configuration", TYPE_OBJECT, IS_OPTIONAL | IS_NULLABLE, .shape = &configuration_shape),                \
         RULE("abi", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE), RULE("misc", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),       \

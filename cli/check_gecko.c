@@ -247,7 +247,7 @@ static void locations_fini(struct locations *locations) {
 static bool locations_seen(struct locations *locations, struct text text, bool is_one) {
     string_id id = strings_intern(&locations->texts, text);
     if (string_is_none(id)) return false;
-    if (id.index == locations->is_location.count) {
+    while (locations->is_location.count <= id.index) {
         bool *added = column_push(&locations->is_location);
         if (!added) return false;
         *added = false;
@@ -351,7 +351,8 @@ static void check_process(struct check *check, const struct node *process, const
     const struct node *counters = check_member(check, process, "counters");
     struct place libs_place = place_member(place, "libs"), counters_place = place_member(place, "counters");
     check_lib_order(check, check_member(check, process, "libs"), &libs_place);
-    if (node_is(counters, NODE_LIST) && counters->count && !count_main_threads(check, process))
+    bool has_threads = node_is(check_member(check, process, "threads"), NODE_LIST);
+    if (node_is(counters, NODE_LIST) && counters->count && has_threads && !count_main_threads(check, process))
         check_error(check, RULE_BROKEN_CONSISTENCY, &counters_place,
                     "are dropped: their process must have a thread with the name GeckoMain");
 }

@@ -186,7 +186,9 @@ void check_format(struct check *check, const struct node *field, const struct pl
     const struct node *format = check_member(check, field, "format");
     struct place format_place = place_member(place, "format");
     char shown[NODE_SHOWN_BYTES];
-    if (node_is(format, NODE_OBJECT))
+    if (!format)
+        check_error(check, RULE_BROKEN_PRESENCE, &format_place, "missing: it must be a format");
+    else if (node_is(format, NODE_OBJECT))
         check_table_format(check, format, &format_place);
     else if (format_kind(format) == FORMAT_KIND_COUNT)
         check_error(check, RULE_BROKEN_VALUE, &format_place, "%s is no format of a field", node_show(format, shown));
@@ -205,16 +207,20 @@ static bool is_static_field(const struct check *check, const struct node *field)
     return check_member(check, field, "value") && !check_member(check, field, "key");
 }
 
-/* Rules of a field: static ones, of Gecko profiles, have a label and a value instead of a key and a format. */
+static const struct rule static_field_rules[] = {RULE("label", TYPE_ANY, 0), RULE("value", TYPE_TEXT, 0)};
+static const struct shape static_field_shape = SHAPE(static_field_rules);
+
+/* Static fields, of Gecko profiles, have a label and a value instead of a key and a format. */
 static void check_field(struct check *check, const struct node *field, const struct place *place) {
-    if (check->is_gecko && is_static_field(check, field)) return;
+    if (check->is_gecko && is_static_field(check, field)) {
+        check_shape(check, &static_field_shape, field, place);
+        return;
+    }
     struct place key_place = place_member(place, "key");
-    char shown[NODE_SHOWN_BYTES];
-    const struct node *key = check_member(check, field, "key");
     if (is_static_field(check, field))
         check_error(check, RULE_BROKEN_SCHEMA, place, "a field has a key: use the schema's description for plain text");
-    else if (!node_is(key, NODE_TEXT))
-        check_error(check, RULE_BROKEN_TYPE, &key_place, "%s must be a string", node_show(key, shown));
+    else if (!check_member(check, field, "key"))
+        check_error(check, RULE_BROKEN_PRESENCE, &key_place, "missing: it must be a string");
     check_format(check, field, place);
 }
 

@@ -60,13 +60,13 @@ enum rule_flag {
     IS_NULLABLE_WHOLE = 1 << 2, /* the column may be null itself */
     HAS_NONE = 1 << 3,          /* an index may be -1 */
     IS_MEMBER = 1 << 4,         /* of a table: no column, but beside them */
-    IS_ASCENDING = 1 << 5,      /* values of a column, or elements of a list, never decrease */
-    IS_KEY = 1 << 6,            /* rows of a table are to differ in the columns with this flag */
-    IS_UNIQUE = 1 << 11,        /* elements of the list are to differ: objects in the members that have IS_KEY */
-    IS_LENIENT = 1 << 7,        /* what is wrong is a warning */
-    IS_NOT_EMPTY = 1 << 8,
-    MAY_BE_EMPTY = 1 << 9, /* an empty column in a table with rows is a warning: the front-end takes it for absent */
-    IS_UNREAD = 1 << 10    /* the front-end drops it: its presence is a warning */
+    IS_ASCENDING = 1 << 5,      /* values of the column never decrease */
+    IS_KEY = 1 << 6,            /* rows of the table are to differ in the columns with this flag */
+    IS_UNIQUE = 1 << 7,         /* elements of the list are to differ: objects in the members that have IS_KEY */
+    IS_LENIENT = 1 << 8,        /* what is wrong is a warning */
+    IS_NOT_EMPTY = 1 << 9,      /* of a list */
+    MAY_BE_EMPTY = 1 << 10,     /* an empty column in a table with rows is a warning: the front-end copes with it */
+    IS_UNREAD = 1 << 11         /* the front-end drops it: its presence is a warning */
 };
 
 struct check;
@@ -90,7 +90,7 @@ struct rule {
 #define ITEMS(type_, ...) \
     { .name = "", .type = (type_), __VA_ARGS__ }
 
-/* What a rule describes: a node, NULL where it is missing, at a place. */
+/* Checks a node of the shape's type. */
 typedef void shape_check(struct check *check, const struct node *node, const struct place *place);
 
 struct shape {

@@ -16,6 +16,7 @@ static const struct {
     int (*run)(int argument_count, char *const *arguments);
 } commands[] = {
     {"check", check_command},
+    {"info", info_command},
 };
 
 bool command_run(int argument_count, char *const *arguments, int *exit_code) {

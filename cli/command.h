@@ -13,6 +13,7 @@ bool command_run(int argument_count, char *const *arguments, int *exit_code);
 
 /* The commands, with the arguments behind their names; they return exit codes. */
 int check_command(int argument_count, char *const *arguments);
+int info_command(int argument_count, char *const *arguments);
 
 /* ---- For commands. ---- */
 

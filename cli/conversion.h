@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "gecko_convert.h"
+#include "look.h"
 #include "readers/input.h"
 #include "writer/sink.h"
 
@@ -18,6 +18,10 @@ struct conversion_ends {
     const volatile sig_atomic_t *has_lost_bytes; /* not 0 once the input has become shorter; asked after reading */
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
     const struct sink_batch *batch;
+
+    /* Gets the finished profile, which then is not written. */
+    profile_look *look;
+    void *look_context;
 };
 
 /* gecko_convert between other ends. *output_xxh3 is of the file that was written. */

@@ -68,7 +68,8 @@ static uint64_t now_ns(void) {
 static void check_options(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     struct failure *failure = &conversion->failure;
-    if (!options->input_path || !*options->input_path || !options->output_path || !*options->output_path) {
+    bool has_output = conversion->ends->look || (options->output_path && *options->output_path);
+    if (!options->input_path || !*options->input_path || !has_output) {
         failure_set(failure, FAILURE_USAGE, "a conversion needs the names of an input and of an output");
         return;
     }
@@ -78,6 +79,7 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "a weight or a root has a value that is none of its names");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has a value that is none of its names");
+    if (conversion->ends->look) return;
     const char *format = options->format ? options->format : default_format;
     conversion->emitter = emitter_by_name(format);
     if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
@@ -226,6 +228,10 @@ static void finish_profile(struct conversion *conversion) {
 
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
+    if (conversion->ends->look) {
+        conversion->ends->look(conversion->ends->look_context, &conversion->profile);
+        return;
+    }
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
@@ -247,7 +253,7 @@ static void check_strict(struct conversion *conversion) {
 }
 
 static void write_output(struct conversion *conversion) {
-    if (failure_is_set(&conversion->failure)) return;
+    if (failure_is_set(&conversion->failure) || conversion->ends->look) return;
     if (!sink_write_batched(&conversion->output, conversion->options->output_path, conversion->ends->batch,
                             &conversion->failure, progress_part(conversion->progress, EMIT_END, 1),
                             &conversion->written))
@@ -381,6 +387,13 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     profile_fini(&conversion.profile);
     *output_xxh3 = conversion.written.xxh3;
     return result->status;
+}
+
+enum gecko_convert_status conversion_look_at(const struct gecko_convert_options *options, profile_look *look,
+                                             void *context, struct gecko_convert_result *result) {
+    struct conversion_ends ends = {.look = look, .look_context = context};
+    uint64_t output_xxh3;
+    return conversion_run(options, &ends, result, &output_xxh3);
 }
 
 enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,

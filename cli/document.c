@@ -1,6 +1,5 @@
 #include "document.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +287,7 @@ void document_read(struct document *document, struct input *input) {
     column_init(&parser.last_objects, sizeof(uint32_t), document->failure);
     arena_init(&parser.yajl_memory, document->failure);
     yajl_alloc_funcs memory = {yajl_take, yajl_take_more, yajl_give, &parser};
+    document->wrapping = arena_copy(&document->memory, input_wrapping(input));
     if (setjmp(parser.no_yajl_memory) == 0) {
         skip_byte_order_mark(document, input);
         feed(&parser, yajl_alloc(&callbacks, &memory, &parser), input);
@@ -326,7 +326,8 @@ const struct node *document_member(const struct document *document, const struct
 
 bool node_is_integer(const struct node *node) {
     static const double exact_max = 9007199254740992.0;
-    return node_is(node, NODE_NUMBER) && node->number == floor(node->number) && fabs(node->number) <= exact_max;
+    if (!node_is(node, NODE_NUMBER) || !(node->number >= -exact_max && node->number <= exact_max)) return false;
+    return (double)(int64_t)node->number == node->number;
 }
 
 static bool is_plain_name(struct text key) {

@@ -38,6 +38,7 @@ struct document {
     struct column repeated_keys; /* struct text: paths ("$.meta.a") of members that another one of the same key hides */
     uint64_t bytes_count;        /* of the JSON text */
     bool has_byte_order_mark;
+    struct text wrapping; /* as input_wrapping has it; empty: none */
 };
 
 /* An empty document: null. */

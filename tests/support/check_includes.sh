@@ -58,7 +58,7 @@ offences=$(
     check_folder recorder
     check_library archive readers/input_archive.c writer/archive_file.c
     check_library yajl cli/document.c
-    check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c
+    check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/gzip_end.c
     check_library elfutils/libdw.h libconvert/symbol_lines.c
     check_library elfutils/libdwelf.h libconvert/debug_file.c
     check_library gelf.h libconvert/debug_file.c libconvert/symbol_table.c
