@@ -286,6 +286,7 @@ def check_interrupts(work, kills):
     reference, reached = work.files("reference"), 0
     for number in range(kills):
         forget(work, "interrupted")
+        forget(work, "interrupted.json")
         ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
         process = work.start("in", "--output-dir", "interrupted", "--report", "interrupted.json", "--jobs", 2)
         time.sleep(chance.random() * span)
@@ -305,7 +306,6 @@ def check_interrupts(work, kills):
         assert manifest["interrupted_by"] == ending.name.removeprefix("SIG")
         for entry in manifest["inputs"]:
             assert not entry["output"] or entry["output"]["path"] in files
-        (work.folder / "interrupted.json").unlink()
     assert reached, "no batch was interrupted in time"
 
 
