@@ -7,6 +7,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "libconvert/printable.h"
+#include "libconvert/utf8.h"
 
 enum { INTEGER_DIGITS_MAX = 15, NUMBER_BYTES = 64, PATH_BYTES = 512, REPEATED_KEYS_MAX = 5, DEPTH_MAX = 10000 };
 
@@ -26,6 +27,7 @@ struct parser {
     size_t level_capacity;
     struct column last_objects; /* uint32_t for each key: the last object that had it */
     uint32_t object_count;
+    bool has_malformed_text; /* the callback ended the parsing for that */
     struct arena yajl_memory;
     jmp_buf no_yajl_memory;
 };
@@ -163,15 +165,25 @@ static int on_number(void *context, const char *bytes, size_t bytes_count) {
     return add(context, node);
 }
 
+/* yajl lets some sequences pass that are none in UTF-8, as those of surrogates, which the viewer refuses. */
+static bool is_utf8(struct parser *parser, struct text text) {
+    parser->has_malformed_text = utf8_valid_prefix_bytes(text) < text.bytes_count;
+    return !parser->has_malformed_text;
+}
+
 static int on_text(void *context, const unsigned char *bytes, size_t bytes_count) {
     struct parser *parser = context;
-    struct text copy = arena_copy(&parser->document->memory, (struct text){(const char *)bytes, bytes_count});
+    struct text text = {(const char *)bytes, bytes_count};
+    if (!is_utf8(parser, text)) return 0;
+    struct text copy = arena_copy(&parser->document->memory, text);
     return add(parser, (struct node){.kind = NODE_TEXT, .count = (uint32_t)copy.bytes_count, .bytes = copy.bytes});
 }
 
 static int on_key(void *context, const unsigned char *bytes, size_t bytes_count) {
     struct parser *parser = context;
-    string_id key = strings_intern(&parser->document->keys, (struct text){(const char *)bytes, bytes_count});
+    struct text text = {(const char *)bytes, bytes_count};
+    if (!is_utf8(parser, text)) return 0;
+    string_id key = strings_intern(&parser->document->keys, text);
     if (string_is_none(key)) return 0;
     while (parser->last_objects.count <= key.index) {
         uint32_t *last_object = column_push(&parser->last_objects);
@@ -235,6 +247,10 @@ static void fail(struct parser *parser, yajl_handle yajl, struct position positi
     if (failure_is_set(failure)) return; /* a callback's: memory */
     if (parser->level_count == DEPTH_MAX) {
         failure_set_at(failure, FAILURE_INPUT, position, "lists and objects are nested more than %d deep", DEPTH_MAX);
+        return;
+    }
+    if (parser->has_malformed_text) {
+        failure_set_at(failure, FAILURE_INPUT, position, "this is no JSON: a string is not UTF-8");
         return;
     }
     struct text reason = text_of((const char *)yajl_get_error(yajl, 0, NULL, 0));

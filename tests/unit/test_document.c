@@ -199,7 +199,10 @@ static void test_syntax_errors(void **state) {
         {"\"\xc3\"", 1, 3},
         {"1 1", 1, 3},
         {"{\"a\" 1}", 1, 6},
-        {"\"\xed\xa0\x80\"", 1, 3},
+        {"\"\xed\xa0\x80\"", 1, 5},
+        {"\"\xc0\x80\"", 1, 4},
+        {"{\"\xff\":1}", 1, 3},
+        {"\"\xf5\x80\x80\x80\"", 1, 6},
         {"['a']", 1, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
