@@ -265,24 +265,43 @@ static void skip_byte_order_mark(struct document *document, struct input *input)
     if (document->has_byte_order_mark) input_consume(input, mark.bytes_count);
 }
 
+/* yajl takes these for blanks; nowhere in JSON may they stand as they are. The length where there is none. */
+static size_t find_false_blank(struct text text) {
+    size_t vertical_tab = text_find(text, '\v');
+    return text_find(text_slice(text, 0, vertical_tab), '\f');
+}
+
+/* The end of the text. yajl overlooks a text that begins behind the document and does not end: ended, it is garbage. */
+static bool ends_well(const struct parser *parser, yajl_handle yajl) {
+    bool is_complete = parser->level_count == 0 && parser->waiting_count == 1;
+    if (is_complete && yajl_parse(yajl, (const unsigned char *)"\"", 1) != yajl_status_ok) return false;
+    return yajl_complete_parse(yajl) == yajl_status_ok;
+}
+
 static void feed(struct parser *parser, yajl_handle yajl, struct input *input) {
     struct position position = {.line = 1, .offset = input_offset(input)};
     for (;;) {
         struct text bytes = input_peek(input, 1);
         if (failure_is_set(parser->document->failure)) return;
         if (!bytes.bytes_count) break;
-        if (yajl_parse(yajl, (const unsigned char *)bytes.bytes, bytes.bytes_count) != yajl_status_ok) {
+        size_t good_bytes = find_false_blank(bytes);
+        if (yajl_parse(yajl, (const unsigned char *)bytes.bytes, good_bytes) != yajl_status_ok) {
             size_t consumed_bytes = yajl_get_bytes_consumed(yajl);
             position.line += count_line_ends(text_slice(bytes, 0, consumed_bytes));
             position.offset += consumed_bytes;
             fail(parser, yajl, position);
             return;
         }
-        position.line += count_line_ends(bytes);
-        position.offset += bytes.bytes_count;
+        position.line += count_line_ends(text_slice(bytes, 0, good_bytes));
+        position.offset += good_bytes;
+        if (good_bytes < bytes.bytes_count) {
+            failure_set_at(parser->document->failure, FAILURE_INPUT, position,
+                           "this is no JSON: a control character, 0x%02x", (unsigned)bytes.bytes[good_bytes]);
+            return;
+        }
         input_consume(input, bytes.bytes_count);
     }
-    if (yajl_complete_parse(yajl) != yajl_status_ok) fail(parser, yajl, position);
+    if (!ends_well(parser, yajl)) fail(parser, yajl, position);
     parser->document->bytes_count = input_offset(input);
 }
 
