@@ -7,6 +7,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "libconvert/printable.h"
+#include "libconvert/utf8.h"
 
 enum { INTEGER_DIGITS_MAX = 15, NUMBER_BYTES = 64, PATH_BYTES = 512, REPEATED_KEYS_MAX = 5, DEPTH_MAX = 10000 };
 
@@ -26,6 +27,7 @@ struct parser {
     size_t level_capacity;
     struct column last_objects; /* uint32_t for each key: the last object that had it */
     uint32_t object_count;
+    bool has_malformed_text; /* the callback ended the parsing for that */
     struct arena yajl_memory;
     jmp_buf no_yajl_memory;
 };
@@ -163,15 +165,25 @@ static int on_number(void *context, const char *bytes, size_t bytes_count) {
     return add(context, node);
 }
 
+/* yajl lets some sequences pass that are none in UTF-8, as those of surrogates, which the viewer refuses. */
+static bool is_utf8(struct parser *parser, struct text text) {
+    parser->has_malformed_text = utf8_valid_prefix_bytes(text) < text.bytes_count;
+    return !parser->has_malformed_text;
+}
+
 static int on_text(void *context, const unsigned char *bytes, size_t bytes_count) {
     struct parser *parser = context;
-    struct text copy = arena_copy(&parser->document->memory, (struct text){(const char *)bytes, bytes_count});
+    struct text text = {(const char *)bytes, bytes_count};
+    if (!is_utf8(parser, text)) return 0;
+    struct text copy = arena_copy(&parser->document->memory, text);
     return add(parser, (struct node){.kind = NODE_TEXT, .count = (uint32_t)copy.bytes_count, .bytes = copy.bytes});
 }
 
 static int on_key(void *context, const unsigned char *bytes, size_t bytes_count) {
     struct parser *parser = context;
-    string_id key = strings_intern(&parser->document->keys, (struct text){(const char *)bytes, bytes_count});
+    struct text text = {(const char *)bytes, bytes_count};
+    if (!is_utf8(parser, text)) return 0;
+    string_id key = strings_intern(&parser->document->keys, text);
     if (string_is_none(key)) return 0;
     while (parser->last_objects.count <= key.index) {
         uint32_t *last_object = column_push(&parser->last_objects);
@@ -237,6 +249,10 @@ static void fail(struct parser *parser, yajl_handle yajl, struct position positi
         failure_set_at(failure, FAILURE_INPUT, position, "lists and objects are nested more than %d deep", DEPTH_MAX);
         return;
     }
+    if (parser->has_malformed_text) {
+        failure_set_at(failure, FAILURE_INPUT, position, "this is no JSON: a string is not UTF-8");
+        return;
+    }
     struct text reason = text_of((const char *)yajl_get_error(yajl, 0, NULL, 0));
     reason = text_slice(reason, 0, text_find(reason, '\n'));
     reason = text_trim(text_from(reason, text_find(reason, ':') + 1));
@@ -249,24 +265,43 @@ static void skip_byte_order_mark(struct document *document, struct input *input)
     if (document->has_byte_order_mark) input_consume(input, mark.bytes_count);
 }
 
+/* yajl takes these for blanks; nowhere in JSON may they stand as they are. The length where there is none. */
+static size_t find_false_blank(struct text text) {
+    size_t vertical_tab = text_find(text, '\v');
+    return text_find(text_slice(text, 0, vertical_tab), '\f');
+}
+
+/* The end of the text. yajl overlooks a text that begins behind the document and does not end: ended, it is garbage. */
+static bool ends_well(const struct parser *parser, yajl_handle yajl) {
+    bool is_complete = parser->level_count == 0 && parser->waiting_count == 1;
+    if (is_complete && yajl_parse(yajl, (const unsigned char *)"\"", 1) != yajl_status_ok) return false;
+    return yajl_complete_parse(yajl) == yajl_status_ok;
+}
+
 static void feed(struct parser *parser, yajl_handle yajl, struct input *input) {
     struct position position = {.line = 1, .offset = input_offset(input)};
     for (;;) {
         struct text bytes = input_peek(input, 1);
         if (failure_is_set(parser->document->failure)) return;
         if (!bytes.bytes_count) break;
-        if (yajl_parse(yajl, (const unsigned char *)bytes.bytes, bytes.bytes_count) != yajl_status_ok) {
+        size_t good_bytes = find_false_blank(bytes);
+        if (yajl_parse(yajl, (const unsigned char *)bytes.bytes, good_bytes) != yajl_status_ok) {
             size_t consumed_bytes = yajl_get_bytes_consumed(yajl);
             position.line += count_line_ends(text_slice(bytes, 0, consumed_bytes));
             position.offset += consumed_bytes;
             fail(parser, yajl, position);
             return;
         }
-        position.line += count_line_ends(bytes);
-        position.offset += bytes.bytes_count;
+        position.line += count_line_ends(text_slice(bytes, 0, good_bytes));
+        position.offset += good_bytes;
+        if (good_bytes < bytes.bytes_count) {
+            failure_set_at(parser->document->failure, FAILURE_INPUT, position,
+                           "this is no JSON: a control character, 0x%02x", (unsigned)bytes.bytes[good_bytes]);
+            return;
+        }
         input_consume(input, bytes.bytes_count);
     }
-    if (yajl_complete_parse(yajl) != yajl_status_ok) fail(parser, yajl, position);
+    if (!ends_well(parser, yajl)) fail(parser, yajl, position);
     parser->document->bytes_count = input_offset(input);
 }
 
