@@ -19,6 +19,8 @@ CONVERT_ABI  := 0
 RECORDER_ABI := 0
 
 packages      := libarchive libdw libelf liblzma libxxhash zlib
+# The program's alone: what embeds the library does not need them.
+program_packages := yajl
 test_packages := cmocka
 
 # It has no description for pkg-config.
@@ -38,30 +40,37 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
-    cli/convert.c cli/file_identity.c cli/report.c libconvert/debug_data.c libconvert/debug_file.c \
-    libconvert/debug_file_search.c libconvert/decimal.c libconvert/failure.c libconvert/index_set.c \
-    libconvert/ledger.c libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
-    libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c \
-    libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
-    libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c \
-    libconvert/symbolize.c libconvert/threads.c libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
-    readers/native_chunks.c readers/native_clock.c readers/native_code.c readers/native_counters.c \
-    readers/native_cursor.c readers/native_definitions.c readers/native_events.c readers/native_jit.c \
-    readers/native_jitdump.c readers/native_ledger.c readers/native_log.c readers/native_mappings.c \
-    readers/native_marker_type.c readers/native_payload.c readers/native_sampled.c readers/native_stack.c \
-    readers/native_tasks.c readers/native_times.c readers/native_trace.c readers/perf_event_line.c \
-    readers/perf_events.c readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c \
-    readers/perf_records.c readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c \
-    readers/perf_stack.c readers/perf_symbols.c readers/perf_tasks.c readers/registry.c readers/scan.c \
-    writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c \
-    writer/gecko_losses.c writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c \
-    writer/gecko_weights.c writer/json.c writer/log_json.c writer/marker_json.c writer/meta_json.c \
-    writer/numbering.c writer/overhead_json.c writer/processed.c writer/processed_counters.c \
-    writer/processed_tables.c writer/processed_thread.c writer/sink.c writer/table_of_columns.c \
-    writer/table_of_rows.c writer/thread_json.c
+    libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
+    libconvert/failure.c libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c \
+    libconvert/printable.c libconvert/profile.c libconvert/profile_allocations.c libconvert/profile_finish.c \
+    libconvert/profile_markers.c libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c \
+    libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c libconvert/symbol_names.c \
+    libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c libconvert/threads.c \
+    libconvert/utf8.c readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c \
+    readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_members.c readers/native_chunks.c \
+    readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
+    readers/native_definitions.c readers/native_events.c readers/native_jit.c readers/native_jitdump.c \
+    readers/native_ledger.c readers/native_log.c readers/native_mappings.c readers/native_marker_type.c \
+    readers/native_payload.c readers/native_sampled.c readers/native_stack.c readers/native_tasks.c \
+    readers/native_times.c readers/native_trace.c readers/perf_event_line.c readers/perf_events.c \
+    readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c \
+    readers/perf_samples.c readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c \
+    readers/perf_symbols.c readers/perf_tasks.c readers/registry.c readers/scan.c writer/chunk_list.c \
+    writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c writer/gecko_losses.c \
+    writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c writer/json.c \
+    writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c \
+    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c \
+    writer/sink.c writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c \
+    cli/file_identity.c cli/report.c
 
-program_sources := cli/options.c cli/progress_tty.c
+program_sources := \
+    writer/archive_file.c cli/batch.c cli/batch_convert.c cli/batch_find.c cli/batch_look.c cli/batch_plan.c \
+    cli/batch_table.c cli/bus_guard.c cli/check.c cli/check_command.c cli/check_common.c cli/check_gecko.c \
+    cli/check_markers.c cli/check_offences.c cli/check_processed.c cli/check_rules.c cli/command.c cli/console.c \
+    cli/crew.c cli/document.c cli/file_digest.c cli/gzip_end.c cli/info.c cli/info_command.c cli/info_document.c \
+    cli/info_json.c cli/info_profile.c cli/info_text.c cli/info_totals.c cli/junit.c cli/manifest.c \
+    cli/manifest_records.c cli/member_path.c cli/options.c cli/output_name.c cli/progress_tty.c cli/style.c \
+    cli/workspace.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
@@ -77,7 +86,8 @@ unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.
 unsanitized_unit_tests := test_allocation_failure test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
-threaded_unit_tests    := test_convert $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests))
+threaded_unit_tests    := test_batch test_convert \
+    $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests))
 
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
@@ -94,16 +104,17 @@ all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_conver
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 
 $(BUILD)/flags: force
-	@$(PKG_CONFIG) --exists $(packages) || { echo "gecko-convert needs $(packages): run 'make deps'" >&2; exit 1; }
+	@$(PKG_CONFIG) --exists $(packages) $(program_packages) || \
+	    { echo "gecko-convert needs $(packages) $(program_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages)) -MMD -MP -c $< -o $@
+	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(library_objects)
@@ -141,9 +152,9 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(test_packages)) -MMD -MP $< \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(test_packages)) $(demangler) -lpthread -o $@
+	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so
@@ -212,14 +223,14 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 
 # ---- Tests. ----
 
-.PHONY: tsan warnings bench test check unit-test readings cli-test client-test goldens update-goldens include-test asan
+.PHONY: tsan warnings bench test check unit-test readings cli-test batch-test client-test goldens update-goldens include-test asan
 test:
 	tests/support/install_packages.sh build static package test
 	$(MAKE) warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test goldens client-test headers-test install-test
+check: include-test unit-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test install-test
 
 include-test:
 	tests/support/check_includes.sh
@@ -232,6 +243,15 @@ readings: $(BUILD)/gecko-convert
 
 cli-test: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+
+batch-test: $(BUILD)/gecko-convert
+	tests/support/check_batches.py $<
+
+.PHONY: profile-rules
+profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
+	tests/check/rules.py $(abspath $<)
+	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
+	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check
@@ -277,7 +297,7 @@ sanitized-check: sanitized-programs fuzz-replay
 
 # ---- Fuzzing. ----
 
-fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input fuzz_profile
 fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
 fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
@@ -285,12 +305,14 @@ FUZZ_SECONDS    ?= 60
 
 # The targets over files, without a fuzzer.
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
-    $(library_objects)
+    $(program_objects) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
-$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(library_objects)
-	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages)) $(demangler) -o $@
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(program_objects) \
+    $(library_objects)
+	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages) $(program_packages)) \
+	    $(demangler) -o $@
 
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conversion.h"
 #include "file_identity.h"
-#include "gecko_convert.h"
 #include "libconvert/sweep.h"
 #include "libconvert/symbolize.h"
 #include "readers/reader.h"
@@ -42,8 +42,10 @@ static const double READ_END = 0.50, SYMBOLIZE_END = 0.60, FINISH_END = 0.70, EM
 
 struct conversion {
     const struct gecko_convert_options *options; /* borrowed */
+    const struct conversion_ends *ends;          /* borrowed */
     struct gecko_convert_result *result;         /* borrowed */
-    const char *input_name;                      /* as messages have it */
+    struct sink_written written;
+    const char *input_name; /* as messages have it */
     struct failure failure;
     struct failure input_failure; /* of the input alone, until it is read */
     struct profile profile;
@@ -66,7 +68,8 @@ static uint64_t now_ns(void) {
 static void check_options(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     struct failure *failure = &conversion->failure;
-    if (!options->input_path || !*options->input_path || !options->output_path || !*options->output_path) {
+    bool has_output = conversion->ends->look || (options->output_path && *options->output_path);
+    if (!options->input_path || !*options->input_path || !has_output) {
         failure_set(failure, FAILURE_USAGE, "a conversion needs the names of an input and of an output");
         return;
     }
@@ -76,6 +79,7 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "a weight or a root has a value that is none of its names");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has a value that is none of its names");
+    if (conversion->ends->look) return;
     const char *format = options->format ? options->format : default_format;
     conversion->emitter = emitter_by_name(format);
     if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
@@ -117,12 +121,20 @@ static void settle_reading(struct conversion *conversion) {
 
 static void read_input(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    struct input *input = input_open(conversion->options->input_path, &conversion->input_failure);
+    const struct conversion_ends *ends = conversion->ends;
+    struct input *input = ends->open ? ends->open(ends->context, &conversion->input_failure)
+                                     : input_open(conversion->options->input_path, &conversion->input_failure);
     if (input) {
         read_trace(conversion, input);
         conversion->wrapping = profile_text(&conversion->profile, input_wrapping(input));
         conversion->result->input_bytes = input_offset(input);
         input_close(input);
+    }
+    if (ends->input_failure) conversion->input_failure = *ends->input_failure;
+    if (ends->has_lost_bytes && *ends->has_lost_bytes) {
+        failure_clear(&conversion->input_failure);
+        failure_set(&conversion->input_failure, FAILURE_IO, "%s: became shorter while it was read",
+                    conversion->input_name);
     }
     settle_reading(conversion);
 }
@@ -216,6 +228,10 @@ static void finish_profile(struct conversion *conversion) {
 
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
+    if (conversion->ends->look) {
+        conversion->ends->look(conversion->ends->look_context, &conversion->profile);
+        return;
+    }
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
@@ -237,12 +253,12 @@ static void check_strict(struct conversion *conversion) {
 }
 
 static void write_output(struct conversion *conversion) {
-    if (failure_is_set(&conversion->failure)) return;
-    uint64_t written_bytes = 0;
-    if (!sink_write(&conversion->output, conversion->options->output_path, &conversion->failure,
-                    progress_part(conversion->progress, EMIT_END, 1), &written_bytes))
+    if (failure_is_set(&conversion->failure) || conversion->ends->look) return;
+    if (!sink_write_batched(&conversion->output, conversion->options->output_path, conversion->ends->batch,
+                            &conversion->failure, progress_part(conversion->progress, EMIT_END, 1),
+                            &conversion->written))
         return;
-    conversion->result->output_bytes = written_bytes;
+    conversion->result->output_bytes = conversion->written.bytes_count;
     progress_report(conversion->progress, 1, 1);
 }
 
@@ -340,14 +356,16 @@ static void conclude(struct conversion *conversion, uint64_t start_ns) {
     result->duration_ns = now_ns() - start_ns;
 }
 
-enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
-                                        struct gecko_convert_result *result) {
+enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
+                                         const struct conversion_ends *ends, struct gecko_convert_result *result,
+                                         uint64_t *output_xxh3) {
     uint64_t start_ns = now_ns();
     *result = (struct gecko_convert_result){
         .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
-    struct conversion conversion = {.options = options, .result = result};
+    struct conversion conversion = {.options = options, .ends = ends, .result = result};
     bool is_standard_input = options->input_path && strcmp(options->input_path, "-") == 0;
     conversion.input_name = is_standard_input ? "standard input" : options->input_path;
+    if (ends->input_name) conversion.input_name = ends->input_name;
     conversion.progress_root =
         (struct progress_root){.callback = options->progress, .context = options->progress_context};
     conversion.progress = progress_whole(&conversion.progress_root);
@@ -367,7 +385,22 @@ enum gecko_convert_status gecko_convert(const struct gecko_convert_options *opti
 
     chunk_list_fini(&conversion.output);
     profile_fini(&conversion.profile);
+    *output_xxh3 = conversion.written.xxh3;
     return result->status;
+}
+
+enum gecko_convert_status conversion_look_at(const struct gecko_convert_options *options, profile_look *look,
+                                             void *context, struct gecko_convert_result *result) {
+    struct conversion_ends ends = {.look = look, .look_context = context};
+    uint64_t output_xxh3;
+    return conversion_run(options, &ends, result, &output_xxh3);
+}
+
+enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
+                                        struct gecko_convert_result *result) {
+    static const struct conversion_ends paths = {0};
+    uint64_t output_xxh3;
+    return conversion_run(options, &paths, result, &output_xxh3);
 }
 
 void gecko_convert_result_fini(struct gecko_convert_result *result) {

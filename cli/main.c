@@ -4,8 +4,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "batch.h"
+#include "bus_guard.h"
+#include "command.h"
+#include "console.h"
 #include "gecko_convert.h"
 #include "options.h"
 #include "progress_tty.h"
@@ -25,15 +30,6 @@ static void end_by_signal(int signal_number) {
     raise(signal_number);
 }
 
-static void end_by_bus_error(int signal_number) {
-    (void)signal_number;
-    static const char message[] = "gecko-convert: the input became shorter while it was read\n";
-    ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
-    (void)written;
-    sink_abandon();
-    _exit(FAILURE_IO);
-}
-
 static void handle(int signal_number, void (*handler)(int)) {
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -46,7 +42,7 @@ static void handle_signals(void) {
     static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
         handle(ending_signals[i], end_by_signal);
-    handle(SIGBUS, end_by_bus_error);
+    bus_guard_install(sink_abandon, FAILURE_IO);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }
@@ -63,32 +59,16 @@ static void fill_closed_streams(void) {
     }
 }
 
-/* There is nowhere to tell that standard error is gone. */
-static void print_error_text(const struct report_text *text) {
-    for (size_t at = 0; at < text->bytes_count;) {
-        ssize_t written = write(STDERR_FILENO, text->bytes + at, text->bytes_count - at);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        at += (size_t)written;
-    }
-}
-
-static void print_message(const char *message) {
-    struct report_text text;
-    report_message(message, &text);
-    print_error_text(&text);
-}
-
 static void print_hint(enum gecko_convert_status status) {
     static const struct report_text hint = {.bytes_count = sizeof HINT - 1, .bytes = HINT};
-    if (status == GECKO_CONVERT_BAD_USAGE) print_error_text(&hint);
+    if (status == GECKO_CONVERT_BAD_USAGE) console_print(&hint);
 }
 
 /* The exit code: all of it has arrived, or not. */
 static int close_standard_output(void) {
     bool is_good = !ferror(stdout);
     if (fclose(stdout) == 0 && is_good) return EXIT_SUCCESS;
-    print_message("cannot write standard output");
+    console_print_message("cannot write standard output");
     return FAILURE_IO;
 }
 
@@ -120,7 +100,7 @@ static int write_report(const struct options *options, const struct gecko_conver
     if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
-    print_message(message);
+    console_print_message(message);
     return (int)failure.code;
 }
 
@@ -130,19 +110,25 @@ static void print_outcome(const struct options *options, const struct gecko_conv
         report_error(&options->convert, result, &text);
     else if (!options->is_quiet)
         report_summary(&options->convert, result, &text);
-    print_error_text(&text);
+    console_print(&text);
     print_hint(result->status);
 }
 
-static int convert(struct options *options) {
-    bool is_forced = options->progress == PROGRESS_ALWAYS;
-    struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+/* 0 for what is no regular file. */
+static uint64_t input_file_bytes(const char *path) {
+    struct stat status;
+    bool is_file =
+        (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) == 0 && S_ISREG(status.st_mode);
+    return is_file ? (uint64_t)status.st_size : 0;
+}
+
+static int convert_single(struct options *options, struct progress_tty *bar) {
     options->convert.progress = progress_tty_draw;
-    options->convert.progress_context = &bar;
+    options->convert.progress_context = bar;
+    bar->total_bytes = input_file_bytes(options->convert.input_path);
     struct gecko_convert_result result;
     gecko_convert(&options->convert, &result);
-    progress_tty_clear(&bar);
+    progress_tty_clear(bar);
     print_outcome(options, &result);
     int report_exit = write_report(options, &result);
     int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
@@ -150,8 +136,15 @@ static int convert(struct options *options) {
     return exit_code;
 }
 
+static int convert(struct options *options) {
+    bool is_forced = options->progress == PROGRESS_ALWAYS;
+    struct progress_tty bar;
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+    return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
+}
+
 static int refuse(const struct failure *failure) {
-    print_message(failure->message);
+    console_print_message(failure->message);
     print_hint((enum gecko_convert_status)failure->code);
     return (int)failure->code;
 }
@@ -172,10 +165,12 @@ static int act(struct options *options, const struct failure *failure) {
 int main(int argc, char **argv) {
     fill_closed_streams();
     handle_signals();
+    int exit_code;
+    if (command_run(argc - 1, argv + 1, &exit_code)) return exit_code;
     struct failure failure = {0};
     struct options options;
     options_init(&options, argc > 0 ? argc - 1 : 0, argv + 1, &failure);
-    int exit_code = act(&options, &failure);
+    exit_code = act(&options, &failure);
     options_fini(&options);
     return exit_code;
 }

@@ -7,10 +7,13 @@
 
 #include "file_identity.h"
 #include "libconvert/text.h"
+#include "output_name.h"
 
 enum option_kind {
     OPTION_FLAG,   /* takes no value; the target is a bool */
     OPTION_TEXT,   /* the target is a const char * */
+    OPTION_EXTRA,  /* the same, but the value may be left out; then it is empty */
+    OPTION_NUMBER, /* from 1 on; the target is an unsigned */
     OPTION_LIST,   /* the target is a struct options_list, to which each use adds */
     OPTION_CHOICE, /* one of the choices; the target is an unsigned number, the choice's */
     OPTION_NAME,   /* one of the choices; the target is a const char *, the choice's name */
@@ -126,6 +129,34 @@ static const struct option table[] = {
      .value_name = "FILE",
      .help = "write what was read, written and lost to FILE as JSON, or to\n"
              "standard output for -; also when the conversion fails"},
+    {.name = "output-dir",
+     .kind = OPTION_TEXT,
+     .target = TARGET(output_dir),
+     .value_name = "DIR",
+     .help = "convert every trace that INPUTs are, or that is in folders and\n"
+             "archives among them, into a profile below DIR"},
+    {.name = "output-archive",
+     .kind = OPTION_TEXT,
+     .target = TARGET(output_archive),
+     .value_name = "FILE",
+     .help = "the same, into an archive: .tar, .tar.gz, .tar.zst, .tar.xz, .zip"},
+    {.name = "jobs",
+     .letter = 'j',
+     .kind = OPTION_NUMBER,
+     .target = TARGET(job_count),
+     .value_name = "N",
+     .help = "so many conversions at a time (default: one per processor)"},
+    {.name = "if-changed",
+     .kind = OPTION_EXTRA,
+     .target = TARGET(if_changed),
+     .value_name = "MANIFEST",
+     .help = "only what is not as the report of an earlier batch has it (default:\n"
+             "the one that is left in DIR)"},
+    {.name = "report-junit",
+     .kind = OPTION_TEXT,
+     .target = TARGET(junit_path),
+     .value_name = "FILE",
+     .help = "write what became of each trace to FILE as JUnit XML"},
     {.name = "progress",
      .kind = OPTION_CHOICE,
      .target = TARGET(progress),
@@ -151,11 +182,13 @@ static const struct option table[] = {
      .help = "show the version"},
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof *table, OPTION_NAME_BYTES_MAX = 16 };
+enum { OPTION_COUNT = sizeof table / sizeof *table, OPTION_NAME_BYTES_MAX = 16, NUMBER_MAX = 1024 };
 
 static bool takes_value(const struct option *option) {
     return option->kind != OPTION_FLAG && option->kind != OPTION_ACTION;
 }
+
+static bool needs_value(const struct option *option) { return takes_value(option) && option->kind != OPTION_EXTRA; }
 
 /* ---- Reading arguments. ---- */
 
@@ -192,9 +225,19 @@ static void add_to_list(struct options_list *list, const char *value, struct fai
     list->values = values;
 }
 
+static void store_number(unsigned *target, const struct option *option, const char *value, struct failure *failure) {
+    unsigned number = 0;
+    for (const char *digit = value; *digit >= '0' && *digit <= '9' && number <= NUMBER_MAX; digit++)
+        number = number * 10 + (unsigned)(*digit - '0');
+    if (value[strspn(value, "0123456789")] || !number || number > NUMBER_MAX)
+        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is no number from 1 to %d", option->name, value, NUMBER_MAX);
+    else
+        *target = number;
+}
+
 static void store(struct argument_reader *reader, const struct option *option, const char *value) {
     void *target = (char *)reader->options + option->target;
-    if (takes_value(option) && !*value) {
+    if (needs_value(option) && !*value) {
         failure_set(reader->failure, FAILURE_USAGE, "--%s: the value is empty", option->name);
         return;
     }
@@ -208,7 +251,11 @@ static void store(struct argument_reader *reader, const struct option *option, c
             *(bool *)target = true;
             break;
         case OPTION_TEXT:
+        case OPTION_EXTRA:
             *(const char **)target = value;
+            break;
+        case OPTION_NUMBER:
+            store_number(target, option, value, reader->failure);
             break;
         case OPTION_LIST:
             add_to_list(target, value, reader->failure);
@@ -292,8 +339,10 @@ static void read_long(struct argument_reader *reader, const char *argument) {
                     nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
     } else if (has_value && !takes_value(option)) {
         failure_set(reader->failure, FAILURE_USAGE, "--%s takes no value", option->name);
-    } else if (takes_value(option) && !has_value) {
+    } else if (needs_value(option) && !has_value) {
         store_next(reader, option);
+    } else if (has_value && !*(argument + equals + 1)) {
+        failure_set(reader->failure, FAILURE_USAGE, "--%s: the value is empty", option->name);
     } else {
         store(reader, option, has_value ? argument + equals + 1 : "");
     }
@@ -317,15 +366,10 @@ static void read_letters(struct argument_reader *reader, const char *letters) {
 }
 
 static void read_operand(struct argument_reader *reader, const char *argument) {
-    struct gecko_convert_options *convert = &reader->options->convert;
-    if (!*argument)
-        failure_set(reader->failure, FAILURE_USAGE, "the name of the input is empty");
-    else if (convert->input_path)
-        failure_set(reader->failure, FAILURE_USAGE,
-                    "two inputs, '%s' and '%s': name one (this version does not convert several in one run)",
-                    convert->input_path, argument);
+    if (*argument)
+        add_to_list(&reader->options->inputs, argument, reader->failure);
     else
-        convert->input_path = argument;
+        failure_set(reader->failure, FAILURE_USAGE, "the name of the input is empty");
 }
 
 static void read_argument(struct argument_reader *reader, const char *argument) {
@@ -341,36 +385,14 @@ static void read_argument(struct argument_reader *reader, const char *argument) 
 
 /* ---- The output's name. ---- */
 
-/* What the default output's name drops of the input's: any number of the wrappings, then one of the texts. */
-static const struct text wrapping_suffixes[] = {
-    TEXT(".gz"),  TEXT(".xz"), TEXT(".zst"), TEXT(".bz2"), TEXT(".lz4"),  TEXT(".lzma"), TEXT(".tar"),
-    TEXT(".zip"), TEXT(".7z"), TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
-};
-static const struct text trace_suffixes[] = {
-    TEXT(".txt"),    TEXT(".perf"), TEXT(".script"), TEXT(".folded"), TEXT(".collapsed"),
-    TEXT(".stacks"), TEXT(".out"),  TEXT(".log"),    TEXT(".trace"),
-};
-
-/* Takes the first suffix that fits off, unless nothing would be left; false when none fits. */
-static bool drop_suffix(struct text *name, const struct text *suffixes, size_t suffix_count) {
-    for (size_t i = 0; i < suffix_count; i++) {
-        if (name->bytes_count <= suffixes[i].bytes_count || !text_ends_with(*name, suffixes[i])) continue;
-        name->bytes_count -= suffixes[i].bytes_count;
-        return true;
-    }
-    return false;
-}
-
 static void choose_output(struct options *options, struct failure *failure) {
     if (options->convert.output_path) return;
     if (strcmp(options->convert.input_path, "-") == 0) {
         options->convert.output_path = "-";
         return;
     }
-    struct text name = text_base_name(text_of(options->convert.input_path));
-    while (drop_suffix(&name, wrapping_suffixes, sizeof wrapping_suffixes / sizeof *wrapping_suffixes)) continue;
-    drop_suffix(&name, trace_suffixes, sizeof trace_suffixes / sizeof *trace_suffixes);
-    static const char suffix[] = ".profile.json";
+    struct text name = output_name_stem(text_base_name(text_of(options->convert.input_path)));
+    static const char suffix[] = OUTPUT_NAME_SUFFIX;
     char *path = malloc(name.bytes_count + sizeof suffix);
     if (!path) {
         failure_set_memory(failure);
@@ -398,6 +420,49 @@ static void check_report(const struct options *options, struct failure *failure)
                     strcmp(input_path, "-") == 0 ? "standard input" : input_path);
 }
 
+/* Of a conversion that is no batch. */
+static void check_single(const struct options *options, struct failure *failure) {
+    const struct options_list *inputs = &options->inputs;
+    if (inputs->count > 1)
+        failure_set(failure, FAILURE_USAGE, "two inputs, '%s' and '%s': --output-dir DIR converts several",
+                    inputs->values[0], inputs->values[1]);
+    const char *option = options->junit_path ? "report-junit" : options->if_changed ? "if-changed" : NULL;
+    if (options->job_count) option = "jobs";
+    if (option)
+        failure_set(failure, FAILURE_USAGE, "--%s is for batches: it needs --output-dir or --output-archive", option);
+}
+
+static bool is_one_file(const char *path, const char *other_path) {
+    if (!path || !other_path) return false;
+    return strcmp(path, other_path) == 0 ||
+           file_identity_is_same(file_identity_of(path, STDOUT_FILENO), file_identity_of(other_path, STDOUT_FILENO));
+}
+
+static void check_batch(const struct options *options, struct failure *failure) {
+    if (options->convert.output_path)
+        failure_set(failure, FAILURE_USAGE, "--output is for a single input: a batch has --output-dir DIR alone");
+    if (options->if_changed && !*options->if_changed && !options->output_dir)
+        failure_set(failure, FAILURE_USAGE,
+                    "--if-changed needs the report of the batch before, --if-changed=FILE: there is no --output-dir to "
+                    "find it in");
+    const char *written[] = {options->output_archive, options->report_path, options->junit_path};
+    enum { WRITTEN_COUNT = sizeof written / sizeof *written };
+    for (size_t i = 0; i < WRITTEN_COUNT; i++)
+        for (size_t j = i + 1; j < WRITTEN_COUNT; j++)
+            if (is_one_file(written[i], written[j]))
+                failure_set(failure, FAILURE_USAGE, "%s would be written twice: name another file", written[i]);
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        const char *input = options->inputs.values[i];
+        if (strcmp(input, "-") == 0)
+            failure_set(failure, FAILURE_USAGE,
+                        "standard input has no name that its profile could have in a batch: "
+                        "convert it alone, with --output FILE");
+        for (size_t j = 0; j < WRITTEN_COUNT; j++)
+            if (is_one_file(input, written[j]))
+                failure_set(failure, FAILURE_USAGE, "%s is an input and would be written: name another file", input);
+    }
+}
+
 void options_init(struct options *options, int argument_count, char *const *arguments, struct failure *failure) {
     *options = (struct options){.action = OPTIONS_CONVERT};
     struct argument_reader reader = {.options = options, .failure = failure};
@@ -408,10 +473,17 @@ void options_init(struct options *options, int argument_count, char *const *argu
     options->convert.debug_dirs = options->debug_dirs.values;
     options->convert.debug_dir_count = options->debug_dirs.count;
     if (failure_is_set(failure) || options->action != OPTIONS_CONVERT) return;
-    if (!options->convert.input_path) {
+    if (!options->inputs.count) {
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
         return;
     }
+    if (options_are_batch(options)) {
+        check_batch(options, failure);
+        return;
+    }
+    check_single(options, failure);
+    if (failure_is_set(failure)) return;
+    options->convert.input_path = options->inputs.values[0];
     choose_output(options, failure);
     if (!failure_is_set(failure)) check_report(options, failure);
 }
@@ -419,6 +491,7 @@ void options_init(struct options *options, int argument_count, char *const *argu
 void options_fini(struct options *options) {
     free(options->default_output_path);
     free(options->debug_dirs.values);
+    free(options->inputs.values);
     *options = (struct options){0};
 }
 
@@ -439,7 +512,7 @@ static void print_option(FILE *stream, const struct option *option) {
         fprintf(stream, "  -%c, --%s", option->letter, option->name);
     else
         fprintf(stream, "      --%s", option->name);
-    if (option->value_name) fprintf(stream, " %s", option->value_name);
+    if (option->value_name) fprintf(stream, needs_value(option) ? " %s" : "[=%s]", option->value_name);
     for (size_t i = 0; option->choices && option->choices(i); i++)
         fprintf(stream, "%s%s", i ? "|" : " ", option->choices(i));
     fputc('\n', stream);
@@ -449,6 +522,7 @@ static void print_option(FILE *stream, const struct option *option) {
 void options_print_help(FILE *stream) {
     fputs(
         "usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
+        "       gecko-convert [options] INPUT... --output-dir DIR\n"
         "\n"
         "Converts a trace into a profile for the Firefox Profiler. INPUT is a trace of\n"
         "the recorder, the text of perf script or a file of collapsed stacks, plain,\n"
@@ -465,12 +539,14 @@ void options_print_help(FILE *stream) {
         "\n"
         "Exit codes:\n"
         "  0  good\n"
-        "  1  the input is no good\n"
+        "  1  the input is no good; of a batch, one or more of them\n"
         "  2  the command line is no good\n"
         "  3  reading or writing failed: disk, permission, pipe\n"
         "  4  memory ran out\n"
         "  5  --strict, and something would be lost\n"
         "Unless the code is 0, OUTPUT is not written and an old file of that name stays.\n"
-        "(When only the report cannot be written, the code is 3 or 4 and OUTPUT is good.)\n",
+        "(When only the report cannot be written, the code is 3 or 4 and OUTPUT is good.)\n"
+        "In a batch each input has its own profile, and one that fails does not stop the\n"
+        "rest.\n",
         stream);
 }

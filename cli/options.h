@@ -28,10 +28,21 @@ struct options {
     struct gecko_convert_options convert;
     char *default_output_path; /* owned; convert.output_path unless that was given */
     struct options_list debug_dirs;
-    const char *report_path; /* "-": standard output; NULL: no report */
+    struct options_list inputs;
+    const char *output_dir;     /* NULL: not given, as of all that follow */
+    const char *output_archive; /* one of these two: a batch */
+    const char *report_path;    /* "-": standard output */
+    const char *junit_path;     /* the same */
+    const char *if_changed;     /* a manifest; "": the one in output_dir */
+    unsigned job_count;         /* 0: not given */
     enum progress_choice progress;
     bool is_quiet;
 };
+
+/* Several traces, or one that is to be found in a folder or an archive. */
+static inline bool options_are_batch(const struct options *options) {
+    return options->output_dir || options->output_archive;
+}
 
 /* Reads the arguments behind the program's name. Failures are FAILURE_USAGE or FAILURE_MEMORY; the options are to
  * be finished in any case. --help and --version end the reading: nothing behind them is looked at. */

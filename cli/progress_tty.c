@@ -1,16 +1,20 @@
 #include "progress_tty.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_CELLS = 40, LINE_BYTES = 64, PERCENT_NONE = 1000 };
+#include "report.h"
+
+enum { BAR_CELLS = 20, PERCENT_NONE = 1000, LINE_CELLS_MAX = 79, NS_PER_S = 1000000000, REDRAW_NS = NS_PER_S / 2 };
 
 static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 /* A bar that cannot be drawn is no reason to stop converting. */
@@ -20,29 +24,84 @@ static void write_line(int fd, const char *bytes, size_t bytes_count) {
 }
 
 void progress_tty_init(struct progress_tty *bar, int fd, bool is_on, uint64_t delay_ns) {
-    *bar = (struct progress_tty){
-        .fd = fd, .is_on = is_on, .first_draw_ns = is_on ? now_ns() + delay_ns : 0, .last_percent = PERCENT_NONE};
+    uint64_t start_ns = is_on ? now_ns() : 0;
+    *bar = (struct progress_tty){.fd = fd,
+                                 .is_on = is_on,
+                                 .start_ns = start_ns,
+                                 .first_draw_ns = start_ns + delay_ns,
+                                 .last_percent = PERCENT_NONE};
 }
 
-void progress_tty_draw(void *context, unsigned permille) {
-    struct progress_tty *bar = context;
-    unsigned percent = permille / 10;
-    if (!bar->is_on || percent == bar->last_percent || now_ns() < bar->first_draw_ns) return;
+/* A line of more cells than the terminal has could not be drawn over. */
+static size_t cells_of(int fd) {
+    struct winsize size;
+    bool is_known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return is_known && size.ws_col <= LINE_CELLS_MAX ? size.ws_col - 1u : LINE_CELLS_MAX;
+}
+
+static void append_seconds(struct report_text *text, uint64_t seconds) {
+    if (seconds >= 3600)
+        report_append(text, "%" PRIu64 " h %02" PRIu64 " min", seconds / 3600, seconds / 60 % 60);
+    else if (seconds >= 60)
+        report_append(text, "%" PRIu64 " min %02" PRIu64 " s", seconds / 60, seconds % 60);
+    else
+        report_append(text, "%" PRIu64 " s", seconds);
+}
+
+/* "120 MB of 1.2 GB, 340 MB/s, 3 s left" */
+static void append_rate(struct report_text *text, double done, uint64_t total_bytes, uint64_t elapsed_ns) {
+    double seconds = (double)elapsed_ns / NS_PER_S;
+    report_append(text, "  ");
+    report_append_bytes(text, (uint64_t)(done * (double)total_bytes));
+    report_append(text, " of ");
+    report_append_bytes(text, total_bytes);
+    if (done <= 0 || seconds <= 0) return;
+    report_append(text, ", ");
+    report_append_bytes(text, (uint64_t)(done * (double)total_bytes / seconds));
+    report_append(text, "/s, ");
+    append_seconds(text, (uint64_t)(seconds / done - seconds + 0.5));
+    report_append(text, " left");
+}
+
+static void draw(struct progress_tty *bar, double done) {
+    uint64_t now = bar->is_on ? now_ns() : 0;
+    unsigned percent = (unsigned)(done * 100 + 1e-9); /* 0.57 * 100 is less than 57 */
+    bool is_due = percent != bar->last_percent || now >= bar->last_draw_ns + REDRAW_NS;
+    if (!bar->is_on || !is_due || now < bar->first_draw_ns) return;
     bar->last_percent = percent;
-    bar->is_drawn = true;
+    bar->last_draw_ns = now;
     char cells[BAR_CELLS];
     size_t full = (size_t)percent * BAR_CELLS / 100;
     memset(cells, '#', full);
     memset(cells + full, '.', BAR_CELLS - full);
-    char line[LINE_BYTES];
-    int bytes_count = snprintf(line, sizeof line, "\r[%.*s] %3u %%", BAR_CELLS, cells, percent);
-    write_line(bar->fd, line, (size_t)bytes_count);
+    struct report_text text = {.bytes_count = 0};
+    report_append(&text, "\r[%.*s] %3u %%", BAR_CELLS, cells, percent);
+    if (bar->total_bytes) append_rate(&text, done, bar->total_bytes, now - bar->start_ns);
+    size_t line_cells = text.bytes_count - 1, cells_there = cells_of(bar->fd);
+    if (line_cells > cells_there) line_cells = cells_there;
+    text.bytes_count = line_cells + 1;
+    if (line_cells < bar->line_cells) report_append(&text, "%*s", (int)(bar->line_cells - line_cells), "");
+    bar->line_cells = (unsigned)line_cells;
+    write_line(bar->fd, text.bytes, text.bytes_count);
+}
+
+void progress_tty_draw(void *context, unsigned permille) { draw(context, permille / 1000.0); }
+
+void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes) {
+    bar->total_bytes = total_bytes;
+    if (done_bytes > total_bytes) done_bytes = total_bytes;
+    draw(bar, total_bytes ? (double)done_bytes / (double)total_bytes : 0);
+}
+
+void progress_tty_restart(struct progress_tty *bar) {
+    progress_tty_clear(bar);
+    if (bar->is_on) bar->start_ns = now_ns();
 }
 
 void progress_tty_clear(struct progress_tty *bar) {
-    if (!bar->is_drawn) return;
-    bar->is_drawn = false;
-    char line[LINE_BYTES];
-    int bytes_count = snprintf(line, sizeof line, "\r%*s\r", (int)sizeof "[] 100 %" - 1 + BAR_CELLS, "");
-    write_line(bar->fd, line, (size_t)bytes_count);
+    if (!bar->line_cells) return;
+    struct report_text text = {.bytes_count = 0};
+    report_append(&text, "\r%*s\r", (int)bar->line_cells, "");
+    bar->line_cells = 0;
+    write_line(bar->fd, text.bytes, text.bytes_count);
 }

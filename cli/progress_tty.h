@@ -8,9 +8,12 @@
 struct progress_tty {
     int fd;
     bool is_on;
-    bool is_drawn;
-    uint64_t first_draw_ns; /* monotonic clock; nothing is drawn before */
+    uint64_t start_ns;      /* monotonic clock */
+    uint64_t first_draw_ns; /* nothing is drawn before */
+    uint64_t last_draw_ns;
+    uint64_t total_bytes; /* of what is being read; 0: not known */
     unsigned last_percent;
+    unsigned line_cells; /* of the line that stands there; 0: none */
 };
 
 /* A bar on `fd` that appears `delay_ns` from now; never unless is_on. */
@@ -18,6 +21,12 @@ void progress_tty_init(struct progress_tty *bar, int fd, bool is_on, uint64_t de
 
 /* Draws; the context is the bar. A progress callback. */
 void progress_tty_draw(void *context, unsigned permille);
+
+/* The same, of work whose total is known meanwhile. */
+void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes);
+
+/* Takes the bar off, and begins other work: the rate is that of what comes. */
+void progress_tty_restart(struct progress_tty *bar);
 
 /* Takes the bar off the line, so that other text can stand there. */
 void progress_tty_clear(struct progress_tty *bar);

@@ -12,9 +12,7 @@
 
 /* ---- Lines for people. ---- */
 
-static void append(struct report_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void append(struct report_text *text, const char *format, ...) {
+void report_append(struct report_text *text, const char *format, ...) {
     size_t left = sizeof text->bytes - text->bytes_count;
     va_list arguments;
     va_start(arguments, format);
@@ -26,14 +24,14 @@ static void append(struct report_text *text, const char *format, ...) {
 
 /* Ends a line that starts at byte `start`, and cuts it so that a second one has room. A trace or a file name is not
  * to steer the terminal. */
-static void end_line(struct report_text *text, size_t start) {
+void report_end_line(struct report_text *text, size_t start) {
     enum { LINE_BYTES = REPORT_TEXT_BYTES / 2 };
     char line[REPORT_TEXT_BYTES];
     size_t bytes_count = text->bytes_count - start;
     memcpy(line, text->bytes + start, bytes_count);
     printable_copy(text->bytes + start, LINE_BYTES - 1, (struct text){line, bytes_count});
     text->bytes_count = start + strlen(text->bytes + start);
-    append(text, "\n");
+    report_append(text, "\n");
 }
 
 static const char *shown_name(const char *path, const char *standard_name) {
@@ -49,7 +47,7 @@ static const char *output_name(const struct gecko_convert_options *options) {
 }
 
 /* "1.2 MB": powers of 1000, one digit after the point below ten. */
-static void append_bytes(struct report_text *text, uint64_t bytes) {
+void report_append_bytes(struct report_text *text, uint64_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     uint64_t unit_bytes = 1;
     size_t unit = 0;
@@ -59,33 +57,37 @@ static void append_bytes(struct report_text *text, uint64_t bytes) {
     }
     uint64_t whole = bytes / unit_bytes;
     if (unit && whole < 10)
-        append(text, "%" PRIu64 ".%" PRIu64 " %s", whole, bytes % unit_bytes * 10 / unit_bytes, units[unit]);
+        report_append(text, "%" PRIu64 ".%" PRIu64 " %s", whole, bytes % unit_bytes * 10 / unit_bytes, units[unit]);
     else
-        append(text, "%" PRIu64 " %s", whole, units[unit]);
+        report_append(text, "%" PRIu64 " %s", whole, units[unit]);
 }
 
 /* "1 thread", "2 threads"; plurals by "s" but for "process". */
 static void append_count(struct report_text *text, uint64_t count, const char *noun, const char *plural_end) {
-    append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+    report_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+}
+
+void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
+    const struct gecko_convert_counts *counts = &result->counts;
+    append_count(text, counts->samples, "sample", "s");
+    if (counts->markers) {
+        report_append(text, " and ");
+        append_count(text, counts->markers, "marker", "s");
+    }
+    report_append(text, " in ");
+    append_count(text, counts->threads, "thread", "s");
+    report_append(text, " of ");
+    append_count(text, counts->processes, "process", "es");
 }
 
 static void append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                         struct report_text *text) {
-    const struct gecko_convert_counts *counts = &result->counts;
-    append(text, "read %s: %s", input_name(options), result->input_title);
-    if (*result->wrapping) append(text, " (%s)", result->wrapping);
-    append(text, ", ");
-    append_bytes(text, result->input_bytes);
-    append(text, ", ");
-    append_count(text, counts->samples, "sample", "s");
-    if (counts->markers) {
-        append(text, " and ");
-        append_count(text, counts->markers, "marker", "s");
-    }
-    append(text, " in ");
-    append_count(text, counts->threads, "thread", "s");
-    append(text, " of ");
-    append_count(text, counts->processes, "process", "es");
+    report_append(text, "read %s: %s", input_name(options), result->input_title);
+    if (*result->wrapping) report_append(text, " (%s)", result->wrapping);
+    report_append(text, ", ");
+    report_append_bytes(text, result->input_bytes);
+    report_append(text, ", ");
+    report_append_contents(result, text);
 }
 
 static unsigned unit_rank(enum gecko_convert_unit unit) { return ledger_unit_rank((enum ledger_unit)unit); }
@@ -124,19 +126,19 @@ static const struct gecko_convert_entry *next_loss(const struct gecko_convert_re
 
 static void append_loss(struct report_text *text, const struct gecko_convert_entry *loss) {
     const char *unit = ledger_unit_noun((enum ledger_unit)loss->unit, loss->count);
-    append(text, "%" PRIu64 " %s (%s", loss->count, unit, loss->cause);
+    report_append(text, "%" PRIu64 " %s (%s", loss->count, unit, loss->cause);
     if (loss->has_first && loss->first_line)
-        append(text, ", first at line %" PRIu64, loss->first_line);
+        report_append(text, ", first at line %" PRIu64, loss->first_line);
     else if (loss->has_first)
-        append(text, ", first at byte %" PRIu64, loss->first_offset);
-    append(text, ")");
+        report_append(text, ", first at byte %" PRIu64, loss->first_offset);
+    report_append(text, ")");
 }
 
-static void append_losses(const struct gecko_convert_result *result, struct report_text *text) {
+void report_append_losses(const struct gecko_convert_result *result, struct report_text *text) {
     enum { SAID_MAX = 3 };
     const struct gecko_convert_entry *loss = next_loss(result, NULL);
     for (unsigned said = 0; loss && said < SAID_MAX; said++, loss = next_loss(result, loss)) {
-        append(text, "%s", said ? ", " : "; lost: ");
+        report_append(text, "%s", said ? ", " : "; lost: ");
         append_loss(text, loss);
     }
     size_t more = 0;
@@ -144,45 +146,45 @@ static void append_losses(const struct gecko_convert_result *result, struct repo
         const struct gecko_convert_entry *entry = &result->entries[i];
         if (is_loss(entry) && !is_before(entry, loss) && !is_said_elsewhere(result, entry)) more++;
     }
-    if (more) append(text, " and %zu more, see --report", more);
+    if (more) report_append(text, " and %zu more, see --report", more);
 }
 
 static void append_written(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                            struct report_text *text) {
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
     uint64_t centiseconds = result->duration_ns / NS_PER_CENTISECOND;
-    append(text, "wrote %s: %s, ", output_name(options), result->output_title);
-    append_bytes(text, result->output_bytes);
-    append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
-    append_losses(result, text);
+    report_append(text, "wrote %s: %s, ", output_name(options), result->output_title);
+    report_append_bytes(text, result->output_bytes);
+    report_append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
+    report_append_losses(result, text);
 }
 
 void report_summary(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                     struct report_text *text) {
     text->bytes_count = 0;
     append_read(options, result, text);
-    end_line(text, 0);
+    report_end_line(text, 0);
     size_t second_line = text->bytes_count;
     append_written(options, result, text);
-    end_line(text, second_line);
+    report_end_line(text, second_line);
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                   struct report_text *text) {
     text->bytes_count = 0;
-    append(text, "gecko-convert: ");
+    report_append(text, "gecko-convert: ");
     if (result->has_error_place && result->error_line)
-        append(text, "%s:%" PRIu64 ": ", input_name(options), result->error_line);
+        report_append(text, "%s:%" PRIu64 ": ", input_name(options), result->error_line);
     else if (result->has_error_place)
-        append(text, "%s: at byte %" PRIu64 ": ", input_name(options), result->error_offset);
-    append(text, "%s", result->message);
-    end_line(text, 0);
+        report_append(text, "%s: at byte %" PRIu64 ": ", input_name(options), result->error_offset);
+    report_append(text, "%s", result->message);
+    report_end_line(text, 0);
 }
 
 void report_message(const char *message, struct report_text *text) {
     text->bytes_count = 0;
-    append(text, "gecko-convert: %s", message);
-    end_line(text, 0);
+    report_append(text, "gecko-convert: %s", message);
+    report_end_line(text, 0);
 }
 
 /* ---- JSON. ---- */
@@ -219,7 +221,7 @@ static void write_output(struct json *json, const struct gecko_convert_options *
     json_object_end(json);
 }
 
-static void write_counts(struct json *json, const struct gecko_convert_counts *counts) {
+void report_write_counts(struct json *json, const struct gecko_convert_counts *counts) {
     json_key(json, "counts");
     json_object_begin(json);
     write_count(json, "processes", counts->processes);
@@ -235,7 +237,7 @@ static void write_counts(struct json *json, const struct gecko_convert_counts *c
 }
 
 /* Nothing for an unknown place; a line only where there are lines. */
-static void write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset) {
+void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset) {
     if (!is_known) return;
     if (line) write_count(json, "line", line);
     write_count(json, "offset", offset);
@@ -246,7 +248,7 @@ static void write_entry(struct json *json, const struct gecko_convert_entry *ent
     json_key_string(json, "fate", gecko_convert_fate_name(entry->fate));
     json_key_string(json, "cause", entry->cause);
     write_count(json, "count", entry->count);
-    write_place(json, entry->has_first, entry->first_line, entry->first_offset);
+    report_write_place(json, entry->has_first, entry->first_line, entry->first_offset);
     json_object_end(json);
 }
 
@@ -264,7 +266,7 @@ static void write_unit(struct json *json, const struct gecko_convert_result *res
     json_object_end(json);
 }
 
-static void write_ledger(struct json *json, const struct gecko_convert_result *result) {
+void report_write_ledger(struct json *json, const struct gecko_convert_result *result) {
     json_key(json, "ledger");
     json_object_begin(json);
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) write_unit(json, result, unit);
@@ -272,7 +274,7 @@ static void write_ledger(struct json *json, const struct gecko_convert_result *r
     json_object_end(json);
 }
 
-static const char *status_name(enum gecko_convert_status status) {
+const char *report_status_name(enum gecko_convert_status status) {
     static const char *const names[] = {
         [GECKO_CONVERT_GOOD] = "good",    [GECKO_CONVERT_BAD_INPUT] = "input",  [GECKO_CONVERT_BAD_USAGE] = "usage",
         [GECKO_CONVERT_IO_FAILED] = "io", [GECKO_CONVERT_NO_MEMORY] = "memory", [GECKO_CONVERT_LOST] = "strict",
@@ -287,10 +289,10 @@ static void write_error(struct json *json, const struct gecko_convert_result *re
     }
     json_key(json, "error");
     json_object_begin(json);
-    json_key_string(json, "code", status_name(result->status));
+    json_key_string(json, "code", report_status_name(result->status));
     json_key_int(json, "exit", result->status);
     json_key_string(json, "message", result->message);
-    write_place(json, result->has_error_place, result->error_line, result->error_offset);
+    report_write_place(json, result->has_error_place, result->error_line, result->error_offset);
     json_object_end(json);
 }
 
@@ -305,8 +307,8 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     write_input(&json, options, result);
     write_output(&json, options, result);
     write_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
-    write_counts(&json, &result->counts);
-    write_ledger(&json, result);
+    report_write_counts(&json, &result->counts);
+    report_write_ledger(&json, result);
     write_error(&json, result);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);

@@ -58,7 +58,11 @@ struct input {
     /* Blocks from the layer below, which this one owns. */
     struct input *below;
     struct input_archive *archive;
-    size_t lent_bytes; /* of the layer below, what the archive looks at */
+    struct input_loan loan; /* of the layer below, to the archive */
+
+    /* Blocks from somebody else. */
+    input_next_block *next_block;
+    void *next_block_context;
 
     char wrapping[512];
 };
@@ -90,10 +94,13 @@ static struct text read_pipe(struct input *input) {
 }
 
 /* False at the end, and after a failure. */
-static bool next_block(struct input *input) {
+static bool advance_block(struct input *input) {
     if (input->has_ended) return false;
     input->span_overlap_bytes = 0;
-    input->block = input->archive ? input_archive_next(input->archive) : read_pipe(input);
+    if (input->next_block)
+        input->block = input->next_block(input->next_block_context);
+    else
+        input->block = input->archive ? input_archive_next(input->archive) : read_pipe(input);
     if (input->block.bytes_count) return true;
     input->block = no_bytes;
     input->has_ended = true;
@@ -146,11 +153,11 @@ static void leave_span(struct input *input) {
 static struct text peek_blocks(struct input *input, size_t want_bytes) {
     if (input->span.bytes_count) leave_span(input);
     if (!input->span.bytes_count) {
-        if (!input->block.bytes_count) next_block(input);
+        if (!input->block.bytes_count) advance_block(input);
         if (input->block.bytes_count >= want_bytes || input->has_ended) return input->block;
     }
     while (input->span.bytes_count < want_bytes) {
-        if (!input->block.bytes_count && !next_block(input)) break;
+        if (!input->block.bytes_count && !advance_block(input)) break;
         if (!span_extend(input, want_bytes - input->span.bytes_count)) break;
     }
     return (struct text){input->span.bytes + input->span.start, input->span.bytes_count};
@@ -258,6 +265,15 @@ struct input *input_from_memory(struct text bytes, size_t max_window_bytes, stru
     return input;
 }
 
+struct input *input_from_blocks(const char *name, input_next_block *next_block, void *context,
+                                struct failure *failure) {
+    struct input *input = input_create(name, failure);
+    if (!input) return NULL;
+    input->next_block = next_block;
+    input->next_block_context = context;
+    return input;
+}
+
 /* -- Opening -------------------------------------------------------------------------------------------------- */
 
 /* True when the file is mapped; false when it must be read like a pipe. */
@@ -292,8 +308,7 @@ static bool open_source(struct input *input, const char *path) {
         return false;
     }
     if (S_ISDIR(status.st_mode)) {
-        failure_set(input->failure, FAILURE_IO,
-                    "%s: is a directory; batch conversion is not available yet, so convert its files one by one",
+        failure_set(input->failure, FAILURE_IO, "%s: is a folder; --output-dir OUT converts all that is in it",
                     input->name);
         return false;
     }
@@ -304,22 +319,31 @@ static bool open_source(struct input *input, const char *path) {
 }
 
 static bool lend_bytes(void *context, struct text *bytes) {
-    struct input *upper = context;
-    input_consume(upper->below, upper->lent_bytes);
-    *bytes = input_peek(upper->below, 1);
-    upper->lent_bytes = bytes->bytes_count;
-    return !failure_is_set(upper->failure);
+    struct input_loan *loan = context;
+    input_consume(loan->from, loan->lent_bytes);
+    *bytes = input_peek(loan->from, 1);
+    loan->lent_bytes = bytes->bytes_count;
+    return !failure_is_set(loan->from->failure);
 }
 
-static void seek_below(void *context, uint64_t offset) {
-    struct input *upper = context;
-    struct input *below = upper->below;
-    upper->lent_bytes = 0;
-    below->offset = offset;
+static void seek_lent(void *context, uint64_t offset) {
+    struct input_loan *loan = context;
+    struct input *from = loan->from;
+    loan->lent_bytes = 0;
+    from->offset = offset;
     /* Pages that come back are to be given back once more. */
-    size_t behind_bytes = (size_t)(below->whole.bytes - below->map.bytes) + (size_t)offset;
+    size_t behind_bytes = (size_t)(from->whole.bytes - from->map.bytes) + (size_t)offset;
     size_t kept_from = behind_bytes / RELEASE_BYTES * RELEASE_BYTES;
-    if (kept_from < below->released_bytes) below->released_bytes = kept_from;
+    if (kept_from < from->released_bytes) from->released_bytes = kept_from;
+}
+
+struct input_source input_lend(struct input *from, struct input_loan *loan) {
+    *loan = (struct input_loan){.from = from};
+    struct input_source source = {.context = loan, .read = lend_bytes};
+    if (!from->is_whole) return source;
+    source.seek = seek_lent;
+    source.total_bytes = from->whole.bytes_count;
+    return source;
 }
 
 /* Puts a layer on top that unwraps the one below, which begins with `start`. NULL when it is no good; `below` is
@@ -331,11 +355,7 @@ static struct input *unwrap(struct input *below, struct text start) {
         return NULL;
     }
     upper->below = below;
-    struct input_source source = {.context = upper, .read = lend_bytes};
-    if (below->is_whole) {
-        source.seek = seek_below;
-        source.total_bytes = below->whole.bytes_count;
-    }
+    struct input_source source = input_lend(below, &upper->loan);
     upper->archive = input_archive_open(start, &source, below->name, below->failure);
     if (upper->archive) return upper;
     input_close(upper);
@@ -352,27 +372,53 @@ static size_t describe_wrapping(const struct input *layer, char *out, size_t cap
                                          used_bytes ? " > " : "", (int)own.bytes_count, own.bytes);
 }
 
-struct input *input_open(const char *path, struct failure *failure) {
-    struct input *input = input_create(path, failure);
-    if (!input) return NULL;
-    if (!open_source(input, path)) {
-        input_close(input);
-        return NULL;
-    }
-    for (unsigned layer_count = 0;; layer_count++) {
+/* Takes wrappings off until none is left, or only an archive is where those are to stay. The input is the top layer
+ * then; NULL, and everything closed, after a failure. */
+static struct input *unwrap_all(struct input *input, bool keeps_archive) {
+    unsigned layer_count = 0;
+    for (const struct input *layer = input; layer->below; layer = layer->below) layer_count++;
+    for (;; layer_count++) {
         struct text start = input_peek(input, INPUT_ARCHIVE_START_BYTES);
-        if (failure_is_set(failure) || !input_archive_recognises(start)) break;
+        if (failure_is_set(input->failure) || !input_archive_recognises(start)) break;
+        if (keeps_archive && input_archive_has_members(start)) break;
         if (layer_count == LAYERS_MAX) {
-            failure_set(failure, FAILURE_INPUT, "%s: is compressed more than %d times over", input->name, LAYERS_MAX);
+            failure_set(input->failure, FAILURE_INPUT, "%s: is compressed more than %d times over", input->name,
+                        LAYERS_MAX);
             break;
         }
         input = unwrap(input, start);
         if (!input) return NULL;
     }
-    if (!failure_is_set(failure)) {
+    if (!failure_is_set(input->failure)) {
         describe_wrapping(input, input->wrapping, sizeof input->wrapping);
         return input;
     }
     input_close(input);
     return NULL;
+}
+
+static struct input *open_bottom(const char *path, struct failure *failure) {
+    struct input *input = input_create(path, failure);
+    if (!input || open_source(input, path)) return input;
+    input_close(input);
+    return NULL;
+}
+
+struct input *input_open(const char *path, struct failure *failure) {
+    struct input *input = open_bottom(path, failure);
+    return input ? unwrap_all(input, false) : NULL;
+}
+
+struct input *input_open_outer(const char *path, struct failure *failure) {
+    struct input *input = open_bottom(path, failure);
+    return input ? unwrap_all(input, true) : NULL;
+}
+
+struct input *input_uncompress(struct input *input) {
+    return unwrap_all(input, true);
+}
+
+bool input_is_archive(struct input *input) {
+    struct text start = input_peek(input, INPUT_ARCHIVE_START_BYTES);
+    return input_archive_recognises(start) && input_archive_has_members(start);
 }

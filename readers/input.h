@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "input_source.h"
 #include "libconvert/failure.h"
 #include "libconvert/progress.h"
 #include "libconvert/text.h"
@@ -22,6 +23,24 @@ struct input *input_open(const char *path, struct failure *failure);
 /* Bytes from memory, borrowed: for tests. With max_window_bytes > 0, peeks return no more than that unless more is
  * wanted, so that every boundary can be tried. */
 struct input *input_from_memory(struct text bytes, size_t max_window_bytes, struct failure *failure);
+
+/* The same, but takes off compressions alone: what comes out may be an archive (input_is_archive), for its members to
+ * be gone through (input_members.h). */
+struct input *input_open_outer(const char *path, struct failure *failure);
+
+/* The next bytes, empty at the end and after a failure (latched). Valid until the next call. */
+typedef struct text input_next_block(void *context);
+
+/* Bytes from anywhere. `name` and `context` are borrowed until the input is closed. NULL when memory ran out
+ * (latched). */
+struct input *input_from_blocks(const char *name, input_next_block *next_block, void *context, struct failure *failure);
+
+/* Takes compressions off, as input_open_outer does. Owns the input from then on and returns what is on top of it;
+ * NULL, and all of it closed, after a failure (latched). */
+struct input *input_uncompress(struct input *input);
+
+/* An archive begins at the current place: the start, or it is none. */
+bool input_is_archive(struct input *input);
 
 void input_close(struct input *input); /* NULL is fine */
 
@@ -41,6 +60,15 @@ void input_source_progress(const struct input *input, uint64_t *done_bytes, uint
 
 /* What messages call it: the path, or "standard input". Borrowed. */
 const char *input_name(const struct input *input);
+
+/* What has been lent of an input to those that take it apart. */
+struct input_loan {
+    struct input *from; /* borrowed */
+    size_t lent_bytes;
+};
+
+/* The input as what something else reads from: only that consumes it from now on. Both must stay where they are. */
+struct input_source input_lend(struct input *from, struct input_loan *loan);
 
 /* "gzip", "tar > app.txt"…: what the trace was wrapped in; empty when in nothing. Borrowed. */
 struct text input_wrapping(const struct input *input);

@@ -34,6 +34,7 @@ enum place { BETWEEN_MEMBERS, IN_MEMBER, AT_END };
 
 struct input_archive {
     struct input_source source;
+    uint64_t source_offset; /* where the next run from it begins */
     const struct wrapper *wrapper;
     const char *name;
     struct failure *failure;
@@ -41,6 +42,8 @@ struct input_archive {
     struct archive *reader;
 
     enum place place;
+    bool is_walked; /* member by member */
+    bool is_dead;   /* the source has failed */
     bool has_file;  /* a regular file was seen */
     bool has_trace; /* and one that was not empty */
     bool has_member_size;
@@ -193,6 +196,8 @@ static const struct wrapper *wrapper_of(struct text start) {
 
 bool input_archive_recognises(struct text start) { return wrapper_of(start) != NULL; }
 
+bool input_archive_has_members(struct text start) { return wrapper_of(start)->format != NULL; }
+
 static void fail_with(struct input_archive *archive, const char *reason) {
     failure_set(archive->failure, FAILURE_INPUT,
                 "%s: reading the %s data failed after %" PRIu64 " bytes of its content: %s (damaged or cut off?)",
@@ -225,7 +230,7 @@ static void fail_several(struct input_archive *archive, struct archive_entry *se
     char second_name[MEMBER_NAME_BYTES];
     printable_copy(second_name, sizeof second_name, path ? text_of(path) : TEXT("?"));
     failure_set(archive->failure, FAILURE_INPUT,
-                "%s: the %s archive holds several files (\"%s\", \"%s\"...); batch conversion is not available yet, so "
+                "%s: the %s archive holds several files (\"%s\", \"%s\"...); --output-dir OUT converts them all, or "
                 "extract the one wanted: %s | gecko-convert -",
                 archive->name, archive->wrapper->name, archive->member_name, second_name,
                 archive->wrapper->extract_command);
@@ -235,9 +240,11 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
     struct input_archive *archive = context;
     struct text run;
     if (!archive->source.read(archive->source.context, &run)) {
+        archive->is_dead = true;
         archive_set_error(reader, EIO, "the source failed");
         return -1;
     }
+    archive->source_offset += run.bytes_count;
     *bytes = run.bytes;
     return (la_ssize_t)run.bytes_count;
 }
@@ -247,9 +254,10 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     struct input_archive *archive = context;
     la_int64_t total_bytes = (la_int64_t)archive->source.total_bytes;
     if (whence == SEEK_END) offset += total_bytes;
-    bool is_known = whence == SEEK_SET || whence == SEEK_END;
-    if (!is_known || offset < 0 || offset > total_bytes) return ARCHIVE_FATAL;
-    archive->source.seek(archive->source.context, (uint64_t)offset);
+    if (whence == SEEK_CUR) offset += (la_int64_t)archive->source_offset;
+    if (offset < 0 || offset > total_bytes) return ARCHIVE_FATAL;
+    archive->source_offset = (uint64_t)offset;
+    archive->source.seek(archive->source.context, archive->source_offset);
     return offset;
 }
 
@@ -294,6 +302,13 @@ static void finish(struct input_archive *archive) {
                 archive->wrapper->name);
 }
 
+/* As UTF-8 where the archive can say that, its own bytes otherwise. */
+static struct text path_of(struct archive_entry *entry) {
+    const char *path = archive_entry_pathname_utf8(entry);
+    if (!path) path = archive_entry_pathname(entry);
+    return path ? text_of(path) : TEXT("?");
+}
+
 static void next_member(struct input_archive *archive) {
     struct archive_entry *entry;
     int outcome = archive_read_next_header(archive->reader, &entry);
@@ -311,9 +326,7 @@ static void next_member(struct input_archive *archive) {
         fail_with(archive, "its header is no good");
         return;
     }
-    const char *path_bytes = archive_entry_pathname_utf8(entry);
-    if (!path_bytes) path_bytes = archive_entry_pathname(entry);
-    struct text path = path_bytes ? text_of(path_bytes) : TEXT("?");
+    struct text path = path_of(entry);
     if (!is_file(entry, path)) return;
     if (archive->has_trace) {
         if (!is_empty_member(archive, entry)) fail_several(archive, entry);
@@ -351,6 +364,46 @@ static struct text read_member(struct input_archive *archive) {
     archive->member_bytes += bytes_count;
     return (struct text){bytes, bytes_count};
 }
+
+/* ---- Member by member. ---- */
+
+static struct text next_of_member(struct input_archive *archive) {
+    while (archive->place == IN_MEMBER && !failure_is_set(archive->failure)) {
+        struct text block = read_member(archive);
+        if (block.bytes_count) return block;
+    }
+    return (struct text){NULL, 0};
+}
+
+static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
+    unsigned type = archive_entry_filetype(entry);
+    if (archive_entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
+    if (type == AE_IFDIR || text_ends_with(path, TEXT("/"))) return INPUT_MEMBER_FOLDER;
+    return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
+}
+
+bool input_archive_next_member(struct input_archive *archive, struct input_member *member) {
+    if (failure_is_set(archive->failure) || archive->place == AT_END) return false;
+    archive->is_walked = true;
+    archive->place = BETWEEN_MEMBERS;
+    archive->member_bytes = 0;
+    struct archive_entry *entry;
+    int outcome = archive_read_next_header(archive->reader, &entry);
+    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
+        if (outcome != ARCHIVE_EOF) fail(archive);
+        archive->place = AT_END;
+        return false;
+    }
+    struct text path = path_of(entry);
+    *member = (struct input_member){.kind = kind_of(entry, path),
+                                    .path = path,
+                                    .has_size = archive_entry_size_is_set(entry),
+                                    .size_bytes = (uint64_t)archive_entry_size(entry)};
+    if (member->kind == INPUT_MEMBER_FILE) begin_member(archive, entry, path);
+    return true;
+}
+
+bool input_archive_is_dead(const struct input_archive *archive) { return archive->is_dead; }
 
 /* Opens libarchive with nothing but what the wrapper needs. */
 static bool open_reader(struct input_archive *archive) {
@@ -412,6 +465,7 @@ void input_archive_close(struct input_archive *archive) {
 
 struct text input_archive_next(struct input_archive *archive) {
     if (archive->gzip) return input_gzip_next(archive->gzip);
+    if (archive->is_walked) return next_of_member(archive);
     while (archive->place != AT_END && !failure_is_set(archive->failure)) {
         if (archive->place == BETWEEN_MEMBERS) {
             next_member(archive);

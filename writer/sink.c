@@ -15,6 +15,9 @@
 
 #include "libconvert/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum {
     BATCH_CHUNKS = 64,
     GZIP_BLOCK_BYTES = 64 * 1024,
@@ -26,6 +29,7 @@ enum {
     TEMP_BASE_BYTES_MAX = 200,
     LINK_COUNT_MAX = 40,
     CREATE_MODE = 0666,
+    FOLDER_MODE = 0777,
     PERMISSION_BITS = 0777
 };
 
@@ -69,13 +73,15 @@ static void disarm_slot(struct temp_slot *slot) {
 
 /* One output being written. */
 struct sink {
-    struct failure *failure; /* borrowed */
-    const char *name;        /* borrowed; as messages have it */
-    char *target;            /* owned; the file behind all links. NULL: written directly */
-    char *temp;              /* owned; exists from its creation on. NULL: none */
-    struct temp_slot *slot;  /* NULL: none */
-    int fd;                  /* -1: not open */
+    struct failure *failure;        /* borrowed */
+    const char *name;               /* borrowed; as messages have it */
+    char *target;                   /* owned; the file behind all links. NULL: written directly */
+    char *temp;                     /* owned; exists from its creation on. NULL: none */
+    struct temp_slot *slot;         /* NULL: none */
+    int fd;                         /* -1: not open */
+    const struct sink_batch *batch; /* borrowed; NULL: none */
     uint64_t written_bytes;
+    XXH3_state_t hash;
 };
 
 static void latch_error(struct sink *sink, const char *action, int error) {
@@ -131,15 +137,17 @@ static char *resolve_target(struct sink *sink) {
 }
 
 /* The n-th name to try for the temporary file. Owned by the caller; NULL when memory ran out. */
-static char *temp_name(const char *target, unsigned n) {
-    struct text base = text_base_name(text_of(target));
-    int folder_bytes = (int)(base.bytes - target);
+static char *temp_name(const struct sink *sink, unsigned n) {
+    struct text base = text_base_name(text_of(sink->target));
+    struct text folder = {sink->target, (size_t)(base.bytes - sink->target)};
+    if (sink->batch) folder = text_of(sink->batch->temp_folder);
+    const char *slash = sink->batch ? "/" : "";
     int base_bytes = base.bytes_count < TEMP_BASE_BYTES_MAX ? (int)base.bytes_count : TEMP_BASE_BYTES_MAX;
     char again[16] = "";
     if (n) snprintf(again, sizeof again, "-%u", n);
     char *name;
-    int result =
-        asprintf(&name, "%.*s.%.*s.%ld%s.tmp", folder_bytes, target, base_bytes, base.bytes, (long)getpid(), again);
+    int result = asprintf(&name, "%.*s%s.%.*s.%ld%s.tmp", (int)folder.bytes_count, folder.bytes, slash, base_bytes,
+                          base.bytes, (long)getpid(), again);
     return result < 0 ? NULL : name;
 }
 
@@ -148,7 +156,7 @@ static char *temp_name(const char *target, unsigned n) {
 static void create_temp(struct sink *sink, mode_t mode) {
     int error = EEXIST;
     for (unsigned n = 0; n < TEMP_NAME_COUNT && error == EEXIST; n++) {
-        char *temp = temp_name(sink->target, n);
+        char *temp = temp_name(sink, n);
         if (!temp) {
             error = ENOMEM;
             break;
@@ -187,8 +195,24 @@ static void open_existing(struct sink *sink, const struct stat *existing) {
         latch_error(sink, "set the permissions of", errno);
 }
 
+bool sink_make_folders(const char *path) {
+    char *folder = strdup(path);
+    if (!folder) return false;
+    for (char *slash = strchr(folder + (*folder == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, FOLDER_MODE);
+        *slash = '/';
+    }
+    free(folder);
+    return true;
+}
+
 static void open_file(struct sink *sink) {
     struct stat existing;
+    if (sink->batch && !sink_make_folders(sink->name)) {
+        failure_set_memory(sink->failure);
+        return;
+    }
     /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
     if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
@@ -229,8 +253,12 @@ static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
         }
         size_t written = (size_t)result;
         sink->written_bytes += written;
-        for (; count && written >= vectors->iov_len; vectors++, count--) written -= vectors->iov_len;
+        for (; count && written >= vectors->iov_len; vectors++, count--) {
+            XXH3_64bits_update(&sink->hash, vectors->iov_base, vectors->iov_len);
+            written -= vectors->iov_len;
+        }
         if (!count) break;
+        XXH3_64bits_update(&sink->hash, vectors->iov_base, written);
         vectors->iov_base = (char *)vectors->iov_base + written;
         vectors->iov_len -= written;
     }
@@ -303,8 +331,8 @@ static bool flush_is_unsupported(int error) { return error == EINVAL || error ==
 
 static void finish(struct sink *sink) {
     if (sink->fd >= 0) {
-        if (!failure_is_set(sink->failure) && fsync(sink->fd) != 0 && !flush_is_unsupported(errno))
-            latch_error(sink, "write", errno);
+        bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
+        if (is_flushed && fsync(sink->fd) != 0 && !flush_is_unsupported(errno)) latch_error(sink, "write", errno);
         if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
     }
     if (sink->temp) {
@@ -317,9 +345,10 @@ static void finish(struct sink *sink) {
     free(sink->target);
 }
 
-bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
-                uint64_t *written_bytes) {
-    struct sink sink = {.failure = failure, .name = path, .fd = -1};
+bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
+                        struct failure *failure, struct progress progress, struct sink_written *written) {
+    struct sink sink = {.failure = failure, .name = path, .fd = -1, .batch = batch};
+    XXH3_64bits_reset(&sink.hash);
     bool is_standard_output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
     if (failure_is_set(failure)) {
         /* A stage before has failed: its output is not to appear. */
@@ -336,6 +365,14 @@ bool sink_write(struct chunk_list *chunks, const char *path, struct failure *fai
     }
     finish(&sink);
     chunk_list_fini(chunks);
-    *written_bytes = sink.written_bytes;
+    *written = (struct sink_written){sink.written_bytes, XXH3_64bits_digest(&sink.hash)};
     return !failure_is_set(failure);
+}
+
+bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
+                uint64_t *written_bytes) {
+    struct sink_written written;
+    bool is_good = sink_write_batched(chunks, path, NULL, failure, progress, &written);
+    *written_bytes = written.bytes_count;
+    return is_good;
 }

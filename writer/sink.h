@@ -18,6 +18,26 @@
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes);
 
+/* How a file of many is written. Folders on the way to it that do not exist are made. It is whole for all programs at
+ * all times, but not flushed to the disk, which would take longer than all else: whoever wants to know after a power
+ * cut keeps the hash. */
+struct sink_batch {
+    const char *temp_folder; /* where its temporary file goes, on the file system of the target; borrowed */
+};
+
+struct sink_written {
+    uint64_t bytes_count;
+    uint64_t xxh3; /* of these bytes */
+};
+
+/* The same, for one of many files. `batch` NULL is none. */
+bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
+                        struct failure *failure, struct progress progress, struct sink_written *written);
+
+/* Makes the folders on the way to the file, as far as that is possible: opening the file tells. False when memory ran
+ * out. */
+bool sink_make_folders(const char *path);
+
 /* Removes the temporary files that are being written, by any thread. Async-signal-safe: for signal handlers that
  * are about to end the program. */
 void sink_abandon(void);

@@ -44,7 +44,8 @@ skipped=0
 
 normalise() {
     sed -E -e 's/, [0-9.]+ [kMG]?B, in [0-9]+\.[0-9][0-9] s/, SIZE, in T s/' \
-        -e 's/"milliseconds":[0-9]+/"milliseconds":T/' \
+        -e 's/"milliseconds":[0-9]+/"milliseconds":T/' -e 's/ time="[0-9.]+"/ time="T"/g' \
+        -e 's/, wrote [1-9][0-9.]* [kMG]?B, in [0-9]+\.[0-9][0-9] s/, wrote SIZE, in T s/' -e 's/, in [0-9]+\.[0-9][0-9] s$/, in T s/' \
         -e 's/("output":\{[^}]*"bytes":)[1-9][0-9]*/\1SIZE/' "$1" > "$1.normal"
     mv "$1.normal" "$1"
 }

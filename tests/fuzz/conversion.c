@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/check.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/json_check.h"
 #include "tests/support/profile_check.h"
@@ -64,6 +65,39 @@ static bool is_slow(const struct emitter *emitter, const struct profile *profile
     return weights.row_count > GECKO_ROWS_MAX && weights.row_count <= GECKO_SAMPLE_ROWS_MAX;
 }
 
+/* Programs refuse profiles without samples and markers before they are written. */
+static bool has_content(const struct profile *profile) {
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        if (samples_count(&thread->samples) || thread->markers.count) return true;
+    }
+    return false;
+}
+
+/* Whatever the trace, its profile keeps the rules of the format. */
+static void check_profile(struct text text, const char *name) {
+    struct failure failure = {0};
+    struct document document;
+    struct offences offences;
+    document_init(&document, &failure);
+    offences_init(&offences, &failure);
+    struct input *input = input_from_memory(text, 0, &failure);
+    if (input) {
+        document_read(&document, input);
+        input_close(input);
+    }
+    FUZZ_CHECK(failure.code == FAILURE_NONE || failure.code == FAILURE_MEMORY, "%s: %s", name, failure.message);
+    if (!failure_is_set(&failure)) check_document(&document, &offences);
+    for (size_t i = 0; i < offences.kinds.count; i++) {
+        const struct offence_kind *kind = column_at(&offences.kinds, i);
+        FUZZ_CHECK(failure_is_set(&failure) || kind->severity != OFFENCE_ERROR, "%s: %.*s: %.*s", name,
+                   (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
+                   (int)kind->messages[0].bytes_count, kind->messages[0].bytes);
+    }
+    offences_fini(&offences);
+    document_fini(&document);
+}
+
 /* The document; without bytes when the emitter failed. */
 static struct text emit(const struct emitter *emitter, struct profile *profile) {
     struct chunk_list out;
@@ -76,6 +110,7 @@ static struct text emit(const struct emitter *emitter, struct profile *profile) 
         bool is_json = json_is_well_formed(document, &bad_at);
         FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", emitter->name, bad_at, 80, document.bytes + bad_at);
         check_balance(&profile->ledger, emitter->name);
+        if (has_content(profile)) check_profile(document, emitter->name);
     }
     chunk_list_fini(&out);
     return document;

@@ -56,14 +56,15 @@ offences=$(
     check_folder writer libconvert
     check_folder cli libconvert readers writer
     check_folder recorder
-    check_library archive readers/input_archive.c
+    check_library archive readers/input_archive.c writer/archive_file.c
     check_library lzma libconvert/debug_data.c
-    check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c
+    check_library yajl cli/document.c
+    check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/gzip_end.c
     check_library elfutils/libdw.h libconvert/symbol_lines.c
     check_library elfutils/libdwelf.h libconvert/debug_file.c
     check_library gelf.h libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
     check_library libiberty libconvert/symbol_names.c
-    check_library xxhash libconvert/index_set.h readers/native_chunks.c
+    check_library xxhash libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c cli/file_digest.c
 )
 if [ -n "$offences" ]; then
     printf '%s\n' "$offences"

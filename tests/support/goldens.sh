@@ -1,7 +1,8 @@
 #!/bin/sh
 # Golden outputs: fixtures/<reader>/<case>/{processed,gecko}.json, byte for byte.
 #
-#     goldens.sh check     converts every case and compares, twice through different doors: the file, and a gzip pipe
+#     goldens.sh check     converts every case and compares, twice through different doors: the file, and a gzip pipe;
+#                          each golden must be good for `gecko-convert check`, too
 #     goldens.sh update    writes them anew; read the diff before you commit it
 #
 # A refused gecko.json is a file gecko.refused. A case may have a file `options`. GECKO_CONVERT is the program.
@@ -64,5 +65,14 @@ for reader in perf-script collapsed; do
     done
 done
 [ "$mode" = update ] && exit $failed
+
+# Each of them keeps the rules of its format.
+for golden in "$root"/*/*/processed.json "$root"/*/*/gecko.json; do
+    verdict=$("$GECKO_CONVERT" check "$golden" 2>&1)
+    case $verdict in
+        *": good") passed=$((passed + 1)) ;;
+        *) fail "$verdict" ;;
+    esac
+done
 echo "goldens: $passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

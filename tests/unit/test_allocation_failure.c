@@ -4,6 +4,7 @@
  * bring their own: this program is not for them. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "cli/command.h"
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
 #include "tests/support/jitdump_builder.h"
@@ -420,6 +422,95 @@ static void test_debug_dirs(void **state) {
     }
 }
 
+/* ---- Commands. ---- */
+
+static struct temp_folder outputs;
+
+/* Runs with standard output going to a file, and nobody listening to errors: the exit code. */
+static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
+    int kept_output = dup(STDOUT_FILENO), kept_errors = dup(STDERR_FILENO);
+    int output = open(temp_folder_file(&outputs, "stdout"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int errors = open("/dev/null", O_WRONLY);
+    fflush(stdout);
+    dup2(output, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    int exit_code = -1;
+    start_failing(fail_at);
+    heap.fails_on = fails_on;
+    bool is_command = command_run(argument_count, arguments, &exit_code);
+    heap.is_counting = false;
+    dup2(kept_output, STDOUT_FILENO);
+    dup2(kept_errors, STDERR_FILENO);
+    close(kept_output);
+    close(kept_errors);
+    close(output);
+    close(errors);
+    assert_true(is_command);
+    return exit_code;
+}
+
+/* Memory ran out and the exit code says so, or all was said that is to be said. */
+static void try_command(char *const *arguments, int argument_count, bool fails_on) {
+    assert_int_equal(run_command(arguments, argument_count, 0, false), EXIT_SUCCESS);
+    size_t expected_bytes, bytes_count;
+    char *expected = file_read(temp_folder_file(&outputs, "stdout"), &expected_bytes);
+    assert_non_null(expected);
+    uint64_t fail_at = 1;
+    do {
+        int64_t live_blocks = heap.live_blocks, live_bytes = heap.live_bytes;
+        int exit_code = run_command(arguments, argument_count, fail_at, fails_on);
+        char *output = file_read(temp_folder_file(&outputs, "stdout"), &bytes_count);
+        assert_non_null(output);
+        if (exit_code != EXIT_SUCCESS && exit_code != FAILURE_MEMORY)
+            fail_msg("%s: allocation %d failed: exit %d", arguments[0], (int)fail_at, exit_code);
+        if (exit_code == EXIT_SUCCESS) assert_string_equal(output, expected);
+        if (!heap.has_failed) assert_int_equal(exit_code, EXIT_SUCCESS);
+        free(output);
+        if (live_blocks != heap.live_blocks || live_bytes != heap.live_bytes)
+            fail_msg("%s: allocation %d failed: %d blocks, %d bytes are left", arguments[0], (int)fail_at,
+                     (int)(heap.live_blocks - live_blocks), (int)(heap.live_bytes - live_bytes));
+        fail_at++;
+    } while (heap.has_failed);
+    assert_true(fail_at > ALLOCATIONS_MIN);
+    free(expected);
+}
+
+static void test_commands(void **state) {
+    (void)state;
+    static const struct {
+        const char *command;
+        const char *option;
+        const char *file;
+    } cases[] = {
+        {"check", "--", "processed.json.gz"}, {"check", "--json", "gecko.json"},
+        {"info", "--", "trace.txt"},          {"info", "--json", "trace.txt"},
+        {"info", "--", "gecko.json"},         {"info", "--json", "processed.json.gz"},
+    };
+    static const struct text trace = TEXT(
+        "a 1/1 1.0: 1 cycles:\n\t10 leaf (/l/a.so)\n\t20 main (/l/a)\n\na 1/2 1.1: 2 cycles:\n\t20 main (/l/a)\n\n");
+    /* Without memory for the locale, bars are those of every terminal. */
+    setenv("LC_ALL", "C", 1);
+    assert_true(temp_folder_init(&outputs));
+    assert_true(file_write(temp_folder_file(&folder, "trace.txt"), trace));
+    static const char *const formats[] = {"processed", "gecko"}, *const names[] = {"processed.json.gz", "gecko.json"};
+    for (size_t i = 0; i < 2; i++) {
+        struct gecko_convert_options options = {.input_path = temp_folder_file(&folder, "trace.txt"),
+                                                .output_path = temp_folder_file(&folder, names[i]),
+                                                .format = formats[i]};
+        struct gecko_convert_result result;
+        assert_int_equal(gecko_convert(&options, &result), GECKO_CONVERT_GOOD);
+        gecko_convert_result_fini(&result);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s", temp_folder_file(&folder, cases[i].file));
+        char *const arguments[] = {(char *)(uintptr_t)cases[i].command, (char *)(uintptr_t)cases[i].option, path};
+        try_command(arguments, 3, false);
+        try_command(arguments, 3, true);
+    }
+    temp_folder_fini(&outputs);
+}
+
 /* A process that generates code and tells of it. */
 static void make_generated(struct trace_builder *trace) {
     trace_builder_init(trace);
@@ -487,10 +578,11 @@ static struct conversion_case cases[] = {
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
 int main(void) {
-    struct CMUnitTest tests[CASE_COUNT + 3] = {
+    struct CMUnitTest tests[CASE_COUNT + 4] = {
         [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
         [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
         [CASE_COUNT + 2] = cmocka_unit_test_setup_teardown(test_debug_dirs, begin, end),
+        [CASE_COUNT + 3] = cmocka_unit_test_setup_teardown(test_commands, begin, end),
     };
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};

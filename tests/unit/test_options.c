@@ -139,12 +139,33 @@ static void test_help_and_version_end_the_reading(void **state) {
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_int_equal(options.action, OPTIONS_SHOW_HELP);
     PARSE("a", "b", "-V");
-    assert_refused("two inputs, 'a' and 'b': name one (this version does not convert several in one run)");
-    failure_clear(&failure);
+    assert_int_equal(options.action, OPTIONS_SHOW_VERSION);
+    options_fini(&options);
     PARSE("-hV");
     assert_int_equal(failure.code, FAILURE_NONE);
     PARSE("-V", "-?");
     assert_int_equal(options.action, OPTIONS_SHOW_VERSION);
+}
+
+static void test_batches(void **state) {
+    (void)state;
+    PARSE("b", "a", "--output-dir", "out", "--jobs", "3", "--if-changed", "c", "--report-junit=j.xml");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_true(options_are_batch(&options));
+    assert_int_equal(options.inputs.count, 3);
+    assert_string_equal(options.inputs.values[0], "b");
+    assert_string_equal(options.inputs.values[2], "c");
+    assert_string_equal(options.output_dir, "out");
+    assert_int_equal(options.job_count, 3);
+    assert_string_equal(options.if_changed, "");
+    assert_string_equal(options.junit_path, "j.xml");
+    options_fini(&options);
+    PARSE("a", "--output-archive=out.zip", "-j1024", "--if-changed=m.json");
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_true(options_are_batch(&options));
+    assert_string_equal(options.output_archive, "out.zip");
+    assert_string_equal(options.if_changed, "m.json");
+    assert_int_equal(options.job_count, 1024);
 }
 
 static void test_refusals(void **state) {
@@ -156,7 +177,26 @@ static void test_refusals(void **state) {
         {{NULL}, "no input: name a file, or - for standard input"},
         {{"-q", NULL}, "no input: name a file, or - for standard input"},
         {{"", NULL}, "the name of the input is empty"},
-        {{"-", "-", NULL}, "two inputs, '-' and '-': name one (this version does not convert several in one run)"},
+        {{"-", "-", NULL}, "two inputs, '-' and '-': --output-dir DIR converts several"},
+        {{"a", "--jobs=2", NULL}, "--jobs is for batches: it needs --output-dir or --output-archive"},
+        {{"a", "--if-changed", NULL}, "--if-changed is for batches: it needs --output-dir or --output-archive"},
+        {{"a", "--report-junit=j", NULL}, "--report-junit is for batches: it needs --output-dir or --output-archive"},
+        {{"a", "--jobs=0", NULL}, "--jobs: '0' is no number from 1 to 1024"},
+        {{"a", "--jobs=1025", NULL}, "--jobs: '1025' is no number from 1 to 1024"},
+        {{"a", "--jobs=99999999999999999999", NULL}, "--jobs: '99999999999999999999' is no number from 1 to 1024"},
+        {{"a", "--jobs=2x", NULL}, "--jobs: '2x' is no number from 1 to 1024"},
+        {{"a", "--jobs=-1", NULL}, "--jobs: '-1' is no number from 1 to 1024"},
+        {{"a", "--if-changed=", NULL}, "--if-changed: the value is empty"},
+        {{"a", "--output-dir=o", "-o", "p", NULL},
+         "--output is for a single input: a batch has --output-dir DIR alone"},
+        {{"a", "--output-archive=o.zip", "--if-changed", NULL},
+         "--if-changed needs the report of the batch before, --if-changed=FILE: there is no --output-dir to find it "
+         "in"},
+        {{"a", "-", "--output-dir=o", NULL},
+         "standard input has no name that its profile could have in a batch: convert it alone, with --output FILE"},
+        {{"a", "--output-dir=o", "--report=r", "--report-junit=r", NULL},
+         "r would be written twice: name another file"},
+        {{"a", "b.zip", "--output-archive=b.zip", NULL}, "b.zip is an input and would be written: name another file"},
         {{"--formt=x", NULL}, "unknown option '--formt'; did you mean '--format'?"},
         {{"--prod", NULL}, "unknown option '--prod'; did you mean '--product'?"},
         {{"--reprot", NULL}, "unknown option '--reprot'; did you mean '--report'?"},
@@ -281,7 +321,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_the_last_one_counts, begin, end),
         cmocka_unit_test_setup_teardown(test_debug_dirs_add_up, begin, end),
         cmocka_unit_test_setup_teardown(test_double_dash_ends_options, begin, end),
+        cmocka_unit_test_setup_teardown(test_batches, begin, end),
         cmocka_unit_test_setup_teardown(test_help_and_version_end_the_reading, begin, end),
+        cmocka_unit_test_setup_teardown(test_batches, begin, end),
         cmocka_unit_test_setup_teardown(test_refusals, begin, end),
         cmocka_unit_test_setup_teardown(test_default_outputs, begin, end),
         cmocka_unit_test_setup_teardown(test_the_report_is_not_written_over_the_input, begin, end),

@@ -262,12 +262,12 @@ static void test_bar(void **state) {
     struct progress_tty bar;
     progress_tty_init(&bar, ends[1], true, 0);
     progress_tty_draw(&bar, 509);
-    assert_drawn(ends[0], "\r[####################....................]  50 %");
+    assert_drawn(ends[0], "\r[##########..........]  50 %");
     progress_tty_draw(&bar, 501);
     progress_tty_draw(&bar, 1000);
-    assert_drawn(ends[0], "\r[########################################] 100 %");
+    assert_drawn(ends[0], "\r[####################] 100 %");
     progress_tty_clear(&bar);
-    assert_drawn(ends[0], "\r                                                \r");
+    assert_drawn(ends[0], "\r                            \r");
     progress_tty_clear(&bar);
     progress_tty_init(&bar, ends[1], true, 3600000000000u);
     progress_tty_draw(&bar, 500);
@@ -278,6 +278,35 @@ static void test_bar(void **state) {
     close(ends[1]);
     assert_drawn(ends[0], "");
     close(ends[0]);
+}
+
+/* A bar that has been there for so long. */
+static void begin_bar(struct progress_tty *bar, int fd, uint64_t seconds) {
+    progress_tty_init(bar, fd, true, 0);
+    bar->start_ns -= seconds * 1000000000u;
+}
+
+static void test_bar_of_bytes(void **state) {
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct progress_tty bar;
+    begin_bar(&bar, ends[1], 8000);
+    progress_tty_draw_bytes(&bar, 100000000000u, 400000000000u);
+    assert_drawn(ends[0], "\r[#####...............]  25 %  100 GB of 400 GB, 12 MB/s, 6 h 40 min left");
+    progress_tty_draw_bytes(&bar, 500000000000u, 400000000000u);
+    assert_drawn(ends[0], "\r[####################] 100 %  400 GB of 400 GB, 49 MB/s, 0 s left       ");
+    progress_tty_clear(&bar);
+    assert_drawn(ends[0], "\r                                                                 \r");
+    begin_bar(&bar, ends[1], 8000);
+    bar.total_bytes = 40000000;
+    progress_tty_draw(&bar, 800);
+    assert_drawn(ends[0], "\r[################....]  80 %  32 MB of 40 MB, 3.9 kB/s, 33 min 20 s left");
+    begin_bar(&bar, ends[1], 8000);
+    progress_tty_draw_bytes(&bar, 0, 0);
+    assert_drawn(ends[0], "\r[....................]   0 %");
+    close(ends[0]);
+    close(ends[1]);
 }
 
 int main(void) {
@@ -293,6 +322,7 @@ int main(void) {
         cmocka_unit_test(test_json_of_a_good_conversion),
         cmocka_unit_test(test_json_of_a_failure),
         cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_bar_of_bytes),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

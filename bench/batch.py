@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Time and memory of batches: bench/batch.py [--program PATH] [--count N] [--repeat N] [--rounds N]
+
+Mixed traces (tests/support/make_batch.py) by one worker and by two, in turn, and again with --if-changed; then the same as
+a tar.zst. Prints medians, and the lowest of each.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def run(program, *arguments):
+    """Seconds, seconds of the processors, and megabytes."""
+    start = time.monotonic()
+    process = subprocess.Popen([program, "--quiet", *map(str, arguments)], stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1, process.returncode  # a twentieth is broken
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def show(name, runs):
+    times, processor, memory = zip(*runs)
+    print(f"| {name} | {statistics.median(times):.3f} s | {min(times):.3f} s | {statistics.median(processor):.3f} s "
+          f"| {max(memory):.0f} MB |")
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--program", type=pathlib.Path, default=ROOT / "build/gecko-convert")
+    arguments.add_argument("--count", type=int, default=1000)
+    arguments.add_argument("--repeat", type=int, default=1)
+    arguments.add_argument("--rounds", type=int, default=9)
+    arguments = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run([ROOT / "tests/support/make_batch.py", folder / "in", str(arguments.count), "--repeat",
+                        str(arguments.repeat)], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(f"tar -C {folder / 'in'} -cf - . | zstd -q -o {folder / 'in.tar.zst'}", shell=True, check=True)
+        rows = {}
+        for _ in range(arguments.rounds):
+            for source in ("in", "in.tar.zst"):
+                for jobs in (1, 2):
+                    output = folder / "out"
+                    shutil.rmtree(output, ignore_errors=True)
+                    batch = [folder / source, "--output-dir", output, "--jobs", jobs]
+                    kind = "folder" if source == "in" else "tar.zst"
+                    rows.setdefault(f"{kind}, --jobs {jobs}", []).append(run(arguments.program, *batch))
+                    again = run(arguments.program, *batch, "--if-changed")
+                    rows.setdefault(f"{kind}, --jobs {jobs}, again with --if-changed", []).append(again)
+        print("| batch | median | least | of the processors | memory |\n|---|---|---|---|---|")
+        for name, runs in rows.items():
+            show(name, runs)
+        for kind in ("folder", "tar.zst"):
+            one, two = ([row[0] for row in rows[f"{kind}, --jobs {jobs}"]] for jobs in (1, 2))
+            print(f"{kind}: two workers are {statistics.median(one) / statistics.median(two):.2f} times as fast, "
+                  f"of the least times {min(one) / min(two):.2f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+/* The first step of a plan: which files there are. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "batch_plan.h"
+
+struct finder {
+    struct batch_plan *plan;
+    struct column own_files; /* struct stat: what the batch itself writes, and never reads when it comes by it */
+    size_t input_number;
+};
+
+static void note_own_files(struct finder *finder) {
+    for (size_t i = 0; i < finder->plan->own_path_count; i++) {
+        const char *path = finder->plan->own_paths[i];
+        struct stat status;
+        struct stat *file = path && stat(path, &status) == 0 ? column_push(&finder->own_files) : NULL;
+        if (file) *file = status;
+    }
+}
+
+static bool is_own_file(const struct finder *finder, const struct stat *status) {
+    for (size_t i = 0; i < finder->own_files.count; i++) {
+        const struct stat *own = column_at(&finder->own_files, i);
+        if (own->st_dev == status->st_dev && own->st_ino == status->st_ino) return true;
+    }
+    return false;
+}
+
+static struct batch_source *add_source(struct finder *finder, const char *path, const char *name) {
+    struct batch_source *source = batch_plan_add_source(finder->plan, path, name);
+    if (source) source->input_number = finder->input_number;
+    return source;
+}
+
+/* ---- Sources of which nothing more is to be known. ---- */
+
+static void settle(struct batch_source *source, enum batch_status status, const char *code,
+                   const struct failure *failure) {
+    batch_entry_fail(&source->own, status, code, failure);
+    atomic_store(&source->is_known, true);
+}
+
+static void fail_reading(struct batch_source *source, int error) {
+    struct failure failure = {0};
+    if (error == ENOMEM)
+        failure_set_memory(&failure);
+    else
+        failure_set(&failure, FAILURE_IO, "%s: cannot be opened: %s", source->path, strerror(error));
+    settle(source, BATCH_FAILED, NULL, &failure);
+}
+
+static void set_no_trace(struct batch_source *source, const char *what) {
+    struct failure failure = {0};
+    failure_set(&failure, FAILURE_INPUT, "%s: this is %s", source->path, what);
+    settle(source, source->is_named ? BATCH_FAILED : BATCH_NO_TRACE, batch_code_no_trace, &failure);
+}
+
+/* ---- Folders. ---- */
+
+static void find_in_folder(struct finder *finder, const char *path, const char *name);
+
+static int compare_names(const struct dirent **left, const struct dirent **right) {
+    return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int is_no_dot(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static void add_file(struct finder *finder, struct batch_source *source, const struct stat *status) {
+    if (!S_ISREG(status->st_mode)) {
+        set_no_trace(source, "no regular file");
+        return;
+    }
+    source->file_bytes = (uint64_t)status->st_size;
+    finder->plan->total_bytes += source->file_bytes;
+}
+
+/* Links to files are as good as files. One to a folder could lead round in circles. */
+static void find_entry(struct finder *finder, const char *path, const char *name) {
+    struct stat status;
+    bool is_there = lstat(path, &status) == 0;
+    if (is_there && is_own_file(finder, &status)) return;
+    if (is_there && S_ISDIR(status.st_mode)) {
+        find_in_folder(finder, path, name);
+        return;
+    }
+    if (is_there && S_ISLNK(status.st_mode)) is_there = stat(path, &status) == 0;
+    int error = errno;
+    struct batch_source *source = add_source(finder, path, name);
+    if (!source || failure_is_set(&finder->plan->failure)) return;
+    if (!is_there)
+        fail_reading(source, error);
+    else if (S_ISDIR(status.st_mode))
+        set_no_trace(source, "a link to a folder, which is not followed");
+    else
+        add_file(finder, source, &status);
+}
+
+static void find_in_folder(struct finder *finder, const char *path, const char *name) {
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_no_dot, compare_names);
+    if (count < 0) {
+        int error = errno;
+        struct batch_source *source = add_source(finder, path, name);
+        if (!source || failure_is_set(&finder->plan->failure)) return;
+        source->is_folder = true;
+        fail_reading(source, error);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        bool goes_on = !failure_is_set(&finder->plan->failure) && !atomic_load(finder->plan->is_stopping);
+        char *below_path = goes_on ? batch_join(text_of(path), entries[i]->d_name) : NULL;
+        char *below_name = goes_on ? batch_join(text_of(name), entries[i]->d_name) : NULL;
+        if (below_path && below_name)
+            find_entry(finder, below_path, below_name);
+        else if (goes_on)
+            failure_set_memory(&finder->plan->failure);
+        free(below_path);
+        free(below_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* ---- Inputs. ---- */
+
+/* What outputs keep of the path of an input: its last part, and nothing of one that has no name of its own. */
+static char *name_of(const char *path) {
+    struct text whole = text_of(path);
+    while (text_ends_with(whole, TEXT("/"))) whole.bytes_count--;
+    struct text name = text_base_name(whole);
+    if (text_equal(name, TEXT(".")) || text_equal(name, TEXT(".."))) name.bytes_count = 0;
+    return strndup(name.bytes, name.bytes_count);
+}
+
+static void find_input(struct finder *finder, const char *path, const char *name) {
+    struct stat status;
+    bool is_there = stat(path, &status) == 0;
+    int error = errno;
+    struct batch_source *source = add_source(finder, path, name);
+    if (!source || failure_is_set(&finder->plan->failure)) return;
+    source->is_named = true;
+    if (!is_there) {
+        fail_reading(source, error);
+    } else if (S_ISDIR(status.st_mode)) {
+        source->is_folder = true;
+        atomic_store(&source->own.status, BATCH_FOLDER);
+        atomic_store(&source->is_known, true);
+        find_in_folder(finder, path, name);
+    } else {
+        add_file(finder, source, &status);
+    }
+}
+
+void batch_plan_find(struct batch_plan *plan) {
+    const struct options_list *inputs = &plan->options->inputs;
+    struct finder finder = {.plan = plan};
+    column_init(&finder.own_files, sizeof(struct stat), &plan->failure);
+    note_own_files(&finder);
+    for (size_t i = 0; i < inputs->count && !failure_is_set(&plan->failure); i++) {
+        finder.input_number = i;
+        char *name = name_of(inputs->values[i]);
+        if (name)
+            find_input(&finder, inputs->values[i], name);
+        else
+            failure_set_memory(&plan->failure);
+        free(name);
+    }
+    column_fini(&finder.own_files);
+}

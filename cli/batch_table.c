@@ -1,0 +1,97 @@
+#include "batch_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "manifest.h"
+
+static const char *label_of(enum batch_status status) {
+    static const char *const labels[] = {
+        [BATCH_PENDING] = "not done",  [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
+        [BATCH_NO_TRACE] = "no trace", [BATCH_FAILED] = "failed",       [BATCH_STATUS_COUNT] = NULL};
+    return labels[status];
+}
+
+/* Where and what. Messages of places do not say of which file they are, and some know the archive alone. */
+static void append_error(struct report_text *text, const char *path, const char *name,
+                         const struct batch_entry *entry) {
+    const struct gecko_convert_result *result = &entry->result;
+    struct text message = text_of(result->message);
+    if (result->has_error_place && result->error_line)
+        report_append(text, "%s:%" PRIu64 ": ", name, result->error_line);
+    else if (result->has_error_place)
+        report_append(text, "%s: at byte %" PRIu64 ": ", name, result->error_offset);
+    else if (!text_starts_with(message, text_of(name))) {
+        size_t path_bytes = strlen(path);
+        bool has_path =
+            text_starts_with(message, text_of(path)) && text_starts_with(text_from(message, path_bytes), TEXT(": "));
+        report_append(text, "%s%s", name, has_path ? "" : ": ");
+        if (has_path) message = text_from(message, path_bytes);
+    }
+    report_append(text, "%.*s", (int)message.bytes_count, message.bytes);
+}
+
+static void print_entry(const struct batch_source *source, const struct batch_entry *entry, enum batch_status status) {
+    struct report_text text = {.bytes_count = 0};
+    char *name = batch_entry_name(source, entry->member);
+    if (!name) return;
+    report_append(&text, "%-10s ", label_of(status));
+    if (status == BATCH_FAILED || status == BATCH_NO_TRACE) {
+        append_error(&text, source->path, name, entry);
+    } else {
+        report_append(&text, "%s", name);
+    }
+    if (status == BATCH_CONVERTED) {
+        report_append(&text, ": ");
+        report_append_contents(&entry->result, &text);
+        report_append_losses(&entry->result, &text);
+    }
+    report_end_line(&text, 0);
+    console_print(&text);
+    free(name);
+}
+
+static void print_entries(struct batch_plan *plan, bool are_failed) {
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        const struct batch_entry *entry;
+        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
+            enum batch_status status = atomic_load(&entry->status);
+            if (label_of(status) && (status == BATCH_FAILED) == are_failed) print_entry(source, entry, status);
+        }
+    }
+}
+
+static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
+    enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
+    static const struct {
+        enum batch_status status;
+        const char *noun;
+    } parts[] = {{BATCH_CONVERTED, "converted"},
+                 {BATCH_UNCHANGED, "unchanged"},
+                 {BATCH_NO_TRACE, "no trace"},
+                 {BATCH_PENDING, "not done"},
+                 {BATCH_FAILED, "failed"}};
+    struct batch_totals totals = batch_totals_of(plan);
+    struct report_text text = {.bytes_count = 0};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        uint64_t count = totals.status_counts[parts[i].status];
+        if (count || !i) report_append(&text, "%s%" PRIu64 " %s", i ? ", " : "", count, parts[i].noun);
+    }
+    uint64_t centiseconds = duration_ns / NS_PER_CENTISECOND;
+    report_append(&text, "; read ");
+    report_append_bytes(&text, totals.read_bytes);
+    report_append(&text, ", wrote ");
+    report_append_bytes(&text, totals.written_bytes);
+    report_append(&text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
+    report_end_line(&text, 0);
+    console_print(&text);
+}
+
+void batch_table_print(struct batch_plan *plan, uint64_t duration_ns, bool is_quiet) {
+    if (!is_quiet) print_entries(plan, false);
+    print_entries(plan, true);
+    if (!is_quiet) print_totals(plan, duration_ns);
+}

@@ -1,0 +1,209 @@
+/* gecko-convert check: profiles to offences, for people and as JSON (docs/info.md). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "command.h"
+#include "gecko_convert.h"
+#include "libconvert/printable.h"
+#include "style.h"
+#include "writer/json.h"
+
+enum { CHECK_VERSION = 1, NAME_BYTES = 512, ERROR_BYTES = 1024 };
+
+static const char command_name[] = "check";
+
+static const char help[] =
+    "Usage: gecko-convert check [--json] PROFILE...\n"
+    "\n"
+    "Says what is wrong with profiles of the Firefox Profiler: processed (version 70)\n"
+    "and Gecko (version 36) ones, plain or compressed; - is standard input.\n"
+    "\n"
+    "  --json     write it as JSON: see docs/info.md\n"
+    "  -h, --help show this text\n"
+    "\n"
+    "Exit codes: 0 no errors, 1 errors, 2 a bad command line, 3 a file that cannot be\n"
+    "read, 4 no memory; of several files, that of the first one that is not 0.\n"
+    "Warnings, of what the viewer copes with, do not count.\n";
+
+/* What came out for one file. All borrowed. */
+struct outcome {
+    const char *path;
+    const struct document *document;
+    const struct offences *offences;
+    const struct failure *failure; /* of reading it */
+};
+
+static int exit_code_of(const struct outcome *outcome) {
+    if (failure_is_set(outcome->failure)) return (int)outcome->failure->code;
+    return outcome->offences->counts[OFFENCE_ERROR] ? FAILURE_INPUT : FAILURE_NONE;
+}
+
+static const char *severity_name(enum offence_severity severity) {
+    return severity == OFFENCE_ERROR ? "error" : "warning";
+}
+
+static const struct offence_kind *kind_at(const struct offences *offences, size_t i) {
+    return column_at(&offences->kinds, i);
+}
+
+/* ---- For people. ---- */
+
+static void append_count(struct chunk_list *text, const struct offences *offences, enum offence_severity severity) {
+    uint64_t count = offences->counts[severity];
+    command_append(text, "%llu %s%s", (unsigned long long)count, severity_name(severity), count == 1 ? "" : "s");
+}
+
+static void append_kind(struct chunk_list *text, const struct offence_kind *kind, const struct style *style) {
+    const char *color = kind->severity == OFFENCE_ERROR ? style->bad : style->warning;
+    const char *name = severity_name(kind->severity);
+    for (size_t i = 0; i < kind->shown_count; i++)
+        command_append(text, "  %s%s%s: %.*s: %.*s\n", color, name, style->reset, (int)kind->shown_paths[i].bytes_count,
+                       kind->shown_paths[i].bytes, (int)kind->messages[i].bytes_count, kind->messages[i].bytes);
+    uint64_t more_count = kind->count - kind->shown_count;
+    if (more_count)
+        command_append(text, "  %s%s%s: %.*s: %llu more of this kind\n", color, name, style->reset,
+                       (int)kind->path.bytes_count, kind->path.bytes, (unsigned long long)more_count);
+}
+
+static void append_verdict(struct chunk_list *text, const struct offences *offences, const struct style *style) {
+    bool has_errors = offences->counts[OFFENCE_ERROR] > 0, has_warnings = offences->counts[OFFENCE_WARNING] > 0;
+    command_append(text, "%s", has_errors ? style->bad : has_warnings ? style->warning : style->good);
+    if (has_errors) append_count(text, offences, OFFENCE_ERROR);
+    if (has_errors && has_warnings) command_append(text, ", ");
+    if (has_warnings) append_count(text, offences, OFFENCE_WARNING);
+    command_append(text, "%s%s\n", has_errors || has_warnings ? "" : "good", style->reset);
+}
+
+static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {
+    if (failure_is_set(outcome->failure)) return;
+    char name[NAME_BYTES], title[PROFILE_TITLE_BYTES];
+    printable_copy(name, sizeof name, text_of(strcmp(outcome->path, "-") == 0 ? "standard input" : outcome->path));
+    profile_identity_write(profile_identify(outcome->document), title);
+    command_append(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
+    append_verdict(text, outcome->offences, style);
+    for (size_t i = 0; i < outcome->offences->kinds.count; i++) append_kind(text, kind_at(outcome->offences, i), style);
+}
+
+/* ---- JSON. ---- */
+
+static int64_t clipped(uint64_t count) { return count > INT64_MAX ? INT64_MAX : (int64_t)count; }
+
+static void write_offence(struct json *json, const struct offence_kind *kind, size_t number) {
+    json_object_begin(json);
+    json_key_string(json, "severity", severity_name(kind->severity));
+    json_key_string(json, "rule", offence_rule_name(kind->rule));
+    json_key_value_text(json, "path", kind->shown_paths[number]);
+    json_key_value_text(json, "message", kind->messages[number]);
+    json_object_end(json);
+}
+
+static void write_kind(struct json *json, const struct offence_kind *kind) {
+    json_object_begin(json);
+    json_key_string(json, "severity", severity_name(kind->severity));
+    json_key_string(json, "rule", offence_rule_name(kind->rule));
+    json_key_value_text(json, "path", kind->path);
+    json_key_int(json, "count", clipped(kind->count));
+    json_object_end(json);
+}
+
+static void write_offences(struct json *json, const struct offences *offences) {
+    json_key_int(json, "errors", clipped(offences->counts[OFFENCE_ERROR]));
+    json_key_int(json, "warnings", clipped(offences->counts[OFFENCE_WARNING]));
+    json_key(json, "kinds");
+    json_array_begin(json);
+    for (size_t i = 0; i < offences->kinds.count; i++) write_kind(json, kind_at(offences, i));
+    json_array_end(json);
+    json_key(json, "offences");
+    json_array_begin(json);
+    for (size_t i = 0; i < offences->kinds.count; i++)
+        for (size_t j = 0; j < kind_at(offences, i)->shown_count; j++) write_offence(json, kind_at(offences, i), j);
+    json_array_end(json);
+}
+
+static void write_identity(struct json *json, struct profile_identity identity) {
+    static const char *const names[] = {[PROFILE_PROCESSED] = "processed", [PROFILE_GECKO] = "gecko"};
+    if (identity.kind == PROFILE_UNKNOWN)
+        json_key_null(json, "format");
+    else
+        json_key_string(json, "format", names[identity.kind]);
+    json_key(json, "formatVersion");
+    if (isnan(identity.version))
+        json_null(json);
+    else
+        json_double(json, identity.version);
+}
+
+static void write_json(struct json *json, const struct outcome *outcome) {
+    json_object_begin(json);
+    json_key_string(json, "name", outcome->path);
+    write_identity(json, profile_identify(outcome->document));
+    json_key_int(json, "bytes", clipped(outcome->document->bytes_count));
+    write_offences(json, outcome->offences);
+    command_write_error(json, outcome->failure);
+    json_object_end(json);
+}
+
+/* ---- All files. ---- */
+
+struct output {
+    bool is_json;
+    const struct style *style;
+    struct json json;
+    struct chunk_list text;
+};
+
+static void add(struct output *output, const struct outcome *outcome) {
+    if (output->is_json)
+        write_json(&output->json, outcome);
+    else
+        append_text(&output->text, outcome, output->style);
+    if (!failure_is_set(outcome->failure)) return;
+    char message[ERROR_BYTES];
+    command_describe_failure(outcome->path, outcome->failure, message, sizeof message);
+    command_print_error(command_name, message);
+}
+
+static int check_one(const char *path, struct output *output) {
+    struct failure failure = {0};
+    struct document document;
+    struct offences offences;
+    document_init(&document, &failure);
+    offences_init(&offences, &failure);
+    check_file(path, &document, &offences);
+    struct outcome outcome = {path, &document, &offences, &failure};
+    add(output, &outcome);
+    int exit_code = exit_code_of(&outcome);
+    offences_fini(&offences);
+    document_fini(&document);
+    return exit_code;
+}
+
+static int check_all(const struct command_options *options) {
+    struct failure failure = {0};
+    struct output output = {.is_json = options->wants_json, .style = style_of(style_has_colors(STDOUT_FILENO))};
+    json_init(&output.json, &failure);
+    chunk_list_init(&output.text, &failure);
+    command_json_begin(&output.json, CHECK_VERSION);
+    int exit_code = FAILURE_NONE;
+    for (int i = 0; i < options->operand_count; i++) {
+        int code = check_one(options->operands[i], &output);
+        if (!exit_code) exit_code = code;
+    }
+    struct chunk_list json = command_json_end(&output.json);
+    int write_exit = command_write(output.is_json ? &json : &output.text, command_name);
+    chunk_list_fini(&json);
+    chunk_list_fini(&output.text);
+    return exit_code ? exit_code : write_exit;
+}
+
+int check_command(int argument_count, char *const *arguments) {
+    struct failure failure = {0};
+    struct command_options options;
+    command_options_init(&options, argument_count, arguments, false, &failure);
+    if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
+    if (options.wants_help) return command_show_help(help, command_name);
+    return check_all(&options);
+}

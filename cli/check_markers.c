@@ -1,0 +1,734 @@
+#include "check_markers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Formats of fields. ---- */
+
+enum format_kind {
+    FORMAT_TEXT,     /* a string, others crash or show rubbish */
+    FORMAT_ANY_TEXT, /* a string; numbers are shown, too */
+    FORMAT_STRING_INDEX,
+    FORMAT_NUMBER,
+    FORMAT_INTEGER,
+    FORMAT_HEXADECIMAL,
+    FORMAT_PERCENTAGE,
+    FORMAT_PID,
+    FORMAT_TID,
+    FORMAT_LIST,
+    FORMAT_KIND_COUNT
+};
+
+static const struct {
+    const char *name;
+    enum format_kind kind;
+} formats[] = {
+    {"string", FORMAT_ANY_TEXT},
+    {"url", FORMAT_TEXT},
+    {"file-path", FORMAT_TEXT},
+    {"sanitized-string", FORMAT_TEXT},
+    {"unique-string", FORMAT_STRING_INDEX},
+    {"flow-id", FORMAT_STRING_INDEX},
+    {"terminating-flow-id", FORMAT_STRING_INDEX},
+    {"duration", FORMAT_NUMBER},
+    {"time", FORMAT_NUMBER},
+    {"seconds", FORMAT_NUMBER},
+    {"milliseconds", FORMAT_NUMBER},
+    {"microseconds", FORMAT_NUMBER},
+    {"nanoseconds", FORMAT_NUMBER},
+    {"bytes", FORMAT_NUMBER},
+    {"decimal", FORMAT_NUMBER},
+    {"percentage", FORMAT_PERCENTAGE},
+    {"integer", FORMAT_INTEGER},
+    {"hexadecimal", FORMAT_HEXADECIMAL},
+    {"pid", FORMAT_PID},
+    {"tid", FORMAT_TID},
+    {"list", FORMAT_LIST},
+};
+
+/* FORMAT_KIND_COUNT: no such format. */
+static enum format_kind format_kind(const struct node *format) {
+    for (size_t i = 0; node_is(format, NODE_TEXT) && i < sizeof formats / sizeof *formats; i++)
+        if (text_equal(node_text(format), text_of(formats[i].name))) return formats[i].kind;
+    return FORMAT_KIND_COUNT;
+}
+
+static bool is_scalar(const struct node *node) { return node->kind != NODE_LIST && node->kind != NODE_OBJECT; }
+
+static bool is_finite_number(const struct node *node) { return node_is(node, NODE_NUMBER) && isfinite(node->number); }
+
+struct verdict {
+    enum offence_severity severity;
+    const char *says; /* NULL: good */
+};
+
+static struct verdict good(void) { return (struct verdict){0}; }
+static struct verdict error(const char *says) { return (struct verdict){OFFENCE_ERROR, says}; }
+static struct verdict warning(const char *says) { return (struct verdict){OFFENCE_WARNING, says}; }
+
+static struct verdict judge_hexadecimal(const struct node *value) {
+    if (node_is_integer(value) && value->number >= 0 && value->number <= UINT32_MAX) return good();
+    return error("must be an integer of at most 32 bits: more is not shown");
+}
+
+static struct verdict judge_integer(const struct node *value) {
+    if (!is_finite_number(value)) return error("must be a finite number");
+    return node_is_integer(value) ? good() : warning("must be an integer below 2^53: it is rounded");
+}
+
+static struct verdict judge_percentage(const struct node *value) {
+    if (!is_finite_number(value)) return error("must be a finite number");
+    return value->number >= 0 && value->number <= 1 ? good() : warning("must be 0 to 1, which is 100 %");
+}
+
+static struct verdict judge_list(const struct node *value) {
+    if (!node_is(value, NODE_LIST)) return error("must be an array");
+    for (size_t i = 0; i < value->count; i++)
+        if (!is_scalar(&value->nodes[i])) return error("must be an array of plain values");
+    return good();
+}
+
+static struct verdict judge(const struct check *check, enum format_kind kind, const struct node *value) {
+    bool is_text = node_is(value, NODE_TEXT);
+    switch (kind) {
+        case FORMAT_TEXT:
+            return is_text ? good() : error("must be a string");
+        case FORMAT_ANY_TEXT:
+            if (is_text) return good();
+            return is_scalar(value) ? warning("should be a string") : error("must be a string");
+        case FORMAT_STRING_INDEX:
+            if (!check->is_known[TABLE_STRINGS] || node_is_index(value, check->row_counts[TABLE_STRINGS]))
+                return good();
+            return error("must be an index of the string table");
+        case FORMAT_NUMBER:
+            return is_finite_number(value) ? good() : error("must be a finite number");
+        case FORMAT_INTEGER:
+            return judge_integer(value);
+        case FORMAT_HEXADECIMAL:
+            return judge_hexadecimal(value);
+        case FORMAT_PERCENTAGE:
+            return judge_percentage(value);
+        case FORMAT_PID:
+            return is_text ? good() : warning("should be a string, as pids are");
+        case FORMAT_TID:
+            return is_text || node_is_integer(value) ? good() : error("must be an integer or a string");
+        case FORMAT_LIST:
+            return judge_list(value);
+        case FORMAT_KIND_COUNT:
+            break;
+    }
+    return good();
+}
+
+static void check_plain(struct check *check, const struct node *format, const struct node *value,
+                        const struct place *place) {
+    if (node_is(value, NODE_NULL)) return;
+    struct verdict verdict = judge(check, format_kind(format), value);
+    char shown[NODE_SHOWN_BYTES], format_shown[NODE_SHOWN_BYTES];
+    if (verdict.says)
+        offences_add(check->offences, verdict.severity, RULE_BROKEN_SCHEMA, place, "%s, in the format %s, %s",
+                     node_show(value, shown), node_show(format, format_shown), verdict.says);
+}
+
+static void check_table_cells(struct check *check, const struct node *columns, const struct node *rows,
+                              const struct place *place) {
+    static const struct node string_format = {.kind = NODE_TEXT, .count = 6, .bytes = "string"};
+    char shown[NODE_SHOWN_BYTES];
+    if (!node_is(rows, NODE_LIST)) {
+        check_error(check, RULE_BROKEN_SCHEMA, place, "%s, in the format table, must be an array of rows",
+                    node_show(rows, shown));
+        return;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct node *row = &rows->nodes[i];
+        struct place row_place = place_element(place, i);
+        if (!node_is(row, NODE_LIST) || row->count != columns->count) {
+            check_error(check, RULE_BROKEN_SCHEMA, &row_place, "must be a row of %u cells", columns->count);
+            continue;
+        }
+        for (size_t j = 0; j < row->count; j++) {
+            struct place cell = place_element(&row_place, j);
+            const struct node *format = check_member(check, &columns->nodes[j], "type");
+            check_plain(check, format ? format : &string_format, &row->nodes[j], &cell);
+        }
+    }
+}
+
+void check_formatted(struct check *check, const struct node *format, const struct node *value,
+                     const struct place *place) {
+    const struct node *columns = check_member(check, format, "columns");
+    if (node_is(value, NODE_NULL)) return;
+    if (node_is(columns, NODE_LIST))
+        check_table_cells(check, columns, value, place);
+    else
+        check_plain(check, format, value, place);
+}
+
+static void check_table_format(struct check *check, const struct node *format, const struct place *place) {
+    const struct node *columns = check_member(check, format, "columns");
+    struct place columns_place = place_member(place, "columns");
+    if (!node_is_text(check_member(check, format, "type"), TEXT("table")) || !node_is(columns, NODE_LIST)) {
+        check_error(check, RULE_BROKEN_VALUE, place, "an object must be {\"type\": \"table\", \"columns\": […]}");
+        return;
+    }
+    for (size_t i = 0; i < columns->count; i++) {
+        struct place column_place = place_element(&columns_place, i);
+        const struct node *type = check_member(check, &columns->nodes[i], "type");
+        const struct node *label = check_member(check, &columns->nodes[i], "label");
+        bool has_type = !type || format_kind(type) != FORMAT_KIND_COUNT;
+        if (!node_is(&columns->nodes[i], NODE_OBJECT) || !has_type || (label && !node_is(label, NODE_TEXT)))
+            check_error(check, RULE_BROKEN_VALUE, &column_place, "must be an object with a known type and a label");
+    }
+}
+
+void check_format(struct check *check, const struct node *field, const struct place *place) {
+    const struct node *format = check_member(check, field, "format");
+    struct place format_place = place_member(place, "format");
+    char shown[NODE_SHOWN_BYTES];
+    if (!format)
+        check_error(check, RULE_BROKEN_PRESENCE, &format_place, "missing: it must be a format");
+    else if (node_is(format, NODE_OBJECT))
+        check_table_format(check, format, &format_place);
+    else if (format_kind(format) == FORMAT_KIND_COUNT)
+        check_error(check, RULE_BROKEN_VALUE, &format_place, "%s is no format of a field", node_show(format, shown));
+}
+
+/* ---- Schemas. ---- */
+
+const char *const marker_locations[] = {"marker-chart",     "marker-table", "timeline-overview",
+                                        "timeline-memory",  "timeline-ipc", "timeline-fileio",
+                                        "timeline-network", "stack-chart",  NULL};
+const char *const graph_colors[] = {"blue",   "green", "grey", "ink",    "magenta", "orange",
+                                    "purple", "red",   "teal", "yellow", NULL};
+static const char *const graph_types[] = {"bar", "line", "line-filled", NULL};
+
+static bool is_static_field(const struct check *check, const struct node *field) {
+    return check_member(check, field, "value") && !check_member(check, field, "key");
+}
+
+static const struct rule static_field_rules[] = {RULE("label", TYPE_ANY, 0), RULE("value", TYPE_TEXT, 0)};
+static const struct shape static_field_shape = SHAPE(static_field_rules);
+
+/* Static fields, of Gecko profiles, have a label and a value instead of a key and a format. */
+static void check_field(struct check *check, const struct node *field, const struct place *place) {
+    if (check->is_gecko && is_static_field(check, field)) {
+        check_shape(check, &static_field_shape, field, place);
+        return;
+    }
+    struct place key_place = place_member(place, "key");
+    if (is_static_field(check, field))
+        check_error(check, RULE_BROKEN_SCHEMA, place, "a field has a key: use the schema's description for plain text");
+    else if (!check_member(check, field, "key"))
+        check_error(check, RULE_BROKEN_PRESENCE, &key_place, "missing: it must be a string");
+    check_format(check, field, place);
+}
+
+static const struct rule field_rules[] = {
+    RULE("key", TYPE_TEXT, IS_OPTIONAL | IS_KEY),
+    RULE("label", TYPE_TEXT, IS_OPTIONAL),
+    RULE("hidden", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
+};
+static const struct shape field_shape = SHAPE(field_rules, .check = check_field);
+static const struct rule field_items = ITEMS(TYPE_OBJECT, .shape = &field_shape);
+
+static const struct rule graph_rules[] = {
+    RULE("key", TYPE_TEXT, 0),
+    RULE("type", TYPE_CHOICE, 0, .choices = graph_types),
+    RULE("color", TYPE_CHOICE, IS_OPTIONAL, .choices = graph_colors),
+};
+static const struct shape graph_shape = SHAPE(graph_rules);
+static const struct rule graph_items = ITEMS(TYPE_OBJECT, .shape = &graph_shape);
+static const struct rule location_items = ITEMS(TYPE_CHOICE, .choices = marker_locations);
+
+static const struct node *fields_of(const struct check *check, const struct node *schema) {
+    const struct node *fields = check_member(check, schema, check->is_gecko ? "data" : "fields");
+    return node_is(fields, NODE_LIST) ? fields : NULL;
+}
+
+static const struct node *find_field(const struct check *check, const struct node *fields, struct text key) {
+    for (size_t i = 0; fields && i < fields->count; i++)
+        if (node_is_text(check_member(check, &fields->nodes[i], "key"), key)) return &fields->nodes[i];
+    return NULL;
+}
+
+static bool is_word(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", text.bytes[i])) return false;
+    return text.bytes_count > 0;
+}
+
+/* A text in single quotes, and what follows it in *rest. */
+static bool skip_quoted(struct text text, struct text *rest) {
+    text = text_trim_start(text);
+    if (!text_starts_with(text, TEXT("'"))) return false;
+    size_t end = text_find(text_from(text, 1), '\'');
+    if (end + 1 >= text.bytes_count) return false;
+    *rest = text_trim(text_from(text, end + 2));
+    return true;
+}
+
+/* "marker.name", "marker.data.KEY", "marker.data.KEY ? 'a' : 'b'": what stands in braces. */
+static bool is_label_part(struct text part) {
+    static const struct text data = TEXT("marker.data.");
+    static const struct text others[] = {TEXT("marker.name"), TEXT("marker.start"), TEXT("marker.end"),
+                                         TEXT("marker.duration"), TEXT("marker.category")};
+    size_t question = text_find(part, '?');
+    struct text value = text_trim(text_slice(part, 0, question));
+    bool is_data = text_starts_with(value, data) && is_word(text_from(value, data.bytes_count));
+    if (question < part.bytes_count) {
+        struct text rest;
+        return is_data && skip_quoted(text_from(part, question + 1), &rest) && text_starts_with(rest, TEXT(":")) &&
+               skip_quoted(text_from(rest, 1), &rest) && rest.bytes_count == 0;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_equal(value, others[i])) return true;
+    return text_starts_with(value, data) &&
+           text_find(text_from(value, data.bytes_count), '.') == value.bytes_count - data.bytes_count;
+}
+
+static void check_label(struct check *check, const struct node *schema, const char *name, const struct place *place) {
+    const struct node *label = check_member(check, schema, name);
+    struct place label_place = place_member(place, name);
+    if (!node_is(label, NODE_TEXT)) return;
+    struct text rest = node_text(label);
+    for (;;) {
+        rest = text_from(rest, text_find(rest, '{'));
+        size_t end = text_find(rest, '}');
+        if (end == rest.bytes_count) return;
+        struct text part = text_slice(rest, 1, end);
+        if (!is_label_part(part))
+            check_error(check, RULE_BROKEN_SCHEMA, &label_place, "{%.*s} is nothing that a label can show",
+                        (int)(part.bytes_count < 100 ? part.bytes_count : 100), part.bytes);
+        rest = text_from(rest, end + 1);
+    }
+}
+
+static void check_schema(struct check *check, const struct node *schema, const struct place *place) {
+    static const char *const labels[] = {"chartLabel", "tooltipLabel", "tableLabel"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) check_label(check, schema, labels[i], place);
+    const char *other_name = check->is_gecko ? "fields" : "data";
+    struct place other_place = place_member(place, other_name);
+    if (check_member(check, schema, other_name))
+        check_error(check, RULE_BROKEN_SCHEMA, &other_place, "is the name of the fields in %s profiles",
+                    check->is_gecko ? "processed" : "Gecko");
+    const struct node *color_field = check_member(check, schema, "colorField");
+    struct place color_place = place_member(place, "colorField");
+    char shown[NODE_SHOWN_BYTES];
+    if (node_is(color_field, NODE_TEXT) && !find_field(check, fields_of(check, schema), node_text(color_field)))
+        check_warning(check, RULE_BROKEN_SCHEMA, &color_place, "%s is no field of the schema",
+                      node_show(color_field, shown));
+}
+
+#define SCHEMA_RULES(fields_name)                                                        \
+    RULE("name", TYPE_TEXT, 0), RULE("display", TYPE_LIST, 0, .items = &location_items), \
+        RULE(fields_name, TYPE_LIST, IS_UNIQUE, .items = &field_items),                  \
+        RULE("tooltipLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                      \
+        RULE("tableLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
+        RULE("chartLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
+        RULE("description", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                       \
+        RULE("colorField", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
+        RULE("isStackBased", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),                      \
+        RULE("graphs", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &graph_items),
+
+static const struct rule processed_schema_rules[] = {SCHEMA_RULES("fields")};
+static const struct rule gecko_schema_rules[] = {SCHEMA_RULES("data")};
+const struct shape check_processed_schema = SHAPE(processed_schema_rules, .check = check_schema);
+const struct shape check_gecko_schema = SHAPE(gecko_schema_rules, .check = check_schema);
+
+void check_markers_learn(struct check *check, const struct node *schemas, const struct place *place,
+                         bool is_first_list) {
+    for (size_t i = 0; node_is(schemas, NODE_LIST) && i < schemas->count; i++) {
+        const struct node *schema = &schemas->nodes[i];
+        const struct node *name = check_member(check, schema, "name");
+        if (!node_is(name, NODE_TEXT)) continue;
+        string_id id = strings_intern(&check->schema_names, node_text(name));
+        if (string_is_none(id)) return;
+        struct place element = place_element(place, i);
+        struct place name_place = place_member(&element, "name");
+        char shown[NODE_SHOWN_BYTES];
+        if (id.index < check->schemas.count) {
+            if (is_first_list)
+                check_error(check, RULE_BROKEN_UNIQUENESS, &name_place, "%s is the name of an earlier schema, too",
+                            node_show(name, shown));
+            continue;
+        }
+        struct marker_schema_view *view = column_push(&check->schemas);
+        if (!view) return;
+        const struct node *graphs = check_member(check, schema, "graphs");
+        *view = (struct marker_schema_view){fields_of(check, schema), node_is(graphs, NODE_LIST) ? graphs : NULL};
+    }
+}
+
+/* NULL: there is none of that name. */
+static const struct marker_schema_view *schema_of(struct check *check, const struct node *type) {
+    string_id id = strings_intern(&check->schema_names, node_text(type));
+    if (string_is_none(id) || id.index >= check->schemas.count) return NULL;
+    return column_at(&check->schemas, id.index);
+}
+
+/* ---- Payloads that the front-end has code of its own for. ---- */
+
+static const char *const network_states[] = {"STATUS_START", "STATUS_STOP", "STATUS_REDIRECT", "STATUS_CANCEL", NULL};
+static const char *const collection_states[] = {"completed", "aborted", NULL};
+
+static const struct rule network_rules[] = {
+    RULE("id", TYPE_NUMBER, 0),
+    RULE("URI", TYPE_TEXT, 0),
+    RULE("status", TYPE_CHOICE, 0, .choices = network_states),
+    RULE("startTime", TYPE_NUMBER, 0),
+    RULE("endTime", TYPE_NUMBER, 0),
+};
+static const struct shape network_shape = SHAPE(network_rules);
+
+static const struct rule screenshot_rules[] = {RULE("windowID", TYPE_TEXT, 0)};
+static const struct shape screenshot_shape = SHAPE(screenshot_rules);
+
+static const struct rule collection_rules[] = {RULE("status", TYPE_CHOICE, 0, .choices = collection_states)};
+static const struct shape collection_shape = SHAPE(collection_rules);
+static const struct rule major_rules[] = {RULE("timings", TYPE_OBJECT, 0, .shape = &collection_shape)};
+static const struct shape major_shape = SHAPE(major_rules);
+
+static const struct rule slice_rules[] = {RULE("timings", TYPE_OBJECT, 0)};
+static const struct shape slice_shape = SHAPE(slice_rules);
+
+static const struct rule ipc_rules[] = {
+    RULE("startTime", TYPE_NUMBER, 0), RULE("messageType", TYPE_TEXT, 0), RULE("side", TYPE_TEXT, 0),
+    RULE("direction", TYPE_TEXT, 0),   RULE("otherPid", TYPE_TID, 0),
+};
+static const struct shape ipc_shape = SHAPE(ipc_rules);
+
+static void check_log(struct check *check, const struct node *payload, const struct place *place) {
+    bool has_texts = node_is(check_member(check, payload, "name"), NODE_TEXT) &&
+                     node_is(check_member(check, payload, "module"), NODE_TEXT);
+    if (!has_texts && !(check_member(check, payload, "level") && check_member(check, payload, "message")))
+        check_error(check, RULE_BROKEN_SCHEMA, place, "a Log needs name and module, or level and message");
+}
+static const struct rule log_rules[] = {RULE("name", TYPE_ANY, IS_OPTIONAL)};
+static const struct shape log_shape = SHAPE(log_rules, .check = check_log);
+
+/* Their members need no field of a schema. */
+static const struct {
+    const char *type;
+    const struct shape *shape; /* NULL: nothing is needed */
+} built_in_payloads[] = {
+    {"Network", &network_shape},
+    {"CompositorScreenshot", &screenshot_shape},
+    {"GCMajor", &major_shape},
+    {"GCSlice", &slice_shape},
+    {"IPC", &ipc_shape},
+    {"Log", &log_shape},
+    {"GCMinor", NULL},
+    {"Jank", NULL},
+    {"FileIO", NULL},
+    {"tracing", NULL},
+    {"Styles", NULL},
+    {"DOMEvent", NULL},
+    {"UserTiming", NULL},
+    {"Text", NULL},
+    {"PreferenceRead", NULL},
+    {"gpu_timer_query", NULL},
+    {"MediaSample", NULL},
+    {"Url", NULL},
+    {"HostResolver", NULL},
+    {"NoPayloadUserData", NULL},
+    {"VisualMetricProgress", NULL},
+    {"VsyncTimestamp", NULL},
+    {"BHR-detected hang", NULL},
+    {"MainThreadLongTask", NULL},
+    {"JS allocation", NULL},
+    {"Native allocation", NULL},
+};
+
+static bool find_built_in(const struct node *type, const struct shape **shape) {
+    for (size_t i = 0; i < sizeof built_in_payloads / sizeof *built_in_payloads; i++) {
+        if (!node_is_text(type, text_of(built_in_payloads[i].type))) continue;
+        *shape = built_in_payloads[i].shape;
+        return true;
+    }
+    *shape = NULL;
+    return false;
+}
+
+/* ---- Payloads. ---- */
+
+static const struct rule cause_rules[] = {
+    RULE("stack", TYPE_INDEX, IS_NULLABLE, .table = TABLE_STACKS),
+    RULE("time", TYPE_NUMBER, IS_OPTIONAL),
+    RULE("tid", TYPE_TID, IS_OPTIONAL),
+};
+static const struct shape cause_shape = SHAPE(cause_rules);
+
+static void check_processed_cause(struct check *check, const struct node *payload, const struct place *place) {
+    const struct node *cause = check_member(check, payload, "cause"), *stack = check_member(check, payload, "stack");
+    struct place cause_place = place_member(place, "cause"), stack_place = place_member(place, "stack");
+    char shown[NODE_SHOWN_BYTES];
+    if (node_is(cause, NODE_OBJECT))
+        check_shape(check, &cause_shape, cause, &cause_place);
+    else if (cause && !node_is(cause, NODE_NULL))
+        check_error(check, RULE_BROKEN_TYPE, &cause_place, "%s must be an object", node_show(cause, shown));
+    if (check_member(check, stack, "samples"))
+        check_error(check, RULE_BROKEN_CONSISTENCY, &stack_place, "is where Gecko profiles have stacks: use cause");
+    else if (node_is(stack, NODE_NUMBER))
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_place, "the front-end does not read it: use cause");
+}
+
+static const struct rule backtrace_columns[] = {
+    RULE("stack", TYPE_INDEX, IS_NULLABLE, .table = TABLE_STACKS),
+    RULE("time", TYPE_NUMBER, 0),
+    RULE("eventDelay", TYPE_ANY, IS_OPTIONAL),
+    RULE("responsiveness", TYPE_ANY, IS_OPTIONAL),
+};
+static void check_backtrace_rows(struct check *check, const struct node *table, const struct place *place) {
+    const struct node *data = check_member(check, table, "data");
+    struct place data_place = place_member(place, "data");
+    if (node_is(data, NODE_LIST) && data->count > 1)
+        check_warning(check, RULE_BROKEN_LENGTH, &data_place, "has %u rows: only the first one is read", data->count);
+}
+static const struct shape backtrace_table = SHAPE(backtrace_columns, .check = check_backtrace_rows);
+static const struct rule backtrace_rules[] = {RULE("samples", TYPE_ROWS, 0, .shape = &backtrace_table)};
+static const struct shape backtrace_shape = SHAPE(backtrace_rules);
+
+static void check_gecko_cause(struct check *check, const struct node *payload, const struct place *place) {
+    const struct node *stack = check_member(check, payload, "stack");
+    struct place cause_place = place_member(place, "cause"), stack_place = place_member(place, "stack");
+    if (check_member(check, payload, "cause"))
+        check_error(check, RULE_BROKEN_CONSISTENCY, &cause_place, "is where processed profiles have stacks: use stack");
+    const struct node *samples = check_member(check, stack, "samples");
+    if (samples && !node_is(samples, NODE_NULL))
+        check_shape(check, &backtrace_shape, stack, &stack_place);
+    else if (node_is(stack, NODE_NUMBER))
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_place, "is no stack, which has samples with data");
+}
+
+static bool is_graph_key(const struct check *check, const struct marker_schema_view *schema, struct text key) {
+    for (size_t i = 0; schema->graphs && i < schema->graphs->count; i++)
+        if (node_is_text(check_member(check, &schema->graphs->nodes[i], "key"), key)) return true;
+    return false;
+}
+
+/* Members that payloads have besides their fields. */
+static bool is_common_key(struct text key) {
+    static const struct text keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT("innerWindowID"),
+                                       TEXT("category")};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (text_equal(key, keys[i])) return true;
+    return false;
+}
+
+static void check_payload_member(struct check *check, const struct marker_schema_view *schema, struct text key,
+                                 const struct node *value, bool is_built_in, const struct place *place) {
+    const struct node *field = find_field(check, schema->fields, key);
+    bool is_graph = is_graph_key(check, schema, key);
+    char shown[NODE_SHOWN_BYTES];
+    if (is_graph && !is_finite_number(value))
+        check_error(check, RULE_BROKEN_SCHEMA, place, "%s: a graph is drawn of it, so it must be a finite number",
+                    node_show(value, shown));
+    else if (field)
+        check_formatted(check, check_member(check, field, "format"), value, place);
+    else if (!is_graph && !is_built_in && !is_common_key(key))
+        check_warning(check, RULE_BROKEN_SCHEMA, place, "the schema has no such field: it is not shown");
+}
+
+static void check_payload(struct check *check, const struct node *payload, const struct place *place) {
+    const struct node *type = check_member(check, payload, "type");
+    struct place type_place = place_member(place, "type");
+    char shown[NODE_SHOWN_BYTES];
+    if (!node_is(type, NODE_TEXT) || !type->count) {
+        check_warning(check, RULE_BROKEN_SCHEMA, &type_place, "%s must be the name of a schema, which there must be",
+                      node_show(type, shown));
+        return;
+    }
+    const struct shape *built_in_shape;
+    bool is_built_in = find_built_in(type, &built_in_shape);
+    if (built_in_shape) check_shape(check, built_in_shape, payload, place);
+    const struct marker_schema_view *schema = schema_of(check, type);
+    if (!schema) {
+        if (!is_built_in)
+            check_warning(check, RULE_BROKEN_SCHEMA, &type_place, "%s is the name of no schema: no field is shown",
+                          node_show(type, shown));
+        return;
+    }
+    for (size_t i = 0; i < payload->count; i++) {
+        struct text key;
+        const struct node *value = document_member_at(check->document, payload, i, &key);
+        struct place member = {.parent = place, .key = key};
+        check_payload_member(check, schema, key, value, is_built_in, &member);
+    }
+}
+
+/* ---- Times. ---- */
+
+enum { PHASE_INSTANT, PHASE_INTERVAL, PHASE_START, PHASE_END, PHASE_COUNT };
+
+struct marker_columns {
+    struct column_view name, start, end, phase, data;
+    size_t count; /* rows that all of them have */
+};
+
+static bool find_columns(const struct check *check, const struct node *table, struct marker_columns *columns) {
+    static const char *const names[] = {"name", "startTime", "endTime", "phase", "data"};
+    struct column_view *const views[] = {&columns->name, &columns->start, &columns->end, &columns->phase,
+                                         &columns->data};
+    columns->count = SIZE_MAX;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *views[i] = check_column(check, table, names[i]);
+        if (!views[i]->table) return false;
+        if (views[i]->count < columns->count) columns->count = views[i]->count;
+    }
+    return true;
+}
+
+static void check_times(struct check *check, const struct marker_columns *columns, size_t row,
+                        const struct place *table) {
+    const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
+    const struct node *phase = column_view_at(&columns->phase, row);
+    struct place start_chain[3], end_chain[3], phase_chain[3];
+    const struct place *start_place = column_view_place(&columns->start, row, table, start_chain);
+    const struct place *end_place = column_view_place(&columns->end, row, table, end_chain);
+    char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
+    static const char *const names[] = {"an instant", "an interval", "the start of an interval",
+                                        "the end of an interval"};
+    if (!node_is_index(phase, PHASE_COUNT)) {
+        check_error(check, RULE_BROKEN_VALUE, column_view_place(&columns->phase, row, table, phase_chain),
+                    "%s must be a phase, 0 to 3", node_show(phase, shown));
+        return;
+    }
+    size_t number = (size_t)phase->number;
+    if (number != PHASE_END && !is_finite_number(start))
+        check_error(check, RULE_BROKEN_CONSISTENCY, start_place, "%s: %s must have a start time",
+                    node_show(start, shown), names[number]);
+    bool needs_end = number == PHASE_INTERVAL || number == PHASE_END;
+    if (needs_end && !is_finite_number(end))
+        check_error(check, RULE_BROKEN_CONSISTENCY, end_place, "%s: %s must have an end time", node_show(end, shown),
+                    names[number]);
+    if (number == PHASE_INTERVAL && is_finite_number(start) && is_finite_number(end) && end->number < start->number)
+        check_error(check, RULE_BROKEN_ORDER, end_place, "%s: it must not end before its start at %s",
+                    node_show(end, shown), node_show(start, other_shown));
+}
+
+/* ---- Starts and ends that belong together. ---- */
+
+/* By name: what is open, innermost first, and an end that closed nothing. Rows; NONE: there is none. */
+struct pairing {
+    uint32_t *open;  /* for each name */
+    uint32_t *lone;  /* for each name: the last such end */
+    uint32_t *outer; /* for each row: the next one that is open */
+    uint32_t *order; /* of rows, as the front-end has them */
+};
+enum { ROW_NONE = UINT32_MAX };
+
+static double sorting_time(const struct marker_columns *columns, uint32_t row) {
+    const struct node *end = column_view_at(&columns->end, row), *start = column_view_at(&columns->start, row);
+    if (is_finite_number(end) && end->number != 0) return end->number;
+    return is_finite_number(start) ? start->number : 0;
+}
+
+static int compare_times(const void *left, const void *right, void *context) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    double time_a = sorting_time(context, a), time_b = sorting_time(context, b);
+    if (time_a != time_b) return time_a < time_b ? -1 : 1;
+    return a < b ? -1 : 1;
+}
+
+static bool is_name(const struct node *name, uint64_t name_count) { return node_is_index(name, name_count); }
+
+static void report_pair(struct check *check, const struct marker_columns *columns, uint32_t end_row, uint32_t start_row,
+                        const struct place *table, const char *says) {
+    struct place chain[3];
+    char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
+    check_error(check, RULE_BROKEN_ORDER, column_view_place(&columns->end, end_row, table, chain),
+                "the end at %s %s the start at %s (row %u)", node_show(column_view_at(&columns->end, end_row), shown),
+                says, node_show(column_view_at(&columns->start, start_row), other_shown), start_row);
+}
+
+static void pair_row(struct check *check, const struct marker_columns *columns, struct pairing *pairing, uint32_t row,
+                     uint64_t name_count, const struct place *table) {
+    const struct node *name = column_view_at(&columns->name, row), *phase = column_view_at(&columns->phase, row);
+    if (!is_name(name, name_count) || !node_is_index(phase, PHASE_COUNT)) return;
+    size_t at = (size_t)name->number;
+    if (phase->number == PHASE_START) {
+        pairing->outer[row] = pairing->open[at];
+        pairing->open[at] = row;
+    } else if (phase->number == PHASE_END && pairing->open[at] == ROW_NONE) {
+        pairing->lone[at] = row;
+    } else if (phase->number == PHASE_END) {
+        uint32_t start_row = pairing->open[at];
+        pairing->open[at] = pairing->outer[start_row];
+        const struct node *start = column_view_at(&columns->start, start_row),
+                          *end = column_view_at(&columns->end, row);
+        if (is_finite_number(start) && is_finite_number(end) && start->number > end->number)
+            report_pair(check, columns, row, start_row, table, "is before");
+    }
+}
+
+static void report_late_starts(struct check *check, const struct marker_columns *columns, const struct pairing *pairing,
+                               uint64_t name_count, const struct place *table) {
+    for (size_t at = 0; at < name_count; at++) {
+        if (pairing->lone[at] == ROW_NONE) continue;
+        const struct node *end = column_view_at(&columns->end, pairing->lone[at]);
+        for (uint32_t row = pairing->open[at]; row != ROW_NONE; row = pairing->outer[row]) {
+            const struct node *start = column_view_at(&columns->start, row);
+            if (!is_finite_number(end) || !is_finite_number(start) || start->number > end->number) continue;
+            report_pair(check, columns, pairing->lone[at], row, table, "stands in the table before");
+            break;
+        }
+    }
+}
+
+static void check_pairs(struct check *check, const struct marker_columns *columns, const struct place *table) {
+    if (!check->is_known[TABLE_STRINGS] || columns->count >= ROW_NONE) return;
+    size_t name_count = (size_t)check->row_counts[TABLE_STRINGS];
+    size_t row_count = columns->count;
+    uint32_t *memory = reallocarray(NULL, 2 * (name_count + row_count) + 1, sizeof *memory);
+    if (!memory) {
+        failure_set_memory(check->document->failure);
+        return;
+    }
+    struct pairing pairing = {memory, memory + name_count, memory + 2 * name_count,
+                              memory + 2 * name_count + row_count};
+    memset(memory, 0xff, 2 * name_count * sizeof *memory);
+    for (uint32_t row = 0; row < row_count; row++) pairing.order[row] = row;
+    /* The front-end sorts the markers of Gecko profiles, and takes those of processed ones as they are. */
+    struct marker_columns context = *columns;
+    if (check->is_gecko) qsort_r(pairing.order, row_count, sizeof *pairing.order, compare_times, &context);
+    for (size_t i = 0; i < row_count; i++) pair_row(check, columns, &pairing, pairing.order[i], name_count, table);
+    report_late_starts(check, columns, &pairing, name_count, table);
+    free(memory);
+}
+
+/* ---- Tables. ---- */
+
+/* Gecko markers are sorted when they are loaded, by their end or else their start. */
+static void check_sortable(struct check *check, const struct marker_columns *columns, size_t row,
+                           const struct place *table) {
+    const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
+    struct place chain[3];
+    bool has_end = node_is(end, NODE_NUMBER) && end->number != 0;
+    if (!has_end && node_is(start, NODE_NULL))
+        check_error(check, RULE_BROKEN_CONSISTENCY, column_view_place(&columns->start, row, table, chain),
+                    "a marker must have a start, or an end other than 0: the profile fails to load");
+}
+
+static void check_row(struct check *check, const struct marker_columns *columns, size_t row,
+                      const struct place *table) {
+    check_times(check, columns, row, table);
+    if (check->is_gecko) check_sortable(check, columns, row, table);
+    const struct node *data = column_view_at(&columns->data, row);
+    if (!node_is(data, NODE_OBJECT)) return;
+    struct place chain[3];
+    const struct place *place = column_view_place(&columns->data, row, table, chain);
+    if (check->is_gecko)
+        check_gecko_cause(check, data, place);
+    else
+        check_processed_cause(check, data, place);
+    check_payload(check, data, place);
+}
+
+void check_markers(struct check *check, const struct node *table, const struct place *place) {
+    struct marker_columns columns;
+    if (!find_columns(check, table, &columns)) return;
+    for (size_t row = 0; row < columns.count && !failure_is_set(check->document->failure); row++)
+        check_row(check, &columns, row, place);
+    if (!failure_is_set(check->document->failure)) check_pairs(check, &columns, place);
+}

@@ -1,0 +1,588 @@
+#include "check_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/printable.h"
+
+/* ---- Offences. ---- */
+
+void check_error(struct check *check, enum offence_rule rule, const struct place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    offences_add_list(check->offences, OFFENCE_ERROR, rule, place, format, arguments);
+    va_end(arguments);
+}
+
+void check_warning(struct check *check, enum offence_rule rule, const struct place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    offences_add_list(check->offences, OFFENCE_WARNING, rule, place, format, arguments);
+    va_end(arguments);
+}
+
+static void offend(struct check *check, const struct rule *rule, enum offence_rule broken, const struct place *place,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void offend(struct check *check, const struct rule *rule, enum offence_rule broken, const struct place *place,
+                   const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    enum offence_severity severity = rule->flags & IS_LENIENT ? OFFENCE_WARNING : OFFENCE_ERROR;
+    offences_add_list(check->offences, severity, broken, place, format, arguments);
+    va_end(arguments);
+}
+
+static void show_number(double number, char shown[NODE_SHOWN_BYTES]) {
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(shown, NODE_SHOWN_BYTES, "%.*g", digits, number);
+        if (strtod(shown, NULL) == number) return;
+    }
+}
+
+const char *node_show(const struct node *node, char shown[NODE_SHOWN_BYTES]) {
+    static const char *const names[] = {[NODE_NULL] = "null",     [NODE_FALSE] = "false",      [NODE_TRUE] = "true",
+                                        [NODE_LIST] = "an array", [NODE_OBJECT] = "an object", [NODE_KEY] = "a key"};
+    if (!node) return "nothing";
+    if (node->kind == NODE_NUMBER) {
+        show_number(node->number, shown);
+        return shown;
+    }
+    if (node->kind != NODE_TEXT) return names[node->kind];
+    printable_copy(shown + 1, NODE_SHOWN_BYTES - 2, node_text(node));
+    shown[0] = '"';
+    size_t bytes_count = strlen(shown);
+    shown[bytes_count] = '"';
+    shown[bytes_count + 1] = '\0';
+    return shown;
+}
+
+/* ---- Columns. ---- */
+
+static struct column_view column_of_rows(const struct check *check, const struct node *table, const char *name) {
+    struct column_view none = {.name = name};
+    const struct node *number = check_member(check, check_member(check, table, "schema"), name);
+    const struct node *data = check_member(check, table, "data");
+    if (!node_is_index(number, UINT32_MAX) || !node_is(data, NODE_LIST)) return none;
+    return (struct column_view){.table = table,
+                                .list = data,
+                                .name = name,
+                                .number = (size_t)number->number,
+                                .is_of_rows = true,
+                                .count = data->count};
+}
+
+struct column_view check_column(const struct check *check, const struct node *table, const char *name) {
+    if (check_member(check, table, "schema")) return column_of_rows(check, table, name);
+    const struct node *list = check_member(check, table, name);
+    if (!node_is(list, NODE_LIST)) return (struct column_view){.name = name};
+    return (struct column_view){.table = table, .list = list, .name = name, .count = list->count};
+}
+
+const struct node *column_view_at(const struct column_view *view, size_t row) {
+    static const struct node null = {.kind = NODE_NULL};
+    const struct node *node = &view->list->nodes[row];
+    if (!view->is_of_rows) return node;
+    return node_is(node, NODE_LIST) && view->number < node->count ? &node->nodes[view->number] : &null;
+}
+
+const struct place *column_view_place(const struct column_view *view, size_t row, const struct place *table,
+                                      struct place chain[3]) {
+    chain[0] = place_member(table, view->is_of_rows ? "data" : view->name);
+    chain[1] = place_element(&chain[0], row);
+    if (!view->is_of_rows) return &chain[1];
+    chain[2] = place_element(&chain[1], view->number);
+    return &chain[2];
+}
+
+/* ---- Counting rows, before anything is checked. ---- */
+
+static bool count_rows(const struct check *check, const struct rule *rule, const struct node *node, uint64_t *count) {
+    const struct node *length = check_member(check, node, "length");
+    const struct node *data = check_member(check, node, "data");
+    if (rule->type == TYPE_LIST && node_is(node, NODE_LIST))
+        *count = node->count;
+    else if (rule->type == TYPE_ROWS && node_is(data, NODE_LIST))
+        *count = data->count;
+    else if (rule->type == TYPE_COLUMNS && node_is_index(length, UINT32_MAX))
+        *count = (uint64_t)length->number;
+    else
+        return false;
+    return true;
+}
+
+/* Of the object, and of those in it. Lists of objects count when their elements are looked at. */
+static void count_tables(struct check *check, const struct shape *shape, const struct node *object) {
+    for (size_t i = 0; i < shape->rule_count; i++) {
+        const struct rule *rule = &shape->rules[i];
+        const struct node *node = check_member(check, object, rule->name);
+        if (rule->type == TYPE_OBJECT && node && rule->shape) count_tables(check, rule->shape, node);
+        if (rule->table == TABLE_NONE || rule->type == TYPE_INDEX) continue;
+        check->is_known[rule->table] = count_rows(check, rule, node, &check->row_counts[rule->table]);
+    }
+}
+
+/* ---- Single values. ---- */
+
+static const char *table_name(const struct check *check, enum check_table table) {
+    static const char *const names[TABLE_COUNT] = {
+        [TABLE_STRINGS] = "stringArray",
+        [TABLE_STACKS] = "stackTable",
+        [TABLE_FRAMES] = "frameTable",
+        [TABLE_FUNCS] = "funcTable",
+        [TABLE_RESOURCES] = "resourceTable",
+        [TABLE_RESOURCE_TYPES] = "the types of resources",
+        [TABLE_NATIVE_SYMBOLS] = "nativeSymbols",
+        [TABLE_SOURCES] = "sources",
+        [TABLE_SOURCE_LOCATIONS] = "sourceLocationTable",
+        [TABLE_LIBS] = "libs",
+        [TABLE_CATEGORIES] = "meta.categories",
+        [TABLE_THREADS] = "threads",
+    };
+    return table == TABLE_STRINGS && check->is_gecko ? "stringTable" : names[table];
+}
+
+struct range {
+    double min;
+    double max;
+    const char *says;
+};
+
+static const struct range ranges[RANGE_COUNT] = {
+    [RANGE_ANY] = {-INFINITY, INFINITY, ""},
+    [RANGE_NOT_NEGATIVE] = {0, INFINITY, "0 or more"},
+    [RANGE_POSITIVE] = {0x1p-1074, INFINITY, "more than 0"},
+    [RANGE_ONE_BASED] = {1, INFINITY, "1 or more"},
+    [RANGE_BYTE] = {0, 255, "0 to 255"},
+    [RANGE_INT31] = {0, 0x7fffffff, "0 to 2147483647"},
+    [RANGE_INT31_OR_NONE] = {-1, 0x7fffffff, "-1 (none) or 0 to 2147483647"},
+    [RANGE_UINT32] = {0, 0xffffffff, "0 to 4294967295"},
+    [RANGE_FLAG] = {0, 1, "0 or 1"},
+};
+
+static void check_range(struct check *check, const struct rule *rule, const struct node *node,
+                        const struct place *place) {
+    const struct range *range = &ranges[rule->range];
+    if (node->number >= range->min && node->number <= range->max) return;
+    char shown[NODE_SHOWN_BYTES];
+    offend(check, rule, RULE_BROKEN_VALUE, place, "%s must be %s", node_show(node, shown), range->says);
+}
+
+static void check_index(struct check *check, const struct rule *rule, const struct node *node,
+                        const struct place *place) {
+    if (node->number == -1 && rule->flags & HAS_NONE) return;
+    bool is_known = check->is_known[rule->table];
+    uint64_t count = is_known ? check->row_counts[rule->table] : UINT64_MAX;
+    if (node_is_index(node, count)) return;
+    char shown[NODE_SHOWN_BYTES];
+    if (is_known)
+        offend(check, rule, RULE_BROKEN_INDEX, place, "%s is not an index of %s (length %llu)", node_show(node, shown),
+               table_name(check, rule->table), (unsigned long long)count);
+    else
+        offend(check, rule, RULE_BROKEN_INDEX, place, "%s is not an index of %s", node_show(node, shown),
+               table_name(check, rule->table));
+}
+
+static void check_choice(struct check *check, const struct rule *rule, const struct node *node,
+                         const struct place *place) {
+    char shown[NODE_SHOWN_BYTES], allowed[256] = "";
+    size_t used_bytes = 0;
+    for (size_t i = 0; rule->choices[i]; i++) {
+        if (node_is_text(node, text_of(rule->choices[i]))) return;
+        if (used_bytes < sizeof allowed)
+            used_bytes += (size_t)snprintf(allowed + used_bytes, sizeof allowed - used_bytes, "%s%s", i ? ", " : "",
+                                           rule->choices[i]);
+    }
+    offend(check, rule, RULE_BROKEN_VALUE, place, "%s must be one of: %s", node_show(node, shown), allowed);
+}
+
+static const char *type_says(const struct rule *rule) {
+    static const char *const names[] = {
+        [TYPE_ANY] = "anything",
+        [TYPE_BOOL] = "true or false",
+        [TYPE_TEXT] = "a string",
+        [TYPE_CHOICE] = "a string",
+        [TYPE_NUMBER] = "a finite number",
+        [TYPE_INTEGER] = "an integer of at most 2^53",
+        [TYPE_INDEX] = "an index",
+        [TYPE_TID] = "an integer or a string",
+        [TYPE_OBJECT] = "an object",
+        [TYPE_LIST] = "an array",
+        [TYPE_COLUMNS] = "a table (an object of arrays, with its length)",
+        [TYPE_ROWS] = "a table (an object with schema and data)",
+    };
+    return names[rule->type];
+}
+
+static bool has_type(const struct rule *rule, const struct node *node) {
+    switch (rule->type) {
+        case TYPE_ANY:
+            return true;
+        case TYPE_BOOL:
+            return node_is_bool(node);
+        case TYPE_TEXT:
+        case TYPE_CHOICE:
+            return node_is(node, NODE_TEXT);
+        case TYPE_NUMBER:
+            return node_is(node, NODE_NUMBER) && isfinite(node->number);
+        case TYPE_INTEGER:
+            return node_is_integer(node);
+        case TYPE_INDEX:
+            return node_is(node, NODE_NUMBER);
+        case TYPE_TID:
+            return node_is_integer(node) || node_is(node, NODE_TEXT);
+        case TYPE_LIST:
+            return node_is(node, NODE_LIST);
+        case TYPE_OBJECT:
+        case TYPE_COLUMNS:
+        case TYPE_ROWS:
+            break;
+    }
+    return node_is(node, NODE_OBJECT);
+}
+
+static bool check_type(struct check *check, const struct rule *rule, const struct node *node,
+                       const struct place *place) {
+    bool is_allowed_null = node_is(node, NODE_NULL) && rule->flags & IS_NULLABLE;
+    if (is_allowed_null || has_type(rule, node)) return !is_allowed_null;
+    char shown[NODE_SHOWN_BYTES];
+    offend(check, rule, RULE_BROKEN_TYPE, place, "%s must be %s%s", node_show(node, shown), type_says(rule),
+           rule->flags & IS_NULLABLE ? " or null" : "");
+    return false;
+}
+
+static void check_value(struct check *check, const struct rule *rule, const struct node *node,
+                        const struct place *place);
+
+/* ---- Rows that must be unique. ---- */
+
+/* A value as 8 bytes that are equal when the values are. */
+static uint64_t key_of(struct strings *texts, const struct node *node) {
+    uint64_t bits;
+    if (node->kind == NODE_TEXT) return (uint64_t)NODE_TEXT << 56 | strings_intern(texts, node_text(node)).index;
+    if (node->kind != NODE_NUMBER) return (uint64_t)(0xfff8 | node->kind) << 48; /* no number has these bits */
+    memcpy(&bits, &node->number, sizeof bits);
+    return bits;
+}
+
+enum { KEY_COLUMNS_MAX = 12 };
+
+struct keys {
+    struct strings texts;
+    struct row_table rows;
+    size_t column_count;
+};
+
+static void keys_init(struct keys *keys, size_t column_count, struct failure *failure) {
+    keys->column_count = column_count;
+    strings_init(&keys->texts, failure);
+    row_table_init(&keys->rows, column_count * sizeof(uint64_t), failure);
+}
+
+static void keys_fini(struct keys *keys) {
+    strings_fini(&keys->texts);
+    row_table_fini(&keys->rows);
+}
+
+/* True when it is new. */
+static bool keys_add(struct keys *keys, const uint64_t *key) {
+    uint32_t count = row_table_count(&keys->rows);
+    return row_table_intern(&keys->rows, key) == count;
+}
+
+static void check_unique_rows(struct check *check, const struct shape *shape, const struct node *table,
+                              const struct place *place) {
+    struct column_view columns[KEY_COLUMNS_MAX];
+    size_t column_count = 0, row_count = SIZE_MAX;
+    for (size_t i = 0; i < shape->rule_count && column_count < KEY_COLUMNS_MAX; i++) {
+        if (!(shape->rules[i].flags & IS_KEY)) continue;
+        struct column_view column = check_column(check, table, shape->rules[i].name);
+        if (!column.table && shape->rules[i].flags & IS_OPTIONAL) continue;
+        if (!column.table) return;
+        if (column.count < row_count) row_count = column.count;
+        columns[column_count++] = column;
+    }
+    if (!column_count) return;
+    struct keys keys;
+    keys_init(&keys, column_count, check->document->failure);
+    for (size_t row = 0; row < row_count && !failure_is_set(check->document->failure); row++) {
+        uint64_t key[KEY_COLUMNS_MAX];
+        for (size_t i = 0; i < column_count; i++) key[i] = key_of(&keys.texts, column_view_at(&columns[i], row));
+        if (keys_add(&keys, key)) continue;
+        struct place list = place_member(place, columns[0].is_of_rows ? "data" : columns[0].name);
+        struct place element = place_element(&list, row);
+        check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "row %zu is the same %s as an earlier one", row,
+                      shape->row_noun ? shape->row_noun : "row");
+    }
+    keys_fini(&keys);
+}
+
+/* The values that tell an element from others: its own, or those of its members with keys. False: it is of no use. */
+static bool element_key(struct check *check, const struct rule *items, const struct node *node, struct keys *keys,
+                        uint64_t key[KEY_COLUMNS_MAX]) {
+    size_t key_count = 0;
+    if (node->kind == NODE_LIST) return false;
+    if (node->kind != NODE_OBJECT) {
+        key[key_count++] = key_of(&keys->texts, node);
+        return keys->column_count == key_count;
+    }
+    for (size_t i = 0; items->shape && i < items->shape->rule_count; i++) {
+        const struct rule *rule = &items->shape->rules[i];
+        const struct node *member = rule->flags & IS_KEY ? check_member(check, node, rule->name) : NULL;
+        if (member && key_count < KEY_COLUMNS_MAX) key[key_count++] = key_of(&keys->texts, member);
+    }
+    return keys->column_count == key_count;
+}
+
+static size_t count_keys(const struct shape *shape) {
+    size_t count = 0;
+    for (size_t i = 0; shape && i < shape->rule_count; i++) count += (shape->rules[i].flags & IS_KEY) != 0;
+    return count;
+}
+
+/* Of texts and numbers, or of objects told apart by their keys. */
+static void check_unique_elements(struct check *check, const struct rule *rule, const struct node *list,
+                                  const struct place *place) {
+    size_t key_count = count_keys(rule->items->shape);
+    struct keys keys;
+    keys_init(&keys, key_count ? key_count : 1, check->document->failure);
+    for (size_t i = 0; i < list->count && !failure_is_set(check->document->failure); i++) {
+        const struct node *node = &list->nodes[i];
+        uint64_t key[KEY_COLUMNS_MAX];
+        if (!element_key(check, rule->items, node, &keys, key) || keys_add(&keys, key)) continue;
+        struct place element = place_element(place, i);
+        char shown[NODE_SHOWN_BYTES];
+        check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s stands earlier in the list, too",
+                      key_count ? "one with the same identity" : node_show(node, shown));
+    }
+    keys_fini(&keys);
+}
+
+/* ---- Lists and columns. ---- */
+
+static bool is_less(const struct node *node, const struct node *before) {
+    return node_is(node, NODE_NUMBER) && node_is(before, NODE_NUMBER) && node->number < before->number;
+}
+
+static void check_order(struct check *check, const struct rule *rule, const struct node *node,
+                        const struct node *before, const struct place *place) {
+    if (!(rule->flags & IS_ASCENDING) || !before || !is_less(node, before)) return;
+    char shown[NODE_SHOWN_BYTES], shown_before[NODE_SHOWN_BYTES];
+    offend(check, rule, RULE_BROKEN_ORDER, place, "%s comes after %s: these must not decrease", node_show(node, shown),
+           node_show(before, shown_before));
+}
+
+static void check_list(struct check *check, const struct rule *rule, const struct node *list,
+                       const struct place *place) {
+    if (rule->flags & IS_NOT_EMPTY && list->count == 0)
+        offend(check, rule, RULE_BROKEN_LENGTH, place, "the array is empty: it must have an element");
+    if (rule->flags & IS_UNIQUE) check_unique_elements(check, rule, list, place);
+    for (size_t i = 0; rule->items && i < list->count && !failure_is_set(check->document->failure); i++) {
+        struct place element = place_element(place, i);
+        const struct node *node = &list->nodes[i];
+        if (rule->items->shape && rule->items->type == TYPE_OBJECT) count_tables(check, rule->items->shape, node);
+        check_value(check, rule->items, node, &element);
+    }
+}
+
+/* The rule says what each value is, also where it says null. */
+static void check_column_values(struct check *check, const struct rule *rule, const struct column_view *view,
+                                const struct place *table) {
+    const struct node *before = NULL;
+    for (size_t row = 0; row < view->count && !failure_is_set(check->document->failure); row++) {
+        struct place chain[3];
+        const struct node *node = column_view_at(view, row);
+        const struct place *place = column_view_place(view, row, table, chain);
+        check_value(check, rule, node, place);
+        check_order(check, rule, node, before, place);
+        before = node;
+    }
+}
+
+static void check_missing(struct check *check, const struct rule *rule, const struct place *place) {
+    if (rule->flags & (IS_OPTIONAL | IS_UNREAD)) return;
+    offend(check, rule, RULE_BROKEN_PRESENCE, place, "missing: it must be %s", type_says(rule));
+}
+
+static void check_length(struct check *check, const struct rule *rule, const struct node *list, uint64_t length,
+                         const struct place *place) {
+    if (list->count == length) return;
+    static const char format[] = "the column has %u values, the table has length %llu";
+    if (rule->flags & MAY_BE_EMPTY && list->count == 0)
+        check_warning(check, RULE_BROKEN_LENGTH, place, format, list->count, (unsigned long long)length);
+    else
+        offend(check, rule, RULE_BROKEN_LENGTH, place, format, list->count, (unsigned long long)length);
+}
+
+static void check_list_column(struct check *check, const struct rule *rule, const struct node *table, bool has_length,
+                              uint64_t length, const struct place *table_place) {
+    struct place place = place_member(table_place, rule->name);
+    const struct node *list = check_member(check, table, rule->name);
+    char shown[NODE_SHOWN_BYTES];
+    if (!list) {
+        if (!(rule->flags & IS_OPTIONAL))
+            offend(check, rule, RULE_BROKEN_PRESENCE, &place, "missing: it must be a column");
+        return;
+    }
+    if (node_is(list, NODE_NULL) && rule->flags & IS_NULLABLE_WHOLE) return;
+    if (!node_is(list, NODE_LIST)) {
+        offend(check, rule, RULE_BROKEN_TYPE, &place, "%s must be a column (an array)", node_show(list, shown));
+        return;
+    }
+    if (has_length) check_length(check, rule, list, length, &place);
+    struct column_view view = check_column(check, table, rule->name);
+    check_column_values(check, rule, &view, table_place);
+}
+
+static void check_member_by_rule(struct check *check, const struct rule *rule, const struct node *object,
+                                 const struct place *object_place) {
+    struct place place = place_member(object_place, rule->name);
+    const struct node *node = check_member(check, object, rule->name);
+    if (!node)
+        check_missing(check, rule, &place);
+    else if (rule->flags & IS_UNREAD)
+        check_warning(check, RULE_BROKEN_PRESENCE, &place, "the front-end does not read it");
+    else
+        check_value(check, rule, node, &place);
+}
+
+static void check_columns(struct check *check, const struct shape *shape, const struct node *table,
+                          const struct place *place) {
+    struct place length_place = place_member(place, "length");
+    const struct node *length = check_member(check, table, "length");
+    bool has_length = node_is_index(length, UINT32_MAX);
+    char shown[NODE_SHOWN_BYTES];
+    if (!has_length)
+        check_error(check, RULE_BROKEN_LENGTH, &length_place, "%s must be the number of rows",
+                    node_show(length, shown));
+    for (size_t i = 0; i < shape->rule_count; i++) {
+        const struct rule *rule = &shape->rules[i];
+        if (rule->flags & IS_MEMBER)
+            check_member_by_rule(check, rule, table, place);
+        else
+            check_list_column(check, rule, table, has_length, has_length ? (uint64_t)length->number : 0, place);
+    }
+}
+
+/* ---- Tables of rows. ---- */
+
+static const struct rule *find_rule(const struct shape *shape, struct text name) {
+    for (size_t i = 0; i < shape->rule_count; i++)
+        if (text_equal(text_of(shape->rules[i].name), name)) return &shape->rules[i];
+    return NULL;
+}
+
+enum { SCHEMA_COLUMNS_MAX = 64 };
+
+/* The number of columns; 0 when the schema is no good. */
+static size_t check_row_schema(struct check *check, const struct shape *shape, const struct node *schema,
+                               const struct place *place) {
+    uint64_t taken = 0;
+    size_t width = 0;
+    for (size_t i = 0; i < schema->count; i++) {
+        struct text name;
+        const struct node *number = document_member_at(check->document, schema, i, &name);
+        struct place column = {.parent = place, .key = name};
+        char shown[NODE_SHOWN_BYTES];
+        if (!node_is_index(number, SCHEMA_COLUMNS_MAX)) {
+            check_error(check, RULE_BROKEN_TYPE, &column, "%s must be the number of a column",
+                        node_show(number, shown));
+            return 0;
+        }
+        size_t at = (size_t)number->number;
+        if (taken >> at & 1)
+            check_error(check, RULE_BROKEN_UNIQUENESS, &column, "%zu is the number of another column, too", at);
+        if (!find_rule(shape, name))
+            check_warning(check, RULE_BROKEN_PRESENCE, &column, "the front-end does not read it");
+        taken |= (uint64_t)1 << at;
+        if (at >= width) width = at + 1;
+    }
+    return width;
+}
+
+static void check_row_widths(struct check *check, const struct node *data, size_t width, const struct place *place) {
+    for (size_t row = 0; row < data->count && !failure_is_set(check->document->failure); row++) {
+        const struct node *node = &data->nodes[row];
+        struct place row_place = place_element(place, row);
+        char shown[NODE_SHOWN_BYTES];
+        if (!node_is(node, NODE_LIST))
+            check_error(check, RULE_BROKEN_TYPE, &row_place, "%s must be a row (an array)", node_show(node, shown));
+        else if (node->count > width)
+            check_error(check, RULE_BROKEN_LENGTH, &row_place, "the row has %u values, the schema %zu columns",
+                        node->count, width);
+    }
+}
+
+static void check_rows(struct check *check, const struct shape *shape, const struct node *table,
+                       const struct place *place) {
+    struct place schema_place = place_member(place, "schema"), data_place = place_member(place, "data");
+    const struct node *schema = check_member(check, table, "schema"), *data = check_member(check, table, "data");
+    if (!node_is(schema, NODE_OBJECT))
+        check_error(check, RULE_BROKEN_TYPE, &schema_place, "a table must have an object of column numbers here");
+    if (!node_is(data, NODE_LIST))
+        check_error(check, RULE_BROKEN_TYPE, &data_place, "a table must have an array of rows here");
+    if (!node_is(schema, NODE_OBJECT) || !node_is(data, NODE_LIST)) return;
+    size_t width = check_row_schema(check, shape, schema, &schema_place);
+    if (width || !schema->count) check_row_widths(check, data, width, &data_place);
+    for (size_t i = 0; i < shape->rule_count; i++) {
+        const struct rule *rule = &shape->rules[i];
+        struct place column_place = place_member(&schema_place, rule->name);
+        struct column_view view = check_column(check, table, rule->name);
+        if (view.table)
+            check_column_values(check, rule, &view, place);
+        else if (!check_member(check, schema, rule->name) && !(rule->flags & IS_OPTIONAL))
+            offend(check, rule, RULE_BROKEN_PRESENCE, &column_place, "missing: it must be a column");
+    }
+}
+
+/* ---- All together. ---- */
+
+static void check_object(struct check *check, const struct shape *shape, const struct node *node,
+                         const struct place *place) {
+    for (size_t i = 0; i < shape->rule_count; i++) check_member_by_rule(check, &shape->rules[i], node, place);
+}
+
+static void check_value(struct check *check, const struct rule *rule, const struct node *node,
+                        const struct place *place) {
+    if (!check_type(check, rule, node, place)) return;
+    switch (rule->type) {
+        case TYPE_NUMBER:
+        case TYPE_INTEGER:
+            check_range(check, rule, node, place);
+            return;
+        case TYPE_INDEX:
+            check_index(check, rule, node, place);
+            return;
+        case TYPE_CHOICE:
+            check_choice(check, rule, node, place);
+            return;
+        case TYPE_LIST:
+            check_list(check, rule, node, place);
+            return;
+        case TYPE_OBJECT:
+            if (rule->shape) check_object(check, rule->shape, node, place);
+            break;
+        case TYPE_COLUMNS:
+            check_columns(check, rule->shape, node, place);
+            check_unique_rows(check, rule->shape, node, place);
+            break;
+        case TYPE_ROWS:
+            check_rows(check, rule->shape, node, place);
+            check_unique_rows(check, rule->shape, node, place);
+            break;
+        case TYPE_ANY:
+        case TYPE_BOOL:
+        case TYPE_TEXT:
+        case TYPE_TID:
+            return;
+    }
+    if (rule->shape && rule->shape->check) rule->shape->check(check, node, place);
+}
+
+void check_shape(struct check *check, const struct shape *shape, const struct node *node, const struct place *place) {
+    count_tables(check, shape, node);
+    check_object(check, shape, node, place);
+    if (shape->check) shape->check(check, node, place);
+}

@@ -1,0 +1,194 @@
+#include "command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gecko_convert.h"
+#include "libconvert/printable.h"
+#include "writer/sink.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argument_count, char *const *arguments);
+} commands[] = {
+    {"check", check_command},
+    {"info", info_command},
+};
+
+bool command_run(int argument_count, char *const *arguments, int *exit_code) {
+    for (size_t i = 0; argument_count > 0 && i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(arguments[0], commands[i].name) != 0) continue;
+        *exit_code = commands[i].run(argument_count - 1, arguments + 1);
+        return true;
+    }
+    return false;
+}
+
+/* ---- Arguments. ---- */
+
+enum { TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
+
+static void set_top(struct command_options *options, const char *value, struct failure *failure) {
+    char *end;
+    errno = 0;
+    long count = value ? strtol(value, &end, 10) : -1;
+    if (!value || !*value || *end || errno || count < 0 || count > TOP_COUNT_MAX)
+        failure_set(failure, FAILURE_USAGE, "--top: '%s' is no number from 0 to %d", value ? value : "", TOP_COUNT_MAX);
+    else
+        options->top_count = (unsigned)count;
+}
+
+/* How many arguments the option takes; 0: it is an operand. */
+static int read_option(struct command_options *options, char *const *arguments, int argument_count, bool has_top,
+                       struct failure *failure) {
+    const char *argument = arguments[0];
+    static const char top[] = "--top";
+    size_t top_bytes = sizeof top - 1;
+    if (argument[0] != '-' || !argument[1]) return 0;
+    if (strcmp(argument, "--json") == 0) {
+        options->wants_json = true;
+    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+        options->wants_help = true;
+    } else if (has_top && strcmp(argument, top) == 0) {
+        set_top(options, argument_count > 1 ? arguments[1] : NULL, failure);
+        return 2;
+    } else if (has_top && strncmp(argument, top, top_bytes) == 0 && argument[top_bytes] == '=') {
+        set_top(options, argument + top_bytes + 1, failure);
+    } else {
+        failure_set(failure, FAILURE_USAGE, "unknown option '%s'", argument);
+    }
+    return 1;
+}
+
+void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
+                          struct failure *failure) {
+    *options = (struct command_options){.top_count = TOP_COUNT_DEFAULT};
+    int at = 0;
+    while (at < argument_count && !failure_is_set(failure) && !options->wants_help) {
+        if (strcmp(arguments[at], "--") == 0) {
+            at++;
+            break;
+        }
+        int taken = read_option(options, arguments + at, argument_count - at, has_top, failure);
+        if (!taken) break;
+        at += taken;
+    }
+    if (failure_is_set(failure) || options->wants_help) return;
+    options->operands = arguments + at;
+    options->operand_count = argument_count - at;
+    for (int i = 0; i < options->operand_count; i++)
+        if (!*options->operands[i]) failure_set(failure, FAILURE_USAGE, "the name of a file is empty");
+    if (options->operand_count == 0) failure_set(failure, FAILURE_USAGE, "no file is named");
+}
+
+/* ---- Output. ---- */
+
+enum { LINE_BYTES = 2048 };
+
+void command_append(struct chunk_list *text, const char *format, ...) {
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
+}
+
+/* There is nowhere to tell that standard error is gone. */
+static void write_error(const char *bytes, size_t bytes_count) {
+    for (size_t at = 0; at < bytes_count;) {
+        ssize_t written = write(STDERR_FILENO, bytes + at, bytes_count - at);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        at += (size_t)written;
+    }
+}
+
+void command_print_error(const char *name, const char *message) {
+    char line[LINE_BYTES], shown[LINE_BYTES];
+    snprintf(line, sizeof line, "gecko-convert %s: %s", name, message);
+    printable_copy(shown, sizeof shown - 1, text_of(line));
+    size_t bytes_count = strlen(shown);
+    shown[bytes_count] = '\n';
+    write_error(shown, bytes_count + 1);
+}
+
+void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    if (failure->has_position && failure->position.line)
+        snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
+                 failure->message);
+    else if (failure->has_position)
+        snprintf(out, capacity_bytes, "%s: at byte %llu: %s", name, (unsigned long long)failure->position.offset,
+                 failure->message);
+    else
+        snprintf(out, capacity_bytes, "%s", failure->message);
+}
+
+int command_write(struct chunk_list *text, const char *name) {
+    struct failure *failure = text->failure;
+    uint64_t written_bytes;
+    if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
+    command_print_error(name, failure->message);
+    return (int)failure->code;
+}
+
+int command_refuse(const char *name, const struct failure *failure) {
+    command_print_error(name, failure->message);
+    if (failure->code != FAILURE_USAGE) return (int)failure->code;
+    char hint[LINE_BYTES];
+    int bytes_count = snprintf(hint, sizeof hint, "see gecko-convert %s --help\n", name);
+    write_error(hint, (size_t)bytes_count);
+    return FAILURE_USAGE;
+}
+
+int command_show_help(const char *help, const char *name) {
+    struct failure failure = {0};
+    struct chunk_list text;
+    chunk_list_init(&text, &failure);
+    chunk_list_append(&text, help, strlen(help));
+    int exit_code = command_write(&text, name);
+    chunk_list_fini(&text);
+    return exit_code;
+}
+
+/* ---- JSON. ---- */
+
+void command_json_begin(struct json *json, int version) {
+    json_object_begin(json);
+    json_key_int(json, "version", version);
+    json_key_string(json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
+    json_key(json, "files");
+    json_array_begin(json);
+}
+
+struct chunk_list command_json_end(struct json *json) {
+    json_array_end(json);
+    json_object_end(json);
+    struct chunk_list list = json_take_chunks(json);
+    chunk_list_append(&list, "\n", 1);
+    return list;
+}
+
+void command_write_error(struct json *json, const struct failure *failure) {
+    static const char *const names[] = {
+        [FAILURE_INPUT] = "input",   [FAILURE_USAGE] = "usage",   [FAILURE_IO] = "io",
+        [FAILURE_MEMORY] = "memory", [FAILURE_STRICT] = "strict",
+    };
+    if (!failure_is_set(failure)) {
+        json_key_null(json, "error");
+        return;
+    }
+    json_key(json, "error");
+    json_object_begin(json);
+    json_key_string(json, "code", names[failure->code]);
+    json_key_int(json, "exit", failure->code);
+    json_key_string(json, "message", failure->message);
+    if (failure->has_position && failure->position.line) json_key_int(json, "line", (int64_t)failure->position.line);
+    if (failure->has_position) json_key_int(json, "offset", (int64_t)failure->position.offset);
+    json_object_end(json);
+}

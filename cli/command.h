@@ -1,0 +1,58 @@
+/* The commands of the program: a first argument that names one does something else than converting.
+ * (A file of such a name is converted as ./NAME.) */
+#ifndef GECKO_COMMAND_H
+#define GECKO_COMMAND_H
+
+#include <stdbool.h>
+
+#include "libconvert/failure.h"
+#include "writer/json.h"
+
+/* Runs the command that the first argument behind the program's name is, and sets *exit_code. False: it is none. */
+bool command_run(int argument_count, char *const *arguments, int *exit_code);
+
+/* The commands, with the arguments behind their names; they return exit codes. */
+int check_command(int argument_count, char *const *arguments);
+int info_command(int argument_count, char *const *arguments);
+
+/* ---- For commands. ---- */
+
+/* What a command can be told. */
+struct command_options {
+    bool wants_json;
+    bool wants_help;
+    unsigned top_count;    /* --top */
+    char *const *operands; /* at least one, unless wants_help */
+    int operand_count;
+};
+
+/* Reads the arguments: options first, "--" ends them. --top is known with has_top. Otherwise FAILURE_USAGE. */
+void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
+                          struct failure *failure);
+
+/* A line on standard error: "gecko-convert NAME: MESSAGE". */
+void command_print_error(const char *name, const char *message);
+
+/* "path:line: message" of a failure with a place, in out. */
+void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes);
+
+/* A bad command line: says so, and is its exit code. */
+int command_refuse(const char *name, const struct failure *failure);
+
+/* The exit code of writing the text of --help. */
+int command_show_help(const char *help, const char *name);
+
+/* {"version":…,"tool":…,"files":[ and its end, with a line end; whoever ends it owns the list. */
+void command_json_begin(struct json *json, int version);
+struct chunk_list command_json_end(struct json *json);
+
+/* "error": null, or what failed: as in reports of conversions. */
+void command_write_error(struct json *json, const struct failure *failure);
+
+/* Writes all of it to standard output: the exit code. */
+int command_write(struct chunk_list *text, const char *name);
+
+/* printf to the end of the list. */
+void command_append(struct chunk_list *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

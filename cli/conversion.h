@@ -1,0 +1,32 @@
+/* A conversion whose ends are not just two paths: one of many, or of a member of an archive. */
+#ifndef GECKO_CONVERSION_H
+#define GECKO_CONVERSION_H
+
+#include <signal.h>
+
+#include "look.h"
+#include "readers/input.h"
+#include "writer/sink.h"
+
+/* Zero of every member is what gecko_convert does. All is borrowed for the time of the call. */
+struct conversion_ends {
+    /* Gives the trace, which the conversion closes; NULL after a failure. That, and those of the input, are latched in
+     * `failure`, or in input_failure when there is one. */
+    struct input *(*open)(void *context, struct failure *failure);
+    void *context;
+    const struct failure *input_failure;
+    const volatile sig_atomic_t *has_lost_bytes; /* not 0 once the input has become shorter; asked after reading */
+    const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
+    const struct sink_batch *batch;
+
+    /* Gets the finished profile, which then is not written. */
+    profile_look *look;
+    void *look_context;
+};
+
+/* gecko_convert between other ends. *output_xxh3 is of the file that was written. */
+enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
+                                         const struct conversion_ends *ends, struct gecko_convert_result *result,
+                                         uint64_t *output_xxh3);
+
+#endif

@@ -1,0 +1,185 @@
+/* gecko-convert info: traces and profiles to facts, for people and as JSON (docs/info.md). */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "command.h"
+#include "info_document.h"
+#include "info_profile.h"
+#include "info_subject.h"
+#include "look.h"
+#include "readers/reader.h"
+
+enum { INFO_VERSION = 1, MESSAGE_BYTES = 1024 };
+
+static const char command_name[] = "info";
+
+static const char help[] =
+    "Usage: gecko-convert info [--json] [--top N] FILE...\n"
+    "\n"
+    "Says what is in traces, as they are converted, and in profiles: duration,\n"
+    "processes, threads, samples, markers, counters, what is lost, and the functions\n"
+    "that took the most time. - is standard input; what comes from a pipe is a trace.\n"
+    "\n"
+    "  --json     write it as JSON: see docs/info.md\n"
+    "  --top N    rows of lists (default: 10)\n"
+    "  -h, --help show this text\n"
+    "\n"
+    "Colours and bars are for terminals: NO_COLOR, CLICOLOR and CLICOLOR_FORCE are\n"
+    "honoured. Exit codes: 0 good, 1 an input that is no good, 2 a bad command line,\n"
+    "3 a file that cannot be read, 4 no memory; of several files, that of the first\n"
+    "one that is not 0.\n";
+
+struct output {
+    bool is_json;
+    struct info_look look;
+    struct json json;
+    struct chunk_list text;
+    bool has_text;
+};
+
+static int add(struct output *output, const struct info_subject *subject) {
+    const struct failure *failure = subject->failure;
+    if (output->is_json) {
+        info_write_json(&output->json, subject, output->look.top_count);
+    } else if (!failure_is_set(failure)) {
+        if (output->has_text) command_append(&output->text, "\n");
+        info_append_text(&output->text, subject, &output->look);
+        output->has_text = true;
+    }
+    if (!failure_is_set(failure)) return FAILURE_NONE;
+    char message[MESSAGE_BYTES];
+    command_describe_failure(subject->path, failure, message, sizeof message);
+    command_print_error(command_name, message);
+    return (int)failure->code;
+}
+
+/* ---- Traces. ---- */
+
+static void take_profile(void *context, const struct profile *profile) { info_take_profile(context, profile); }
+
+/* The failure of a conversion, of which the result has a copy. */
+static void take_failure(struct failure *failure, const struct gecko_convert_result *result) {
+    if (result->status == GECKO_CONVERT_GOOD) return;
+    failure_clear(failure);
+    struct position place = {result->error_line, result->error_offset};
+    enum failure_code code = (enum failure_code)result->status;
+    if (result->has_error_place)
+        failure_set_at(failure, code, place, "%s", result->message);
+    else
+        failure_set(failure, code, "%s", result->message);
+}
+
+static int show_trace(const char *path, struct output *output) {
+    struct failure failure = {0};
+    struct info info;
+    struct gecko_convert_options options = {.input_path = path};
+    struct gecko_convert_result result;
+    info_init(&info, &failure);
+    conversion_look_at(&options, take_profile, &info, &result);
+    take_failure(&failure, &result);
+    struct info_subject subject = {.path = path,
+                                   .format = text_of(result.input_format),
+                                   .title = text_of(result.input_title),
+                                   .wrapping = text_of(result.wrapping),
+                                   .bytes_count = result.input_bytes,
+                                   .result = &result,
+                                   .failure = &failure,
+                                   .info = &info};
+    int exit_code = add(output, &subject);
+    gecko_convert_result_fini(&result);
+    info_fini(&info);
+    return exit_code;
+}
+
+/* ---- Profiles. ---- */
+
+/* The first one stands for all. */
+static void refuse_bad_profile(const char *path, const struct offences *offences, struct failure *failure) {
+    unsigned long long count = offences->counts[OFFENCE_ERROR];
+    for (size_t i = 0; i < offences->kinds.count; i++) {
+        const struct offence_kind *kind = column_at(&offences->kinds, i);
+        if (kind->severity != OFFENCE_ERROR || !kind->shown_count) continue;
+        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)", path,
+                    (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
+                    (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
+    }
+}
+
+static int show_profile(const char *path, struct output *output) {
+    struct failure failure = {0};
+    struct document document;
+    struct offences offences;
+    struct info info;
+    document_init(&document, &failure);
+    offences_init(&offences, &failure);
+    info_init(&info, &failure);
+    check_file(path, &document, &offences);
+    if (!failure_is_set(&failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, &failure);
+    if (!failure_is_set(&failure)) info_take_document(&info, &document);
+    struct profile_identity identity = profile_identify(&document);
+    char title[PROFILE_TITLE_BYTES];
+    profile_identity_write(identity, title);
+    struct info_subject subject = {.path = path,
+                                   .format = identity.kind == PROFILE_GECKO ? TEXT("gecko") : TEXT("processed"),
+                                   .title = text_of(title),
+                                   .wrapping = document.wrapping,
+                                   .bytes_count = document.bytes_count,
+                                   .failure = &failure,
+                                   .info = &info};
+    int exit_code = add(output, &subject);
+    info_fini(&info);
+    offences_fini(&offences);
+    document_fini(&document);
+    return exit_code;
+}
+
+/* ---- Which of them. ---- */
+
+/* By its first bytes, as traces are told apart. A pipe can be looked at only once: what comes from it is a trace. */
+static bool is_profile(const char *path, struct failure *failure) {
+    struct stat status;
+    if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    struct input *input = input_open(path, failure);
+    bool is_one = input && profile_is_likely(input_peek(input, PROBE_BYTES));
+    input_close(input);
+    return is_one;
+}
+
+static int show_one(const char *path, struct output *output) {
+    struct failure failure = {0};
+    bool is_likely = is_profile(path, &failure);
+    if (!failure_is_set(&failure)) return is_likely ? show_profile(path, output) : show_trace(path, output);
+    struct info_subject subject = {.path = path, .failure = &failure};
+    return add(output, &subject);
+}
+
+static int show_all(const struct command_options *options) {
+    struct failure failure = {0};
+    struct output output = {.is_json = options->wants_json,
+                            .look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count}};
+    json_init(&output.json, &failure);
+    chunk_list_init(&output.text, &failure);
+    command_json_begin(&output.json, INFO_VERSION);
+    int exit_code = FAILURE_NONE;
+    for (int i = 0; i < options->operand_count; i++) {
+        int code = show_one(options->operands[i], &output);
+        if (!exit_code) exit_code = code;
+    }
+    struct chunk_list json = command_json_end(&output.json);
+    int write_exit = command_write(output.is_json ? &json : &output.text, command_name);
+    chunk_list_fini(&json);
+    chunk_list_fini(&output.text);
+    return exit_code ? exit_code : write_exit;
+}
+
+int info_command(int argument_count, char *const *arguments) {
+    struct failure failure = {0};
+    struct command_options options;
+    command_options_init(&options, argument_count, arguments, true, &failure);
+    if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
+    if (options.wants_help) return command_show_help(help, command_name);
+    return show_all(&options);
+}

@@ -1,0 +1,193 @@
+/* The facts as JSON: docs/info.md. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "info_subject.h"
+#include "report.h"
+
+static void write_count(struct json *json, const char *key, uint64_t count) {
+    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static void write_text(struct json *json, const char *key, struct text text) {
+    if (text.bytes_count)
+        json_key_value_text(json, key, text);
+    else
+        json_key_null(json, key);
+}
+
+/* null where it is not known. */
+static void write_number(struct json *json, const char *key, double value) {
+    json_key(json, key);
+    json_double(json, value);
+}
+
+static void write_counts(struct json *json, const struct info *info) {
+    json_key(json, "counts");
+    json_object_begin(json);
+    write_count(json, "processes", info->processes.count);
+    write_count(json, "threads", info->threads.count);
+    write_count(json, "samples", info->sample_count);
+    write_count(json, "samplesWithoutStack", info->stackless_count);
+    write_count(json, "markers", info->marker_count);
+    write_count(json, "counters", info->counters.count);
+    write_count(json, "allocations", info->allocation_count);
+    write_count(json, "functions", info->functions.count);
+    write_count(json, "stacks", info->stack_count);
+    write_count(json, "frames", info->frame_count);
+    write_count(json, "libs", info->lib_count);
+    json_object_end(json);
+}
+
+static void write_thread(struct json *json, const struct info_thread *thread) {
+    json_object_begin(json);
+    json_key_value_text(json, "tid", thread->tid);
+    json_key_value_text(json, "name", thread->name);
+    json_key_bool(json, "isMain", thread->is_main);
+    write_number(json, "startMs", thread->start_ms);
+    write_number(json, "endMs", thread->end_ms);
+    write_count(json, "samples", thread->sample_count);
+    write_number(json, "weight", thread->weight);
+    write_count(json, "markers", thread->marker_count);
+    write_count(json, "allocations", thread->allocation_count);
+    json_object_end(json);
+}
+
+static void write_processes(struct json *json, const struct info *info) {
+    size_t next_thread = 0;
+    json_key(json, "processes");
+    json_array_begin(json);
+    for (size_t i = 0; i < info->processes.count; i++) {
+        const struct info_process *process = column_at(&info->processes, i);
+        json_object_begin(json);
+        json_key_value_text(json, "pid", process->pid);
+        json_key_value_text(json, "name", process->name);
+        write_count(json, "samples", process->sample_count);
+        write_number(json, "weight", process->weight);
+        json_key(json, "threads");
+        json_array_begin(json);
+        for (size_t end = next_thread + process->thread_count; next_thread < end; next_thread++)
+            write_thread(json, column_at(&info->threads, next_thread));
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_counters(struct json *json, const struct info *info) {
+    json_key(json, "counters");
+    json_array_begin(json);
+    for (size_t i = 0; i < info->counters.count; i++) {
+        const struct info_counter *counter = column_at(&info->counters, i);
+        json_object_begin(json);
+        json_key_value_text(json, "pid", counter->pid);
+        json_key_value_text(json, "name", counter->name);
+        json_key_value_text(json, "category", counter->category);
+        write_text(json, "unit", counter->unit);
+        write_count(json, "samples", counter->sample_count);
+        write_number(json, "sum", counter->change);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_function(struct json *json, const struct info_function *function) {
+    json_object_begin(json);
+    json_key_value_text(json, "name", function->name);
+    write_text(json, "library", function->library);
+    write_text(json, "file", function->file);
+    write_number(json, "self", function->weights.self);
+    write_number(json, "total", function->weights.total);
+    json_object_end(json);
+}
+
+static void write_marker(struct json *json, const struct info_marker *marker) {
+    json_object_begin(json);
+    json_key_value_text(json, "name", marker->name);
+    write_count(json, "count", marker->count);
+    json_object_end(json);
+}
+
+static void write_top(struct json *json, const char *key, struct info *info, enum info_order order,
+                      unsigned top_count) {
+    size_t count;
+    uint32_t *rows = info_top(info, order, 0, &count);
+    if (count > top_count) count = top_count;
+    json_key(json, key);
+    json_array_begin(json);
+    for (size_t i = 0; i < count; i++) {
+        if (order == INFO_MARKERS)
+            write_marker(json, column_at(&info->markers, rows[i]));
+        else
+            write_function(json, column_at(&info->functions, rows[i]));
+    }
+    json_array_end(json);
+    free(rows);
+}
+
+static void write_facts(struct json *json, const struct info *info) {
+    json_key(json, "facts");
+    json_array_begin(json);
+    for (size_t i = 0; i < info->facts.count; i++) {
+        const struct info_fact *fact = column_at(&info->facts, i);
+        json_object_begin(json);
+        json_key_value_text(json, "section", fact->section);
+        json_key_value_text(json, "label", fact->label);
+        json_key_value_text(json, "value", fact->value);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_events(struct json *json, const struct gecko_convert_result *result) {
+    json_key(json, "events");
+    json_array_begin(json);
+    for (size_t i = 0; result && i < result->entry_count; i++) {
+        struct text event = info_event_of(&result->entries[i]);
+        if (!event.bytes_count) continue;
+        json_object_begin(json);
+        json_key_value_text(json, "name", event);
+        write_count(json, "samples", result->entries[i].count);
+        json_key_string(json, "fate", gecko_convert_fate_name(result->entries[i].fate));
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_contents(struct json *json, const struct info_subject *subject, unsigned top_count) {
+    struct info *info = subject->info;
+    write_text(json, "product", info->product);
+    write_number(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
+    write_number(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
+    json_key(json, "startTimeMs");
+    json_int_or_null(json, info->start_time_ms, info->start_time_ms != 0);
+    json_key(json, "weight");
+    json_object_begin(json);
+    write_text(json, "unit", info->weight_unit);
+    write_number(json, "sum", info->weight);
+    json_object_end(json);
+    write_counts(json, info);
+    write_events(json, subject->result);
+    write_processes(json, info);
+    write_counters(json, info);
+    write_top(json, "markers", info, INFO_MARKERS, top_count);
+    write_top(json, "functionsBySelf", info, INFO_FUNCTIONS_BY_SELF, top_count);
+    write_top(json, "functionsByTotal", info, INFO_FUNCTIONS_BY_TOTAL, top_count);
+    write_facts(json, info);
+    if (subject->result)
+        report_write_ledger(json, subject->result);
+    else
+        json_key_null(json, "ledger");
+}
+
+void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count) {
+    json_object_begin(json);
+    json_key_string(json, "name", subject->path);
+    write_text(json, "format", subject->format);
+    write_text(json, "wrapping", subject->wrapping);
+    write_count(json, "bytes", subject->bytes_count);
+    if (!failure_is_set(subject->failure)) write_contents(json, subject, top_count);
+    command_write_error(json, subject->failure);
+    json_object_end(json);
+}

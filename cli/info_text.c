@@ -1,0 +1,308 @@
+/* The facts as lines for people. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "info_subject.h"
+#include "libconvert/ledger.h"
+#include "libconvert/printable.h"
+#include "report.h"
+
+enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 };
+
+/* ---- Parts of lines. ---- */
+
+/* A trace is not to steer the terminal. */
+static void append_printable(struct chunk_list *text, struct text shown) {
+    char printable[TEXT_BYTES];
+    printable_copy(printable, sizeof printable, shown);
+    command_append(text, "%s", printable);
+}
+
+static void append_label(struct chunk_list *text, const char *label) {
+    command_append(text, "  %-*s", LABEL_COLUMNS, label);
+}
+
+static void append_count(struct chunk_list *text, uint64_t count, const char *noun, const char *plural_end) {
+    command_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+}
+
+/* At most three digits after the point, without trailing zeros. */
+static const char *format_number(double value, char number[NUMBER_BYTES]) {
+    snprintf(number, NUMBER_BYTES, fabs(value) < 1e15 ? "%.3f" : "%.6e", value);
+    if (!strchr(number, '.') || strchr(number, 'e')) return number;
+    size_t bytes_count = strlen(number);
+    while (number[bytes_count - 1] == '0') bytes_count--;
+    if (number[bytes_count - 1] == '.') bytes_count--;
+    number[bytes_count] = '\0';
+    return strcmp(number, "-0") == 0 ? "0" : number;
+}
+
+/* Eighths of cells where the terminal can show them. */
+static void append_bar(struct chunk_list *text, double part, const struct info_look *look) {
+    static const char *const eighths[] = {"",
+                                          "\xe2\x96\x8f",
+                                          "\xe2\x96\x8e",
+                                          "\xe2\x96\x8d",
+                                          "\xe2\x96\x8c",
+                                          "\xe2\x96\x8b",
+                                          "\xe2\x96\x8a",
+                                          "\xe2\x96\x89"};
+    unsigned steps_per_cell = look->has_utf8 ? 8 : 1;
+    double clipped = part < 0 ? 0 : part > 1 ? 1 : part;
+    unsigned steps = (unsigned)(clipped * BAR_CELLS * steps_per_cell + 0.5);
+    unsigned full = steps / steps_per_cell, rest = steps % steps_per_cell;
+    command_append(text, "%s", look->style->bar);
+    for (unsigned i = 0; i < full; i++) command_append(text, "%s", look->has_utf8 ? "\xe2\x96\x88" : "#");
+    command_append(text, "%s%s%*s", eighths[rest], look->style->reset, (int)(BAR_CELLS - full - (rest > 0)), "");
+}
+
+/* " 54.3 %  ██████      300  " */
+static void append_weight(struct chunk_list *text, double weight, double whole, const struct info_look *look) {
+    char number[NUMBER_BYTES];
+    double part = whole > 0 ? fabs(weight) / whole : 0;
+    command_append(text, "  %5.1f %%  ", part * 100);
+    append_bar(text, part, look);
+    command_append(text, " %12s  ", format_number(weight, number));
+}
+
+static void append_heading(struct chunk_list *text, const char *heading, size_t shown_count, size_t all_count,
+                           const struct info_look *look) {
+    command_append(text, "\n  %s%s%s", look->style->bold, heading, look->style->reset);
+    if (shown_count < all_count) command_append(text, " (%zu of %zu)", shown_count, all_count);
+    command_append(text, "\n");
+}
+
+/* ---- The first lines. ---- */
+
+static void append_first_line(struct chunk_list *text, const struct info_subject *subject,
+                              const struct info_look *look) {
+    struct report_text bytes = {.bytes_count = 0};
+    report_append_bytes(&bytes, subject->bytes_count);
+    command_append(text, "%s", look->style->bold);
+    append_printable(text, text_of(strcmp(subject->path, "-") == 0 ? "standard input" : subject->path));
+    command_append(text, "%s: ", look->style->reset);
+    append_printable(text, subject->title);
+    if (subject->wrapping.bytes_count) {
+        command_append(text, " (");
+        append_printable(text, subject->wrapping);
+        command_append(text, ")");
+    }
+    command_append(text, ", %.*s\n", (int)bytes.bytes_count, bytes.bytes);
+}
+
+static void append_start(struct chunk_list *text, int64_t start_time_ms) {
+    time_t seconds = (time_t)(start_time_ms / 1000);
+    struct tm parts;
+    char shown[64];
+    if (!start_time_ms || !gmtime_r(&seconds, &parts)) return;
+    if (strftime(shown, sizeof shown, "%Y-%m-%d %H:%M:%S", &parts)) command_append(text, ", from %s UTC", shown);
+}
+
+static void append_duration(struct chunk_list *text, const struct info *info) {
+    char number[NUMBER_BYTES];
+    append_label(text, "duration");
+    if (!info->has_times) {
+        command_append(text, "not known: it has no times\n");
+        return;
+    }
+    if (info->duration_ms < 1000)
+        command_append(text, "%s ms", format_number(info->duration_ms, number));
+    else
+        command_append(text, "%s s", format_number(info->duration_ms / 1000, number));
+    if (info->interval_ms > 0) command_append(text, ", a sample every %s ms", format_number(info->interval_ms, number));
+    append_start(text, info->start_time_ms);
+    command_append(text, "\n");
+}
+
+static void append_samples(struct chunk_list *text, const struct info *info) {
+    char number[NUMBER_BYTES];
+    append_label(text, "samples");
+    command_append(text, "%" PRIu64, info->sample_count);
+    bool counts_samples = text_equal(info->weight_unit, TEXT("samples"));
+    if (!counts_samples || info->weight != (double)info->sample_count) {
+        command_append(text, ", together %s ", format_number(info->weight, number));
+        append_printable(text, info->weight_unit);
+    }
+    if (info->stackless_count) command_append(text, ", %" PRIu64 " without a stack", info->stackless_count);
+    command_append(text, "\n");
+}
+
+static void append_counts(struct chunk_list *text, const struct info *info) {
+    append_label(text, "processes");
+    command_append(text, "%zu, with ", info->processes.count);
+    append_count(text, info->threads.count, "thread", "s");
+    command_append(text, "\n");
+    append_samples(text, info);
+    append_label(text, "functions");
+    command_append(text, "%zu, in ", info->functions.count);
+    append_count(text, info->stack_count, "stack", "s");
+    command_append(text, " of ");
+    append_count(text, info->frame_count, "frame", "s");
+    command_append(text, ", ");
+    command_append(text, "%" PRIu64 " %s\n", info->lib_count, info->lib_count == 1 ? "library" : "libraries");
+    append_label(text, "markers");
+    command_append(text, "%" PRIu64 "\n", info->marker_count);
+    append_label(text, "counters");
+    command_append(text, "%zu\n", info->counters.count);
+    if (!info->allocation_count) return;
+    append_label(text, "allocations");
+    command_append(text, "%" PRIu64 "\n", info->allocation_count);
+}
+
+static void append_facts(struct chunk_list *text, const struct info *info) {
+    for (size_t i = 0; i < info->facts.count; i++) {
+        const struct info_fact *fact = column_at(&info->facts, i);
+        char label[TEXT_BYTES];
+        printable_copy(label, sizeof label, fact->label);
+        append_label(text, label);
+        if (strlen(label) >= LABEL_COLUMNS) command_append(text, "  ");
+        append_printable(text, fact->value);
+        command_append(text, "\n");
+    }
+}
+
+/* ---- The ledger. ---- */
+
+struct text info_event_of(const struct gecko_convert_entry *entry) {
+    static const struct text start = TEXT("event ");
+    struct text cause = text_of(entry->cause);
+    bool is_event = entry->unit == GECKO_CONVERT_SAMPLES && text_starts_with(cause, start);
+    return is_event ? text_from(cause, start.bytes_count) : (struct text){0};
+}
+
+static void append_events(struct chunk_list *text, const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        struct text event = info_event_of(entry);
+        if (!event.bytes_count) continue;
+        append_label(text, "event");
+        append_printable(text, event);
+        command_append(text, ": ");
+        append_count(text, entry->count, "sample", "s");
+        command_append(text, "%s\n", entry->fate == GECKO_CONVERT_FATE_LOST ? ", lost" : "");
+    }
+}
+
+static void append_entries(struct chunk_list *text, const struct gecko_convert_result *result,
+                           enum gecko_convert_fate fate, const char *color, const struct style *style) {
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (entry->fate != fate) continue;
+        const char *noun = ledger_unit_noun((enum ledger_unit)entry->unit, entry->count);
+        command_append(text, "%s", color);
+        append_label(text, gecko_convert_fate_name(fate));
+        command_append(text, "%s%" PRIu64 " %s: ", style->reset, entry->count, noun);
+        append_printable(text, text_of(entry->cause));
+        if (entry->has_first && entry->first_line)
+            command_append(text, ", first at line %" PRIu64, entry->first_line);
+        else if (entry->has_first)
+            command_append(text, ", first at byte %" PRIu64, entry->first_offset);
+        command_append(text, "\n");
+    }
+}
+
+static void append_ledger(struct chunk_list *text, const struct gecko_convert_result *result,
+                          const struct style *style) {
+    append_events(text, result);
+    append_entries(text, result, GECKO_CONVERT_FATE_LOST, style->warning, style);
+    append_entries(text, result, GECKO_CONVERT_FATE_NOTED, "", style);
+}
+
+/* ---- Tables. ---- */
+
+static void append_thread(struct chunk_list *text, const struct info *info, uint32_t row,
+                          const struct info_look *look) {
+    const struct info_thread *thread = column_at(&info->threads, row);
+    const struct info_process *process = column_at(&info->processes, thread->process);
+    append_weight(text, thread->weight, info->weight, look);
+    append_printable(text, thread->name);
+    command_append(text, "  %s", look->style->dim);
+    append_printable(text, process->pid);
+    command_append(text, "/");
+    append_printable(text, thread->tid);
+    if (!text_equal(process->name, thread->name) && process->name.bytes_count) {
+        command_append(text, " of ");
+        append_printable(text, process->name);
+    }
+    command_append(text, "%s\n", look->style->reset);
+}
+
+static void append_function(struct chunk_list *text, const struct info *info, uint32_t row, bool is_by_self,
+                            const struct info_look *look) {
+    const struct info_function *function = column_at(&info->functions, row);
+    append_weight(text, is_by_self ? function->weights.self : function->weights.total, info->weight, look);
+    append_printable(text, function->name);
+    struct text place = function->library.bytes_count ? function->library : text_base_name(function->file);
+    if (place.bytes_count) {
+        command_append(text, "  %s", look->style->dim);
+        append_printable(text, place);
+        command_append(text, "%s", look->style->reset);
+    }
+    command_append(text, "\n");
+}
+
+static void append_marker(struct chunk_list *text, const struct info *info, uint32_t row,
+                          const struct info_look *look) {
+    const struct info_marker *marker = column_at(&info->markers, row);
+    append_weight(text, (double)marker->count, (double)info->marker_count, look);
+    append_printable(text, marker->name);
+    command_append(text, "\n");
+}
+
+static void append_table(struct chunk_list *text, struct info *info, enum info_order order, const char *heading,
+                         const struct info_look *look) {
+    size_t count, all_count;
+    uint32_t *rows = look->top_count ? info_top(info, order, 0, &all_count) : NULL;
+    if (!rows) return;
+    count = all_count < look->top_count ? all_count : look->top_count;
+    if (count) append_heading(text, heading, count, all_count, look);
+    for (size_t i = 0; i < count; i++) {
+        if (order == INFO_THREADS)
+            append_thread(text, info, rows[i], look);
+        else if (order == INFO_MARKERS)
+            append_marker(text, info, rows[i], look);
+        else
+            append_function(text, info, rows[i], order == INFO_FUNCTIONS_BY_SELF, look);
+    }
+    free(rows);
+}
+
+static void append_counters(struct chunk_list *text, const struct info *info, const struct info_look *look) {
+    size_t all_count = info->counters.count, count = all_count < look->top_count ? all_count : look->top_count;
+    if (count) append_heading(text, "counters", count, all_count, look);
+    for (size_t i = 0; i < count; i++) {
+        const struct info_counter *counter = column_at(&info->counters, i);
+        char number[NUMBER_BYTES];
+        command_append(text, "  %8" PRIu64 " samples, sum %s", counter->sample_count,
+                       format_number(counter->change, number));
+        if (counter->unit.bytes_count) command_append(text, " ");
+        append_printable(text, counter->unit);
+        command_append(text, "  ");
+        append_printable(text, counter->name);
+        command_append(text, "  %s", look->style->dim);
+        append_printable(text, counter->pid);
+        command_append(text, "%s\n", look->style->reset);
+    }
+}
+
+void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_look *look) {
+    struct info *info = subject->info;
+    append_first_line(text, subject, look);
+    append_label(text, "product");
+    append_printable(text, info->product);
+    command_append(text, "\n");
+    append_duration(text, info);
+    append_counts(text, info);
+    append_facts(text, info);
+    if (subject->result) append_ledger(text, subject->result, look->style);
+    append_table(text, info, INFO_THREADS, "threads", look);
+    append_table(text, info, INFO_FUNCTIONS_BY_SELF, "functions by self time", look);
+    append_table(text, info, INFO_FUNCTIONS_BY_TOTAL, "functions by total time", look);
+    append_table(text, info, INFO_MARKERS, "markers", look);
+    append_counters(text, info, look);
+}

@@ -1,0 +1,70 @@
+#include "info_totals.h"
+
+#include <stdlib.h>
+
+/* A tree as its depth-first walk needs it, in one block. */
+struct tree {
+    const struct call_node *nodes;
+    double *weights;        /* with all below */
+    uint32_t *first_child;  /* by node; the last entry: the first root */
+    uint32_t *next_sibling; /* by node */
+    uint32_t *depths;       /* by function: how often it is on the way from the root */
+};
+
+static void link_children(struct tree *tree, size_t node_count) {
+    for (size_t i = 0; i <= node_count; i++) tree->first_child[i] = ID_NONE;
+    for (size_t i = node_count; i-- > 0;) {
+        uint32_t prefix = tree->nodes[i].prefix;
+        uint32_t *first = &tree->first_child[prefix == ID_NONE ? node_count : prefix];
+        tree->next_sibling[i] = *first;
+        *first = (uint32_t)i;
+        if (prefix != ID_NONE) tree->weights[prefix] += tree->weights[i];
+    }
+}
+
+static void enter(struct tree *tree, struct function_weights *functions, uint32_t node) {
+    uint32_t function = tree->nodes[node].function;
+    if (tree->depths[function]++ == 0) functions[function].total += tree->weights[node];
+}
+
+/* The next node behind `node`, whose children are done: leaves it, and callers that are done, too. */
+static uint32_t leave(struct tree *tree, uint32_t node) {
+    while (node != ID_NONE) {
+        tree->depths[tree->nodes[node].function]--;
+        if (tree->next_sibling[node] != ID_NONE) return tree->next_sibling[node];
+        node = tree->nodes[node].prefix;
+    }
+    return ID_NONE;
+}
+
+static void walk(struct tree *tree, struct function_weights *functions, size_t node_count) {
+    uint32_t node = tree->first_child[node_count];
+    while (node != ID_NONE) {
+        enter(tree, functions, node);
+        uint32_t child = tree->first_child[node];
+        node = child != ID_NONE ? child : leave(tree, node);
+    }
+}
+
+bool totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
+                const double *self, size_t node_count) {
+    struct tree tree = {.nodes = nodes};
+    tree.weights = calloc(node_count + 1, sizeof *tree.weights);
+    tree.first_child = calloc(node_count + 1, sizeof *tree.first_child);
+    tree.next_sibling = calloc(node_count + 1, sizeof *tree.next_sibling);
+    tree.depths = calloc(function_count + 1, sizeof *tree.depths);
+    bool is_good = tree.weights && tree.first_child && tree.next_sibling && tree.depths;
+    if (is_good) {
+        for (size_t i = 0; i < node_count; i++) {
+            tree.weights[i] = self[i];
+            functions[nodes[i].function].self += self[i];
+        }
+        link_children(&tree, node_count);
+        walk(&tree, functions, node_count);
+    }
+    free(tree.depths);
+    free(tree.next_sibling);
+    free(tree.first_child);
+    free(tree.weights);
+    return is_good;
+}

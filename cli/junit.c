@@ -1,0 +1,130 @@
+#include "junit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/utf8.h"
+#include "manifest.h"
+
+enum { LINE_BYTES = 256, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+
+static void append(struct chunk_list *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Short parts, without texts from outside. */
+static void append(struct chunk_list *out, const char *format, ...) {
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes_count = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    chunk_list_append(out, line, (size_t)bytes_count);
+}
+
+/* What stands for a byte in an attribute; NULL for the byte itself. XML has no way to write control characters. */
+static const char *escape_of(char byte) {
+    switch (byte) {
+        case '&':
+            return "&amp;";
+        case '<':
+            return "&lt;";
+        case '>':
+            return "&gt;";
+        case '"':
+            return "&quot;";
+        case '\t':
+            return "&#9;";
+        case '\n':
+            return "&#10;";
+        case '\r':
+            return "&#13;";
+        default:
+            return (unsigned char)byte < 0x20 ? "\xef\xbf\xbd" : NULL;
+    }
+}
+
+/* Characters that XML does not have although UTF-8 does: U+FFFE and U+FFFF. */
+static bool is_no_character(struct text sequence) {
+    return text_starts_with(sequence, TEXT("\xef\xbf\xbe")) || text_starts_with(sequence, TEXT("\xef\xbf\xbf"));
+}
+
+static void append_text(struct chunk_list *out, const char *terminated) {
+    static const char replacement[] = "\xef\xbf\xbd";
+    for (struct text rest = text_of(terminated); rest.bytes_count;) {
+        size_t sequence_bytes = utf8_sequence_bytes(rest);
+        const char *escape = escape_of(rest.bytes[0]);
+        if (!sequence_bytes || is_no_character(rest)) escape = replacement;
+        if (escape)
+            chunk_list_append(out, escape, strlen(escape));
+        else
+            chunk_list_append(out, rest.bytes, sequence_bytes);
+        rest = text_from(rest, sequence_bytes ? sequence_bytes : 1);
+    }
+}
+
+static void append_seconds(struct chunk_list *out, uint64_t duration_ns) {
+    uint64_t ms = duration_ns / NS_PER_MS;
+    append(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
+}
+
+static void append_message(struct chunk_list *out, const char *element, const struct batch_entry *entry) {
+    append(out, "<%s type=\"%s\" message=\"", element, manifest_error_code(entry));
+    const struct gecko_convert_result *result = &entry->result;
+    if (result->has_error_place && result->error_line) append(out, "line %" PRIu64 ": ", result->error_line);
+    if (result->has_error_place && !result->error_line) append(out, "byte %" PRIu64 ": ", result->error_offset);
+    append_text(out, result->message);
+    append(out, "\"/>");
+}
+
+static void append_case(struct chunk_list *out, const struct batch_source *source, const struct batch_entry *entry) {
+    char *name = batch_entry_name(source, entry->member);
+    if (!name) {
+        failure_set_memory(out->failure);
+        return;
+    }
+    enum batch_status status = atomic_load(&entry->status);
+    append(out, "    <testcase classname=\"gecko-convert\" name=\"");
+    append_text(out, name);
+    append(out, "\"");
+    append_seconds(out, status == BATCH_CONVERTED || status == BATCH_FAILED ? entry->result.duration_ns : 0);
+    append(out, ">");
+    if (status == BATCH_FAILED) append_message(out, "failure", entry);
+    if (status == BATCH_NO_TRACE) append_message(out, "skipped", entry);
+    if (status == BATCH_PENDING) append(out, "<skipped message=\"the batch was interrupted\"/>");
+    append(out, "</testcase>\n");
+    free(name);
+}
+
+/* An archive that could be read is its members. */
+static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
+
+static void append_suite(struct chunk_list *out, const char *element, const struct batch_totals *totals,
+                         uint64_t duration_ns) {
+    uint64_t case_count = 0;
+    for (enum batch_status status = 0; status < BATCH_STATUS_COUNT; status++)
+        if (is_case(status)) case_count += totals->status_counts[status];
+    append(out,
+           "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"0\" skipped=\"%" PRIu64
+           "\"",
+           element, case_count, totals->status_counts[BATCH_FAILED],
+           totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_PENDING]);
+    append_seconds(out, duration_ns);
+    append(out, ">\n");
+}
+
+void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct chunk_list *out) {
+    struct batch_totals totals = batch_totals_of(plan);
+    append(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    append_suite(out, "testsuites", &totals, duration_ns);
+    append(out, "  ");
+    append_suite(out, "testsuite", &totals, duration_ns);
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        const struct batch_entry *entry;
+        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++)
+            if (is_case(atomic_load(&entry->status))) append_case(out, source, entry);
+    }
+    append(out, "  </testsuite>\n</testsuites>\n");
+}

@@ -1,0 +1,242 @@
+#include "manifest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "file_digest.h"
+#include "report.h"
+#include "writer/json.h"
+
+enum { NS_PER_MS = 1000000 };
+
+void manifest_format_xxh3(char out[17], uint64_t xxh3) { snprintf(out, 17, "%016" PRIx64, xxh3); }
+
+const char *manifest_status_name(enum batch_status status) {
+    static const char *const names[] = {
+        [BATCH_PENDING] = "interrupted", [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
+        [BATCH_ARCHIVE] = "archive",     [BATCH_FOLDER] = "folder",       [BATCH_NO_TRACE] = "no-trace",
+        [BATCH_FAILED] = "failed"};
+    return names[status];
+}
+
+const char *manifest_error_code(const struct batch_entry *entry) {
+    enum batch_status status = atomic_load(&entry->status);
+    if (status != BATCH_FAILED && status != BATCH_NO_TRACE) return NULL;
+    return entry->error_code ? entry->error_code : report_status_name(entry->result.status);
+}
+
+/* ---- Parts. ---- */
+
+static void write_count(struct json *json, const char *key, uint64_t count) {
+    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static void write_text(struct json *json, const char *key, const char *text) {
+    if (text && *text)
+        json_key_string(json, key, text);
+    else
+        json_key_null(json, key);
+}
+
+static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
+    char digits[17];
+    manifest_format_xxh3(digits, xxh3);
+    json_key_string(json, key, digits);
+}
+
+static void write_digest(struct json *json, struct input_digest digest) {
+    write_count(json, "bytes", digest.bytes_count);
+    write_xxh3(json, "xxh3", digest.xxh3);
+}
+
+/* ---- Options. ---- */
+
+static void write_options(struct json *json, const struct options *options) {
+    static const char *const weights[] = {"samples", "period"}, *const roots[] = {"frame", "thread"},
+                             *const symbols[] = {"auto", "none", "always"};
+    const struct gecko_convert_options *convert = &options->convert;
+    json_object_begin(json);
+    write_text(json, "format", convert->format ? convert->format : gecko_convert_output_format(0));
+    write_text(json, "from", convert->from);
+    write_text(json, "product", convert->product);
+    json_key_string(json, "weight", weights[convert->weight]);
+    json_key_string(json, "root", roots[convert->root]);
+    json_key_string(json, "symbols", symbols[convert->symbols]);
+    json_key(json, "debug_dirs");
+    json_array_begin(json);
+    for (size_t i = 0; i < convert->debug_dir_count; i++) json_string(json, convert->debug_dirs[i]);
+    json_array_end(json);
+    json_key_bool(json, "strict", convert->is_strict);
+    json_object_end(json);
+}
+
+uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure) {
+    struct json json;
+    json_init(&json, failure);
+    json_array_begin(&json);
+    json_string(&json, gecko_convert_version());
+    write_options(&json, options);
+    json_array_end(&json);
+    struct chunk_list chunks = json_take_chunks(&json);
+    uint64_t xxh3 = chunks_xxh3(&chunks);
+    chunk_list_fini(&chunks);
+    return xxh3;
+}
+
+/* ---- Entries. ---- */
+
+static void write_output(struct json *json, const struct batch_entry *entry) {
+    enum batch_status status = atomic_load(&entry->status);
+    if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) {
+        json_key_null(json, "output");
+        return;
+    }
+    json_key(json, "output");
+    json_object_begin(json);
+    json_key_string(json, "path", entry->output);
+    json_key_string(json, "format", entry->result.output_format);
+    write_digest(json, entry->output_digest);
+    json_object_end(json);
+}
+
+static void write_error(struct json *json, const struct batch_entry *entry) {
+    const char *code = manifest_error_code(entry);
+    if (!code) {
+        json_key_null(json, "error");
+        return;
+    }
+    json_key(json, "error");
+    json_object_begin(json);
+    json_key_string(json, "code", code);
+    json_key_string(json, "message", entry->result.message);
+    report_write_place(json, entry->result.has_error_place, entry->result.error_line, entry->result.error_offset);
+    json_object_end(json);
+}
+
+/* A trace has been read, if not to its end. */
+static void write_contents(struct json *json, const struct gecko_convert_result *result) {
+    if (!*result->input_format) {
+        json_key_null(json, "counts");
+        json_key_null(json, "ledger");
+        return;
+    }
+    report_write_counts(json, &result->counts);
+    report_write_ledger(json, result);
+}
+
+static void write_entry(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
+    /* What another thread may still work on is not looked at. */
+    static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
+    enum batch_status status = atomic_load(&entry->status);
+    const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : &entry->result;
+    json_object_begin(json);
+    json_key_string(json, "path", source->path);
+    write_text(json, "member", entry->member);
+    json_key_string(json, "status", manifest_status_name(status));
+    if (atomic_load(&entry->has_digest)) {
+        write_digest(json, entry->digest);
+    } else {
+        json_key_null(json, "bytes");
+        json_key_null(json, "xxh3");
+    }
+    write_text(json, "format", result->input_format);
+    write_text(json, "wrapping", result->wrapping);
+    write_count(json, "trace_bytes", result->input_bytes);
+    write_output(json, entry);
+    write_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
+    write_contents(json, result);
+    write_error(json, entry);
+    json_object_end(json);
+}
+
+static void write_inputs(struct json *json, struct batch_plan *plan) {
+    json_key(json, "inputs");
+    json_array_begin(json);
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        const struct batch_entry *entry;
+        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++)
+            if (atomic_load(&entry->status) != BATCH_FOLDER) write_entry(json, source, entry);
+    }
+    json_array_end(json);
+}
+
+/* ---- The whole. ---- */
+
+static bool has_losses(const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].fate == GECKO_CONVERT_FATE_LOST) return true;
+    return false;
+}
+
+struct batch_totals batch_totals_of(struct batch_plan *plan) {
+    struct batch_totals totals = {0};
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        const struct batch_entry *entry;
+        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
+            enum batch_status status = atomic_load(&entry->status);
+            totals.status_counts[status]++;
+            if (!entry->member && atomic_load(&entry->has_digest)) totals.read_bytes += entry->digest.bytes_count;
+            if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
+            totals.lossy_count += has_losses(&entry->result);
+            totals.samples += entry->result.counts.samples;
+            totals.markers += entry->result.counts.markers;
+            if (status == BATCH_CONVERTED) totals.written_bytes += entry->output_digest.bytes_count;
+        }
+    }
+    return totals;
+}
+
+static void write_totals(struct json *json, const struct batch_totals *totals, uint64_t duration_ns) {
+    json_key(json, "totals");
+    json_object_begin(json);
+    write_count(json, "converted", totals->status_counts[BATCH_CONVERTED]);
+    write_count(json, "unchanged", totals->status_counts[BATCH_UNCHANGED]);
+    write_count(json, "lossy", totals->lossy_count);
+    write_count(json, "failed", totals->status_counts[BATCH_FAILED]);
+    write_count(json, "no_trace", totals->status_counts[BATCH_NO_TRACE]);
+    write_count(json, "archives", totals->status_counts[BATCH_ARCHIVE]);
+    write_count(json, "interrupted", totals->status_counts[BATCH_PENDING]);
+    write_count(json, "bytes_read", totals->read_bytes);
+    write_count(json, "bytes_written", totals->written_bytes);
+    write_count(json, "samples", totals->samples);
+    write_count(json, "markers", totals->markers);
+    write_count(json, "milliseconds", duration_ns / NS_PER_MS);
+    json_object_end(json);
+}
+
+static void write_archive(struct json *json, const struct batch_outcome *outcome) {
+    if (!outcome->archive_path) {
+        json_key_null(json, "archive");
+        return;
+    }
+    json_key(json, "archive");
+    json_object_begin(json);
+    json_key_string(json, "path", outcome->archive_path);
+    write_digest(json, outcome->archive_digest);
+    json_object_end(json);
+}
+
+void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct chunk_list *out) {
+    struct batch_totals totals = batch_totals_of(plan);
+    struct json json;
+    json_init(&json, out->failure);
+    json_object_begin(&json);
+    json_key_int(&json, "version", MANIFEST_VERSION);
+    json_key_string(&json, "type", "batch");
+    json_key_string(&json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
+    json_key(&json, "options");
+    write_options(&json, plan->options);
+    write_xxh3(&json, "options_xxh3", manifest_options_xxh3(plan->options, out->failure));
+    write_text(&json, "output_dir", plan->options->output_dir);
+    write_archive(&json, outcome);
+    write_text(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
+    write_inputs(&json, plan);
+    write_totals(&json, &totals, outcome->duration_ns);
+    json_object_end(&json);
+    struct chunk_list chunks = json_take_chunks(&json);
+    chunk_list_splice(out, &chunks);
+    chunk_list_append(out, "\n", 1);
+}

@@ -1,0 +1,36 @@
+#include "member_path.h"
+
+#include <stdlib.h>
+
+static const char *reason_by_kind(enum input_member_kind kind) {
+    if (kind == INPUT_MEMBER_LINK) return "it is a link";
+    if (kind == INPUT_MEMBER_SPECIAL) return "it is no regular file";
+    return NULL;
+}
+
+char *member_path(const struct input_member *member, const char **reason) {
+    *reason = reason_by_kind(member->kind);
+    if (text_starts_with(member->path, TEXT("/"))) *reason = "its name is absolute";
+    char *path = malloc(member->path.bytes_count + sizeof "?");
+    if (!path) return NULL;
+    size_t used = 0;
+    struct text rest = member->path;
+    while (rest.bytes_count) {
+        size_t part_bytes = text_find(rest, '/');
+        struct text part = text_slice(rest, 0, part_bytes);
+        rest = text_from(rest, part_bytes + 1);
+        if (text_equal(part, TEXT(".."))) *reason = "its name leads out of the archive";
+        if (!part.bytes_count || text_equal(part, TEXT("."))) continue;
+        if (used) path[used++] = '/';
+        memcpy(path + used, part.bytes, part.bytes_count);
+        used += part.bytes_count;
+    }
+    if (!used && !*reason) *reason = "it has no name";
+    if (*reason) {
+        struct text shown = member->path.bytes_count ? member->path : TEXT("?");
+        used = shown.bytes_count;
+        memcpy(path, shown.bytes, used);
+    }
+    path[used] = '\0';
+    return path;
+}

@@ -1,0 +1,34 @@
+#include "output_name.h"
+
+/* Any number of the wrappings goes, then one of the texts. */
+static const struct text wrapping_suffixes[] = {
+    TEXT(".gz"),   TEXT(".xz"),  TEXT(".zst"), TEXT(".bz2"),  TEXT(".lz4"),  TEXT(".lz"),
+    TEXT(".lzma"), TEXT(".Z"),   TEXT(".tar"), TEXT(".zip"),  TEXT(".7z"),   TEXT(".cpio"),
+    TEXT(".ar"),   TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
+};
+static const struct text trace_suffixes[] = {
+    TEXT(".txt"),    TEXT(".perf"), TEXT(".script"), TEXT(".folded"), TEXT(".collapsed"),
+    TEXT(".stacks"), TEXT(".out"),  TEXT(".log"),    TEXT(".trace"),
+};
+
+/* Takes the first suffix that fits off, unless nothing of the file's own name would be left; false when none fits. */
+static bool drop_suffix(struct text *path, const struct text *suffixes, size_t suffix_count) {
+    size_t name_bytes = text_base_name(*path).bytes_count;
+    for (size_t i = 0; i < suffix_count; i++) {
+        if (name_bytes <= suffixes[i].bytes_count || !text_ends_with(*path, suffixes[i])) continue;
+        path->bytes_count -= suffixes[i].bytes_count;
+        return true;
+    }
+    return false;
+}
+
+struct text output_name_folder(struct text path) {
+    while (drop_suffix(&path, wrapping_suffixes, sizeof wrapping_suffixes / sizeof *wrapping_suffixes)) continue;
+    return path;
+}
+
+struct text output_name_stem(struct text path) {
+    path = output_name_folder(path);
+    drop_suffix(&path, trace_suffixes, sizeof trace_suffixes / sizeof *trace_suffixes);
+    return path;
+}

@@ -1,0 +1,105 @@
+#include "workspace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libconvert/text.h"
+#include "writer/sink.h"
+
+enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100 };
+
+static void fail(struct workspace *workspace, struct failure *failure) {
+    if (errno == ENOMEM)
+        failure_set_memory(failure);
+    else
+        failure_set(failure, FAILURE_IO, "cannot use the folder %s: %s", workspace->path, strerror(errno));
+}
+
+/* Empties the folder, whose descriptor it closes. Links are removed, never followed. */
+static void empty_folder(int descriptor, unsigned depth) {
+    DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+    if (!folder) {
+        if (descriptor >= 0) close(descriptor);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (unlinkat(dirfd(folder), entry->d_name, 0) == 0 || depth == DEPTH_MAX) continue;
+        int below = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below < 0) continue;
+        empty_folder(below, depth + 1);
+        unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(folder);
+}
+
+static void empty_workspace(const struct workspace *workspace) {
+    empty_folder(openat(workspace->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+}
+
+/* The folder that was locked is still the one at the path: its owner before may have removed it meanwhile. */
+static bool is_at_path(const struct workspace *workspace) {
+    struct stat locked, found;
+    return fstat(workspace->descriptor, &locked) == 0 && lstat(workspace->path, &found) == 0 &&
+           locked.st_dev == found.st_dev && locked.st_ino == found.st_ino;
+}
+
+/* False when it is to be tried again, or has failed (latched). */
+static bool take(struct workspace *workspace, struct failure *failure) {
+    if (mkdir(workspace->path, 0777) != 0 && errno != EEXIST) {
+        fail(workspace, failure);
+        return false;
+    }
+    workspace->descriptor = open(workspace->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (workspace->descriptor < 0) {
+        if (errno != ENOENT) fail(workspace, failure);
+        return false;
+    }
+    workspace->is_locked = flock(workspace->descriptor, LOCK_EX | LOCK_NB) == 0;
+    if (!workspace->is_locked && errno == EWOULDBLOCK)
+        failure_set(failure, FAILURE_IO, "%s is in use: another gecko-convert writes to the same place",
+                    workspace->path);
+    if (!failure_is_set(failure) && is_at_path(workspace)) return true;
+    close(workspace->descriptor);
+    workspace->descriptor = -1;
+    return false;
+}
+
+void workspace_init(struct workspace *workspace, const char *path, struct failure *failure) {
+    *workspace = (struct workspace){.path = strdup(path), .descriptor = -1};
+    if (!workspace->path || !sink_make_folders(path)) {
+        errno = ENOMEM;
+        fail(workspace, failure);
+        return;
+    }
+    bool is_taken = false;
+    for (unsigned i = 0; i < ATTEMPTS_MAX && !is_taken && !failure_is_set(failure); i++)
+        is_taken = take(workspace, failure);
+    if (!is_taken && !failure_is_set(failure)) {
+        errno = ENOENT;
+        fail(workspace, failure);
+    }
+    if (is_taken && workspace->is_locked) empty_workspace(workspace);
+}
+
+void workspace_remove(struct workspace *workspace) {
+    if (workspace->descriptor < 0) return;
+    for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
+        if (workspace->is_locked) empty_workspace(workspace);
+        if (rmdir(workspace->path) == 0 || errno != ENOTEMPTY || !workspace->is_locked) break;
+    }
+}
+
+void workspace_fini(struct workspace *workspace) {
+    if (!workspace->path) return;
+    workspace_remove(workspace);
+    if (workspace->descriptor >= 0) close(workspace->descriptor);
+    free(workspace->path);
+    *workspace = (struct workspace){.descriptor = -1};
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""What `gecko-convert info` says of every fixture: of the trace, and of both of its golden profiles, against sums made
+here from the profiles alone. usage: info.py PROGRAM TRACE PROCESSED GECKO (of one more recording)"""
+import collections
+import glob
+import json
+import math
+import os
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures")
+
+
+def columns(table):
+    """A table of rows as columns."""
+    return {name: [row[number] if number < len(row) else None for row in table["data"]]
+            for name, number in table["schema"].items()}
+
+
+class Sums:
+    def __init__(self):
+        self.functions = collections.defaultdict(lambda: [0, 0])
+        self.markers = collections.Counter()
+        self.threads = []
+        self.counters = []
+        self.allocations = 0
+        self.stackless = 0
+        self.weight = 0
+
+    def add(self, thread, samples, markers, strings, stack_functions, isMain):
+        """stack_functions(stack): the functions from the innermost on."""
+        weights = samples.get("weight") or [1] * len(samples["stack"])
+        total = 0
+        for stack, weight in zip(samples["stack"], weights):
+            total += weight
+            self.weight += abs(weight)
+            self.stackless += stack is None
+            functions = stack_functions(stack) if stack is not None else []
+            for function in set(functions):
+                self.functions[function][1] += weight
+            if functions:
+                self.functions[functions[0]][0] += weight
+        self.markers.update(strings[name] for name in markers["name"])
+        self.threads.append((str(thread["pid"]), str(thread["tid"]), thread["name"], isMain, len(samples["stack"]),
+                             total, len(markers["name"])))
+
+
+def of_processed(profile):
+    shared, sums = profile["shared"], Sums()
+    strings, stacks, funcs = shared["stringArray"], shared["stackTable"], shared["funcTable"]
+
+    def function(func):
+        resource, source = funcs["resource"][func], funcs["source"][func]
+        return (strings[funcs["name"][func]],
+                strings[shared["resourceTable"]["name"][resource]] if resource >= 0 else None,
+                strings[shared["sources"]["filename"][source]] if source is not None else None, func)
+
+    def functions(stack):
+        found = []
+        while True:
+            found.append(function(shared["frameTable"]["func"][stacks["frame"][stack]]))
+            if not stacks["prefixOffset"][stack]:
+                return found
+            stack -= stacks["prefixOffset"][stack]
+
+    for thread in profile["threads"]:
+        sums.add(thread, thread["samples"], thread["markers"], strings, functions, thread["isMainThread"])
+        for table in ("jsAllocations", "nativeAllocations"):
+            sums.allocations += thread.get(table, {"length": 0})["length"]
+    for counter in profile.get("counters", []):
+        sums.counters.append((counter["pid"], counter["name"], counter["category"], counter["display"]["unit"] or None,
+                              counter["samples"]["length"], sum(counter["samples"]["count"])))
+    return sums
+
+
+def of_gecko(profile):
+    sums = Sums()
+    for process in [profile, *profile["processes"]]:
+        for thread in process["threads"]:
+            strings, stacks = thread["stringTable"], columns(thread["stackTable"])
+            locations = columns(thread["frameTable"])["location"]
+
+            def functions(stack, strings=strings, stacks=stacks, locations=locations):
+                found = []
+                while stack is not None:
+                    location = strings[locations[stacks["frame"][stack]]]
+                    name, split, rest = location.partition(" (in ")
+                    library, end, _ = rest.partition(")")
+                    found.append((name, library, None, location) if split and end else (location, None, None, location))
+                    stack = stacks["prefix"][stack]
+                return found
+
+            sums.add(thread, columns(thread["samples"]), columns(thread["markers"]), strings, functions,
+                     thread["name"] == "GeckoMain")
+        pids = [str(thread["pid"]) for thread in process["threads"] if thread["name"] == "GeckoMain"]
+        for counter in process.get("counters", []):
+            count = columns(counter["samples"])["count"]
+            sums.counters.append((pids[0], counter["name"], counter["category"], None, len(count), sum(count)))
+    return sums
+
+
+def near(got, expected):
+    return math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-6)
+
+
+def shown(weight):
+    """Sums of doubles depend on their order."""
+    return f"{weight:.9g}"
+
+
+def compare(info, sums):
+    """What differs."""
+    threads = [(process["pid"], thread["tid"], thread["name"], thread["isMain"], thread["samples"], thread["weight"],
+                thread["markers"]) for process in info["processes"] for thread in process["threads"]]
+    if len(threads) != len(sums.threads):
+        yield f"{len(threads)} threads"
+    for got, expected in zip(threads, sums.threads):
+        if got[:5] != expected[:5] or not near(got[5], expected[5]) or got[6] != expected[6]:
+            yield f"thread {got} instead of {expected}"
+    counts = info["counts"]
+    expected_counts = {"threads": len(sums.threads), "samples": sum(thread[4] for thread in sums.threads),
+                       "samplesWithoutStack": sums.stackless, "markers": sum(sums.markers.values()),
+                       "counters": len(sums.counters), "allocations": sums.allocations,
+                       "processes": len({thread[0] for thread in sums.threads})}
+    for name, expected in expected_counts.items():
+        if counts[name] != expected:
+            yield f"{counts[name]} {name} instead of {expected}"
+    counters = [(counter["pid"], counter["name"], counter["category"], counter["unit"], counter["samples"],
+                 counter["sum"]) for counter in info["counters"]]
+    for got, expected in zip(counters, sums.counters):
+        if got[:5] != expected[:5] or not near(got[5], expected[5]):
+            yield f"counter {got} instead of {expected}"
+    if not near(info["weight"]["sum"], sums.weight):
+        yield f"weight {info['weight']['sum']} instead of {sums.weight}"
+    if {marker["name"]: marker["count"] for marker in info["markers"]} != sums.markers:
+        yield f"markers {info['markers']}"
+    for order, number in (("functionsBySelf", 0), ("functionsByTotal", 1)):
+        key = ("self", "total")[number]
+        got = sorted((f["name"], f["library"] or "", f["file"] or "", shown(f["self"]), shown(f["total"]))
+                     for f in info[order])
+        expected = sorted((name, library or "", file or "", shown(weights[0]), shown(weights[1]))
+                          for (name, library, file, _), weights in sums.functions.items() if weights[number])
+        if got != expected:
+            yield f"{order}: {[f for f in got if f not in expected][:3]} instead of " \
+                  f"{[f for f in expected if f not in got][:3]}"
+        weights = [abs(f[key]) for f in info[order]]
+        if weights != sorted(weights, reverse=True):
+            yield f"{order} is not sorted"
+
+
+def main():
+    program, trace, processed, gecko = sys.argv[1:]
+    subjects = []
+    with open(processed, encoding="utf-8") as file:
+        sums = of_processed(json.load(file))
+    subjects += [(processed, sums), (trace, sums)]
+    with open(gecko, encoding="utf-8") as file:
+        subjects.append((gecko, of_gecko(json.load(file))))
+    for golden in sorted(glob.glob(f"{ROOT}/*/*/processed.json")):
+        folder = os.path.dirname(golden)
+        with open(golden, encoding="utf-8") as file:
+            sums = of_processed(json.load(file))
+        subjects.append((golden, sums))
+        # Options of a conversion, which info has none of, make another profile of the trace.
+        if not os.path.exists(f"{folder}/options"):
+            subjects += [(path, sums) for path in glob.glob(f"{folder}/input.*")]
+        if os.path.exists(f"{folder}/gecko.json"):
+            with open(f"{folder}/gecko.json", encoding="utf-8") as file:
+                subjects.append((f"{folder}/gecko.json", of_gecko(json.load(file))))
+    passed = failed = 0
+    result = subprocess.run([program, "info", "--json", "--top", "1000000", *[path for path, _ in subjects]],
+                            capture_output=True, check=False)
+    if result.returncode or result.stderr:
+        sys.exit(f"info.py: exit {result.returncode}: {result.stderr.decode()[-500:]}")
+    for info, (path, sums) in zip(json.loads(result.stdout)["files"], subjects, strict=True):
+        differences = list(compare(info, sums))
+        passed, failed = passed + (not differences), failed + bool(differences)
+        for difference in differences:
+            print(f"info.py: {os.path.relpath(path, ROOT)}: {difference}")
+    print(f"facts of fixtures: {passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""Batches of the program, from outside: check_batches.py PROGRAM [--count N] [--kills N]
+
+The same traces as a folder, as archives and one by one, by one worker and by several; again, with and without changes;
+interrupted and killed at any moment. Profiles are compared byte by byte with those of an undisturbed batch.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import xml.etree.ElementTree
+import zipfile
+
+MANIFEST = "gecko-convert.manifest.json"
+MAKE_BATCH = pathlib.Path(__file__).with_name("make_batch.py")
+
+
+class Work:
+    """A folder with the traces in it, and the program."""
+
+    def __init__(self, program, folder, count):
+        self.program, self.folder = program, folder
+        made = subprocess.run([MAKE_BATCH, folder / "in", str(count)], stdout=subprocess.PIPE, text=True, check=True)
+        self.broken = {f"in/{path}": fate for fate, path in (line.split(" ", 1) for line in made.stdout.splitlines())}
+
+    def start(self, *arguments):
+        return subprocess.Popen([self.program, "--quiet", *map(str, arguments)], cwd=self.folder,
+                                stderr=subprocess.PIPE, text=True)
+
+    def run(self, *arguments, expect=1):
+        process = self.start(*arguments)
+        errors = process.communicate()[1]
+        assert process.returncode == expect, (arguments, process.returncode, errors)
+        return errors
+
+    def files(self, folder):
+        """Every file below the folder but the manifest, by relative name."""
+        root = self.folder / folder
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*")
+                if path.is_file() and path.name != MANIFEST}
+
+    def manifest(self, folder):
+        return json.loads((self.folder / folder / MANIFEST).read_text())
+
+
+def without_times(manifest):
+    manifest["totals"].pop("milliseconds")
+    manifest.pop("output_dir")
+    for entry in manifest["inputs"]:
+        entry.pop("milliseconds")
+    return manifest
+
+
+def statuses(manifest):
+    return {entry["path"] + (" > " + entry["member"] if entry["member"] else ""): entry["status"]
+            for entry in manifest["inputs"]}
+
+
+# ---- What is checked. ----
+
+
+def check_each_input_has_its_record(work):
+    manifest = work.manifest("reference")
+    paths = sorted(str(path.relative_to(work.folder)) for path in (work.folder / "in").rglob("*") if path.is_file())
+    assert sorted(entry["path"] for entry in manifest["inputs"]) == paths
+    for entry in manifest["inputs"]:
+        fate = work.broken.get(entry["path"], "converted")
+        assert entry["status"] == fate, (entry["path"], entry["status"], entry["error"])
+        assert entry["bytes"] == (work.folder / entry["path"]).stat().st_size
+        assert (entry["error"] is None) == (fate == "converted"), entry
+        if fate == "converted":
+            output = (work.folder / "reference" / entry["output"]["path"]).read_bytes()
+            assert entry["output"]["bytes"] == len(output) and entry["counts"] and entry["ledger"]["balanced"]
+        else:
+            assert entry["output"] is None and len(entry["error"]["message"]) > 20
+    outputs = [entry["output"]["path"] for entry in manifest["inputs"] if entry["output"]]
+    assert sorted(work.files("reference")) == sorted(outputs)
+    totals = manifest["totals"]
+    assert totals["converted"] == len(outputs) and totals["failed"] + totals["no_trace"] == len(work.broken)
+    assert totals["bytes_written"] == sum(len(data) for data in work.files("reference").values())
+
+
+def check_jobs_change_nothing(work):
+    for jobs in (1, 3):
+        work.run("in", "--output-dir", f"jobs-{jobs}", "--jobs", jobs)
+        assert work.files(f"jobs-{jobs}") == work.files("reference")
+        assert without_times(work.manifest(f"jobs-{jobs}")) == without_times(work.manifest("reference"))
+
+
+def pack(work):
+    with tarfile.open(work.folder / "in.tar", "w") as archive:
+        archive.add(work.folder / "in", ".")
+    subprocess.run(["zstd", "-q", work.folder / "in.tar", "-o", work.folder / "packed.tar.zst"], check=True)
+    with zipfile.ZipFile(work.folder / "packed.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted((work.folder / "in").rglob("*")):
+            archive.write(path, path.relative_to(work.folder / "in"))
+    (work.folder / "in.tar").unlink()
+
+
+def check_archives_are_folders(work):
+    pack(work)
+    for name in ("packed.tar.zst", "packed.zip"):
+        for jobs in (1, 2):
+            folder = f"{name}-{jobs}"
+            work.run(name, "--output-dir", folder, "--jobs", jobs)
+            files = {"in" + path.removeprefix("packed"): data for path, data in work.files(folder).items()}
+            assert files == work.files("reference")
+        records = {entry["member"]: entry for entry in work.manifest(folder)["inputs"]}
+        for entry in work.manifest("reference")["inputs"]:
+            record = records[entry["path"].removeprefix("in/")]
+            same = ("status", "bytes", "xxh3", "format", "wrapping", "trace_bytes", "counts", "ledger")
+            assert [record[key] for key in same] == [entry[key] for key in same], record
+        assert records[None]["status"] == "archive"
+        assert without_times(work.manifest(f"{name}-1")) == without_times(work.manifest(f"{name}-2"))
+        work.run(name, "--output-dir", folder, "--if-changed")
+        assert work.manifest(folder)["totals"]["converted"] == 0
+        assert work.manifest(folder)["totals"]["unchanged"] == len(work.files("reference"))
+
+
+def check_files_one_by_one(work):
+    """Those named on the command line lose their folders; what is no trace has failed."""
+    paths = [entry["path"] for entry in work.manifest("reference")["inputs"]]
+    work.run(*paths, "--output-dir", "one-by-one")
+    flat = {pathlib.Path(path).name: data for path, data in work.files("reference").items()}
+    assert work.files("one-by-one") == flat
+    assert work.manifest("one-by-one")["totals"]["failed"] == len(work.broken)
+    for path in paths[:10]:
+        if path not in work.broken:
+            work.run(path, "-o", "single.json", expect=0)
+            stem = next(entry["output"]["path"] for entry in work.manifest("reference")["inputs"]
+                        if entry["path"] == path)
+            assert (work.folder / "single.json").read_bytes() == work.files("reference")[stem]
+
+
+def check_only_what_has_changed(work):
+    work.run("in", "--output-dir", "again")
+    first = work.manifest("again")
+    times = {path: (work.folder / "again" / path).stat().st_mtime_ns for path in work.files("again")}
+
+    def run_again(*arguments):
+        work.run("in", "--output-dir", "again", "--if-changed", *arguments)
+        assert work.files("again") == work.files("reference") or arguments
+        return [path for path, status in statuses(work.manifest("again")).items() if status == "converted"]
+
+    assert run_again() == []
+    assert times == {path: (work.folder / "again" / path).stat().st_mtime_ns for path in times}
+    second = work.manifest("again")
+    for entry in second["inputs"]:
+        entry["status"] = entry["status"].replace("unchanged", "converted")
+    assert second["inputs"] == first["inputs"]
+
+    done = [entry for entry in first["inputs"] if entry["status"] == "converted"]
+    (work.folder / "again" / done[0]["output"]["path"]).unlink()
+    (work.folder / "again" / done[1]["output"]["path"]).write_bytes(b"{}")
+    source = work.folder / done[2]["path"]
+    before = source.read_bytes()
+    assert run_again() == [done[0]["path"], done[1]["path"]]
+    source.write_bytes((work.folder / done[3]["path"]).read_bytes())
+    work.run("in", "--output-dir", "again", "--if-changed")
+    assert statuses(work.manifest("again"))[done[2]["path"]] in ("converted", "failed")
+    source.write_bytes(before)
+    os.utime(source, (1, 1))
+    assert run_again() == [done[2]["path"]]
+    os.utime(source, (2, 2))
+    assert run_again() == []
+
+    assert len(run_again("--product", "other")) == len(done)
+    assert run_again("--product", "other") == []
+    assert len(run_again()) == len(done)
+    (work.folder / "again" / MANIFEST).rename(work.folder / "kept.json")
+    assert run_again("--if-changed=kept.json") == []
+    (work.folder / "again" / MANIFEST).write_text("{")
+    assert len(run_again()) == len(done)
+
+
+def check_output_archives(work):
+    names = {"profiles.tar": "r:", "profiles.tar.gz": "r:gz", "profiles.tar.xz": "r:xz", "profiles.tar.zst": None,
+             "profiles.zip": None}
+    for name, mode in names.items():
+        bytes_of = []
+        for jobs in (1, 2):
+            environment_zone = "Asia/Kolkata" if jobs == 1 else "America/New_York"
+            os.environ["TZ"] = environment_zone
+            work.run("in", "--output-archive", name, "--jobs", jobs, "--report", "report.json")
+            bytes_of.append((work.folder / name).read_bytes())
+            (work.folder / name).unlink() if jobs == 1 else None
+        del os.environ["TZ"]
+        assert bytes_of[0] == bytes_of[1], name
+        path = work.folder / name
+        if name.endswith(".zst"):
+            subprocess.run(["zstd", "-dqf", path, "-o", work.folder / "unpacked.tar"], check=True)
+            path, mode = work.folder / "unpacked.tar", "r:"
+        if mode:
+            with tarfile.open(path, mode) as archive:
+                order = archive.getnames()
+                files = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
+        else:
+            with zipfile.ZipFile(path) as archive:
+                order = archive.namelist()
+                files = {member: archive.read(member) for member in order}
+        assert order == sorted(order) and files == work.files("reference"), name
+    before = (work.folder / "profiles.zip").stat().st_mtime_ns
+    work.run("in", "--output-archive", "profiles.zip", "--if-changed=report.json", "--report", "report.json")
+    report = json.loads((work.folder / "report.json").read_text())
+    assert report["totals"]["converted"] == 0 and (work.folder / "profiles.zip").stat().st_mtime_ns == before
+    (work.folder / "profiles.zip").write_bytes(b"PK")
+    work.run("in", "--output-archive", "profiles.zip", "--if-changed=report.json", "--report", "report.json")
+    assert (work.folder / "profiles.zip").read_bytes() == bytes_of[1]
+    assert not list(work.folder.glob("*.tmp"))
+
+
+def check_junit(work):
+    work.run("in", "--output-dir", "again", "--report-junit", "junit.xml")
+    suites = xml.etree.ElementTree.parse(work.folder / "junit.xml").getroot()
+    cases = list(suites.iter("testcase"))
+    failed = [case.get("name") for case in cases if case.find("failure") is not None]
+    skipped = [case.get("name") for case in cases if case.find("skipped") is not None]
+    assert sorted(failed) == sorted(path for path, fate in work.broken.items() if fate == "failed")
+    assert sorted(skipped) == sorted(path for path, fate in work.broken.items() if fate == "no-trace")
+    assert suites.get("tests") == str(len(cases)) and suites.get("failures") == str(len(failed))
+
+
+def duration_of(work):
+    start = time.monotonic()
+    work.run("in", "--output-dir", "timed")
+    return time.monotonic() - start
+
+
+def forget(work, folder):
+    subprocess.run(["rm", "-rf", work.folder / folder], check=True)
+
+
+def check_kills(work, kills):
+    """Each time the folder is what the killed one left, as long as the batch does not get through."""
+    chance, span = random.Random(1), duration_of(work)
+    reached = 0
+    for number in range(kills):
+        if number % 5 == 0:
+            forget(work, "killed")
+        process = work.start("in", "--output-dir", "killed", "--if-changed", "--jobs", 2)
+        try:
+            process.communicate(timeout=chance.random() * span)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            reached += 1
+        if number % 5 == 4:
+            work.run("in", "--output-dir", "killed", "--if-changed")
+            assert work.files("killed") == work.files("reference")
+            entries, expected = work.manifest("killed")["inputs"], work.manifest("reference")["inputs"]
+            for entry in entries + expected:
+                entry.pop("milliseconds")
+                entry["status"] = entry["status"].replace("unchanged", "converted")
+            assert entries == expected
+            left = sorted(path.name for path in (work.folder / "killed").iterdir())
+            assert left == [MANIFEST, "in"], left
+    assert reached > kills // 4, f"only {reached} of {kills} were killed in time"
+
+
+def check_killed_archives(work, kills):
+    chance, span = random.Random(2), duration_of(work)
+    work.run("in", "--output-archive", "undisturbed.tar.zst")
+    for _ in range(kills):
+        process = work.start("in", "--output-archive", "killed.tar.zst")
+        try:
+            process.communicate(timeout=chance.random() * span)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        path = work.folder / "killed.tar.zst"
+        assert not path.exists() or path.read_bytes() == (work.folder / "undisturbed.tar.zst").read_bytes()
+    work.run("in", "--output-archive", "killed.tar.zst")
+    assert path.read_bytes() == (work.folder / "undisturbed.tar.zst").read_bytes()
+    assert not list(work.folder.glob("*.tmp"))
+
+
+def check_interrupts(work, kills):
+    chance, span = random.Random(3), duration_of(work)
+    reference, reached = work.files("reference"), 0
+    for number in range(kills):
+        forget(work, "interrupted")
+        forget(work, "interrupted.json")
+        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
+        process = work.start("in", "--output-dir", "interrupted", "--report", "interrupted.json", "--jobs", 2)
+        time.sleep(chance.random() * span)
+        process.send_signal(ending)
+        process.communicate()
+        files = work.files("interrupted") if (work.folder / "interrupted").exists() else {}
+        assert all(reference[path] == data for path, data in files.items()), "a file that is not whole"
+        if process.returncode != -ending:
+            assert process.returncode == 1
+            continue
+        # Before its signals are its own, the process just ends.
+        if not (work.folder / "interrupted.json").exists():
+            assert not files
+            continue
+        reached += 1
+        manifest = json.loads((work.folder / "interrupted.json").read_text())
+        assert manifest["interrupted_by"] == ending.name.removeprefix("SIG")
+        for entry in manifest["inputs"]:
+            assert not entry["output"] or entry["output"]["path"] in files
+    assert reached, "no batch was interrupted in time"
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("program", type=pathlib.Path)
+    arguments.add_argument("--count", type=int, default=150)
+    arguments.add_argument("--kills", type=int, default=50)
+    arguments = arguments.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        work = Work(arguments.program.resolve(), pathlib.Path(folder), arguments.count)
+        work.run("in", "--output-dir", "reference")
+        checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
+                  check_files_one_by_one, check_only_what_has_changed, check_output_archives, check_junit]
+        kill_checks = [check_kills, check_killed_archives, check_interrupts]
+        for check in checks + kill_checks:
+            try:
+                check(work, arguments.kills) if check in kill_checks else check(work)
+            except AssertionError as error:
+                failed += 1
+                line = error.__traceback__
+                while line.tb_next:
+                    line = line.tb_next
+                print(f"FAIL {check.__name__}, line {line.tb_lineno}: {str(error)[:2000]}")
+            else:
+                print(f"ok {check.__name__}")
+    print(f"batches: {len(checks + kill_checks) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

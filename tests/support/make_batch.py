@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Makes a folder of mixed traces for batches: make_batch.py FOLDER COUNT [--repeat N]
+
+The traces of fixtures/ under many names, in folders, compressed in many ways, or not; every twentieth is broken in one of
+ten ways. --repeat N makes recordings larger: each text N times over. Prints the paths of the broken ones, each with what
+its report must be: "failed" or "no-trace". The same arguments make the same folder.
+"""
+import argparse
+import bz2
+import gzip
+import lzma
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "fixtures"
+BROKEN_EVERY = 20
+
+
+def tool(*command):
+    return lambda data: subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+COMPRESSIONS = [
+    ("", lambda data: data),
+    (".gz", lambda data: gzip.compress(data, 6, mtime=0)),
+    (".zst", tool("zstd", "-q", "-c")),
+    (".xz", lambda data: lzma.compress(data, preset=1)),
+    (".bz2", bz2.compress),
+    (".lz4", tool("lz4", "-q", "-c")),
+]
+
+
+def good_traces(repeat):
+    """(suffix, bytes) of traces that convert."""
+    traces = []
+    for path in sorted((FIXTURES / "recordings").glob("*.xz")):
+        traces.append((path.suffixes[-2], lzma.decompress(path.read_bytes()) * repeat))
+    for path in sorted(FIXTURES.glob("*/*/processed.json")):
+        source = next(path.parent.glob("input.*"))
+        traces.append((source.suffix, source.read_bytes()))
+    for path in sorted((ROOT / "tests/fuzz/seeds/fuzz_native_trace").glob("*.trace")):
+        if path.stem in ("every-kind", "sampler"):
+            traces.append((path.suffix, path.read_bytes()))
+    return traces
+
+
+def broken_traces():
+    """(suffix, bytes, what becomes of it)"""
+    text = lzma.decompress((FIXTURES / "recordings/multi-event.txt.xz").read_bytes())
+    native = (ROOT / "tests/fuzz/seeds/fuzz_native_trace/every-kind.trace").read_bytes()
+    packed = gzip.compress(text, 6, mtime=0)
+    zstd = bytearray(tool("zstd", "-q", "-c")(text))
+    zstd[len(zstd) // 2] ^= 0xFF
+    return [
+        (".txt.gz", packed[: len(packed) // 2], "failed"),
+        (".txt.zst", bytes(zstd), "failed"),
+        (".txt.xz", lzma.compress(text, preset=1)[:-40], "failed"),
+        (".txt.bz2", b"BZh91AY&SY" + bytes(200), "failed"),
+        (".data", b"PERFILE2" + bytes(1000), "no-trace"),
+        (".txt", b"", "no-trace"),
+        (".txt", b"<!DOCTYPE html><html><body>404</body></html>\n", "no-trace"),
+        (".trace", native[:8] + bytes(100), "failed"),
+        (".txt", b"# ========\n# captured on    : Thu Nov  5 10:00:00 2026\n# ========\n#\n", "failed"),
+        (".folded", bytes(range(256)) * 20, "no-trace"),
+    ]
+
+
+def write(folder, number, suffix, data):
+    place = folder / f"run-{number % 7}" / ("nightly" if number % 3 else ".")
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"trace-{number:04}{suffix}"
+    path.write_bytes(data)
+    return path
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("folder", type=pathlib.Path)
+    arguments.add_argument("count", type=int)
+    arguments.add_argument("--repeat", type=int, default=1)
+    arguments = arguments.parse_args()
+    good, broken = good_traces(arguments.repeat), broken_traces()
+    packed = {}
+    for number in range(arguments.count):
+        if number % BROKEN_EVERY == BROKEN_EVERY - 1:
+            suffix, data, fate = broken[number // BROKEN_EVERY % len(broken)]
+            path = write(arguments.folder, number, suffix, data)
+            print(fate, path.relative_to(arguments.folder))
+            continue
+        which, how = number % len(good), number % len(COMPRESSIONS)
+        if (which, how) not in packed:
+            packed[which, how] = COMPRESSIONS[how][1](good[which][1])
+        write(arguments.folder, number, good[which][0] + COMPRESSIONS[how][0], packed[which, how])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+#include "archive_file.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libconvert/utf8.h"
+
+enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
+
+struct kind {
+    const char *suffix;
+    int (*format)(struct archive *);
+    int (*filter)(struct archive *);
+    const char *options; /* NULL: none */
+};
+
+/* gzip would put the time into its header. */
+static const struct kind kinds[] = {
+    {".tar", archive_write_set_format_pax_restricted, archive_write_add_filter_none, NULL},
+    {".tar.gz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
+    {".tgz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
+    {".tar.zst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
+    {".tzst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
+    {".tar.xz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
+    {".txz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
+    {".zip", archive_write_set_format_zip, archive_write_add_filter_none, NULL},
+};
+enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+
+struct archive_file {
+    struct failure *failure; /* borrowed */
+    const char *name;        /* borrowed */
+    struct archive *writer;
+    int descriptor;
+    locale_t locale; /* libarchive takes the character set of names from it; 0: none */
+};
+
+const char *archive_file_suffix(size_t number) { return number < KIND_COUNT ? kinds[number].suffix : NULL; }
+
+static const struct kind *kind_of(const char *name) {
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (text_ends_with(text_of(name), text_of(kinds[i].suffix))) return &kinds[i];
+    return NULL;
+}
+
+static void fail(struct archive_file *archive, int error) {
+    if (error == ENOMEM)
+        failure_set_memory(archive->failure);
+    else
+        failure_set(archive->failure, FAILURE_IO, "cannot write %s: %s", archive->name, strerror(error ? error : EIO));
+}
+
+/* A warning is about the name of a member that is not of the character set: its bytes are written. */
+static bool check(struct archive_file *archive, int outcome) {
+    if (outcome >= ARCHIVE_WARN) return true;
+    fail(archive, archive_errno(archive->writer));
+    return false;
+}
+
+static bool open_writer(struct archive_file *archive, const struct kind *kind) {
+    struct archive *writer = archive->writer;
+    return check(archive, kind->format(writer)) && check(archive, kind->filter(writer)) &&
+           (!kind->options || check(archive, archive_write_set_options(writer, kind->options))) &&
+           check(archive, archive_write_set_bytes_in_last_block(writer, 1)) &&
+           check(archive, archive_write_open_fd(writer, archive->descriptor));
+}
+
+struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
+    const struct kind *kind = kind_of(name);
+    if (!kind) {
+        failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
+        return NULL;
+    }
+    struct archive_file *archive = calloc(1, sizeof *archive);
+    if (!archive) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    archive->failure = failure;
+    archive->name = name;
+    archive->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    archive->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
+    if (archive->descriptor < 0) fail(archive, errno);
+    archive->writer = archive_write_new();
+    if (!archive->writer) failure_set_memory(failure);
+    if (!failure_is_set(failure) && open_writer(archive, kind)) return archive;
+    archive_file_close(archive);
+    return NULL;
+}
+
+/* ---- Members. ---- */
+
+/* Nobody's, of no time. */
+static struct archive_entry *entry_create(const char *member, uint64_t bytes_count) {
+    struct archive_entry *entry = archive_entry_new();
+    if (!entry) return NULL;
+    archive_entry_copy_pathname(entry, member);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, MEMBER_MODE);
+    archive_entry_set_size(entry, (la_int64_t)bytes_count);
+    archive_entry_set_mtime(entry, 0, 0);
+    archive_entry_set_uid(entry, 0);
+    archive_entry_set_gid(entry, 0);
+    return entry;
+}
+
+static void add_bytes(struct archive_file *archive, int source, const char *path) {
+    char block[BLOCK_BYTES];
+    for (;;) {
+        ssize_t bytes_count = read(source, block, sizeof block);
+        if (bytes_count < 0 && errno == EINTR) continue;
+        if (bytes_count < 0) failure_set(archive->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (bytes_count <= 0) return;
+        if (archive_write_data(archive->writer, block, (size_t)bytes_count) < 0) {
+            fail(archive, archive_errno(archive->writer));
+            return;
+        }
+    }
+}
+
+static void add_open_file(struct archive_file *archive, const char *member, int source, const char *path) {
+    struct stat status;
+    if (source < 0 || fstat(source, &status) != 0) {
+        failure_set(archive->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
+        return;
+    }
+    struct archive_entry *entry = entry_create(member, (uint64_t)status.st_size);
+    if (!entry) {
+        failure_set_memory(archive->failure);
+        return;
+    }
+    if (check(archive, archive_write_header(archive->writer, entry))) add_bytes(archive, source, path);
+    archive_entry_free(entry);
+}
+
+void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
+    if (failure_is_set(archive->failure)) return;
+    /* libarchive is to say that names are UTF-8 of those alone that are. */
+    struct text name = text_of(member);
+    bool is_utf8 = archive->locale && utf8_valid_prefix_bytes(name) == name.bytes_count;
+    locale_t before = is_utf8 ? uselocale(archive->locale) : (locale_t)0;
+    int source = open(path, O_RDONLY | O_CLOEXEC);
+    add_open_file(archive, member, source, path);
+    if (source >= 0) close(source);
+    if (is_utf8) uselocale(before);
+}
+
+void archive_file_close(struct archive_file *archive) {
+    if (!archive) return;
+    if (archive->writer && !failure_is_set(archive->failure)) check(archive, archive_write_close(archive->writer));
+    archive_write_free(archive->writer);
+    if (archive->descriptor >= 0) {
+        if (!failure_is_set(archive->failure) && fsync(archive->descriptor) != 0 && errno != EINVAL)
+            fail(archive, errno);
+        if (close(archive->descriptor) != 0 && errno != EINTR) fail(archive, errno);
+    }
+    if (archive->locale) freelocale(archive->locale);
+    free(archive);
+}
