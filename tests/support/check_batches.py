@@ -289,7 +289,10 @@ def check_interrupts(work, kills):
         forget(work, "interrupted.json")
         ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
         process = work.start("in", "--output-dir", "interrupted", "--report", "interrupted.json", "--jobs", 2)
-        time.sleep(chance.random() * span)
+        if number % 2:
+            time.sleep(chance.random() * span)
+        while number % 2 == 0 and process.poll() is None and not (work.folder / "interrupted").exists():
+            time.sleep(0.001)
         process.send_signal(ending)
         process.communicate()
         files = work.files("interrupted") if (work.folder / "interrupted").exists() else {}

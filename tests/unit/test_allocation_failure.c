@@ -259,14 +259,14 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
     heap.is_counting = true;
     struct failure failure = {0};
     struct options options;
-    struct gecko_convert_result result;
+    struct gecko_convert_result result = {.status = GECKO_CONVERT_NO_MEMORY};
     options_init(&options, (int)(sizeof arguments / sizeof *arguments), arguments, &failure);
-    gecko_convert(&options.convert, &result);
+    if (!failure_is_set(&failure)) gecko_convert(&options.convert, &result);
     struct outcome outcome = {result.status, heap.has_failed};
     gecko_convert_result_fini(&result);
     options_fini(&options);
     heap.is_counting = false;
-    assert_int_equal(failure.code, FAILURE_NONE);
+    if (failure_is_set(&failure)) assert_int_equal(failure.code, FAILURE_MEMORY);
     return outcome;
 }
 
