@@ -89,8 +89,6 @@ static void append_text(struct chunk_list *text, const struct outcome *outcome, 
 
 /* ---- JSON. ---- */
 
-static int64_t clipped(uint64_t count) { return count > INT64_MAX ? INT64_MAX : (int64_t)count; }
-
 static void write_offence(struct json *json, const struct offence_kind *kind, size_t number) {
     json_object_begin(json);
     json_key_string(json, "severity", severity_name(kind->severity));
@@ -105,13 +103,13 @@ static void write_kind(struct json *json, const struct offence_kind *kind) {
     json_key_string(json, "severity", severity_name(kind->severity));
     json_key_string(json, "rule", offence_rule_name(kind->rule));
     json_key_value_text(json, "path", kind->path);
-    json_key_int(json, "count", clipped(kind->count));
+    json_key_count(json, "count", kind->count);
     json_object_end(json);
 }
 
 static void write_offences(struct json *json, const struct offences *offences) {
-    json_key_int(json, "errors", clipped(offences->counts[OFFENCE_ERROR]));
-    json_key_int(json, "warnings", clipped(offences->counts[OFFENCE_WARNING]));
+    json_key_count(json, "errors", offences->counts[OFFENCE_ERROR]);
+    json_key_count(json, "warnings", offences->counts[OFFENCE_WARNING]);
     json_key(json, "kinds");
     json_array_begin(json);
     for (size_t i = 0; i < offences->kinds.count; i++) write_kind(json, kind_at(offences, i));
@@ -140,7 +138,7 @@ static void write_json(struct json *json, const struct outcome *outcome) {
     json_object_begin(json);
     json_key_string(json, "name", outcome->path);
     write_identity(json, profile_identify(outcome->document));
-    json_key_int(json, "bytes", clipped(outcome->document->bytes_count));
+    json_key_count(json, "bytes", outcome->document->bytes_count);
     write_offences(json, outcome->offences);
     command_write_error(json, outcome->failure);
     json_object_end(json);

@@ -6,10 +6,6 @@
 #include "info_subject.h"
 #include "report.h"
 
-static void write_count(struct json *json, const char *key, uint64_t count) {
-    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
-}
-
 static void write_text(struct json *json, const char *key, struct text text) {
     if (text.bytes_count)
         json_key_value_text(json, key, text);
@@ -26,17 +22,17 @@ static void write_number(struct json *json, const char *key, double value) {
 static void write_counts(struct json *json, const struct info *info) {
     json_key(json, "counts");
     json_object_begin(json);
-    write_count(json, "processes", info->processes.count);
-    write_count(json, "threads", info->threads.count);
-    write_count(json, "samples", info->sample_count);
-    write_count(json, "samplesWithoutStack", info->stackless_count);
-    write_count(json, "markers", info->marker_count);
-    write_count(json, "counters", info->counters.count);
-    write_count(json, "allocations", info->allocation_count);
-    write_count(json, "functions", info->functions.count);
-    write_count(json, "stacks", info->stack_count);
-    write_count(json, "frames", info->frame_count);
-    write_count(json, "libs", info->lib_count);
+    json_key_count(json, "processes", info->processes.count);
+    json_key_count(json, "threads", info->threads.count);
+    json_key_count(json, "samples", info->sample_count);
+    json_key_count(json, "samplesWithoutStack", info->stackless_count);
+    json_key_count(json, "markers", info->marker_count);
+    json_key_count(json, "counters", info->counters.count);
+    json_key_count(json, "allocations", info->allocation_count);
+    json_key_count(json, "functions", info->functions.count);
+    json_key_count(json, "stacks", info->stack_count);
+    json_key_count(json, "frames", info->frame_count);
+    json_key_count(json, "libs", info->lib_count);
     json_object_end(json);
 }
 
@@ -47,10 +43,10 @@ static void write_thread(struct json *json, const struct info_thread *thread) {
     json_key_bool(json, "isMain", thread->is_main);
     write_number(json, "startMs", thread->start_ms);
     write_number(json, "endMs", thread->end_ms);
-    write_count(json, "samples", thread->sample_count);
+    json_key_count(json, "samples", thread->sample_count);
     write_number(json, "weight", thread->weight);
-    write_count(json, "markers", thread->marker_count);
-    write_count(json, "allocations", thread->allocation_count);
+    json_key_count(json, "markers", thread->marker_count);
+    json_key_count(json, "allocations", thread->allocation_count);
     json_object_end(json);
 }
 
@@ -63,7 +59,7 @@ static void write_processes(struct json *json, const struct info *info) {
         json_object_begin(json);
         json_key_value_text(json, "pid", process->pid);
         json_key_value_text(json, "name", process->name);
-        write_count(json, "samples", process->sample_count);
+        json_key_count(json, "samples", process->sample_count);
         write_number(json, "weight", process->weight);
         json_key(json, "threads");
         json_array_begin(json);
@@ -85,7 +81,7 @@ static void write_counters(struct json *json, const struct info *info) {
         json_key_value_text(json, "name", counter->name);
         json_key_value_text(json, "category", counter->category);
         write_text(json, "unit", counter->unit);
-        write_count(json, "samples", counter->sample_count);
+        json_key_count(json, "samples", counter->sample_count);
         write_number(json, "sum", counter->change);
         json_object_end(json);
     }
@@ -105,7 +101,7 @@ static void write_function(struct json *json, const struct info_function *functi
 static void write_marker(struct json *json, const struct info_marker *marker) {
     json_object_begin(json);
     json_key_value_text(json, "name", marker->name);
-    write_count(json, "count", marker->count);
+    json_key_count(json, "count", marker->count);
     json_object_end(json);
 }
 
@@ -148,7 +144,7 @@ static void write_events(struct json *json, const struct gecko_convert_result *r
         if (!event.bytes_count) continue;
         json_object_begin(json);
         json_key_value_text(json, "name", event);
-        write_count(json, "samples", result->entries[i].count);
+        json_key_count(json, "samples", result->entries[i].count);
         json_key_string(json, "fate", gecko_convert_fate_name(result->entries[i].fate));
         json_object_end(json);
     }
@@ -186,7 +182,7 @@ void info_write_json(struct json *json, const struct info_subject *subject, unsi
     json_key_string(json, "name", subject->path);
     write_text(json, "format", subject->format);
     write_text(json, "wrapping", subject->wrapping);
-    write_count(json, "bytes", subject->bytes_count);
+    json_key_count(json, "bytes", subject->bytes_count);
     if (!failure_is_set(subject->failure)) write_contents(json, subject, top_count);
     command_write_error(json, subject->failure);
     json_object_end(json);

@@ -28,17 +28,6 @@ const char *manifest_error_code(const struct batch_entry *entry) {
 
 /* ---- Parts. ---- */
 
-static void write_count(struct json *json, const char *key, uint64_t count) {
-    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
-}
-
-static void write_text(struct json *json, const char *key, const char *text) {
-    if (text && *text)
-        json_key_string(json, key, text);
-    else
-        json_key_null(json, key);
-}
-
 static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
     char digits[17];
     manifest_format_xxh3(digits, xxh3);
@@ -46,7 +35,7 @@ static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
 }
 
 static void write_digest(struct json *json, struct input_digest digest) {
-    write_count(json, "bytes", digest.bytes_count);
+    json_key_count(json, "bytes", digest.bytes_count);
     write_xxh3(json, "xxh3", digest.xxh3);
 }
 
@@ -57,9 +46,9 @@ static void write_options(struct json *json, const struct options *options) {
                              *const symbols[] = {"auto", "none", "always"};
     const struct gecko_convert_options *convert = &options->convert;
     json_object_begin(json);
-    write_text(json, "format", convert->format ? convert->format : gecko_convert_output_format(0));
-    write_text(json, "from", convert->from);
-    write_text(json, "product", convert->product);
+    json_key_string_or_null(json, "format", convert->format ? convert->format : gecko_convert_output_format(0));
+    json_key_string_or_null(json, "from", convert->from);
+    json_key_string_or_null(json, "product", convert->product);
     json_key_string(json, "weight", weights[convert->weight]);
     json_key_string(json, "root", roots[convert->root]);
     json_key_string(json, "symbols", symbols[convert->symbols]);
@@ -132,7 +121,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : &entry->result;
     json_object_begin(json);
     json_key_string(json, "path", source->path);
-    write_text(json, "member", entry->member);
+    json_key_string_or_null(json, "member", entry->member);
     json_key_string(json, "status", manifest_status_name(status));
     if (atomic_load(&entry->has_digest)) {
         write_digest(json, entry->digest);
@@ -140,11 +129,11 @@ static void write_entry(struct json *json, const struct batch_source *source, co
         json_key_null(json, "bytes");
         json_key_null(json, "xxh3");
     }
-    write_text(json, "format", result->input_format);
-    write_text(json, "wrapping", result->wrapping);
-    write_count(json, "trace_bytes", result->input_bytes);
+    json_key_string_or_null(json, "format", result->input_format);
+    json_key_string_or_null(json, "wrapping", result->wrapping);
+    json_key_count(json, "trace_bytes", result->input_bytes);
     write_output(json, entry);
-    write_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
+    json_key_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
     write_contents(json, result);
     write_error(json, entry);
     json_object_end(json);
@@ -192,18 +181,18 @@ struct batch_totals batch_totals_of(struct batch_plan *plan) {
 static void write_totals(struct json *json, const struct batch_totals *totals, uint64_t duration_ns) {
     json_key(json, "totals");
     json_object_begin(json);
-    write_count(json, "converted", totals->status_counts[BATCH_CONVERTED]);
-    write_count(json, "unchanged", totals->status_counts[BATCH_UNCHANGED]);
-    write_count(json, "lossy", totals->lossy_count);
-    write_count(json, "failed", totals->status_counts[BATCH_FAILED]);
-    write_count(json, "no_trace", totals->status_counts[BATCH_NO_TRACE]);
-    write_count(json, "archives", totals->status_counts[BATCH_ARCHIVE]);
-    write_count(json, "interrupted", totals->status_counts[BATCH_PENDING]);
-    write_count(json, "bytes_read", totals->read_bytes);
-    write_count(json, "bytes_written", totals->written_bytes);
-    write_count(json, "samples", totals->samples);
-    write_count(json, "markers", totals->markers);
-    write_count(json, "milliseconds", duration_ns / NS_PER_MS);
+    json_key_count(json, "converted", totals->status_counts[BATCH_CONVERTED]);
+    json_key_count(json, "unchanged", totals->status_counts[BATCH_UNCHANGED]);
+    json_key_count(json, "lossy", totals->lossy_count);
+    json_key_count(json, "failed", totals->status_counts[BATCH_FAILED]);
+    json_key_count(json, "no_trace", totals->status_counts[BATCH_NO_TRACE]);
+    json_key_count(json, "archives", totals->status_counts[BATCH_ARCHIVE]);
+    json_key_count(json, "interrupted", totals->status_counts[BATCH_PENDING]);
+    json_key_count(json, "bytes_read", totals->read_bytes);
+    json_key_count(json, "bytes_written", totals->written_bytes);
+    json_key_count(json, "samples", totals->samples);
+    json_key_count(json, "markers", totals->markers);
+    json_key_count(json, "milliseconds", duration_ns / NS_PER_MS);
     json_object_end(json);
 }
 
@@ -230,9 +219,9 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
     json_key(&json, "options");
     write_options(&json, plan->options);
     write_xxh3(&json, "options_xxh3", manifest_options_xxh3(plan->options, out->failure));
-    write_text(&json, "output_dir", plan->options->output_dir);
+    json_key_string_or_null(&json, "output_dir", plan->options->output_dir);
     write_archive(&json, outcome);
-    write_text(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
+    json_key_string_or_null(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
     write_inputs(&json, plan);
     write_totals(&json, &totals, outcome->duration_ns);
     json_object_end(&json);

@@ -189,25 +189,14 @@ void report_message(const char *message, struct report_text *text) {
 
 /* ---- JSON. ---- */
 
-static void write_count(struct json *json, const char *key, uint64_t count) {
-    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
-}
-
-static void write_text(struct json *json, const char *key, const char *text) {
-    if (text && *text)
-        json_key_string(json, key, text);
-    else
-        json_key_null(json, key);
-}
-
 static void write_input(struct json *json, const struct gecko_convert_options *options,
                         const struct gecko_convert_result *result) {
     json_key(json, "input");
     json_object_begin(json);
-    write_text(json, "name", options->input_path);
-    write_text(json, "format", result->input_format);
-    write_text(json, "wrapping", result->wrapping);
-    write_count(json, "bytes", result->input_bytes);
+    json_key_string_or_null(json, "name", options->input_path);
+    json_key_string_or_null(json, "format", result->input_format);
+    json_key_string_or_null(json, "wrapping", result->wrapping);
+    json_key_count(json, "bytes", result->input_bytes);
     json_object_end(json);
 }
 
@@ -215,39 +204,39 @@ static void write_output(struct json *json, const struct gecko_convert_options *
                          const struct gecko_convert_result *result) {
     json_key(json, "output");
     json_object_begin(json);
-    write_text(json, "name", options->output_path);
-    write_text(json, "format", result->output_format);
-    write_count(json, "bytes", result->output_bytes);
+    json_key_string_or_null(json, "name", options->output_path);
+    json_key_string_or_null(json, "format", result->output_format);
+    json_key_count(json, "bytes", result->output_bytes);
     json_object_end(json);
 }
 
 void report_write_counts(struct json *json, const struct gecko_convert_counts *counts) {
     json_key(json, "counts");
     json_object_begin(json);
-    write_count(json, "processes", counts->processes);
-    write_count(json, "threads", counts->threads);
-    write_count(json, "samples", counts->samples);
-    write_count(json, "stacks", counts->stacks);
-    write_count(json, "frames", counts->frames);
-    write_count(json, "funcs", counts->funcs);
-    write_count(json, "strings", counts->strings);
-    write_count(json, "libs", counts->libs);
-    write_count(json, "markers", counts->markers);
+    json_key_count(json, "processes", counts->processes);
+    json_key_count(json, "threads", counts->threads);
+    json_key_count(json, "samples", counts->samples);
+    json_key_count(json, "stacks", counts->stacks);
+    json_key_count(json, "frames", counts->frames);
+    json_key_count(json, "funcs", counts->funcs);
+    json_key_count(json, "strings", counts->strings);
+    json_key_count(json, "libs", counts->libs);
+    json_key_count(json, "markers", counts->markers);
     json_object_end(json);
 }
 
 /* Nothing for an unknown place; a line only where there are lines. */
 void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset) {
     if (!is_known) return;
-    if (line) write_count(json, "line", line);
-    write_count(json, "offset", offset);
+    if (line) json_key_count(json, "line", line);
+    json_key_count(json, "offset", offset);
 }
 
 static void write_entry(struct json *json, const struct gecko_convert_entry *entry) {
     json_object_begin(json);
     json_key_string(json, "fate", gecko_convert_fate_name(entry->fate));
     json_key_string(json, "cause", entry->cause);
-    write_count(json, "count", entry->count);
+    json_key_count(json, "count", entry->count);
     report_write_place(json, entry->has_first, entry->first_line, entry->first_offset);
     json_object_end(json);
 }
@@ -255,9 +244,9 @@ static void write_entry(struct json *json, const struct gecko_convert_entry *ent
 static void write_unit(struct json *json, const struct gecko_convert_result *result, enum gecko_convert_unit unit) {
     json_key(json, gecko_convert_unit_name(unit));
     json_object_begin(json);
-    write_count(json, "read", result->sums[unit].read);
-    write_count(json, "kept", result->sums[unit].kept);
-    write_count(json, "lost", result->sums[unit].lost);
+    json_key_count(json, "read", result->sums[unit].read);
+    json_key_count(json, "kept", result->sums[unit].kept);
+    json_key_count(json, "lost", result->sums[unit].lost);
     json_key(json, "entries");
     json_array_begin(json);
     for (size_t i = 0; i < result->entry_count; i++)
@@ -306,7 +295,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     json_key_string(&json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
     write_input(&json, options, result);
     write_output(&json, options, result);
-    write_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
+    json_key_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
     report_write_counts(&json, &result->counts);
     report_write_ledger(&json, result);
     write_error(&json, result);

@@ -384,6 +384,17 @@ void json_key_bool(struct json *json, const char *key, bool value) {
     json_bool(json, value);
 }
 
+void json_key_count(struct json *json, const char *key, uint64_t count) {
+    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+void json_key_string_or_null(struct json *json, const char *key, const char *value) {
+    if (value && *value)
+        json_key_string(json, key, value);
+    else
+        json_key_null(json, key);
+}
+
 void json_key_null(struct json *json, const char *key) {
     json_key(json, key);
     json_null(json);

@@ -52,6 +52,10 @@ void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 void json_key_string(struct json *json, const char *key, const char *value);
 void json_key_value_text(struct json *json, const char *key, struct text value);
 void json_key_int(struct json *json, const char *key, int64_t value);
+/* A count beyond INT64_MAX is that. */
+void json_key_count(struct json *json, const char *key, uint64_t count);
+/* null where there is no text, or an empty one. */
+void json_key_string_or_null(struct json *json, const char *key, const char *value);
 void json_key_bool(struct json *json, const char *key, bool value);
 void json_key_null(struct json *json, const char *key);
 void json_key_ms(struct json *json, const char *key, int64_t ns);
