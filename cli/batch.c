@@ -38,7 +38,9 @@ struct batch {
     struct crew crew;
     struct batch_plan plan;
     struct batch_work *work;
-    struct sink_batch sink;
+    struct sink_gate gate;
+    struct sink_batch sink; /* of profiles */
+    struct sink_batch manifest_sink;
     bool is_kept; /* the archive that is there is the one that would be written */
     struct batch_outcome outcome;
 };
@@ -88,7 +90,8 @@ static void name_places(struct batch *batch) {
         batch->output_folder = need(batch, batch_join(text_of(batch->archive_folder), "profiles"));
         batch->temp_folder = need(batch, strdup(batch->archive_folder));
     }
-    batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder};
+    batch->manifest_sink = (struct sink_batch){.temp_folder = batch->temp_folder};
+    batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
 static void open_places(struct batch *batch) {
@@ -292,7 +295,7 @@ static int report(struct batch *batch) {
     batch_table_print(&batch->plan, batch->outcome.duration_ns, batch->options->is_quiet);
     /* A signal may have come before there was a place for temporary files, and then there is nothing to tell there. */
     const char *manifest_path = batch->output_workspace.path ? batch->manifest_path : NULL;
-    int codes[] = {write_report(batch, manifest_path, &batch->sink, write_manifest),
+    int codes[] = {write_report(batch, manifest_path, &batch->manifest_sink, write_manifest),
                    write_report(batch, batch->options->report_path, NULL, write_manifest),
                    write_report(batch, batch->options->junit_path, NULL, write_junit)};
     return codes[0] ? codes[0] : codes[1] ? codes[1] : codes[2];
@@ -316,9 +319,10 @@ static int exit_code_of(struct batch *batch, int report_code) {
 
 /* ---- Ends. ---- */
 
-/* Threads may still be at work, so nothing is freed. Without the folders they can create nothing more, and what they
- * have renamed is whole, whether the report has it or not. */
+/* Threads may still be at work, so nothing is freed. Nothing that they finish now appears, and without the folders they
+ * create nothing more. */
 static void end_by_signal(struct batch *batch) {
+    sink_gate_close(&batch->gate);
     report(batch);
     workspace_remove(&batch->output_workspace);
     workspace_remove(&batch->archive_workspace);
@@ -346,7 +350,7 @@ static int run_batch(struct batch *batch) {
 }
 
 int batch_run(const struct options *options, struct progress_tty *bar) {
-    struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns()};
+    struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
     batch.job_count = options->job_count ? options->job_count : crew_size_of_machine();
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);

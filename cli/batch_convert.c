@@ -62,6 +62,9 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
                     struct conversion_ends *ends, struct file_progress *progress) {
     struct gecko_convert_options options = work->plan->options->convert;
     struct failure no_memory = {0};
+    bool is_inside = false;
+    struct sink_batch sink = *work->sink;
+    sink.is_inside = &is_inside;
     char *name = batch_entry_name(source, entry->member);
     char *output = batch_output_path(work->plan, entry->output);
     if (name && output) {
@@ -70,15 +73,18 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         options.progress = progress ? note_progress : NULL;
         options.progress_context = progress;
         ends->input_name = name;
-        ends->batch = work->sink;
+        ends->batch = &sink;
         uint64_t xxh3;
         bool is_good = conversion_run(&options, ends, &entry->result, &xxh3) == GECKO_CONVERT_GOOD;
         if (is_good) entry->output_digest = (struct input_digest){entry->result.output_bytes, xxh3};
-        atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);
+        /* What a signal keeps from appearing is not done: it has not failed. */
+        bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
+        if (!is_ended) atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);
     } else {
         failure_set_memory(&no_memory);
         batch_entry_fail(entry, BATCH_FAILED, NULL, &no_memory);
     }
+    if (is_inside) sink_gate_leave(sink.gate);
     free(name);
     free(output);
 }

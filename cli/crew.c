@@ -49,12 +49,6 @@ void crew_init(struct crew *crew, struct failure *failure) {
         failure_set(failure, FAILURE_IO, "cannot wait for threads: %s", strerror(errno));
 }
 
-void crew_fini(struct crew *crew) {
-    if (crew->signals >= 0) close(crew->signals);
-    if (crew->endings >= 0) close(crew->endings);
-    pthread_sigmask(SIG_UNBLOCK, &crew->blocked, NULL);
-}
-
 unsigned crew_size_of_machine(void) {
     cpu_set_t processors;
     int count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 0;
@@ -87,6 +81,15 @@ static bool start_member(const struct crew *crew, crew_work *work, void *context
 static int read_signal(int signals) {
     struct signalfd_siginfo info;
     return read(signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+/* What has come since all was done changes nothing. */
+void crew_fini(struct crew *crew) {
+    while (crew->signals >= 0 && read_signal(crew->signals)) {
+    }
+    if (crew->signals >= 0) close(crew->signals);
+    if (crew->endings >= 0) close(crew->endings);
+    pthread_sigmask(SIG_UNBLOCK, &crew->blocked, NULL);
 }
 
 static void take_signal(struct crew *crew) {

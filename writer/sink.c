@@ -329,6 +329,29 @@ static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct prog
 /* Pipes, terminals and some file systems have nothing to flush and say so. */
 static bool flush_is_unsupported(int error) { return error == EINVAL || error == EROFS || error == ENOTSUP; }
 
+static void go_through(struct sink *sink, struct sink_gate *gate) {
+    pthread_mutex_lock(&gate->mutex);
+    bool is_open = !gate->is_closed;
+    gate->inside_count += is_open;
+    pthread_mutex_unlock(&gate->mutex);
+    *sink->batch->is_inside = is_open;
+    if (!is_open) failure_set(sink->failure, FAILURE_IO, "cannot write %s: interrupted", sink->name);
+}
+
+void sink_gate_leave(struct sink_gate *gate) {
+    pthread_mutex_lock(&gate->mutex);
+    gate->inside_count--;
+    pthread_cond_signal(&gate->has_left);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+void sink_gate_close(struct sink_gate *gate) {
+    pthread_mutex_lock(&gate->mutex);
+    gate->is_closed = true;
+    while (gate->inside_count) pthread_cond_wait(&gate->has_left, &gate->mutex);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
 static void finish(struct sink *sink) {
     if (sink->fd >= 0) {
         bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
@@ -336,6 +359,8 @@ static void finish(struct sink *sink) {
         if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
     }
     if (sink->temp) {
+        bool has_gate = sink->batch && sink->batch->gate;
+        if (has_gate && !failure_is_set(sink->failure)) go_through(sink, sink->batch->gate);
         if (!failure_is_set(sink->failure) && rename(sink->temp, sink->target) != 0)
             latch_error(sink, "replace", errno);
         if (failure_is_set(sink->failure)) unlink(sink->temp);

@@ -7,6 +7,8 @@
 #ifndef GECKO_SINK_H
 #define GECKO_SINK_H
 
+#include <pthread.h>
+
 #include "chunk_list.h"
 #include "libconvert/progress.h"
 
@@ -18,11 +20,30 @@
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes);
 
+/* Where files of a batch come through, until it is closed: so that a report can tell of all that have appeared. */
+struct sink_gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t has_left;
+    unsigned inside_count; /* writers whose file has appeared, or is about to, and is not noted yet */
+    bool is_closed;
+};
+
+#define SINK_GATE \
+    { .mutex = PTHREAD_MUTEX_INITIALIZER, .has_left = PTHREAD_COND_INITIALIZER }
+
+/* What has appeared is noted. */
+void sink_gate_leave(struct sink_gate *gate);
+
+/* No file appears from here on, and all that have appeared are noted. */
+void sink_gate_close(struct sink_gate *gate);
+
 /* How a file of many is written. Folders on the way to it that do not exist are made. It is whole for all programs at
  * all times, but not flushed to the disk, which would take longer than all else: whoever wants to know after a power
  * cut keeps the hash. */
 struct sink_batch {
     const char *temp_folder; /* where its temporary file goes, on the file system of the target; borrowed */
+    struct sink_gate *gate;  /* borrowed; NULL: none */
+    bool *is_inside;         /* set when the gate was gone through, which is to be left then; borrowed */
 };
 
 struct sink_written {
