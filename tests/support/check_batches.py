@@ -288,6 +288,7 @@ def check_interrupts(work, kills):
         forget(work, "interrupted")
         forget(work, "interrupted.json")
         ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
+        signal.signal(ending, signal.SIG_DFL)  # whoever runs the tests may ignore it
         process = work.start("in", "--output-dir", "interrupted", "--report", "interrupted.json", "--jobs", 2)
         if number % 2:
             time.sleep(chance.random() * span)
