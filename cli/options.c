@@ -523,8 +523,8 @@ void options_print_help(FILE *stream) {
     fputs(
         "usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
         "       gecko-convert [options] INPUT... --output-dir DIR\n"
-        "       gecko-convert info [--json] [--top N] FILE...    what is in traces and profiles\n"
-        "       gecko-convert check [--json] PROFILE...          what the viewer would not like\n"
+        "       gecko-convert info FILE...      what is in traces and profiles\n"
+        "       gecko-convert check PROFILE...  what the viewer would not like\n"
         "\n"
         "Converts a trace into a profile for the Firefox Profiler. INPUT is a trace of\n"
         "the recorder, the text of perf script or a file of collapsed stacks, plain,\n"

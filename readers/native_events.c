@@ -80,7 +80,7 @@ static enum native_verdict read_thread(struct entry *entry) {
     struct native_trace *trace = entry->trace;
     uint64_t since_base = native_cursor_bounded(cursor, INT64_MAX), uid = native_cursor_leb(cursor);
     uint64_t tid = native_cursor_bounded(cursor, INT32_MAX);
-    native_cursor_leb(cursor); /* flags: that it is a main thread its tid tells too */
+    uint64_t flags = native_cursor_leb(cursor); /* that it is a main thread its tid tells too */
     int64_t start_since_base = native_cursor_zigzag(cursor), now_ticks, start_ticks;
     struct text name = native_cursor_text(cursor);
     if (cursor->is_bad || !native_clock_sum(&trace->clock, place->base_ticks, (int64_t)since_base, &now_ticks) ||
@@ -95,7 +95,8 @@ static enum native_verdict read_thread(struct entry *entry) {
     struct thread *thread = profile_thread_at(trace->profile, place->thread->id);
     thread->tid = (int64_t)tid;
     thread->start_ns = start_ticks;
-    native_tasks_name_thread(&trace->tasks, place->thread, name, now_ticks);
+    native_tasks_name_thread(&trace->tasks, place->thread, name,
+                             flags & TRACE_THREAD_IS_NAMED ? NATIVE_NAME_OWN : NATIVE_NAME_OF_SYSTEM, now_ticks);
     return kept(entry);
 }
 
@@ -308,7 +309,7 @@ static enum native_verdict read_sampled_thread(struct entry *entry) {
     struct native_place *place = entry->place;
     struct native_trace *trace = entry->trace;
     uint64_t uid = native_cursor_leb(cursor), tid = native_cursor_bounded(cursor, INT32_MAX);
-    native_cursor_leb(cursor); /* flags: that it is a main thread its tid tells too */
+    uint64_t flags = native_cursor_leb(cursor); /* that it is a main thread its tid tells too */
     int64_t start_since_base = native_cursor_zigzag(cursor), start_ticks;
     struct text name = native_cursor_text(cursor);
     if (cursor->is_bad || !native_clock_sum(&trace->clock, place->base_ticks, start_since_base, &start_ticks))
@@ -321,7 +322,9 @@ static enum native_verdict read_sampled_thread(struct entry *entry) {
     if (!sampled->thread) return lost(entry, NATIVE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
     if (thread->start_ns == TIME_NONE) thread->start_ns = start_ticks;
-    native_tasks_name_thread(&trace->tasks, sampled->thread, name, place->now_ticks);
+    native_tasks_name_thread(&trace->tasks, sampled->thread, name,
+                             flags & TRACE_THREAD_IS_NAMED ? NATIVE_NAME_SAMPLED : NATIVE_NAME_OF_SYSTEM,
+                             place->now_ticks);
     return kept(entry);
 }
 

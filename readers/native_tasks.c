@@ -72,9 +72,10 @@ void native_tasks_name_process(struct native_tasks *tasks, struct native_process
 }
 
 void native_tasks_name_thread(struct native_tasks *tasks, struct native_thread *thread, struct text name,
-                              int64_t ticks) {
-    if (!name.bytes_count || (thread->has_name && ticks < thread->name_ticks)) return;
-    thread->has_name = true;
+                              enum native_name_rank rank, int64_t ticks) {
+    bool is_older = rank < thread->name_rank || (rank == thread->name_rank && ticks < thread->name_ticks);
+    if (!name.bytes_count || is_older) return;
+    thread->name_rank = rank;
     thread->name_ticks = ticks;
     profile_thread_at(tasks->profile, thread->id)->name = profile_text(tasks->profile, name);
 }

@@ -17,11 +17,14 @@ struct native_process {
     bool has_ended;      /* in an orderly way */
 };
 
+/* What a name of a thread is worth: the sampler may write down an older one later. */
+enum native_name_rank { NATIVE_NAME_NONE, NATIVE_NAME_OF_SYSTEM, NATIVE_NAME_SAMPLED, NATIVE_NAME_OWN };
+
 struct native_thread {
     thread_id id;
     uint64_t uid;
     int64_t name_ticks;
-    bool has_name;
+    enum native_name_rank name_rank;
     struct stack_path path;
 };
 
@@ -43,11 +46,11 @@ struct native_process *native_tasks_process(struct native_tasks *tasks, int64_t 
 struct native_thread *native_tasks_thread(struct native_tasks *tasks, const struct native_process *process,
                                           uint64_t uid, int64_t tid);
 
-/* A name at a time; the latest one stays. */
+/* A name at a time; the latest one stays, of threads that of the highest rank. */
 void native_tasks_name_process(struct native_tasks *tasks, struct native_process *process, struct text name,
                                int64_t ticks);
 void native_tasks_name_thread(struct native_tasks *tasks, struct native_thread *thread, struct text name,
-                              int64_t ticks);
+                              enum native_name_rank rank, int64_t ticks);
 
 /* When all are known: starts of processes, and which life of its pid or tid each is. */
 void native_tasks_settle(struct native_tasks *tasks);

@@ -57,7 +57,8 @@ static void introduce(struct sampled_thread *thread, struct writer *writer) {
     unsigned char *at = long_block_begin(writer, TRACE_SAMPLED_THREAD);
     at = leb128_write(at, thread->uid);
     at = leb128_write(at, thread->tid);
-    at = leb128_write(at, thread->tid == process_self(&is_new)->pid ? TRACE_THREAD_IS_MAIN : 0);
+    at = leb128_write(at, (thread->tid == process_self(&is_new)->pid ? TRACE_THREAD_IS_MAIN : 0u) |
+                              (thread->is_named ? TRACE_THREAD_IS_NAMED : 0u));
     at = leb128_write(at, leb128_zigzag((int64_t)(thread->start_ticks - writer->chunk->base_ticks)));
     at = leb128_write_bytes(at, thread->name, thread->name_bytes_count);
     long_block_end(writer, at);

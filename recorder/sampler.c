@@ -83,12 +83,13 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 
 /* ---- The signal. ---- */
 
-/* A thread that is not registered is so after this, where that is wanted. */
+/* A thread that is not registered is so after this, where that is wanted; one that has given its record back as it ends
+ * has had its track. */
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
     (void)info;
-    bool is_ours = thread_writers_self || (__atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) &&
-                                           grec_is_recording() && thread_registry_claim());
+    bool is_taken = __atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) && !thread_is_ending;
+    bool is_ours = thread_writers_self || (is_taken && grec_is_recording() && thread_registry_claim());
     if (is_ours) sample_slot_take(context);
     interrupted_call_repeat(number, context);
     errno = saved_errno;

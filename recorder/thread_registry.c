@@ -31,6 +31,7 @@ static bool has_exit_key;
 
 __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
+__thread bool thread_is_ending;
 __thread struct grec_label_stack *grec_label_stack_;
 
 /* Those that the record's last thread did not pop. */
@@ -42,6 +43,7 @@ static void forget_labels(struct grec_label_stack *labels) {
 
 static void end_thread(void *record) {
     (void)record;
+    thread_is_ending = true;
     if (thread_record_self) forget_labels(&thread_record_self->labels);
     grec_thread_unregister();
 }

@@ -71,6 +71,8 @@ struct thread_record {
 /* Of the calling thread; NULL while it has none. */
 extern __thread struct thread_writers *thread_writers_self __attribute__((tls_model("initial-exec")));
 extern __thread struct thread_record *thread_record_self __attribute__((tls_model("initial-exec")));
+/* The calling thread has given its record back because it ends. */
+extern __thread bool thread_is_ending __attribute__((tls_model("initial-exec")));
 
 /* Once, before threads are claimed. */
 void thread_registry_init(void);

@@ -171,6 +171,7 @@ enum trace_sample_flag {
 
 enum trace_thread_flag {
     TRACE_THREAD_IS_MAIN = 1,
+    TRACE_THREAD_IS_NAMED = 2, /* by the program, not the system */
 };
 
 /* Phases are the front-end's. */

@@ -66,7 +66,8 @@ static void write_thread(struct recording *recording, const struct process_state
     at = leb128_write(at, now - base_ticks);
     at = leb128_write(at, record->uid);
     at = leb128_write(at, tid);
-    at = leb128_write(at, tid == process->pid ? TRACE_THREAD_IS_MAIN : 0);
+    at = leb128_write(
+        at, (tid == process->pid ? TRACE_THREAD_IS_MAIN : 0u) | (record->is_named ? TRACE_THREAD_IS_NAMED : 0u));
     at = leb128_write(at, leb128_zigzag((int64_t)(record->start_ticks - base_ticks)));
     at = leb128_write_bytes(at, record->name, record->name_bytes_count);
     long_block_end(writer, at);

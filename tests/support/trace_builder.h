@@ -418,16 +418,21 @@ static inline void add_process(struct trace_builder *trace, unsigned pid, uint64
     trace_block(trace, BUILD_PROCESS);
 }
 
-static inline void add_thread(struct trace_builder *trace, uint64_t since_base, uint64_t uid, unsigned tid,
-                              int64_t start_since_base, const char *name) {
+static inline void add_thread_of(struct trace_builder *trace, uint64_t since_base, uint64_t uid, unsigned tid,
+                                 unsigned flags, int64_t start_since_base, const char *name) {
     if (trace_read(trace, BUILD_AT_THREAD_UID, 8) <= uid) trace_write(trace, BUILD_AT_THREAD_UID, uid + 1, 8);
     put_leb(trace, since_base);
     put_leb(trace, uid);
     put_leb(trace, tid);
-    put_leb(trace, 0);
+    put_leb(trace, flags);
     put_zigzag(trace, start_since_base);
     put_text(trace, name);
     trace_block(trace, BUILD_THREAD);
+}
+
+static inline void add_thread(struct trace_builder *trace, uint64_t since_base, uint64_t uid, unsigned tid,
+                              int64_t start_since_base, const char *name) {
+    add_thread_of(trace, since_base, uid, tid, 0, start_since_base, name);
 }
 
 static inline void add_instant(struct trace_builder *trace, uint64_t t, uint64_t marker) {
@@ -443,14 +448,19 @@ static inline void add_count(struct trace_builder *trace, unsigned kind, uint64_
     trace_block(trace, kind);
 }
 
-static inline void add_sampled_thread(struct trace_builder *trace, uint64_t uid, unsigned tid, int64_t start_since_base,
-                                      const char *name) {
+static inline void add_sampled_thread_of(struct trace_builder *trace, uint64_t uid, unsigned tid, unsigned flags,
+                                         int64_t start_since_base, const char *name) {
     put_leb(trace, uid);
     put_leb(trace, tid);
-    put_leb(trace, 0);
+    put_leb(trace, flags);
     put_zigzag(trace, start_since_base);
     put_text(trace, name);
     trace_block(trace, BUILD_SAMPLED_THREAD);
+}
+
+static inline void add_sampled_thread(struct trace_builder *trace, uint64_t uid, unsigned tid, int64_t start_since_base,
+                                      const char *name) {
+    add_sampled_thread_of(trace, uid, tid, 0, start_since_base, name);
 }
 
 /* The head of a full sample without CPU time and delay; put the count of frames and the frames behind it, then

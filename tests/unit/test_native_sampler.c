@@ -283,6 +283,29 @@ static void test_thread_that_has_entries_of_its_own(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* The sampler writes what it saw of names, later than the thread its own. */
+static void test_ranks_of_names(void **state) {
+    enum { IS_NAMED = 2 };
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    begin_events();
+    for (unsigned uid = 7; uid < 9; uid++) {
+        add_sampled_thread_of(trace, uid, 13 + uid, IS_NAMED, 0, "by the program");
+        add_label_sample(1000, uid, 0, label);
+        add_sampled_thread(trace, uid, 13 + uid, 0, "by the system");
+    }
+    seal();
+    trace_events_chunk(trace, 100, 50);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread_of(trace, 0, 7, 20, IS_NAMED, 0, "its own");
+    seal();
+    read_trace();
+    assert_samples("10/20 its own 0 1 label\n10/21 by the program 500 1 label\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
 /* Each chunk and each process names its threads anew. */
 static void test_threads_that_are_not_named(void **state) {
     (void)state;
@@ -1079,6 +1102,7 @@ int main(void) {
         TEST(test_processed),
         TEST(test_gecko),
         TEST(test_thread_that_has_entries_of_its_own),
+        TEST(test_ranks_of_names),
         TEST(test_threads_that_are_not_named),
         TEST(test_entries_without_a_process),
         TEST(test_kept_frames),

@@ -252,7 +252,8 @@ static void test_storm_of_sleepers(void **state) {
         for (size_t j = 0; j < i; j++) {
             const struct thread *a = column_at(&profile->threads, i), *b = column_at(&profile->threads, j);
             if (a->tid == b->tid && a->start_ns < b->end_ns && b->start_ns < a->end_ns)
-                fail_msg("thread %llu has two tracks at a time", (unsigned long long)a->tid);
+                fail_msg("thread %lld has two tracks at a time: %lld to %lld ns, %lld to %lld", (long long)a->tid,
+                         (long long)a->start_ns, (long long)a->end_ns, (long long)b->start_ns, (long long)b->end_ns);
         }
     assert_nothing_lost(&recorded);
     recorded_fini(&recorded);
