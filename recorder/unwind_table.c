@@ -456,8 +456,9 @@ static int build_object(struct dl_phdr_info *object, size_t bytes_count, void *c
     if (object->dlpi_adds != snapshots.load_count || object->dlpi_subs != snapshots.unload_count) return 1;
     if (!unwind_image_init(&image, object)) return 0;
     struct entry *entry = find_entry(snapshots.current, image.base);
-    if (!entry || entry->start != image.base || entry->end != image.end || entry->state == TABLE_BUILT) return 0;
-    if (!building->builds_all && __atomic_load_n(&entry->state, __ATOMIC_RELAXED) != TABLE_WANTED) return 0;
+    if (!entry || entry->start != image.base || entry->end != image.end) return 0;
+    uint32_t state = __atomic_load_n(&entry->state, __ATOMIC_RELAXED);
+    if (state == TABLE_BUILT || (state == TABLE_ABSENT && !building->builds_all)) return 0;
     entry->identity = identify(object, &image);
     entry->table = unwind_table_create(object, &image, building->bytes_left);
     if (entry->table) building->bytes_left -= entry->table->bytes_count;
