@@ -99,7 +99,7 @@ static bool inherit(struct block *block, uint32_t word, struct place *place) {
         if (!swap_word(writers, old_word, word)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
         writers->generation = 0;
-        writers->is_muted = 0;
+        __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&writers->depth, 0, __ATOMIC_RELAXED);
         *place = (struct place){writers, &block->records[i]};
         return true;

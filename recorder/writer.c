@@ -383,14 +383,14 @@ bool recording_write_mark(enum trace_entry_kind kind) {
     struct recording recording = recording_enter();
     if (!recording.thread) return false;
     bool is_muted = enter_process(&recording) && recording.thread->is_muted;
-    if (is_muted) recording.thread->is_muted = false;
+    if (is_muted) __atomic_store_n(&recording.thread->is_muted, false, __ATOMIC_RELAXED);
     bool is_written = recording_reserve(&recording, 2 + LEB128_BYTES_MAX);
     if (is_written) {
         uint64_t time = recording_time(recording.writer);
         short_block_end(recording.writer, leb128_write(short_block_begin(recording.writer, kind), time));
     }
     if (is_muted) {
-        recording.thread->is_muted = true;
+        __atomic_store_n(&recording.thread->is_muted, true, __ATOMIC_RELAXED);
         give_back_all(&recording);
     }
     recording_leave(&recording);
