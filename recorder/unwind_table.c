@@ -81,8 +81,11 @@ static uint16_t number_rule(struct rows *rows, const struct unwind_rule *rule) {
 static bool rows_grow(struct rows *rows) {
     if (rows->count < rows->capacity) return true;
     uint64_t bytes_count = rows->capacity * sizeof *rows->all;
-    void *all = mremap(rows->all, bytes_count, 2 * bytes_count, MREMAP_MAYMOVE);
-    if (all == MAP_FAILED) return false;
+    /* Not by mremap, which the thread sanitizer does not know. */
+    void *all = map_bytes(2 * bytes_count);
+    if (!all) return false;
+    memcpy(all, rows->all, bytes_count);
+    unmap_bytes(rows->all, bytes_count);
     rows->all = all;
     rows->capacity *= 2;
     return true;
