@@ -156,8 +156,8 @@ def main():
     sizes, _ = read_trace(folder / "trace")
     a_thread_ns = statistics.median(idle_rounds) / (arguments.idle + 1)
     print(
-        f"Same as before: {statistics.mean(idle_sizes[SAME]):.1f} bytes, {a_thread_ns:.0f} ns a thread, of which reading its "
-        f"processor time takes {read_ns:.0f} ns"
+        f"Same as before: {statistics.mean(idle_sizes[SAME]):.1f} bytes, {a_thread_ns:.0f} ns a thread; asking the kernel for "
+        f"one thread's processor time takes {read_ns:.0f} ns"
     )
     print(f"Full sample: {statistics.mean(sizes[SAMPLE]):.1f} bytes on average ({len(sizes[SAMPLE])} of them)")
     return 0
