@@ -66,7 +66,8 @@ static const unsigned char *syscall_before(uint64_t pc) {
     return is_code && at[0] == 0x0f && at[1] == 0x05 ? at : NULL;
 }
 
-void interrupted_call_repeat(int signal_number, void *interrupted) {
+/* The thread sanitizer does not know that a stack is gone with its thread, and its place another's. */
+__attribute__((no_sanitize_thread)) void interrupted_call_repeat(int signal_number, void *interrupted) {
     ucontext_t *context = interrupted;
     greg_t *registers = context->uc_mcontext.gregs;
     if (registers[REG_RAX] != -EINTR) return;

@@ -5,7 +5,10 @@
 #include "clock.h"
 #include "writer.h"
 
-static uint64_t stack_pointer_of(const ucontext_t *context) {
+/* The thread sanitizer does not know that a stack is gone with its thread, and its place another's. */
+#define READS_CONTEXT __attribute__((no_sanitize_thread))
+
+READS_CONTEXT static uint64_t stack_pointer_of(const ucontext_t *context) {
 #if defined(__x86_64__)
     return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
@@ -16,7 +19,7 @@ static uint64_t stack_pointer_of(const ucontext_t *context) {
 #endif
 }
 
-static bool is_on_alternate_stack(const ucontext_t *context) {
+READS_CONTEXT static bool is_on_alternate_stack(const ucontext_t *context) {
     uint64_t start = (uint64_t)(uintptr_t)context->uc_stack.ss_sp, sp = stack_pointer_of(context);
     return !(context->uc_stack.ss_flags & SS_DISABLE) && sp >= start && sp < start + context->uc_stack.ss_size;
 }
