@@ -27,6 +27,7 @@ struct sampled_thread {
     bool is_renamed;
     bool has_stack;            /* `last` is what it was doing when it last did anything */
     bool is_unreached;         /* it does not answer the signal */
+    uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
     uint64_t request_ticks;    /* of the signal that is under way; 0: none */
     uint64_t chunk_of_name;    /* the sampler's chunk, by its number, in which the thread is introduced… */

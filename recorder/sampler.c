@@ -35,7 +35,9 @@ enum {
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
-    ANSWER_CPU_NS_MAX = 200000,  /* what answering takes, on a bad day */
+    /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
+    DROPPED_COUNT_MAX = 64,
+    ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
     TEXT_BYTES = 160,
 };
 
@@ -222,10 +224,20 @@ static void say_unreached(const struct sampled_thread *thread) {
     recording_write_message(text);
 }
 
+/* It will be whole when it is asked for again, whatever the thread does until then. */
+static void drop_stack(struct sampled_thread *thread) {
+    thread->dropped_count++;
+    thread->has_stack = false;
+}
+
+static bool may_drop_stack(const struct sampled_thread *thread, const struct round *round) {
+    return thread->dropped_count < DROPPED_COUNT_MAX && !round->is_last;
+}
+
 /* It ends where a table was to be built, which the next round begins with or this one began with. */
-static bool awaits_table(const struct sample_slot *slot, const struct round *round) {
+static bool awaits_table(const struct sample_slot *slot) {
     bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count;
-    return slot->taken.is_truncated && has_more && !round->is_last;
+    return slot->taken.is_truncated && has_more;
 }
 
 static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -238,6 +250,7 @@ static void write_answer(struct thread_record *record, struct sampled_thread *th
     thread->is_named = slot->is_named;
     struct sample_facts facts = facts_of(record, slot->taken_ticks);
     sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
+    thread->dropped_count = 0;
     thread->is_cpu_known = true;
 }
 
@@ -250,8 +263,8 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     thread->is_unreached = false;
     if (state == SAMPLE_SLOT_FREE) return;
     thread->is_unwanted = slot->is_unwanted;
-    if (awaits_table(slot, round))
-        thread->has_stack = false; /* it is to be asked again, whatever it does */
+    if (awaits_table(slot) && may_drop_stack(thread, round))
+        drop_stack(thread);
     else if (!thread->is_unwanted)
         write_answer(record, thread, round);
     __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
@@ -302,8 +315,8 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
-            if (!stack.is_truncated || !unwind_snapshot_has_wanted()) break;
-            thread->has_stack = false;
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread, round)) break;
+            drop_stack(thread);
             return;
         case WAITING_STACK_MOVED:
             thread->wait_fingerprint = 0;
@@ -316,6 +329,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
     struct sample_facts facts = facts_of(record, 0);
     sampled_thread_write(thread, &round->recording, &stack, &facts);
+    thread->dropped_count = 0;
     thread->is_cpu_known = true;
 }
 
