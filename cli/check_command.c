@@ -146,25 +146,18 @@ static void write_json(struct json *json, const struct outcome *outcome) {
 
 /* ---- All files. ---- */
 
-struct output {
-    bool is_json;
-    const struct style *style;
-    struct json json;
-    struct chunk_list text;
-};
-
-static void add(struct output *output, const struct outcome *outcome) {
+static void add(struct command_output *output, const struct outcome *outcome, const struct style *style) {
     if (output->is_json)
         write_json(&output->json, outcome);
     else
-        append_text(&output->text, outcome, output->style);
+        append_text(&output->text, outcome, style);
     if (!failure_is_set(outcome->failure)) return;
     char message[ERROR_BYTES];
     command_describe_failure(outcome->path, outcome->failure, message, sizeof message);
     command_print_error(command_name, message);
 }
 
-static int check_one(const char *path, struct output *output) {
+static int check_one(const char *path, struct command_output *output, void *context) {
     struct failure failure = {0};
     struct document document;
     struct offences offences;
@@ -172,29 +165,11 @@ static int check_one(const char *path, struct output *output) {
     offences_init(&offences, &failure);
     check_file(path, &document, &offences);
     struct outcome outcome = {path, &document, &offences, &failure};
-    add(output, &outcome);
+    add(output, &outcome, *(const struct style *const *)context);
     int exit_code = exit_code_of(&outcome);
     offences_fini(&offences);
     document_fini(&document);
     return exit_code;
-}
-
-static int check_all(const struct command_options *options) {
-    struct failure failure = {0};
-    struct output output = {.is_json = options->wants_json, .style = style_of(style_has_colors(STDOUT_FILENO))};
-    json_init(&output.json, &failure);
-    chunk_list_init(&output.text, &failure);
-    command_json_begin(&output.json, CHECK_VERSION);
-    int exit_code = FAILURE_NONE;
-    for (int i = 0; i < options->operand_count; i++) {
-        int code = check_one(options->operands[i], &output);
-        if (!exit_code) exit_code = code;
-    }
-    struct chunk_list json = command_json_end(&output.json);
-    int write_exit = command_write(output.is_json ? &json : &output.text, command_name);
-    chunk_list_fini(&json);
-    chunk_list_fini(&output.text);
-    return exit_code ? exit_code : write_exit;
 }
 
 int check_command(int argument_count, char *const *arguments) {
@@ -203,5 +178,6 @@ int check_command(int argument_count, char *const *arguments) {
     command_options_init(&options, argument_count, arguments, false, &failure);
     if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
     if (options.wants_help) return command_show_help(help, command_name);
-    return check_all(&options);
+    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
+    return command_show_files(&options, command_name, CHECK_VERSION, check_one, &style);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "console.h"
 #include "gecko_convert.h"
 #include "libconvert/printable.h"
 #include "writer/sink.h"
@@ -98,23 +99,13 @@ void command_append(struct chunk_list *text, const char *format, ...) {
     if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
 }
 
-/* There is nowhere to tell that standard error is gone. */
-static void write_error(const char *bytes, size_t bytes_count) {
-    for (size_t at = 0; at < bytes_count;) {
-        ssize_t written = write(STDERR_FILENO, bytes + at, bytes_count - at);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        at += (size_t)written;
-    }
-}
-
 void command_print_error(const char *name, const char *message) {
     char line[LINE_BYTES], shown[LINE_BYTES];
     snprintf(line, sizeof line, "gecko-convert %s: %s", name, message);
     printable_copy(shown, sizeof shown - 1, text_of(line));
     size_t bytes_count = strlen(shown);
     shown[bytes_count] = '\n';
-    write_error(shown, bytes_count + 1);
+    console_write(shown, bytes_count + 1);
 }
 
 void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
@@ -142,7 +133,7 @@ int command_refuse(const char *name, const struct failure *failure) {
     if (failure->code != FAILURE_USAGE) return (int)failure->code;
     char hint[LINE_BYTES];
     int bytes_count = snprintf(hint, sizeof hint, "see gecko-convert %s --help\n", name);
-    write_error(hint, (size_t)bytes_count);
+    console_write(hint, (size_t)bytes_count);
     return FAILURE_USAGE;
 }
 
@@ -158,7 +149,7 @@ int command_show_help(const char *help, const char *name) {
 
 /* ---- JSON. ---- */
 
-void command_json_begin(struct json *json, int version) {
+static void begin_json(struct json *json, int version) {
     json_object_begin(json);
     json_key_int(json, "version", version);
     json_key_string(json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
@@ -166,7 +157,7 @@ void command_json_begin(struct json *json, int version) {
     json_array_begin(json);
 }
 
-struct chunk_list command_json_end(struct json *json) {
+static struct chunk_list end_json(struct json *json) {
     json_array_end(json);
     json_object_end(json);
     struct chunk_list list = json_take_chunks(json);
@@ -191,4 +182,25 @@ void command_write_error(struct json *json, const struct failure *failure) {
     if (failure->has_position && failure->position.line) json_key_int(json, "line", (int64_t)failure->position.line);
     if (failure->has_position) json_key_int(json, "offset", (int64_t)failure->position.offset);
     json_object_end(json);
+}
+
+/* ---- All files. ---- */
+
+int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
+                       void *context) {
+    struct failure failure = {0};
+    struct command_output output = {.is_json = options->wants_json};
+    json_init(&output.json, &failure);
+    chunk_list_init(&output.text, &failure);
+    begin_json(&output.json, version);
+    int exit_code = FAILURE_NONE;
+    for (int i = 0; i < options->operand_count; i++) {
+        int code = show(options->operands[i], &output, context);
+        if (!exit_code) exit_code = code;
+    }
+    struct chunk_list json = end_json(&output.json);
+    int write_exit = command_write(output.is_json ? &json : &output.text, name);
+    chunk_list_fini(&json);
+    chunk_list_fini(&output.text);
+    return exit_code ? exit_code : write_exit;
 }

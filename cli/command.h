@@ -42,12 +42,23 @@ int command_refuse(const char *name, const struct failure *failure);
 /* The exit code of writing the text of --help. */
 int command_show_help(const char *help, const char *name);
 
-/* {"version":…,"tool":…,"files":[ and its end, with a line end; whoever ends it owns the list. */
-void command_json_begin(struct json *json, int version);
-struct chunk_list command_json_end(struct json *json);
-
 /* "error": null, or what failed: as in reports of conversions. */
 void command_write_error(struct json *json, const struct failure *failure);
+
+/* What is said of all files: one of the two. */
+struct command_output {
+    bool is_json;
+    struct json json; /* in a list of files */
+    struct chunk_list text;
+};
+
+/* Adds what there is to say of a file; returns the exit code for it. */
+typedef int command_show(const char *path, struct command_output *output, void *context);
+
+/* Shows each file, and writes it all to standard output, JSON as {"version":…,"tool":…,"files":[…]}: the first exit
+ * code that is not 0. */
+int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
+                       void *context);
 
 /* Writes all of it to standard output: the exit code. */
 int command_write(struct chunk_list *text, const char *name);

@@ -4,6 +4,7 @@
 
 #include "report.h"
 
+void console_write(const char *bytes, size_t bytes_count);
 void console_print(const struct report_text *text);
 
 /* "gecko-convert: MESSAGE" */

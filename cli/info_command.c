@@ -32,22 +32,19 @@ static const char help[] =
     "3 a file that cannot be read, 4 no memory; of several files, that of the first\n"
     "one that is not 0.\n";
 
-struct output {
-    bool is_json;
+struct appearance {
     struct info_look look;
-    struct json json;
-    struct chunk_list text;
-    bool has_text;
+    bool has_text; /* of a file before */
 };
 
-static int add(struct output *output, const struct info_subject *subject) {
+static int add(struct command_output *output, const struct info_subject *subject, struct appearance *appearance) {
     const struct failure *failure = subject->failure;
     if (output->is_json) {
-        info_write_json(&output->json, subject, output->look.top_count);
+        info_write_json(&output->json, subject, appearance->look.top_count);
     } else if (!failure_is_set(failure)) {
-        if (output->has_text) command_append(&output->text, "\n");
-        info_append_text(&output->text, subject, &output->look);
-        output->has_text = true;
+        if (appearance->has_text) command_append(&output->text, "\n");
+        info_append_text(&output->text, subject, &appearance->look);
+        appearance->has_text = true;
     }
     if (!failure_is_set(failure)) return FAILURE_NONE;
     char message[MESSAGE_BYTES];
@@ -72,7 +69,7 @@ static void take_failure(struct failure *failure, const struct gecko_convert_res
         failure_set(failure, code, "%s", result->message);
 }
 
-static int show_trace(const char *path, struct output *output) {
+static int show_trace(const char *path, struct command_output *output, struct appearance *appearance) {
     struct failure failure = {0};
     struct info info;
     struct gecko_convert_options options = {.input_path = path};
@@ -88,7 +85,7 @@ static int show_trace(const char *path, struct output *output) {
                                    .result = &result,
                                    .failure = &failure,
                                    .info = &info};
-    int exit_code = add(output, &subject);
+    int exit_code = add(output, &subject, appearance);
     gecko_convert_result_fini(&result);
     info_fini(&info);
     return exit_code;
@@ -108,7 +105,7 @@ static void refuse_bad_profile(const char *path, const struct offences *offences
     }
 }
 
-static int show_profile(const char *path, struct output *output) {
+static int show_profile(const char *path, struct command_output *output, struct appearance *appearance) {
     struct failure failure = {0};
     struct document document;
     struct offences offences;
@@ -129,7 +126,7 @@ static int show_profile(const char *path, struct output *output) {
                                    .bytes_count = document.bytes_count,
                                    .failure = &failure,
                                    .info = &info};
-    int exit_code = add(output, &subject);
+    int exit_code = add(output, &subject, appearance);
     info_fini(&info);
     offences_fini(&offences);
     document_fini(&document);
@@ -148,31 +145,14 @@ static bool is_profile(const char *path, struct failure *failure) {
     return is_one;
 }
 
-static int show_one(const char *path, struct output *output) {
+static int show_one(const char *path, struct command_output *output, void *context) {
+    struct appearance *appearance = context;
     struct failure failure = {0};
     bool is_likely = is_profile(path, &failure);
-    if (!failure_is_set(&failure)) return is_likely ? show_profile(path, output) : show_trace(path, output);
+    if (!failure_is_set(&failure))
+        return is_likely ? show_profile(path, output, appearance) : show_trace(path, output, appearance);
     struct info_subject subject = {.path = path, .failure = &failure};
-    return add(output, &subject);
-}
-
-static int show_all(const struct command_options *options) {
-    struct failure failure = {0};
-    struct output output = {.is_json = options->wants_json,
-                            .look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count}};
-    json_init(&output.json, &failure);
-    chunk_list_init(&output.text, &failure);
-    command_json_begin(&output.json, INFO_VERSION);
-    int exit_code = FAILURE_NONE;
-    for (int i = 0; i < options->operand_count; i++) {
-        int code = show_one(options->operands[i], &output);
-        if (!exit_code) exit_code = code;
-    }
-    struct chunk_list json = command_json_end(&output.json);
-    int write_exit = command_write(output.is_json ? &json : &output.text, command_name);
-    chunk_list_fini(&json);
-    chunk_list_fini(&output.text);
-    return exit_code ? exit_code : write_exit;
+    return add(output, &subject, appearance);
 }
 
 int info_command(int argument_count, char *const *arguments) {
@@ -181,5 +161,7 @@ int info_command(int argument_count, char *const *arguments) {
     command_options_init(&options, argument_count, arguments, true, &failure);
     if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
     if (options.wants_help) return command_show_help(help, command_name);
-    return show_all(&options);
+    struct appearance appearance = {
+        .look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options.top_count}};
+    return command_show_files(&options, command_name, INFO_VERSION, show_one, &appearance);
 }

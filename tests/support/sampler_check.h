@@ -83,6 +83,15 @@ static inline bool stack_has_name(const struct profile *profile, stack_id stack,
     return false;
 }
 
+static inline bool stack_has_library(const struct profile *profile, stack_id stack, const char *name) {
+    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+        if (!lib_is_none(frame->lib) && text_equal(libs_at(&profile->libs, frame->lib)->name, text_of(name)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- Samples. ---- */
 
 static inline stack_id sample_stack(const struct thread *thread, size_t row) {
@@ -145,6 +154,19 @@ static inline void sleep_ms(unsigned ms) {
     struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
     while (nanosleep(&left, &left) != 0) {
     }
+}
+
+/* ---- Threads, as the kernel tells. ---- */
+
+/* The number of the call of the system that the thread is in; 0 when it is in none, or it cannot be told. */
+static inline int call_of_thread(uint32_t tid) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    bool is_read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    return is_read ? atoi(text) : 0;
 }
 
 /* ---- The sampler. ---- */

@@ -419,15 +419,6 @@ static void *load_object(void) {
     return object;
 }
 
-static bool stack_has_library(const struct profile *profile, stack_id stack, const char *name) {
-    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
-        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
-        if (!lib_is_none(frame->lib) && text_equal(libs_at(&profile->libs, frame->lib)->name, text_of(name)))
-            return true;
-    }
-    return false;
-}
-
 /* Addresses are those of the time at which they were taken. */
 static void test_kept_stack_of_what_was_unloaded(void **state) {
     struct recorded recorded;

@@ -125,15 +125,6 @@ static void load_and_unload(struct busy_thread *self) {
     }
 }
 
-static bool stack_has_library(const struct profile *profile, stack_id stack, const char *name) {
-    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
-        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
-        if (!lib_is_none(frame->lib) && text_equal(libs_at(&profile->libs, frame->lib)->name, text_of(name)))
-            return true;
-    }
-    return false;
-}
-
 static void test_objects(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;

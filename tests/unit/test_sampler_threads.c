@@ -132,13 +132,8 @@ IN_SECTION(sleeping) static void *sleep_and_speak(void *argument) {
 static void interrupt(int number) { (void)number; }
 
 static bool is_in_nanosleep(uint32_t tid) {
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
-    bool is_read = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    return is_read && (atoi(text) == SYS_nanosleep || atoi(text) == SYS_clock_nanosleep);
+    int call = call_of_thread(tid);
+    return call == SYS_nanosleep || call == SYS_clock_nanosleep;
 }
 
 static void sleeper_start(struct sleeper *sleeper) {

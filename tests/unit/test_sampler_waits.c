@@ -122,22 +122,12 @@ static void *waiter_main(void *argument) {
     return busy_thread_main(&waiter->thread);
 }
 
-static bool is_waiting(uint32_t tid) {
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
-    bool is_read = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    return is_read && atoi(text) > 0;
-}
-
 static void waiter_start(struct waiter *waiter, pthread_attr_t *attributes) {
     struct sigaction action = {.sa_handler = interrupt};
     sigaction(SIGUSR1, &action, NULL);
     assert_int_equal(pthread_create(&waiter->thread.thread, attributes, waiter_main, waiter), 0);
     while (!atomic_load(&waiter->thread.is_ready)) usleep(100);
-    while (!is_waiting(atomic_load(&waiter->tid))) usleep(100);
+    while (call_of_thread(atomic_load(&waiter->tid)) <= 0) usleep(100);
 }
 
 /* One signal ends the wait, which so has not ended before. */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "libconvert/symbol_table.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shell_command.h"
 
 static struct {
     struct temp_folder folder;
@@ -24,17 +24,7 @@ static struct {
 
 static const char *path_of(const char *name) { return temp_folder_file(&test.folder, name); }
 
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *format, ...) {
-    char command[2048];
-    size_t used = (size_t)snprintf(command, sizeof command, "cd '%s' && ", test.folder.path);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command + used, sizeof command - used, format, arguments);
-    va_end(arguments);
-    if (system(command) != 0) fail_msg("%s", command);
-}
+#define run(...) run_in_folder(&test.folder, __VA_ARGS__)
 
 static int set_up_group(void **state) {
     (void)state;

@@ -16,7 +16,7 @@
 #include "libconvert/sweep.h"
 #include "libconvert/symbolize.h"
 #include "tests/support/profile_check.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shell_command.h"
 
 /* Labels say where to look; lines are counted from 1. */
 static const char program_text[] =
@@ -75,18 +75,7 @@ static struct {
 
 /* ---- Files. ---- */
 
-/* Runs the command in the folder. */
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *format, ...) {
-    char command[4096];
-    size_t used = (size_t)snprintf(command, sizeof command, "cd '%s' && ", test.folder.path);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command + used, sizeof command - used, format, arguments);
-    va_end(arguments);
-    if (system(command) != 0) fail_msg("%s", command);
-}
+#define run(...) run_in_folder(&test.folder, __VA_ARGS__)
 
 static const char *path_of(const char *name) { return temp_folder_file(&test.folder, name); }
 
