@@ -1,6 +1,6 @@
 #!/bin/sh
-# Includes go one way only: fails on an include line that crosses folders against the design, and on a library that is
-# used outside the file that wraps it.
+# Includes go one way only: fails on an include line that crosses folders against the design, and on a library or a
+# folder that is used outside the files that it is for.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
@@ -15,7 +15,7 @@ check_folder() {
             path=${include#*\"}
             path=${path%\"}
             case $path in
-                */*) target=${path%%/*} ;;
+                */*) target=${path%/*} ;;
                 *) target=$folder ;;
             esac
             case " $* $folder " in
@@ -27,21 +27,21 @@ check_folder() {
     done
 }
 
-# header, then the files that may include it.
-check_library() {
+# How include lines of a header or of several begin, then the files that may have them.
+check_header() {
     header=$1
     shift
-    grep -nl "^#include <$header" libconvert/*.[ch] readers/*.[ch] writer/*.[ch] cli/*.[ch] 2>/dev/null | while read -r file; do
+    grep -rn --include='*.[ch]' "^#include $header" libconvert readers writer cli | while IFS=: read -r file line include; do
         case " $* " in
             *" $file "*) ;;
-            *) echo "$file: <$header> is for $* alone" ;;
+            *) echo "$file:$line: $include is for $* alone" ;;
         esac
     done
 }
 
-# The one header of the recorder's that others include, and who.
+# The one header of the recorder's that readers include, and which of them.
 check_trace_format() {
-    grep -n '^#include "recorder/' readers/*.[ch] writer/*.[ch] cli/*.[ch] libconvert/*.[ch] | while IFS=: read -r file line include; do
+    grep -n '^#include "recorder/' readers/*.[ch] | while IFS=: read -r file line include; do
         case $file:$include in
             readers/native_*:'#include "recorder/trace_format.h"') ;;
             *) echo "$file:$line: recorder/trace_format.h is for readers/native_* alone, and no other header of the recorder's" ;;
@@ -56,15 +56,15 @@ offences=$(
     check_folder writer libconvert
     check_folder cli libconvert readers writer
     check_folder recorder
-    check_library archive readers/input_archive.c writer/archive_file.c
-    check_library lzma libconvert/debug_data.c
-    check_library yajl cli/document.c
-    check_library zlib readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/gzip_end.c
-    check_library elfutils/libdw.h libconvert/symbol_lines.c
-    check_library elfutils/libdwelf.h libconvert/debug_file.c
-    check_library gelf.h libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
-    check_library libiberty libconvert/symbol_names.c
-    check_library xxhash libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c cli/file_digest.c
+    check_header '<archive' readers/input_archive.c writer/archive_file.c
+    check_header '<lzma' libconvert/debug_data.c
+    check_header '<yajl' cli/document.c
+    check_header '<zlib' readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/gzip_end.c
+    check_header '<elfutils/libdw.h' libconvert/symbol_lines.c
+    check_header '<elfutils/libdwelf.h' libconvert/debug_file.c
+    check_header '<gelf.h' libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
+    check_header '<libiberty' libconvert/symbol_names.c
+    check_header '<xxhash' libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c cli/file_digest.c
 )
 if [ -n "$offences" ]; then
     printf '%s\n' "$offences"
