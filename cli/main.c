@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "batch.h"
 #include "bus_guard.h"
+#include "cli/batch/batch.h"
 #include "command.h"
 #include "console.h"
 #include "gecko_convert.h"

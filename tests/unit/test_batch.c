@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "cli/batch.h"
+#include "cli/batch/batch.h"
+#include "cli/batch/crew.h"
+#include "cli/batch/workspace.h"
 #include "cli/bus_guard.h"
 #include "cli/conversion.h"
-#include "cli/crew.h"
-#include "cli/workspace.h"
 #include "tests/support/temp_folder.h"
 
 enum { TRACE_COUNT = 12 };

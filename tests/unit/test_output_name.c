@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/member_path.h"
+#include "cli/batch/member_path.h"
 #include "cli/output_name.h"
 
 static void test_stems(void **state) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "console.h"
+#include "cli/console.h"
 #include "manifest.h"
 
 static const char *label_of(enum batch_status status) {

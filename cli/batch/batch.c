@@ -10,7 +10,7 @@
 #include "batch_convert.h"
 #include "batch_plan.h"
 #include "batch_table.h"
-#include "console.h"
+#include "cli/console.h"
 #include "crew.h"
 #include "file_digest.h"
 #include "junit.h"

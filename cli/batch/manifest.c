@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report.h"
 #include "file_digest.h"
-#include "report.h"
 #include "writer/json.h"
 
 enum { NS_PER_MS = 1000000 };

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "document.h"
+#include "cli/document.h"
+#include "cli/output_name.h"
+#include "cli/report.h"
 #include "file_digest.h"
 #include "manifest.h"
-#include "output_name.h"
 #include "readers/reader.h"
-#include "report.h"
 #include "writer/emitter.h"
 
 enum { NS_PER_MS = 1000000 };

@@ -8,10 +8,10 @@
 
 #include <stdatomic.h>
 
-#include "gecko_convert.h"
+#include "cli/gecko_convert.h"
+#include "cli/options.h"
 #include "libconvert/column.h"
 #include "libconvert/failure.h"
-#include "options.h"
 #include "readers/input_members.h"
 
 struct manifest_records;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "batch_plan.h"
-#include "bus_guard.h"
+#include "cli/bus_guard.h"
+#include "cli/output_name.h"
 #include "file_digest.h"
 #include "manifest_records.h"
 #include "member_path.h"
-#include "output_name.h"
 #include "readers/reader.h"
 
 enum { ARCHIVES_DEPTH_MAX = 8 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output_name.h"
+#include "cli/output_name.h"
 
 const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace";
 

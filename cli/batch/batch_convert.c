@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus_guard.h"
-#include "conversion.h"
+#include "cli/bus_guard.h"
+#include "cli/conversion.h"
 #include "member_path.h"
 
 enum {
