@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/check.h"
+#include "cli/check/check.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/json_check.h"
 #include "tests/support/profile_check.h"

@@ -1,6 +1,6 @@
 /* Any bytes as a profile: checked, and asked for its facts when it is good. */
-#include "cli/check.h"
-#include "cli/info_document.h"
+#include "cli/check/check.h"
+#include "cli/info/info_document.h"
 #include "conversion.h"
 
 /* Facts are of good profiles only. */

@@ -57,16 +57,19 @@ offences=$(
     check_folder cli libconvert readers writer cli/batch
     check_header '"cli/batch/' cli/main.c
     check_folder cli/batch cli libconvert readers writer
+    check_folder cli/check cli libconvert writer
+    check_folder cli/info cli cli/check libconvert readers writer
     check_folder recorder
     check_header '<archive' readers/input_archive.c writer/archive_file.c
     check_header '<lzma' libconvert/debug_data.c
     check_header '<yajl' cli/document.c
-    check_header '<zlib' readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/gzip_end.c
+    check_header '<zlib' readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/check/gzip_end.c
     check_header '<elfutils/libdw.h' libconvert/symbol_lines.c
     check_header '<elfutils/libdwelf.h' libconvert/debug_file.c
     check_header '<gelf.h' libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
     check_header '<libiberty' libconvert/symbol_names.c
-    check_header '<xxhash' libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c cli/batch/file_digest.c
+    check_header '<xxhash' libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c \
+        cli/batch/file_digest.c
 )
 if [ -n "$offences" ]; then
     printf '%s\n' "$offences"

@@ -3,7 +3,7 @@
 #define GECKO_CHECK_H
 
 #include "check_offences.h"
-#include "document.h"
+#include "cli/document.h"
 
 enum profile_kind { PROFILE_UNKNOWN, PROFILE_PROCESSED, PROFILE_GECKO };
 

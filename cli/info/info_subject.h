@@ -2,10 +2,10 @@
 #ifndef GECKO_INFO_SUBJECT_H
 #define GECKO_INFO_SUBJECT_H
 
-#include "gecko_convert.h"
+#include "cli/gecko_convert.h"
+#include "cli/style.h"
 #include "info.h"
 #include "libconvert/failure.h"
-#include "style.h"
 #include "writer/json.h"
 
 struct info_subject {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "cli/check/check.h"
 
 /* What is taken from, and how far along. */
 struct taking {

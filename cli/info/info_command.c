@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "command.h"
+#include "cli/check/check.h"
+#include "cli/command.h"
+#include "cli/look.h"
 #include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
-#include "look.h"
 #include "readers/reader.h"
 
 enum { INFO_VERSION = 1, MESSAGE_BYTES = 1024 };

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "command.h"
+#include "cli/command.h"
+#include "cli/report.h"
 #include "info_subject.h"
 #include "libconvert/ledger.h"
 #include "libconvert/printable.h"
-#include "report.h"
 
 enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 };
 

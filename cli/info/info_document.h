@@ -2,7 +2,7 @@
 #ifndef GECKO_INFO_DOCUMENT_H
 #define GECKO_INFO_DOCUMENT_H
 
-#include "document.h"
+#include "cli/document.h"
 #include "info.h"
 
 /* Fills the empty info from a document in which check_document has found no error. Failures (memory) are latched in the

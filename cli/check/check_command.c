@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "command.h"
-#include "gecko_convert.h"
+#include "cli/command.h"
+#include "cli/gecko_convert.h"
+#include "cli/style.h"
 #include "libconvert/printable.h"
-#include "style.h"
 #include "writer/json.h"
 
 enum { CHECK_VERSION = 1, NAME_BYTES = 512, ERROR_BYTES = 1024 };

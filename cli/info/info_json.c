@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "command.h"
+#include "cli/command.h"
+#include "cli/report.h"
 #include "info_subject.h"
-#include "report.h"
 
 static void write_text(struct json *json, const char *key, struct text text) {
     if (text.bytes_count)

@@ -6,7 +6,7 @@
 #define GECKO_CHECK_RULES_H
 
 #include "check_offences.h"
-#include "document.h"
+#include "cli/document.h"
 
 /* What can be counted, so that an index can be in range. */
 enum check_table {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "document.h"
+#include "cli/document.h"
 #include "libconvert/printable.h"
 
 /* ---- Places. ---- */
