@@ -2,8 +2,8 @@
 #ifndef GECKO_CHECK_H
 #define GECKO_CHECK_H
 
-#include "check_offences.h"
 #include "cli/document.h"
+#include "offences.h"
 
 enum profile_kind { PROFILE_UNKNOWN, PROFILE_PROCESSED, PROFILE_GECKO };
 

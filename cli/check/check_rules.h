@@ -5,8 +5,8 @@
 #ifndef GECKO_CHECK_RULES_H
 #define GECKO_CHECK_RULES_H
 
-#include "check_offences.h"
 #include "cli/document.h"
+#include "offences.h"
 
 /* What can be counted, so that an index can be in range. */
 enum check_table {

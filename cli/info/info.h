@@ -2,8 +2,8 @@
 #ifndef GECKO_INFO_H
 #define GECKO_INFO_H
 
-#include "info_totals.h"
 #include "libconvert/strings.h"
+#include "totals.h"
 
 /* Texts are the info's own. Times are milliseconds since the profile's zero. */
 

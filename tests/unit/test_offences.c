@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/check/check_offences.h"
+#include "cli/check/offences.h"
 
 static const struct place root;
 

@@ -1,4 +1,4 @@
-#include "info_totals.h"
+#include "totals.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* What is wrong with a profile: each offence with its place in the document, a few of each kind, and how many more. */
-#ifndef GECKO_CHECK_OFFENCES_H
-#define GECKO_CHECK_OFFENCES_H
+#ifndef GECKO_OFFENCES_H
+#define GECKO_OFFENCES_H
 
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 /* What functions weigh: alone, and with all that they call. */
-#ifndef GECKO_INFO_TOTALS_H
-#define GECKO_INFO_TOTALS_H
+#ifndef GECKO_TOTALS_H
+#define GECKO_TOTALS_H
 
 #include "libconvert/column.h"
 #include "libconvert/ids.h"

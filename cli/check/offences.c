@@ -1,4 +1,4 @@
-#include "check_offences.h"
+#include "offences.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cli/info/info_totals.h"
+#include "cli/info/totals.h"
 
 #define NO ID_NONE
 
