@@ -41,19 +41,6 @@ static const struct rule sample_columns[] = {
 };
 static const struct shape sample_table = SHAPE(sample_columns, .check = check_samples);
 
-static const struct rule payload_rules[] = {RULE("type", TYPE_ANY, IS_OPTIONAL)};
-static const struct shape payload_shape = SHAPE(payload_rules);
-
-static const struct rule marker_columns[] = {
-    INDEX("name", TABLE_STRINGS, 0),
-    RULE("startTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("endTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("phase", TYPE_ANY, 0), /* check_markers looks at it beside the times */
-    INDEX("category", TABLE_CATEGORIES, 0),
-    RULE("data", TYPE_OBJECT, IS_NULLABLE, .shape = &payload_shape),
-};
-static const struct shape marker_table = SHAPE(marker_columns, .check = check_markers);
-
 static const struct rule thread_rules[] = {
     RULE("name", TYPE_TEXT, 0),
     RULE("pid", TYPE_TID, 0),
@@ -68,7 +55,7 @@ static const struct rule thread_rules[] = {
     RULE("frameTable", TYPE_ROWS, 0, .table = TABLE_FRAMES, .shape = &frame_table),
     RULE("stackTable", TYPE_ROWS, 0, .table = TABLE_STACKS, .shape = &stack_table),
     RULE("samples", TYPE_ROWS, 0, .shape = &sample_table),
-    RULE("markers", TYPE_ROWS, 0, .shape = &marker_table),
+    RULE("markers", TYPE_ROWS, 0, .shape = &check_gecko_markers),
 };
 static const struct shape thread_shape = SHAPE(thread_rules, .check = check_thread);
 static const struct rule thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);

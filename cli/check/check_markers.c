@@ -725,10 +725,27 @@ static void check_row(struct check *check, const struct marker_columns *columns,
     check_payload(check, data, place);
 }
 
-void check_markers(struct check *check, const struct node *table, const struct place *place) {
+static void check_markers(struct check *check, const struct node *table, const struct place *place) {
     struct marker_columns columns;
     if (!find_columns(check, table, &columns)) return;
     for (size_t row = 0; row < columns.count && !failure_is_set(check->document->failure); row++)
         check_row(check, &columns, row, place);
     if (!failure_is_set(check->document->failure)) check_pairs(check, &columns, place);
 }
+
+static const struct rule payload_rules[] = {RULE("type", TYPE_ANY, IS_OPTIONAL)};
+static const struct shape payload_shape = SHAPE(payload_rules);
+
+/* Of "phase" nothing is asked here, since check_markers looks at it beside the times. */
+#define MARKER_COLUMNS                                                                                                 \
+    INDEX("name", TABLE_STRINGS, 0), RULE("startTime", TYPE_NUMBER, IS_NULLABLE),                                      \
+        RULE("endTime", TYPE_NUMBER, IS_NULLABLE), RULE("phase", TYPE_ANY, 0), INDEX("category", TABLE_CATEGORIES, 0), \
+        RULE("data", TYPE_OBJECT, IS_NULLABLE, .shape = &payload_shape)
+
+static const struct rule processed_columns[] = {
+    MARKER_COLUMNS,
+    RULE("threadId", TYPE_TID, IS_OPTIONAL | IS_NULLABLE),
+};
+static const struct rule gecko_columns[] = {MARKER_COLUMNS};
+const struct shape check_processed_markers = SHAPE(processed_columns, .check = check_markers);
+const struct shape check_gecko_markers = SHAPE(gecko_columns, .check = check_markers);

@@ -18,8 +18,8 @@ extern const struct shape check_processed_schema, check_gecko_schema;
 void check_markers_learn(struct check *check, const struct node *schemas, const struct place *place,
                          bool is_first_list);
 
-/* Times, phases and payloads of a table of markers. */
-void check_markers(struct check *check, const struct node *table, const struct place *place);
+/* Tables of markers: columns, and what holds between times, phases and payloads. */
+extern const struct shape check_processed_markers, check_gecko_markers;
 
 /* A value against a field's format: of a payload, or of meta.extra. */
 void check_formatted(struct check *check, const struct node *format, const struct node *value,

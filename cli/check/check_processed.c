@@ -138,20 +138,6 @@ static const struct rule js_allocation_columns[] = {
 };
 static const struct shape js_allocation_table = SHAPE(js_allocation_columns, .check = check_allocations);
 
-static const struct rule payload_column_rules[] = {RULE("type", TYPE_ANY, IS_OPTIONAL)};
-static const struct shape payload_shape = SHAPE(payload_column_rules);
-
-static const struct rule marker_columns[] = {
-    INDEX("name", TABLE_STRINGS, 0),
-    RULE("startTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("endTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("phase", TYPE_ANY, 0), /* check_markers looks at it beside the times */
-    INDEX("category", TABLE_CATEGORIES, 0),
-    RULE("data", TYPE_OBJECT, IS_NULLABLE, .shape = &payload_shape),
-    RULE("threadId", TYPE_TID, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape marker_table = SHAPE(marker_columns, .check = check_markers);
-
 static const struct rule window_items = ITEMS(TYPE_INTEGER);
 
 static const struct rule thread_rules[] = {
@@ -174,7 +160,7 @@ static const struct rule thread_rules[] = {
     RULE("samples", TYPE_COLUMNS, 0, .shape = &sample_table),
     RULE("jsAllocations", TYPE_COLUMNS, IS_OPTIONAL | IS_NULLABLE, .shape = &js_allocation_table),
     RULE("nativeAllocations", TYPE_COLUMNS, IS_OPTIONAL | IS_NULLABLE, .shape = &native_allocation_table),
-    RULE("markers", TYPE_COLUMNS, 0, .shape = &marker_table),
+    RULE("markers", TYPE_COLUMNS, 0, .shape = &check_processed_markers),
 };
 static const struct shape thread_shape = SHAPE(thread_rules);
 
