@@ -48,6 +48,13 @@ static const struct rule configuration_rules[] = {
 };
 const struct shape configuration_shape = SHAPE(configuration_rules);
 
+static const struct rule extension_columns[] = {
+    RULE("baseURL", TYPE_ANY, 0),
+    RULE("id", TYPE_ANY, 0),
+    RULE("name", TYPE_ANY, 0),
+};
+const struct shape extension_table = SHAPE(extension_columns);
+
 static const struct rule page_rules[] = {
     RULE("tabID", TYPE_NUMBER, 0),
     RULE("innerWindowID", TYPE_NUMBER, IS_KEY),

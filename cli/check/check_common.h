@@ -32,7 +32,7 @@
         RULE("debugName", TYPE_TEXT, IS_KEY), RULE("debugPath", TYPE_TEXT, 0), RULE("breakpadId", TYPE_TEXT, IS_KEY), \
         RULE("codeId", TYPE_TEXT, IS_LENIENT | IS_NULLABLE | (code_id_flags))
 
-extern const struct shape sample_units_shape, configuration_shape;
+extern const struct shape sample_units_shape, configuration_shape, extension_table;
 extern const struct rule category_items, page_items, paused_range_items, text_items;
 
 /* Checks of what those rules are in. */

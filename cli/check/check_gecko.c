@@ -135,13 +135,6 @@ static const struct rule child_rules[] = {
 static const struct shape child_shape = SHAPE(child_rules, .check = check_child);
 static const struct rule child_items = ITEMS(TYPE_OBJECT, .shape = &child_shape);
 
-static const struct rule extension_columns[] = {
-    RULE("baseURL", TYPE_ANY, 0),
-    RULE("id", TYPE_ANY, 0),
-    RULE("name", TYPE_ANY, 0),
-};
-static const struct shape extension_table = SHAPE(extension_columns);
-
 static const struct rule meta_rules[] = {
     COMMON_META_RULES,
     RULE("version", TYPE_NUMBER, 0),

@@ -266,13 +266,6 @@ static const struct rule extra_rules[] = {
 static const struct shape extra_shape = SHAPE(extra_rules);
 static const struct rule extra_items = ITEMS(TYPE_OBJECT, .shape = &extra_shape);
 
-static const struct rule extension_columns[] = {
-    RULE("baseURL", TYPE_ANY, 0),
-    RULE("id", TYPE_ANY, 0),
-    RULE("name", TYPE_ANY, 0),
-};
-static const struct shape extension_table = SHAPE(extension_columns);
-
 static const struct rule schema_items = ITEMS(TYPE_OBJECT, .shape = &check_processed_schema);
 static const struct rule thread_index_items = ITEMS(TYPE_INDEX, .table = TABLE_THREADS);
 
