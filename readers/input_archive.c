@@ -9,6 +9,7 @@
 
 #include "input_gzip.h"
 #include "libconvert/printable.h"
+#include "libconvert/utf8_locale.h"
 
 enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
 
@@ -22,6 +23,7 @@ struct wrapper {
     /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. Neither: gzip. */
     int (*filter)(struct archive *reader);
     int (*format)(struct archive *reader);
+    const char *options; /* libarchive's for the format; NULL: none */
 
     /* NULL from this: libarchive is built without the library and would run a program instead. */
     const char *(*library_version)(void);
@@ -40,6 +42,7 @@ struct input_archive {
     struct failure *failure;
     struct input_gzip *gzip; /* does all the work of the wrapper gzip */
     struct archive *reader;
+    locale_t locale; /* that names are read in; 0: there is none */
 
     enum place place;
     bool is_walked; /* member by member */
@@ -183,6 +186,7 @@ static const struct wrapper wrappers[] = {
     {.name = "tar",
      .recognises = is_tar,
      .format = archive_read_support_format_tar,
+     .options = "tar:read_concatenated_archives",
      .extract_command = "tar -xOf FILE MEMBER"},
 };
 
@@ -199,9 +203,11 @@ bool input_archive_recognises(struct text start) { return wrapper_of(start) != N
 bool input_archive_has_members(struct text start) { return wrapper_of(start)->format != NULL; }
 
 static void fail_with(struct input_archive *archive, const char *reason) {
-    failure_set(archive->failure, FAILURE_INPUT,
-                "%s: reading the %s data failed after %" PRIu64 " bytes of its content: %s (damaged or cut off?)",
-                archive->name, archive->wrapper->name, archive->member_bytes, reason);
+    char place[MEMBER_NAME_BYTES];
+    snprintf(place, sizeof place, " after %" PRIu64 " bytes of its content", archive->member_bytes);
+    bool is_between = archive->is_walked && archive->place == BETWEEN_MEMBERS;
+    failure_set(archive->failure, FAILURE_INPUT, "%s: reading the %s data failed%s: %s (damaged or cut off?)",
+                archive->name, archive->wrapper->name, is_between ? " between members" : place, reason);
 }
 
 static void fail_encrypted(struct input_archive *archive) {
@@ -224,11 +230,14 @@ static void fail(struct input_archive *archive) {
     }
 }
 
-static void fail_several(struct input_archive *archive, struct archive_entry *second) {
-    const char *path = archive_entry_pathname_utf8(second);
-    if (!path) path = archive_entry_pathname(second);
+/* What messages call a member. */
+static void show_name(char name[MEMBER_NAME_BYTES], struct text path) {
+    printable_copy(name, MEMBER_NAME_BYTES, path.bytes_count ? path : TEXT("?"));
+}
+
+static void fail_several(struct input_archive *archive, struct text second) {
     char second_name[MEMBER_NAME_BYTES];
-    printable_copy(second_name, sizeof second_name, path ? text_of(path) : TEXT("?"));
+    show_name(second_name, second);
     failure_set(archive->failure, FAILURE_INPUT,
                 "%s: the %s archive holds several files (\"%s\", \"%s\"...); --output-dir OUT converts them all, or "
                 "extract the one wanted: %s | gecko-convert -",
@@ -276,7 +285,7 @@ static void begin_member(struct input_archive *archive, struct archive_entry *en
     archive->member_bytes = 0;
     archive->has_member_size = archive_entry_size_is_set(entry);
     archive->member_size_bytes = archive_entry_size(entry);
-    printable_copy(archive->member_name, sizeof archive->member_name, path);
+    show_name(archive->member_name, path);
     if (has_names)
         snprintf(archive->wrapping, sizeof archive->wrapping, "%s > %s", archive->wrapper->name, archive->member_name);
     if (archive_entry_is_encrypted(entry)) fail_encrypted(archive);
@@ -302,14 +311,14 @@ static void finish(struct input_archive *archive) {
                 archive->wrapper->name);
 }
 
-/* As UTF-8 where the archive can say that, its own bytes otherwise. */
+/* As UTF-8 where the archive can say that, its own bytes otherwise; empty when the name is neither. */
 static struct text path_of(struct archive_entry *entry) {
     const char *path = archive_entry_pathname_utf8(entry);
     if (!path) path = archive_entry_pathname(entry);
-    return path ? text_of(path) : TEXT("?");
+    return text_of(path ? path : "");
 }
 
-static void next_member(struct input_archive *archive) {
+static void go_to_next_member(struct input_archive *archive) {
     struct archive_entry *entry;
     int outcome = archive_read_next_header(archive->reader, &entry);
     if (outcome == ARCHIVE_EOF) {
@@ -329,10 +338,25 @@ static void next_member(struct input_archive *archive) {
     struct text path = path_of(entry);
     if (!is_file(entry, path)) return;
     if (archive->has_trace) {
-        if (!is_empty_member(archive, entry)) fail_several(archive, entry);
+        if (!is_empty_member(archive, entry)) fail_several(archive, path);
     } else {
         begin_member(archive, entry, path);
     }
+}
+
+/* To be undone with leave_locale. */
+static locale_t enter_locale(const struct input_archive *archive) {
+    return archive->locale ? uselocale(archive->locale) : (locale_t)0;
+}
+
+static void leave_locale(locale_t before) {
+    if (before) uselocale(before);
+}
+
+static void next_member(struct input_archive *archive) {
+    locale_t before = enter_locale(archive);
+    go_to_next_member(archive);
+    leave_locale(before);
 }
 
 static void end_member(struct input_archive *archive) {
@@ -382,8 +406,7 @@ static enum input_member_kind kind_of(struct archive_entry *entry, struct text p
     return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
 }
 
-bool input_archive_next_member(struct input_archive *archive, struct input_member *member) {
-    if (failure_is_set(archive->failure) || archive->place == AT_END) return false;
+static bool walk_to_next_member(struct input_archive *archive, struct input_member *member) {
     archive->is_walked = true;
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
@@ -401,6 +424,14 @@ bool input_archive_next_member(struct input_archive *archive, struct input_membe
                                     .size_bytes = (uint64_t)archive_entry_size(entry)};
     if (member->kind == INPUT_MEMBER_FILE) begin_member(archive, entry, path);
     return true;
+}
+
+bool input_archive_next_member(struct input_archive *archive, struct input_member *member) {
+    if (failure_is_set(archive->failure) || archive->place == AT_END) return false;
+    locale_t before = enter_locale(archive);
+    bool is_there = walk_to_next_member(archive, member);
+    leave_locale(before);
+    return is_there;
 }
 
 bool input_archive_is_dead(const struct input_archive *archive) { return archive->is_dead; }
@@ -429,6 +460,7 @@ static bool open_reader(struct input_archive *archive) {
                                          archive_read_support_format_raw(reader) == ARCHIVE_OK &&
                                          archive_read_support_format_empty(reader) == ARCHIVE_OK
                                    : wrapper->format(reader) == ARCHIVE_OK;
+    is_good = is_good && (!wrapper->options || archive_read_set_options(reader, wrapper->options) == ARCHIVE_OK);
     is_good = is_good && archive_read_set_read_callback(reader, on_read) == ARCHIVE_OK &&
               archive_read_set_callback_data(reader, archive) == ARCHIVE_OK &&
               (!archive->source.seek || archive_read_set_seek_callback(reader, on_seek) == ARCHIVE_OK) &&
@@ -451,6 +483,7 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
     snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
     bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
     if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);
+    if (archive->wrapper->format) archive->locale = utf8_locale_create();
     if (is_gzip ? archive->gzip != NULL : open_reader(archive)) return archive;
     input_archive_close(archive);
     return NULL;
@@ -460,6 +493,7 @@ void input_archive_close(struct input_archive *archive) {
     if (!archive) return;
     input_gzip_close(archive->gzip);
     archive_read_free(archive->reader);
+    if (archive->locale) freelocale(archive->locale);
     free(archive);
 }
 

@@ -40,7 +40,7 @@ enum input_member_kind {
 
 struct input_member {
     enum input_member_kind kind;
-    struct text path; /* as the archive has it; valid until the next member */
+    struct text path; /* as the archive has it, empty when that cannot be read; valid until the next member */
     bool has_size;
     uint64_t size_bytes; /* of a file */
 };

@@ -4,13 +4,13 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "libconvert/utf8.h"
+#include "libconvert/utf8_locale.h"
 
 enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
 
@@ -85,7 +85,7 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
     }
     archive->failure = failure;
     archive->name = name;
-    archive->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    archive->locale = utf8_locale_create();
     archive->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
     if (archive->descriptor < 0) fail(archive, errno);
     archive->writer = archive_write_new();
@@ -140,16 +140,35 @@ static void add_open_file(struct archive_file *archive, const char *member, int 
     archive_entry_free(entry);
 }
 
+static bool is_ascii(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if ((unsigned char)text.bytes[i] >= 0x80) return false;
+    return true;
+}
+
+/* libarchive is to say that names are UTF-8 of those alone that are. False: it cannot (latched). */
+static bool enter_locale(struct archive_file *archive, struct text member, locale_t *before) {
+    *before = (locale_t)0;
+    if (is_ascii(member) || utf8_valid_prefix_bytes(member) != member.bytes_count) return true;
+    if (!archive->locale) {
+        failure_set(
+            archive->failure, FAILURE_IO,
+            "cannot write %s: the name %.*s needs a locale of UTF-8, such as C.UTF-8, which this system does not "
+            "have",
+            archive->name, (int)member.bytes_count, member.bytes);
+        return false;
+    }
+    *before = uselocale(archive->locale);
+    return true;
+}
+
 void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
-    if (failure_is_set(archive->failure)) return;
-    /* libarchive is to say that names are UTF-8 of those alone that are. */
-    struct text name = text_of(member);
-    bool is_utf8 = archive->locale && utf8_valid_prefix_bytes(name) == name.bytes_count;
-    locale_t before = is_utf8 ? uselocale(archive->locale) : (locale_t)0;
+    locale_t before;
+    if (failure_is_set(archive->failure) || !enter_locale(archive, text_of(member), &before)) return;
     int source = open(path, O_RDONLY | O_CLOEXEC);
     add_open_file(archive, member, source, path);
     if (source >= 0) close(source);
-    if (is_utf8) uselocale(before);
+    if (before) uselocale(before);
 }
 
 void archive_file_close(struct archive_file *archive) {

@@ -195,24 +195,36 @@ static void open_existing(struct sink *sink, const struct stat *existing) {
         latch_error(sink, "set the permissions of", errno);
 }
 
-bool sink_make_folders(const char *path) {
+/* One that is there may be refused for other reasons than that. */
+static bool make_folder(const char *path, struct failure *failure) {
+    struct stat existing;
+    if (mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST) return true;
+    int error = errno;
+    if (stat(path, &existing) == 0) return true;
+    if (error == ENOMEM)
+        failure_set_memory(failure);
+    else
+        failure_set(failure, FAILURE_IO, "cannot make the folder %s: %s", path, strerror(error));
+    return false;
+}
+
+bool sink_make_folders(const char *path, struct failure *failure) {
     char *folder = strdup(path);
-    if (!folder) return false;
-    for (char *slash = strchr(folder + (*folder == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+    bool is_good = folder != NULL;
+    if (!folder) failure_set_memory(failure);
+    char *slash = folder ? strchr(folder + (*folder == '/'), '/') : NULL;
+    for (; slash && is_good; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(folder, FOLDER_MODE);
+        is_good = make_folder(folder, failure);
         *slash = '/';
     }
     free(folder);
-    return true;
+    return is_good;
 }
 
 static void open_file(struct sink *sink) {
     struct stat existing;
-    if (sink->batch && !sink_make_folders(sink->name)) {
-        failure_set_memory(sink->failure);
-        return;
-    }
+    if (sink->batch && !sink_make_folders(sink->name, sink->failure)) return;
     /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
     if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);

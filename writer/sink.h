@@ -55,9 +55,8 @@ struct sink_written {
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
                         struct failure *failure, struct progress progress, struct sink_written *written);
 
-/* Makes the folders on the way to the file, as far as that is possible: opening the file tells. False when memory ran
- * out. */
-bool sink_make_folders(const char *path);
+/* Makes the folders on the way to the file. False after a failure (FAILURE_IO, FAILURE_MEMORY), which is latched. */
+bool sink_make_folders(const char *path, struct failure *failure);
 
 /* Removes the temporary files that are being written, by any thread. Async-signal-safe: for signal handlers that
  * are about to end the program. */

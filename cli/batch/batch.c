@@ -145,27 +145,16 @@ static bool run(struct batch *batch, unsigned count, crew_work *work, void *cont
            !failure_is_set(&batch->plan.failure);
 }
 
-static bool make_plan(struct batch *batch) {
-    if (!run(batch, 1, find_sources, &batch->plan, NULL)) return false;
-    if (!run(batch, batch->job_count, look_at_sources, &batch->plan, draw_looking)) return false;
-    if (batch_plan_look_again(&batch->plan) && !run(batch, 1, look_at_sources, &batch->plan, NULL)) return false;
-    batch_plan_check(&batch->plan);
-    return !failure_is_set(&batch->plan.failure);
-}
-
-/* ---- The archive of profiles. ---- */
-
 static bool has_profile(const struct batch_entry *entry) {
     enum batch_status status = atomic_load(&entry->status);
     return status == BATCH_CONVERTED || status == BATCH_UNCHANGED;
 }
 
-/* Nothing is to be done for an archive that is there, and holds what it would. When something is, all profiles are
- * needed, and they are nowhere but in a folder, if there is one. */
-static void keep_archive_or_convert_all(struct batch *batch) {
-    const struct options *options = batch->options;
-    if (!options->output_archive || !batch->records) return;
+/* The archive that is there is the one of the batch before, and nothing has changed since. */
+static bool is_archive_whole(struct batch *batch) {
+    const char *path = batch->options->output_archive;
     size_t unchanged_count = 0, pending_count = 0;
+    if (!path || !batch->records) return false;
     for (size_t i = 0; i < batch->plan.sources.count; i++) {
         struct batch_source *source = batch_source_at(&batch->plan, i);
         const struct batch_entry *entry;
@@ -174,20 +163,29 @@ static void keep_archive_or_convert_all(struct batch *batch) {
             pending_count += atomic_load(&entry->status) == BATCH_PENDING;
         }
     }
-    batch->is_kept =
-        !pending_count && unchanged_count == manifest_records_output_count(batch->records) &&
-        manifest_records_have_archive(batch->records, options->output_archive, &batch->outcome.archive_digest);
-    if (batch->is_kept || options->output_dir) return;
-    for (size_t i = 0; i < batch->plan.sources.count; i++) {
-        struct batch_source *source = batch_source_at(&batch->plan, i);
-        struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            if (!has_profile(entry)) continue;
-            batch_entry_reset(entry);
-            source->is_settled = false;
-        }
-    }
+    return !pending_count && unchanged_count == manifest_records_output_count(batch->records) &&
+           manifest_records_have_archive(batch->records, path, &batch->outcome.archive_digest);
 }
+
+/* For a new archive all profiles are needed. Those of the batch before are nowhere but in a folder, if there is one. */
+static bool needs_all_profiles(const struct batch *batch) {
+    const struct options *options = batch->options;
+    return options->output_archive && !options->output_dir && !batch->is_kept;
+}
+
+static bool make_plan(struct batch *batch) {
+    struct batch_plan *plan = &batch->plan;
+    if (!run(batch, 1, find_sources, plan, NULL)) return false;
+    if (!run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
+    if (batch_plan_look_again(plan) && !run(batch, 1, look_at_sources, plan, NULL)) return false;
+    batch->is_kept = is_archive_whole(batch);
+    bool is_anew = needs_all_profiles(batch) && batch_plan_look_anew(plan);
+    if (is_anew && !run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
+    batch_plan_check(plan);
+    return !failure_is_set(&batch->plan.failure);
+}
+
+/* ---- The archive of profiles. ---- */
 
 static int compare_outputs(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
@@ -252,7 +250,6 @@ static void finish_outputs(void *context, unsigned number) {
 /* ---- Work. ---- */
 
 static bool convert_all(struct batch *batch) {
-    keep_archive_or_convert_all(batch);
     batch->work = batch_work_create(&batch->plan, &batch->sink, batch->job_count, &batch->failure);
     progress_tty_restart(batch->bar);
     if (!run(batch, batch->job_count, convert_sources, batch->work, draw_converting)) return false;
@@ -301,7 +298,7 @@ static int report(struct batch *batch) {
     return codes[0] ? codes[0] : codes[1] ? codes[1] : codes[2];
 }
 
-/* One bad input is the answer, whatever else has happened; one that a strict batch refuses only counts without. */
+/* One bad input is the answer, whatever else has happened; one that a strict batch refuses only if nothing else has. */
 static int exit_code_of(struct batch *batch, int report_code) {
     bool is_lossy = false;
     for (size_t i = 0; i < batch->plan.sources.count; i++) {
@@ -313,8 +310,8 @@ static int exit_code_of(struct batch *batch, int report_code) {
             is_lossy = true;
         }
     }
-    if (is_lossy) return FAILURE_STRICT;
-    return failure_is_set(&batch->failure) ? (int)batch->failure.code : report_code;
+    if (failure_is_set(&batch->failure)) return (int)batch->failure.code;
+    return report_code ? report_code : is_lossy ? FAILURE_STRICT : EXIT_SUCCESS;
 }
 
 /* ---- Ends. ---- */

@@ -17,6 +17,7 @@ enum {
 struct small_member {
     struct batch_source *source;
     struct batch_entry *entry;
+    char *name;  /* owned; for messages, while it is converted */
     char *bytes; /* owned */
     size_t bytes_count;
     bool is_given; /* to the input that reads it */
@@ -58,10 +59,15 @@ static void note_progress(void *context, unsigned permille) {
     atomic_store(&progress->worker->done_bytes, progress->file_bytes / 1000 * permille);
 }
 
+static void fail_without_memory(struct batch_entry *entry) {
+    struct failure failure = {0};
+    failure_set_memory(&failure);
+    batch_entry_fail(entry, BATCH_FAILED, NULL, &failure);
+}
+
 static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry,
                     struct conversion_ends *ends, struct file_progress *progress) {
     struct gecko_convert_options options = work->plan->options->convert;
-    struct failure no_memory = {0};
     bool is_inside = false;
     struct sink_batch sink = *work->sink;
     sink.is_inside = &is_inside;
@@ -81,8 +87,7 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
         if (!is_ended) atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);
     } else {
-        failure_set_memory(&no_memory);
-        batch_entry_fail(entry, BATCH_FAILED, NULL, &no_memory);
+        fail_without_memory(entry);
     }
     if (is_inside) sink_gate_leave(sink.gate);
     free(name);
@@ -100,13 +105,18 @@ static struct text give_bytes(void *context) {
 
 static struct input *open_small_member(void *context, struct failure *failure) {
     const struct small_member *member = context;
-    struct input *input = input_from_blocks(member->entry->member, give_bytes, context, failure);
+    struct input *input = input_from_blocks(member->name, give_bytes, context, failure);
     return input ? input_uncompress(input) : NULL;
 }
 
 static void convert_small_member(struct batch_work *work, struct small_member *member) {
     struct conversion_ends ends = {.open = open_small_member, .context = member};
-    convert(work, member->source, member->entry, &ends, NULL);
+    member->name = batch_entry_name(member->source, member->entry->member);
+    if (member->name)
+        convert(work, member->source, member->entry, &ends, NULL);
+    else
+        fail_without_memory(member->entry);
+    free(member->name);
     free(member->bytes);
 }
 

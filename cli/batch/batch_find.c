@@ -9,7 +9,7 @@
 
 struct finder {
     struct batch_plan *plan;
-    struct column own_files; /* struct stat: what the batch itself writes, and never reads when it comes by it */
+    struct column own_files; /* struct stat: what the batch itself writes, and does not convert when it comes by it */
     size_t input_number;
 };
 
@@ -84,15 +84,17 @@ static void add_file(struct finder *finder, struct batch_source *source, const s
 static void find_entry(struct finder *finder, const char *path, const char *name) {
     struct stat status;
     bool is_there = lstat(path, &status) == 0;
-    if (is_there && is_own_file(finder, &status)) return;
+    bool is_own = is_there && is_own_file(finder, &status);
     if (is_there && S_ISDIR(status.st_mode)) {
-        find_in_folder(finder, path, name);
+        if (!is_own) find_in_folder(finder, path, name);
         return;
     }
+    if (is_own && !S_ISREG(status.st_mode)) return;
     if (is_there && S_ISLNK(status.st_mode)) is_there = stat(path, &status) == 0;
     int error = errno;
     struct batch_source *source = add_source(finder, path, name);
     if (!source || failure_is_set(&finder->plan->failure)) return;
+    source->is_own = is_own;
     if (!is_there)
         fail_reading(source, error);
     else if (S_ISDIR(status.st_mode))

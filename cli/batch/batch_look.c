@@ -32,7 +32,7 @@ static void take_failure(struct batch_entry *entry, const struct failure *latch)
 
 /* Tells a trace by its content, unless it is said what all of them are. `name` is that of its output. */
 static void probe(struct looker *looker, struct batch_entry *entry, struct input *input, const char *name) {
-    const char *from = looker->plan->options->convert.from;
+    const char *from = looker->source->is_own ? NULL : looker->plan->options->convert.from;
     struct failure foreign = {0};
     bool is_trace = from || reader_detect(input, &foreign);
     if (failure_is_set(&looker->source->failure)) {

@@ -91,20 +91,35 @@ static bool ran_out_of_memory(struct batch_source *source) {
     return false;
 }
 
-bool batch_plan_look_again(struct batch_plan *plan) {
-    size_t again_count = 0;
+static bool is_by_record(struct batch_source *source) {
+    struct batch_entry *entry;
+    for (size_t i = 0; (entry = batch_entry_at(source, i)); i++)
+        if (atomic_load(&entry->status) == BATCH_UNCHANGED) return true;
+    return false;
+}
+
+static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_source *)) {
+    size_t forgotten_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
-        if (source->is_folder || !ran_out_of_memory(source)) continue;
+        if (source->is_folder || !is_concerned(source)) continue;
         entries_fini(source);
         failure_clear(&source->failure);
         entries_init(source);
         source->is_settled = false;
         atomic_store(&source->is_known, false);
-        again_count++;
+        forgotten_count++;
     }
     atomic_store(&plan->next_source, 0);
-    return again_count > 0;
+    return forgotten_count > 0;
+}
+
+bool batch_plan_look_again(struct batch_plan *plan) { return forget(plan, ran_out_of_memory); }
+
+bool batch_plan_look_anew(struct batch_plan *plan) {
+    plan->records = NULL;
+    atomic_store(&plan->looked_bytes, 0);
+    return forget(plan, is_by_record);
 }
 
 struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t number) {
@@ -260,8 +275,25 @@ static void check_named_inputs(struct batch_plan *plan) {
     }
 }
 
+/* What the batch writes is no input, and not in the report: it was there before, or is a trace that would be lost. */
+static void take_out_own_files(struct batch_plan *plan) {
+    size_t kept_count = 0;
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        struct batch_source *source = batch_source_at(plan, i);
+        if (source->is_own && holds_trace(source))
+            failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be written: name another file",
+                        source->path);
+        if (source->is_own)
+            source_fini(source);
+        else
+            memmove(batch_source_at(plan, kept_count++), source, sizeof *source);
+    }
+    plan->sources.count = kept_count;
+}
+
 void batch_plan_check(struct batch_plan *plan) {
     if (failure_is_set(&plan->failure)) return;
+    take_out_own_files(plan);
     check_names(plan);
     check_named_inputs(plan);
 }

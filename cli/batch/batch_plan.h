@@ -49,6 +49,7 @@ struct batch_source {
     size_t input_number; /* of the input that it was found for */
     bool is_named;       /* on the command line, not found in a folder */
     bool is_folder;
+    bool is_own;     /* found in a folder, but what the batch writes */
     bool is_settled; /* nothing is left to be done */
     uint64_t file_bytes;
     struct failure failure; /* of what is being read */
@@ -61,7 +62,7 @@ struct batch_plan {
     const struct options *options;          /* borrowed */
     const struct manifest_records *records; /* borrowed; what was done before. NULL: nothing */
     const char *output_folder;              /* borrowed */
-    const char *const *own_paths;           /* borrowed; what the batch writes, and does not read. Some may be NULL */
+    const char *const *own_paths;           /* borrowed; what the batch writes, and does not convert. Some may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
     struct failure failure;         /* of the plan as a whole */
@@ -88,8 +89,13 @@ void batch_plan_look(struct batch_plan *plan);
  * sources are to be looked at again, by one thread. */
 bool batch_plan_look_again(struct batch_plan *plan);
 
-/* 3. Checks what must hold among all: no two profiles of one name (FAILURE_USAGE), a trace in every named input (which
- * fails otherwise). */
+/* Where what was done before is of no use after all: what was taken from its records is forgotten. True when some
+ * sources are to be looked at anew, by any number of threads. */
+bool batch_plan_look_anew(struct batch_plan *plan);
+
+/* 3. Checks what must hold among all: no trace where the batch writes something and no two profiles of one name
+ * (FAILURE_USAGE), a trace in every named input (which fails otherwise). Sources that are the batch's own are gone
+ * then. */
 void batch_plan_check(struct batch_plan *plan);
 
 /* Sources and their entries by number; an entry NULL past the last. The file's own is the first. */

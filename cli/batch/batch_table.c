@@ -14,21 +14,27 @@ static const char *label_of(enum batch_status status) {
     return labels[status];
 }
 
-/* Where and what. Messages of places do not say of which file they are, and some know the archive alone. */
+/* How much of the message says of which file it is, which the name tells already; 0: nothing. Some messages know the
+ * archive alone. */
+static size_t named_bytes(struct text message, const char *path, const char *name) {
+    size_t common_bytes = 0;
+    while (common_bytes < message.bytes_count && message.bytes[common_bytes] == name[common_bytes]) common_bytes++;
+    bool is_name = common_bytes >= strlen(path) && text_starts_with(text_from(message, common_bytes), TEXT(": "));
+    return is_name ? common_bytes + 2 : 0;
+}
+
+/* Where and what. Messages of places do not say of which file they are. */
 static void append_error(struct report_text *text, const char *path, const char *name,
                          const struct batch_entry *entry) {
     const struct gecko_convert_result *result = &entry->result;
     struct text message = text_of(result->message);
-    if (result->has_error_place && result->error_line)
+    if (result->has_error_place && result->error_line) {
         report_append(text, "%s:%" PRIu64 ": ", name, result->error_line);
-    else if (result->has_error_place)
+    } else if (result->has_error_place) {
         report_append(text, "%s: at byte %" PRIu64 ": ", name, result->error_offset);
-    else if (!text_starts_with(message, text_of(name))) {
-        size_t path_bytes = strlen(path);
-        bool has_path =
-            text_starts_with(message, text_of(path)) && text_starts_with(text_from(message, path_bytes), TEXT(": "));
-        report_append(text, "%s%s", name, has_path ? "" : ": ");
-        if (has_path) message = text_from(message, path_bytes);
+    } else if (!text_starts_with(message, text_of(name))) {
+        report_append(text, "%s: ", name);
+        message = text_from(message, named_bytes(message, path, name));
     }
     report_append(text, "%.*s", (int)message.bytes_count, message.bytes);
 }

@@ -25,6 +25,7 @@ char *member_path(const struct input_member *member, const char **reason) {
         memcpy(path + used, part.bytes, part.bytes_count);
         used += part.bytes_count;
     }
+    if (!member->path.bytes_count) *reason = "its name cannot be read (it may need the locale C.UTF-8)";
     if (!used && !*reason) *reason = "it has no name";
     if (*reason) {
         struct text shown = member->path.bytes_count ? member->path : TEXT("?");

@@ -73,11 +73,8 @@ static bool take(struct workspace *workspace, struct failure *failure) {
 
 void workspace_init(struct workspace *workspace, const char *path, struct failure *failure) {
     *workspace = (struct workspace){.path = strdup(path), .descriptor = -1};
-    if (!workspace->path || !sink_make_folders(path)) {
-        errno = ENOMEM;
-        fail(workspace, failure);
-        return;
-    }
+    if (!workspace->path) failure_set_memory(failure);
+    if (!workspace->path || !sink_make_folders(path, failure)) return;
     bool is_taken = false;
     for (unsigned i = 0; i < ATTEMPTS_MAX && !is_taken && !failure_is_set(failure); i++)
         is_taken = take(workspace, failure);
