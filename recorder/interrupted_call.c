@@ -73,7 +73,7 @@ __attribute__((no_sanitize_thread)) void interrupted_call_repeat(int signal_numb
     if (registers[REG_RAX] != -EINTR) return;
     const unsigned char *instruction = syscall_before((uint64_t)registers[REG_RIP]);
     long number = instruction ? number_before(instruction) : -1;
-    if (!task_wait_is_cut_short(number) || is_held_back_by_handler(signal_number)) return;
+    if (!task_wait_is_repeatable(number) || is_held_back_by_handler(signal_number)) return;
     /* Its arguments are where they were: the kernel changes rax, rcx and r11 alone. */
     registers[REG_RAX] = number;
     registers[REG_RIP] = (greg_t)(uintptr_t)instruction;

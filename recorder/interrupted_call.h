@@ -1,6 +1,6 @@
-/* System calls that end with EINTR when any handler ran, SA_RESTART or not (task_wait.h lists them): a thread that
- * begins one just when the sampler has asked for its stack makes it again behind the handler, and sees nothing of it.
- */
+/* System calls that end with EINTR when any handler ran, SA_RESTART or not (task_wait.c lists them): a thread that
+ * begins one just when the sampler has asked for its stack makes it again behind the handler, and sees nothing of it
+ * but that a time limit begins anew. */
 #ifndef GREC_INTERRUPTED_CALL_H
 #define GREC_INTERRUPTED_CALL_H
 

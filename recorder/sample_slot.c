@@ -24,6 +24,19 @@ READS_CONTEXT static bool is_on_alternate_stack(const ucontext_t *context) {
     return !(context->uc_stack.ss_flags & SS_DISABLE) && sp >= start && sp < start + context->uc_stack.ss_size;
 }
 
+enum { ROOM_BYTES = 3072 }; /* most is needed when a chunk is taken */
+
+/* Of a thread's own stack the end is known from its second answer on. */
+READS_CONTEXT bool sample_slot_has_room(const void *interrupted) {
+    const stack_t *alternate = &((const ucontext_t *)interrupted)->uc_stack;
+    const struct thread_record *record = thread_record_self;
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0), start = (uint64_t)(uintptr_t)alternate->ss_sp;
+    if (!(alternate->ss_flags & SS_DISABLE) && here >= start && here - start < alternate->ss_size)
+        return here - start >= ROOM_BYTES;
+    if (!record || here < record->stack_limits.grows_to || here >= record->stack_limits.high) return true;
+    return here - record->stack_limits.grows_to >= ROOM_BYTES;
+}
+
 static void take(struct sample_slot *slot, const void *interrupted, uint32_t depth) {
     struct thread_record *record = thread_record_self;
     slot->taken_ticks = clock_ticks();
@@ -47,6 +60,12 @@ static enum sample_slot_state answer(struct sample_slot *slot, const void *inter
     if (is_known) take(slot, interrupted, recording.depth);
     recording_leave(&recording);
     return is_known || slot->is_unwanted ? SAMPLE_SLOT_TAKEN : SAMPLE_SLOT_FREE;
+}
+
+void sample_slot_refuse(void) {
+    uint32_t state = SAMPLE_SLOT_REQUESTED;
+    __atomic_compare_exchange_n(&thread_record_self->sample.state, &state, SAMPLE_SLOT_NO_ROOM, false, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
 }
 
 void sample_slot_take(const void *interrupted) {

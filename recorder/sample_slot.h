@@ -2,7 +2,7 @@
  *
  * A slot goes free → requested (the sampler, which then signals) → taken (the thread, in its handler) → free (the
  * sampler, when it has written the sample). A thread that blocks the signal leaves it requested; one that cannot record
- * just then, in a pause or too deep in signal handlers, makes it free again. */
+ * just then, in a pause or too deep in signal handlers, makes it free again; one whose stack is too full says so. */
 #ifndef GREC_SAMPLE_SLOT_H
 #define GREC_SAMPLE_SLOT_H
 
@@ -11,7 +11,7 @@
 
 #include "merged_stack.h"
 
-enum sample_slot_state { SAMPLE_SLOT_FREE = 0, SAMPLE_SLOT_REQUESTED, SAMPLE_SLOT_TAKEN };
+enum sample_slot_state { SAMPLE_SLOT_FREE = 0, SAMPLE_SLOT_REQUESTED, SAMPLE_SLOT_TAKEN, SAMPLE_SLOT_NO_ROOM };
 
 struct sample_slot {
     uint32_t state; /* enum sample_slot_state */
@@ -29,8 +29,14 @@ struct sample_slot {
     struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
 };
 
-/* In the handler of the sampler's signal, of a thread that has a record: takes the stack, if it was asked for.
- * `interrupted` is the handler's third argument. [signal-safe] */
+/* In the handler of the sampler's signal, whose third argument `interrupted` is: the stack that it runs on has room for
+ * what else it is to do. [signal-safe] */
+bool sample_slot_has_room(const void *interrupted);
+
+/* In the same, of a thread that has a record and no room: says so, if its stack was asked for. [signal-safe] */
+void sample_slot_refuse(void);
+
+/* In the same, of a thread that has a record: takes the stack, if it was asked for. [signal-safe] */
 void sample_slot_take(const void *interrupted);
 
 #endif

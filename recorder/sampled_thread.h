@@ -27,6 +27,8 @@ struct sampled_thread {
     bool is_renamed;
     bool has_stack;            /* `last` is what it was doing when it last did anything */
     bool is_unreached;         /* it does not answer the signal */
+    bool has_no_room;          /* on its stack, for the signal's handler */
+    uint64_t unasked_cpu_ns;   /* that it has used since it was asked */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
     uint64_t request_ticks;    /* of the signal that is under way; 0: none */

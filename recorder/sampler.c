@@ -90,6 +90,10 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
     (void)info;
+    if (!sample_slot_has_room(context)) {
+        if (thread_writers_self) sample_slot_refuse();
+        return;
+    }
     bool is_taken = __atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) && !thread_is_ending;
     bool is_ours = thread_writers_self || (is_taken && grec_is_recording() && thread_registry_claim());
     if (is_ours) sample_slot_take(context);
@@ -171,6 +175,7 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
     thread->is_looked_at = true;
     thread->is_awake = used_ns != 0;
     thread->unwritten_cpu_ns += used_ns;
+    thread->unasked_cpu_ns += used_ns;
     *used = used_ns;
     return true;
 }
@@ -186,6 +191,7 @@ static void ask(struct thread_record *record, struct sampled_thread *thread, str
         return;
     }
     thread->request_ticks = round->now_ticks;
+    thread->unasked_cpu_ns = 0;
 }
 
 static void name_thread(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
@@ -218,9 +224,10 @@ static bool is_wanted(struct sampled_thread *thread) {
 
 static void say_unreached(const struct sampled_thread *thread) {
     char text[TEXT_BYTES];
-    snprintf(text, sizeof text,
-             "thread %u \"%.*s\" does not answer SIGURG, which it blocks: it is sampled without stacks", thread->tid,
-             (int)thread->name_bytes_count, thread->name);
+    const char *reason = thread->has_no_room ? "has no room on its stack for a handler of SIGURG"
+                                             : "does not answer SIGURG, which it blocks";
+    snprintf(text, sizeof text, "thread %u \"%.*s\" %s: it is sampled without stacks", thread->tid,
+             (int)thread->name_bytes_count, thread->name, reason);
     recording_write_message(text);
 }
 
@@ -261,7 +268,9 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     if (!thread->request_ticks || state == SAMPLE_SLOT_REQUESTED) return;
     thread->request_ticks = 0;
     thread->is_unreached = false;
-    if (state == SAMPLE_SLOT_FREE) return;
+    thread->has_no_room |= state == SAMPLE_SLOT_NO_ROOM;
+    if (state == SAMPLE_SLOT_NO_ROOM) __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
+    if (state != SAMPLE_SLOT_TAKEN) return;
     thread->is_unwanted = slot->is_unwanted;
     if (awaits_table(slot) && may_drop_stack(thread, round))
         drop_stack(thread);
@@ -277,10 +286,10 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
     thread->is_cpu_known = true;
 }
 
-/* It cannot be reached: there is no signal to be had, or it blocks it. */
+/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack. */
 static void leave_unreached(struct thread_record *record, struct sampled_thread *thread) {
     bool is_overdue = thread->request_ticks && clock_ticks() - thread->request_ticks > ticks_of_ms(UNREACHED_MS);
-    if (thread->is_unreached || (sampler.has_signal && !is_overdue)) return;
+    if (thread->is_unreached || (sampler.has_signal && !is_overdue && !thread->has_no_room)) return;
     identify_unreached(record, thread);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
@@ -298,16 +307,15 @@ static void say_error(const char *what) {
 static void say_forbidden(void) {
     if (sampler.has_said_forbidden) return;
     sampler.has_said_forbidden = true;
-    say_error("stacks of threads that sleep or poll cannot be read: /proc/self/mem");
+    say_error("stacks of threads that wait cannot be read: /proc/self/mem");
 }
 
 static void check_waits(void) {
     if (!task_wait_is_told(sampler.own_tid))
-        say_error(
-            "threads that sleep or poll cannot be told from others, and are interrupted: /proc/self/task/TID/syscall");
+        say_error("threads that wait cannot be told from others, and may be interrupted: /proc/self/task/TID/syscall");
 }
 
-/* The signal would cut short what it waits in. The innermost frame says so. */
+/* The signal could cut short what it waits in. The innermost frame says so, where it would. */
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                        const struct task_wait *wait) {
     static struct merged_stack stack;
@@ -326,34 +334,36 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
             merged_stack_make_empty(&stack);
             break;
     }
-    merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
+    if (wait->label) merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
     struct sample_facts facts = facts_of(record, 0);
     sampled_thread_write(thread, &round->recording, &stack, &facts);
     thread->dropped_count = 0;
     thread->is_cpu_known = true;
 }
 
-/* Answering the signal takes processor time too: that alone does not change a stack. */
-static bool waits_as_before(const struct sampled_thread *thread, struct task_wait wait, uint64_t used) {
-    return wait.fingerprint && wait.fingerprint == thread->wait_fingerprint && thread->has_stack &&
-           used < ANSWER_CPU_NS_MAX;
+/* Answering the signal takes processor time too: that alone does not change a stack. Where the kernel does not tell
+ * who waits, one that has used no more is taken to do so: if it were asked again it could have to wait for ever. */
+static bool waits_as_before(const struct sampled_thread *thread, const struct task_wait *wait, uint64_t used) {
+    if (!thread->has_stack) return false;
+    if (!wait->is_told) return thread->unasked_cpu_ns < ANSWER_CPU_NS_MAX;
+    return wait->fingerprint && wait->fingerprint == thread->wait_fingerprint && used < ANSWER_CPU_NS_MAX;
 }
 
 /* Of a thread that may have another stack than before. */
 static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         uint64_t used) {
-    if (thread->request_ticks || !sampler.has_signal) {
+    if (thread->request_ticks || !sampler.has_signal || thread->has_no_room) {
         leave_unreached(record, thread);
         if (thread->is_unreached) write_as_before(record, thread, round);
         return;
     }
     struct task_wait wait = task_wait_find(thread->tid);
-    if (waits_as_before(thread, wait, used)) {
+    if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
     }
     thread->wait_fingerprint = wait.fingerprint;
-    if (wait.label)
+    if (wait.is_left_in_peace)
         write_wait(record, thread, round, &wait);
     else
         ask(record, thread, round);

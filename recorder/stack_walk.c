@@ -391,7 +391,7 @@ size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint
 
 /* ---- Where a thread's stack is. ---- */
 
-enum { MAPS_BYTES = 4096 };
+enum { MAPS_BYTES = 512 }; /* little, for handlers on small stacks */
 
 /* A line of /proc/self/maps as far as it is of use; read byte by byte from pieces of the file. */
 struct maps_line {

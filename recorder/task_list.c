@@ -131,7 +131,7 @@ static bool is_wanted(const struct task *task) {
 /* One that waits in what the signal would cut short is sampled from outside until it comes for its record. */
 static void take(struct task *task, uint64_t now_ns, int signal_number) {
     if (task->signalled_ns && now_ns - task->signalled_ns < SIGNAL_AGAIN_NS) return;
-    if (task_wait_find(task->tid).label) {
+    if (task_wait_find(task->tid).is_left_in_peace) {
         if (is_wanted(task)) thread_registry_hold(task->tid);
         return;
     }

@@ -8,7 +8,8 @@
 
 static struct grec_category idle = GREC_CATEGORY("Idle", GREC_COLOR_TRANSPARENT);
 
-/* signal(7), "Interruption of system calls and library functions by signal handlers". */
+/* signal(7), "Interruption of system calls and library functions by signal handlers": what ends with EINTR behind any
+ * handler. */
 static struct wait {
     long number;
     struct grec_label label;
@@ -66,26 +67,53 @@ static struct wait *find_wait(long number) {
     return NULL;
 }
 
-bool task_wait_is_cut_short(long number) { return find_wait(number) != NULL; }
+/* What the kernel makes again behind a handler with SA_RESTART, as if nothing had been: not with a time limit, which
+ * is that argument. Others may have a limit that is not seen here, or have transferred half of what they are to. */
+enum { NO_ARGUMENT = -1 };
+static const struct {
+    long number;
+    int limit_argument;
+} restarted_calls[] = {{SYS_futex, 3},           {SYS_wait4, NO_ARGUMENT}, {SYS_waitid, NO_ARGUMENT},
+                       {SYS_flock, NO_ARGUMENT}, {SYS_fcntl, NO_ARGUMENT}, {SYS_openat, NO_ARGUMENT}};
 
-/* The kernel's file has the number of the call, -1 where there is none, its arguments, sp and pc; or "running". */
+static const long transfers[] = {SYS_futex,   SYS_read,   SYS_readv,   SYS_write,  SYS_writev,  SYS_recvfrom,
+                                 SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_accept, SYS_accept4, SYS_getrandom};
+
+bool task_wait_is_repeatable(long number) {
+    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
+        if (transfers[i] == number) return true;
+    return find_wait(number) != NULL;
+}
+
+/* The kernel's file has the number of the call, its arguments, sp and pc; -1, sp and pc where a thread sleeps in none;
+ * or "running". */
 enum { ARGUMENT_COUNT = 6, TEXT_BYTES = 256 };
 
-static void read_registers(struct task_wait *wait, char *at) {
-    for (int i = 0; i < ARGUMENT_COUNT; i++) strtoull(at, &at, 16);
+static bool is_restarted(long number, const uint64_t arguments[ARGUMENT_COUNT]) {
+    for (size_t i = 0; i < sizeof restarted_calls / sizeof *restarted_calls; i++) {
+        int limit_argument = restarted_calls[i].limit_argument;
+        if (restarted_calls[i].number == number) return limit_argument == NO_ARGUMENT || !arguments[limit_argument];
+    }
+    return false;
+}
+
+static void read_call(struct task_wait *wait, long number, char *at) {
+    uint64_t arguments[ARGUMENT_COUNT];
+    for (int i = 0; i < ARGUMENT_COUNT; i++) arguments[i] = strtoull(at, &at, 16);
     wait->sp = strtoull(at, &at, 16);
     wait->pc = strtoull(at, &at, 16);
+    struct wait *known = find_wait(number);
+    wait->label = known ? &known->label : NULL;
+    wait->is_left_in_peace = known || !is_restarted(number, arguments);
 }
 
 struct task_wait task_wait_find(uint32_t tid) {
     char text[TEXT_BYTES], *end;
     size_t count = task_file_read(tid, text, sizeof text);
     long number = strtol(text, &end, 10);
-    /* None: it runs. */
-    if (end == text) return (struct task_wait){.fingerprint = 0};
-    struct wait *known = find_wait(number);
-    struct task_wait wait = {.fingerprint = hash_bytes(text, count), .label = known ? &known->label : NULL};
-    if (wait.label) read_registers(&wait, end);
+    if (end == text) return (struct task_wait){.is_told = count > 0};
+    struct task_wait wait = {.is_told = true, .fingerprint = hash_bytes(text, count)};
+    if (number >= 0) read_call(&wait, number, end);
     return wait;
 }
 

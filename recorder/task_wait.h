@@ -9,20 +9,23 @@
 #include "gecko_recorder.h"
 
 struct task_wait {
-    /* Of the call, its arguments, sp and pc: a thread that has the same one again waits at the same place. 0: it runs,
-     * or cannot be told. */
+    bool is_told; /* by the kernel; else nothing of the rest is */
+    /* A signal handler could cut short what it waits in, SA_RESTART or not: sleeping, polling, a transfer with a time
+     * limit or half done. Such a thread is left in peace. */
+    bool is_left_in_peace;
+    /* Of the call, its arguments, sp and pc: a thread that has the same one again waits at the same place. 0: it runs.
+     */
     uint64_t fingerprint;
-    /* Says what it waits in, where a signal handler would cut that short, SA_RESTART or not: sleeping, polling. Such a
-     * thread is left in peace. NULL: none of those. */
-    struct grec_label *label;
-    uint64_t sp; /* the thread's own, in the wait that the label tells */
+    struct grec_label *label; /* says what it waits in, where that is sleeping or polling; else NULL */
+    uint64_t sp;              /* the thread's own, where it is left in peace */
     uint64_t pc;
 };
 
 struct task_wait task_wait_find(uint32_t tid);
 
-/* The system call of that number is one of those. [any thread, signal-safe] */
-bool task_wait_is_cut_short(long number);
+/* The system call of that number has done nothing when it ends with EINTR, and may be made again. [any thread,
+ * signal-safe] */
+bool task_wait_is_repeatable(long number);
 
 /* Whether the kernel tells it of a thread that is there; else errno says why. */
 bool task_wait_is_told(uint32_t tid);

@@ -10,12 +10,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 
 #include "tests/support/sampler_check.h"
 
@@ -121,6 +123,31 @@ static int in_semtimedop(struct waiter *self) {
     return result == EAGAIN ? 0 : result;
 }
 
+static int in_recv(struct waiter *self) {
+    const struct timeval limit = {0, 50000};
+    int sockets[2];
+    char byte;
+    (void)self;
+    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+    setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    int result = of_result(recv(sockets[0], &byte, 1, 0));
+    close(sockets[0]);
+    close(sockets[1]);
+    return result == EAGAIN ? 0 : result;
+}
+
+static int in_sem_timedwait(struct waiter *self) {
+    sem_t semaphore;
+    struct timespec end;
+    (void)self;
+    sem_init(&semaphore, 0, 0);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec++;
+    int result = of_result(sem_timedwait(&semaphore, &end));
+    sem_destroy(&semaphore);
+    return result == ETIMEDOUT ? 0 : result;
+}
+
 /* ---- Waiting while the signal comes. ---- */
 
 static void *run_waiter(void *context) {
@@ -172,6 +199,8 @@ static void test_calls_go_on(void **state) {
         {"sigtimedwait", in_sigtimedwait},
         {"msgrcv", in_msgrcv},
         {"semtimedop", in_semtimedop},
+        {"recv", in_recv},
+        {"sem_timedwait", in_sem_timedwait},
     };
     struct recorded recorded;
     start_sampling(*state, "calls.trace", (struct grec_options){.interval_us = 500});

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 #include "tests/support/sampler_check.h"
@@ -257,6 +258,47 @@ static void test_alternate_stack(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- A stack that the handler has no room on. ---- */
+
+CODE_SECTION(cramped)
+
+enum { BELOW_BYTES = 16384, UNTOUCHED = 0x5a, ENTERING_BYTES = 768 };
+
+static char *cramped_memory;
+static size_t cramped_bytes;
+
+/* For the kernel's frame there is room, as the system wants it. */
+IN_SECTION(cramped) static void run_with_small_alternate_stack(struct busy_thread *self) {
+    const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&alternate, NULL);
+    while (goes_on(self)) NOT_THE_LAST_THING();
+    sigaltstack(&none, NULL);
+}
+
+static void test_small_alternate_stack(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "cramped", .run = run_with_small_alternate_stack};
+    unsigned long frame_bytes = getauxval(AT_MINSIGSTKSZ);
+    cramped_bytes = (frame_bytes ? frame_bytes : 2048) + ENTERING_BYTES;
+    cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
+    assert_non_null(cramped_memory);
+    memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
+    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "cramped.trace");
+    busy_thread_join(&thread);
+    for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
+    assert_int_equal(count_said(&recorded, "\"cramped\" has no room on its stack for a handler of SIGURG"), 1);
+    const struct thread *samples = need_thread(&recorded, "cramped");
+    assert_true(samples_count(&samples->samples) > 20);
+    assert_true(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
+    recorded_fini(&recorded);
+    free(cramped_memory);
+}
+
 /* ---- Stacks that a thread takes of itself. ---- */
 
 CODE_SECTION(taker)
@@ -477,6 +519,7 @@ int main(void) {
         TEST(test_with_frame_pointers),
         TEST(test_labels_between_frames),
         TEST(test_alternate_stack),
+        TEST(test_small_alternate_stack),
 #if defined(__x86_64__)
         TEST(test_broken_frame_pointers),
 #endif
