@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Time and memory of batches: bench/batch.py [--program PATH] [--count N] [--repeat N] [--rounds N]
+"""Time and memory of batches: bench/batch.py [--program PATH] [--count N] [--repeat N] [--also FOLDER] [--rounds N]
 
 Mixed traces (tests/support/make_batch.py) by one worker and by two, in turn, and again with --if-changed; then the same as
-a tar.zst. Prints medians, and the lowest of each.
+a tar.zst; and by two programs at a time. Prints medians, and the lowest of each. Each run has an output folder of its own,
+and nothing is removed before the end: ext4 passes over inodes that were free for less than five seconds.
 """
 import argparse
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -33,24 +33,50 @@ def show(name, runs):
           f"| {max(memory):.0f} MB |")
 
 
+def halve(folder):
+    """Two folders with links to every other trace."""
+    for half in (0, 1):
+        for index, path in enumerate(sorted((folder / "in").rglob("*"))):
+            if path.is_dir() or index % 2 != half:
+                continue
+            link = folder / f"half-{half}" / path.relative_to(folder / "in")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, link)
+
+
+def run_halves(program, folder, number, rows):
+    """What the machine can do: the halves by one worker each, in two programs at a time."""
+    start = time.monotonic()
+    processes = [subprocess.Popen([program, "--quiet", folder / f"half-{half}", "--output-dir",
+                                   folder / f"out-{number}-half-{half}", "--jobs", "1"], stderr=subprocess.DEVNULL)
+                 for half in (0, 1)]
+    usages = [os.wait4(process.pid, 0)[2] for process in processes]
+    rows.setdefault("two programs, --jobs 1, half of the folder each", []).append(
+        (time.monotonic() - start, sum(usage.ru_utime + usage.ru_stime for usage in usages),
+         sum(usage.ru_maxrss for usage in usages) / 1024))
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--program", type=pathlib.Path, default=ROOT / "build/gecko-convert")
     arguments.add_argument("--count", type=int, default=1000)
     arguments.add_argument("--repeat", type=int, default=1)
+    arguments.add_argument("--also", type=pathlib.Path)
     arguments.add_argument("--rounds", type=int, default=9)
     arguments = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        also = ["--also", arguments.also] if arguments.also else []
         subprocess.run([ROOT / "tests/support/make_batch.py", folder / "in", str(arguments.count), "--repeat",
-                        str(arguments.repeat)], stdout=subprocess.DEVNULL, check=True)
+                        str(arguments.repeat), *also], stdout=subprocess.DEVNULL, check=True)
         subprocess.run(f"tar -C {folder / 'in'} -cf - . | zstd -q -o {folder / 'in.tar.zst'}", shell=True, check=True)
+        halve(folder)
         rows = {}
-        for _ in range(arguments.rounds):
+        for number in range(arguments.rounds):
+            run_halves(arguments.program, folder, number, rows)
             for source in ("in", "in.tar.zst"):
                 for jobs in (1, 2):
-                    output = folder / "out"
-                    shutil.rmtree(output, ignore_errors=True)
+                    output = folder / f"out-{number}-{jobs}-{source}"
                     batch = [folder / source, "--output-dir", output, "--jobs", jobs]
                     kind = "folder" if source == "in" else "tar.zst"
                     rows.setdefault(f"{kind}, --jobs {jobs}", []).append(run(arguments.program, *batch))
@@ -63,6 +89,9 @@ def main():
             one, two = ([row[0] for row in rows[f"{kind}, --jobs {jobs}"]] for jobs in (1, 2))
             print(f"{kind}: two workers are {statistics.median(one) / statistics.median(two):.2f} times as fast, "
                   f"of the least times {min(one) / min(two):.2f}")
+        one, two = ([row[0] for row in rows[name]] for name in ("folder, --jobs 1", next(iter(rows))))
+        print(f"two programs are {statistics.median(one) / statistics.median(two):.2f} times as fast as one, "
+              f"of the least times {min(one) / min(two):.2f}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a folder of mixed traces for batches: make_batch.py FOLDER COUNT [--repeat N]
+"""Makes a folder of mixed traces for batches: make_batch.py FOLDER COUNT [--repeat N] [--also FOLDER]
 
 The traces of fixtures/ under many names, in folders, compressed in many ways, or not; every twentieth is broken in one of
-ten ways. --repeat N makes recordings larger: each text N times over. Prints the paths of the broken ones, each with what
-its report must be: "failed" or "no-trace". The same arguments make the same folder.
+ten ways. --repeat N makes recordings larger: each text N times over; --also takes the traces of another folder too.
+Prints the paths of the broken ones, each with what its report must be: "failed" or "no-trace". The same arguments make
+the same folder.
 """
 import argparse
 import bz2
@@ -32,9 +33,9 @@ COMPRESSIONS = [
 ]
 
 
-def good_traces(repeat):
+def good_traces(repeat, also):
     """(suffix, bytes) of traces that convert."""
-    traces = []
+    traces = [(path.suffix, path.read_bytes()) for path in sorted(also.rglob("*.*"))] if also else []
     for path in sorted((FIXTURES / "recordings").glob("*.xz")):
         traces.append((path.suffixes[-2], lzma.decompress(path.read_bytes()) * repeat))
     for path in sorted(FIXTURES.glob("*/*/processed.json")):
@@ -80,8 +81,9 @@ def main():
     arguments.add_argument("folder", type=pathlib.Path)
     arguments.add_argument("count", type=int)
     arguments.add_argument("--repeat", type=int, default=1)
+    arguments.add_argument("--also", type=pathlib.Path)
     arguments = arguments.parse_args()
-    good, broken = good_traces(arguments.repeat), broken_traces()
+    good, broken = good_traces(arguments.repeat, arguments.also), broken_traces()
     packed = {}
     for number in range(arguments.count):
         if number % BROKEN_EVERY == BROKEN_EVERY - 1:
