@@ -1,11 +1,9 @@
 #include "command.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "console.h"
 #include "gecko_convert.h"
@@ -31,59 +29,18 @@ bool command_run(int argument_count, char *const *arguments, int *exit_code) {
 
 /* ---- Arguments. ---- */
 
-enum { TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
+_Static_assert(sizeof(enum command_action) == sizeof(unsigned), "actions are stored as numbers");
 
-static void set_top(struct command_options *options, const char *value, struct failure *failure) {
-    char *end;
-    errno = 0;
-    long count = value ? strtol(value, &end, 10) : -1;
-    if (!value || !*value || *end || errno || count < 0 || count > TOP_COUNT_MAX)
-        failure_set(failure, FAILURE_USAGE, "--top: '%s' is no number from 0 to %d", value ? value : "", TOP_COUNT_MAX);
-    else
-        options->top_count = (unsigned)count;
+void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
+                          char *const *arguments, struct failure *failure) {
+    arguments_read(table, options, argument_count, arguments, failure);
+    if (options->action == COMMAND_SHOW_FILES && !options->files.count)
+        failure_set(failure, FAILURE_USAGE, "no file is named");
 }
 
-/* How many arguments the option takes; 0: it is an operand. */
-static int read_option(struct command_options *options, char *const *arguments, int argument_count, bool has_top,
-                       struct failure *failure) {
-    const char *argument = arguments[0];
-    static const char top[] = "--top";
-    size_t top_bytes = sizeof top - 1;
-    if (argument[0] != '-' || !argument[1]) return 0;
-    if (strcmp(argument, "--json") == 0) {
-        options->wants_json = true;
-    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-        options->wants_help = true;
-    } else if (has_top && strcmp(argument, top) == 0) {
-        set_top(options, argument_count > 1 ? arguments[1] : NULL, failure);
-        return 2;
-    } else if (has_top && strncmp(argument, top, top_bytes) == 0 && argument[top_bytes] == '=') {
-        set_top(options, argument + top_bytes + 1, failure);
-    } else {
-        failure_set(failure, FAILURE_USAGE, "unknown option '%s'", argument);
-    }
-    return 1;
-}
-
-void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
-                          struct failure *failure) {
-    *options = (struct command_options){.top_count = TOP_COUNT_DEFAULT};
-    int at = 0;
-    while (at < argument_count && !failure_is_set(failure) && !options->wants_help) {
-        if (strcmp(arguments[at], "--") == 0) {
-            at++;
-            break;
-        }
-        int taken = read_option(options, arguments + at, argument_count - at, has_top, failure);
-        if (!taken) break;
-        at += taken;
-    }
-    if (failure_is_set(failure) || options->wants_help) return;
-    options->operands = arguments + at;
-    options->operand_count = argument_count - at;
-    for (int i = 0; i < options->operand_count; i++)
-        if (!*options->operands[i]) failure_set(failure, FAILURE_USAGE, "the name of a file is empty");
-    if (options->operand_count == 0) failure_set(failure, FAILURE_USAGE, "no file is named");
+void command_options_fini(struct command_options *options) {
+    free(options->files.values);
+    options->files = (struct options_list){0};
 }
 
 /* ---- Output. ---- */
@@ -194,8 +151,8 @@ int command_show_files(const struct command_options *options, const char *name, 
     chunk_list_init(&output.text, &failure);
     begin_json(&output.json, version);
     int exit_code = FAILURE_NONE;
-    for (int i = 0; i < options->operand_count; i++) {
-        int code = show(options->operands[i], &output, context);
+    for (size_t i = 0; i < options->files.count; i++) {
+        int code = show(options->files.values[i], &output, context);
         if (!exit_code) exit_code = code;
     }
     struct chunk_list json = end_json(&output.json);

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "libconvert/failure.h"
+#include "arguments.h"
 #include "writer/json.h"
 
 /* Runs the command that the first argument behind the program's name is, and sets *exit_code. False: it is none. */
@@ -17,18 +17,20 @@ int info_command(int argument_count, char *const *arguments);
 
 /* ---- For commands. ---- */
 
-/* What a command can be told. */
+enum command_action { COMMAND_SHOW_FILES, COMMAND_SHOW_HELP };
+
+/* What every command can be told. */
 struct command_options {
+    enum command_action action;
     bool wants_json;
-    bool wants_help;
-    unsigned top_count;    /* --top */
-    char *const *operands; /* at least one, unless wants_help */
-    int operand_count;
+    struct options_list files; /* at least one, unless it is help that is wanted */
 };
 
-/* Reads the arguments: options first, "--" ends them. --top is known with has_top. Otherwise FAILURE_USAGE. */
-void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
-                          struct failure *failure);
+/* Reads the arguments into the options, zeroed but for defaults: the first member of the struct that the table's
+ * targets are in. To be finished in any case. */
+void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
+                          char *const *arguments, struct failure *failure);
+void command_options_fini(struct command_options *options);
 
 /* A line on standard error: "gecko-convert NAME: MESSAGE". */
 void command_print_error(const char *name, const char *message);

@@ -24,6 +24,8 @@ static const char help[] =
     "  --json     write it as JSON: see docs/info.md\n"
     "  -h, --help show this text\n"
     "\n"
+    "Options stand before or behind files; behind -- everything is a file.\n"
+    "\n"
     "Exit codes: 0 no errors, 1 errors, 2 a bad command line, 3 a file that cannot be\n"
     "read, 4 no memory; of several files, that of the first one that is not 0.\n"
     "Warnings, of what the viewer copes with, do not count.\n";
@@ -172,12 +174,32 @@ static int check_one(const char *path, struct command_output *output, void *cont
     return exit_code;
 }
 
+/* ---- The command line. ---- */
+
+#define TARGET(member) offsetof(struct command_options, member)
+
+static const struct option known_options[] = {
+    {.name = "json", .kind = OPTION_FLAG, .target = TARGET(wants_json)},
+    {.name = "help", .letter = 'h', .kind = OPTION_ACTION, .target = TARGET(action), .action = COMMAND_SHOW_HELP},
+};
+
+static const struct option_table table = {.options = known_options,
+                                          .option_count = sizeof known_options / sizeof *known_options,
+                                          .operands = TARGET(files),
+                                          .operand_name = "a file"};
+
+static int act(const struct command_options *options, const struct failure *failure) {
+    if (failure_is_set(failure)) return command_refuse(command_name, failure);
+    if (options->action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
+    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
+    return command_show_files(options, command_name, CHECK_VERSION, check_one, &style);
+}
+
 int check_command(int argument_count, char *const *arguments) {
     struct failure failure = {0};
-    struct command_options options;
-    command_options_init(&options, argument_count, arguments, false, &failure);
-    if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
-    if (options.wants_help) return command_show_help(help, command_name);
-    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
-    return command_show_files(&options, command_name, CHECK_VERSION, check_one, &style);
+    struct command_options options = {0};
+    command_options_read(&options, &table, argument_count, arguments, &failure);
+    int exit_code = act(&options, &failure);
+    command_options_fini(&options);
+    return exit_code;
 }
