@@ -105,12 +105,20 @@ static void read_trace(struct conversion *conversion, struct input *input) {
     conversion->reader->run(input, &conversion->profile, &options, progress_part(conversion->progress, 0, READ_END));
 }
 
+/* What those that read alone cannot do. */
+static void advise_batch(struct failure *failure) {
+    size_t message_bytes = strlen(failure->message);
+    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
+             ", or convert them all with --output-dir OUT");
+}
+
 /* A reader takes an input that fails for one that ends, so what it makes of that counts for nothing. Inputs name
  * themselves in their messages; readers, most of which do not, give a place or are helped out here. */
 static void settle_reading(struct conversion *conversion) {
     struct failure reading = conversion->failure;
     if (failure_is_set(&conversion->input_failure)) {
         conversion->failure = conversion->input_failure;
+        if (conversion->failure.is_of_many && !conversion->ends->look) advise_batch(&conversion->failure);
         return;
     }
     if (!failure_is_set(&reading) || reading.has_position || reading.code == FAILURE_MEMORY) return;

@@ -308,8 +308,8 @@ static bool open_source(struct input *input, const char *path) {
         return false;
     }
     if (S_ISDIR(status.st_mode)) {
-        failure_set(input->failure, FAILURE_IO, "%s: is a folder; --output-dir OUT converts all that is in it",
-                    input->name);
+        failure_set(input->failure, FAILURE_IO, "%s: is a folder; name a file in it", input->name);
+        input->failure->is_of_many = true;
         return false;
     }
     if (map_file(input, &status)) return true;
