@@ -102,7 +102,7 @@ static void read_trace(struct conversion *conversion, struct input *input) {
     if (failure_is_set(&conversion->failure)) return;
     struct reader_options options = {.weight = (enum weight_choice)conversion->options->weight,
                                      .root = (enum root_choice)conversion->options->root};
-    conversion->reader->run(input, &conversion->profile, &options, progress_part(conversion->progress, 0, READ_END));
+    conversion->reader->run(input, &conversion->profile, &options);
 }
 
 /* What those that read alone cannot do. */
@@ -133,6 +133,7 @@ static void read_input(struct conversion *conversion) {
     struct input *input = ends->open ? ends->open(ends->context, &conversion->input_failure)
                                      : input_open(conversion->options->input_path, &conversion->input_failure);
     if (input) {
+        input_watch(input, progress_part(conversion->progress, 0, READ_END));
         read_trace(conversion, input);
         conversion->wrapping = profile_text(&conversion->profile, input_wrapping(input));
         conversion->result->input_bytes = input_offset(input);
