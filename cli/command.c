@@ -65,8 +65,10 @@ void command_print_error(const char *name, const char *message) {
     console_write(shown, bytes_count + 1);
 }
 
+const char *command_file_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
+
 void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    const char *name = command_file_name(path);
     if (failure->has_position && failure->position.line)
         snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
                  failure->message);

@@ -35,6 +35,9 @@ void command_options_fini(struct command_options *options);
 /* A line on standard error: "gecko-convert NAME: MESSAGE". */
 void command_print_error(const char *name, const char *message);
 
+/* What texts call the file at that path. */
+const char *command_file_name(const char *path);
+
 /* "path:line: message" of a failure with a place, in out. */
 void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes);
 

@@ -398,13 +398,6 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     return result->status;
 }
 
-enum gecko_convert_status conversion_look_at(const struct gecko_convert_options *options, profile_look *look,
-                                             void *context, struct gecko_convert_result *result) {
-    struct conversion_ends ends = {.look = look, .look_context = context};
-    uint64_t output_xxh3;
-    return conversion_run(options, &ends, result, &output_xxh3);
-}
-
 enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
                                         struct gecko_convert_result *result) {
     static const struct conversion_ends paths = {0};

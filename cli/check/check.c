@@ -171,8 +171,7 @@ static void check_wrapping(const char *path, struct text wrapping, struct offenc
                  (int)wrapping.bytes_count, wrapping.bytes);
 }
 
-void check_file(const char *path, struct document *document, struct offences *offences) {
-    struct input *input = input_open(path, document->failure);
+void check_input(struct input *input, const char *path, struct document *document, struct offences *offences) {
     if (!input) return;
     refuse_slabs(input, document->failure);
     document_read(document, input);

@@ -82,7 +82,7 @@ static void append_verdict(struct chunk_list *text, const struct offences *offen
 static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {
     if (failure_is_set(outcome->failure)) return;
     char name[NAME_BYTES], title[PROFILE_TITLE_BYTES];
-    printable_copy(name, sizeof name, text_of(strcmp(outcome->path, "-") == 0 ? "standard input" : outcome->path));
+    printable_copy(name, sizeof name, text_of(command_file_name(outcome->path)));
     profile_identity_write(profile_identify(outcome->document), title);
     command_append(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
     append_verdict(text, outcome->offences, style);
@@ -165,7 +165,7 @@ static int check_one(const char *path, struct command_output *output, void *cont
     struct offences offences;
     document_init(&document, &failure);
     offences_init(&offences, &failure);
-    check_file(path, &document, &offences);
+    check_input(input_open(path, &failure), path, &document, &offences);
     struct outcome outcome = {path, &document, &offences, &failure};
     add(output, &outcome, *(const struct style *const *)context);
     int exit_code = exit_code_of(&outcome);

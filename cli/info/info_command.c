@@ -1,12 +1,11 @@
 /* gecko-convert info: traces and profiles to facts, for people and as JSON (docs/info.md). */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/check/check.h"
 #include "cli/command.h"
-#include "cli/look.h"
+#include "cli/conversion.h"
 #include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
@@ -21,7 +20,7 @@ static const char help[] =
     "\n"
     "Says what is in traces, as they are converted, and in profiles: duration,\n"
     "processes, threads, samples, markers, counters, what is lost, and the functions\n"
-    "that took the most time. - is standard input; what comes from a pipe is a trace.\n"
+    "that took the most time. - is standard input.\n"
     "\n"
     "  --json         write it as JSON: see docs/info.md\n"
     "  --top N        rows of lists (default: 10)\n"
@@ -75,21 +74,34 @@ static void take_failure(struct failure *failure, const struct gecko_convert_res
         failure_set(failure, code, "%s", result->message);
 }
 
-static int show_trace(const char *path, struct command_output *output, struct telling *telling) {
-    struct failure failure = {0};
+/* Once: the conversion closes it. */
+static struct input *give_input(void *context, struct failure *failure) {
+    (void)failure;
+    struct input **input = context, *given = *input;
+    *input = NULL;
+    return given;
+}
+
+/* Failures of the input are in its latch. */
+static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
+                      struct telling *telling) {
     struct info info;
     struct gecko_convert_options options = {.input_path = path, .from = telling->from};
     struct gecko_convert_result result;
-    info_init(&info, &failure);
-    conversion_look_at(&options, take_profile, &info, &result);
-    take_failure(&failure, &result);
+    info_init(&info, failure);
+    struct conversion_ends ends = {
+        .open = give_input, .context = &input, .input_failure = failure, .look = take_profile, .look_context = &info};
+    uint64_t output_xxh3;
+    conversion_run(&options, &ends, &result, &output_xxh3);
+    input_close(input);
+    take_failure(failure, &result);
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),
                                    .wrapping = text_of(result.wrapping),
                                    .bytes_count = result.input_bytes,
                                    .result = &result,
-                                   .failure = &failure,
+                                   .failure = failure,
                                    .info = &info};
     int exit_code = add(output, &subject, telling);
     gecko_convert_result_fini(&result);
@@ -105,23 +117,23 @@ static void refuse_bad_profile(const char *path, const struct offences *offences
     for (size_t i = 0; i < offences->kinds.count; i++) {
         const struct offence_kind *kind = column_at(&offences->kinds, i);
         if (kind->severity != OFFENCE_ERROR || !kind->shown_count) continue;
-        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)", path,
-                    (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
+        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)",
+                    command_file_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
                     (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
     }
 }
 
-static int show_profile(const char *path, struct command_output *output, struct telling *telling) {
-    struct failure failure = {0};
+static int show_profile(const char *path, struct input *input, struct failure *failure, struct command_output *output,
+                        struct telling *telling) {
     struct document document;
     struct offences offences;
     struct info info;
-    document_init(&document, &failure);
-    offences_init(&offences, &failure);
-    info_init(&info, &failure);
-    check_file(path, &document, &offences);
-    if (!failure_is_set(&failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, &failure);
-    if (!failure_is_set(&failure)) info_take_document(&info, &document);
+    document_init(&document, failure);
+    offences_init(&offences, failure);
+    info_init(&info, failure);
+    check_input(input, path, &document, &offences);
+    if (!failure_is_set(failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, failure);
+    if (!failure_is_set(failure)) info_take_document(&info, &document);
     struct profile_identity identity = profile_identify(&document);
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
@@ -130,7 +142,7 @@ static int show_profile(const char *path, struct command_output *output, struct 
                                    .title = text_of(title),
                                    .wrapping = document.wrapping,
                                    .bytes_count = document.bytes_count,
-                                   .failure = &failure,
+                                   .failure = failure,
                                    .info = &info};
     int exit_code = add(output, &subject, telling);
     info_fini(&info);
@@ -141,22 +153,15 @@ static int show_profile(const char *path, struct command_output *output, struct 
 
 /* ---- Which of them. ---- */
 
-/* By its first bytes, as traces are told apart. A pipe can be looked at only once: what comes from it is a trace. */
-static bool is_profile(const char *path, struct failure *failure) {
-    struct stat status;
-    if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    struct input *input = input_open(path, failure);
-    bool is_one = input && profile_is_likely(input_peek(input, PROBE_BYTES));
-    input_close(input);
-    return is_one;
-}
-
+/* By its first bytes, as traces are told apart. */
 static int show_one(const char *path, struct command_output *output, void *context) {
     struct telling *telling = context;
     struct failure failure = {0};
-    bool is_likely = !telling->from && is_profile(path, &failure);
-    if (!failure_is_set(&failure))
-        return is_likely ? show_profile(path, output, telling) : show_trace(path, output, telling);
+    struct input *input = input_open(path, &failure);
+    if (input) {
+        bool is_profile = !telling->from && profile_is_likely(input_peek(input, PROBE_BYTES));
+        return (is_profile ? show_profile : show_trace)(path, input, &failure, output, telling);
+    }
     struct info_subject subject = {.path = path, .failure = &failure};
     return add(output, &subject, telling);
 }
