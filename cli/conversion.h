@@ -23,6 +23,10 @@ struct conversion_ends {
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
     const struct sink_batch *batch;
 
+    /* How much of the input has been read, for those whom a part of the whole is not enough: with the options'
+     * progress_context. NULL: nobody. */
+    progress_source_callback *source_progress;
+
     /* Gets the finished profile, which then is not written: what options and result have of the output means nothing.
      */
     profile_look *look;

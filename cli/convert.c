@@ -375,8 +375,8 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     bool is_standard_input = options->input_path && strcmp(options->input_path, "-") == 0;
     conversion.input_name = is_standard_input ? "standard input" : options->input_path;
     if (ends->input_name) conversion.input_name = ends->input_name;
-    conversion.progress_root =
-        (struct progress_root){.callback = options->progress, .context = options->progress_context};
+    conversion.progress_root = (struct progress_root){
+        .callback = options->progress, .source_callback = ends->source_progress, .context = options->progress_context};
     conversion.progress = progress_whole(&conversion.progress_root);
     profile_init(&conversion.profile, &conversion.failure);
     chunk_list_init(&conversion.output, &conversion.failure);

@@ -25,6 +25,10 @@ void progress_tty_draw(void *context, unsigned permille);
 /* The same, of work whose total is known meanwhile. */
 void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes);
 
+/* How much of its source work has read: of how much, for the rate of what is drawn later; where nobody knows that, of a
+ * pipe, it is all there is to draw. The context is the bar. A progress_source_callback. */
+void progress_tty_draw_source(void *context, uint64_t done_bytes, uint64_t total_bytes);
+
 /* Takes the bar off, and begins other work: the rate is that of what comes. */
 void progress_tty_restart(struct progress_tty *bar);
 
