@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "console.h"
 #include "gecko_convert.h"
@@ -56,7 +57,7 @@ void command_append(struct chunk_list *text, const char *format, ...) {
     if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
 }
 
-void command_print_error(const char *name, const char *message) {
+static void print_error(const char *name, const char *message) {
     char line[LINE_BYTES], shown[LINE_BYTES];
     snprintf(line, sizeof line, "gecko-convert %s: %s", name, message);
     printable_copy(shown, sizeof shown - 1, text_of(line));
@@ -67,7 +68,8 @@ void command_print_error(const char *name, const char *message) {
 
 const char *command_file_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
 
-void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
+/* "path:line: message" where there is a place. */
+static void describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
     const char *name = command_file_name(path);
     if (failure->has_position && failure->position.line)
         snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
@@ -79,16 +81,23 @@ void command_describe_failure(const char *path, const struct failure *failure, c
         snprintf(out, capacity_bytes, "%s", failure->message);
 }
 
+void command_print_failure(struct command_output *output, const char *path, const struct failure *failure) {
+    char message[LINE_BYTES];
+    describe_failure(path, failure, message, sizeof message);
+    progress_tty_clear(&output->bar);
+    print_error(output->name, message);
+}
+
 int command_write(struct chunk_list *text, const char *name) {
     struct failure *failure = text->failure;
     uint64_t written_bytes;
     if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
-    command_print_error(name, failure->message);
+    print_error(name, failure->message);
     return (int)failure->code;
 }
 
 int command_refuse(const char *name, const struct failure *failure) {
-    command_print_error(name, failure->message);
+    print_error(name, failure->message);
     if (failure->code != FAILURE_USAGE) return (int)failure->code;
     char hint[LINE_BYTES];
     int bytes_count = snprintf(hint, sizeof hint, "see gecko-convert %s --help\n", name);
@@ -145,18 +154,26 @@ void command_write_error(struct json *json, const struct failure *failure) {
 
 /* ---- All files. ---- */
 
+struct progress_root command_progress(struct command_output *output) {
+    return (struct progress_root){
+        .callback = progress_tty_draw, .source_callback = progress_tty_draw_source, .context = &output->bar};
+}
+
 int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
                        void *context) {
     struct failure failure = {0};
-    struct command_output output = {.is_json = options->wants_json};
+    struct command_output output = {.name = name, .is_json = options->wants_json};
+    progress_tty_init(&output.bar, STDERR_FILENO, isatty(STDERR_FILENO), PROGRESS_TTY_DELAY_NS);
     json_init(&output.json, &failure);
     chunk_list_init(&output.text, &failure);
     begin_json(&output.json, version);
     int exit_code = FAILURE_NONE;
     for (size_t i = 0; i < options->files.count; i++) {
+        progress_tty_restart(&output.bar);
         int code = show(options->files.values[i], &output, context);
         if (!exit_code) exit_code = code;
     }
+    progress_tty_clear(&output.bar);
     struct chunk_list json = end_json(&output.json);
     int write_exit = command_write(output.is_json ? &json : &output.text, name);
     chunk_list_fini(&json);

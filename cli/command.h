@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 #include "arguments.h"
+#include "libconvert/progress.h"
+#include "progress_tty.h"
 #include "writer/json.h"
 
 /* Runs the command that the first argument behind the program's name is, and sets *exit_code. False: it is none. */
@@ -32,14 +34,8 @@ void command_options_read(struct command_options *options, const struct option_t
                           char *const *arguments, struct failure *failure);
 void command_options_fini(struct command_options *options);
 
-/* A line on standard error: "gecko-convert NAME: MESSAGE". */
-void command_print_error(const char *name, const char *message);
-
 /* What texts call the file at that path. */
 const char *command_file_name(const char *path);
-
-/* "path:line: message" of a failure with a place, in out. */
-void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes);
 
 /* A bad command line: says so, and is its exit code. */
 int command_refuse(const char *name, const struct failure *failure);
@@ -50,12 +46,20 @@ int command_show_help(const char *help, const char *name);
 /* "error": null, or what failed: as in reports of conversions. */
 void command_write_error(struct json *json, const struct failure *failure);
 
-/* What is said of all files: one of the two. */
+/* What is said of all files: one of the two, and what is drawn meanwhile. */
 struct command_output {
+    const char *name; /* the command's */
+    struct progress_tty bar;
     bool is_json;
     struct json json; /* in a list of files */
     struct chunk_list text;
 };
+
+/* For the work on a file: draws the bar. */
+struct progress_root command_progress(struct command_output *output);
+
+/* A line on standard error, in the bar's place: "gecko-convert NAME: path:line: message". */
+void command_print_failure(struct command_output *output, const char *path, const struct failure *failure);
 
 /* Adds what there is to say of a file; returns the exit code for it. */
 typedef int command_show(const char *path, struct command_output *output, void *context);

@@ -377,7 +377,8 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     if (ends->input_name) conversion.input_name = ends->input_name;
     conversion.progress_root = (struct progress_root){
         .callback = options->progress, .source_callback = ends->source_progress, .context = options->progress_context};
-    conversion.progress = progress_whole(&conversion.progress_root);
+    /* Whoever looks at the profile does not wait for more. */
+    conversion.progress = progress_part(progress_whole(&conversion.progress_root), 0, ends->look ? 1 / FINISH_END : 1);
     profile_init(&conversion.profile, &conversion.failure);
     chunk_list_init(&conversion.output, &conversion.failure);
 

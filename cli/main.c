@@ -18,8 +18,6 @@
 
 #define HINT "see gecko-convert --help\n"
 
-static const uint64_t PROGRESS_DELAY_NS = 500000000;
-
 /* ---- Signals. ---- */
 
 /* Ends by the same signal, which is blocked until the handler returns and has its default action again by then
@@ -131,7 +129,7 @@ static int convert_single(struct options *options, struct progress_tty *bar) {
 static int convert(struct options *options) {
     bool is_forced = options->progress == PROGRESS_ALWAYS;
     struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
     return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
 }
 

@@ -127,6 +127,8 @@ void progress_tty_draw_source(void *context, uint64_t done_bytes, uint64_t total
 
 void progress_tty_restart(struct progress_tty *bar) {
     progress_tty_clear(bar);
+    bar->total_bytes = 0;
+    bar->last_percent = PERCENT_NONE;
     if (bar->is_on) bar->start_ns = now_ns();
 }
 

@@ -11,7 +11,7 @@
 #include "libconvert/printable.h"
 #include "writer/json.h"
 
-enum { CHECK_VERSION = 1, NAME_BYTES = 512, ERROR_BYTES = 1024 };
+enum { CHECK_VERSION = 1, NAME_BYTES = 512 };
 
 static const char command_name[] = "check";
 
@@ -153,10 +153,7 @@ static void add(struct command_output *output, const struct outcome *outcome, co
         write_json(&output->json, outcome);
     else
         append_text(&output->text, outcome, style);
-    if (!failure_is_set(outcome->failure)) return;
-    char message[ERROR_BYTES];
-    command_describe_failure(outcome->path, outcome->failure, message, sizeof message);
-    command_print_error(command_name, message);
+    if (failure_is_set(outcome->failure)) command_print_failure(output, outcome->path, outcome->failure);
 }
 
 static int check_one(const char *path, struct command_output *output, void *context) {
@@ -165,7 +162,8 @@ static int check_one(const char *path, struct command_output *output, void *cont
     struct offences offences;
     document_init(&document, &failure);
     offences_init(&offences, &failure);
-    check_input(input_open(path, &failure), path, &document, &offences);
+    struct progress_root progress = command_progress(output);
+    check_input(input_open(path, &failure), path, &document, &offences, progress_whole(&progress));
     struct outcome outcome = {path, &document, &offences, &failure};
     add(output, &outcome, *(const struct style *const *)context);
     int exit_code = exit_code_of(&outcome);

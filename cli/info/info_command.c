@@ -11,9 +11,12 @@
 #include "info_subject.h"
 #include "readers/reader.h"
 
-enum { INFO_VERSION = 1, MESSAGE_BYTES = 1024, TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
+enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
 
 static const char command_name[] = "info";
+
+/* Where checking a profile ends in the whole work. */
+static const double CHECK_END = 0.90;
 
 static const char help[] =
     "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] FILE...\n"
@@ -52,9 +55,7 @@ static int add(struct command_output *output, const struct info_subject *subject
         telling->has_text = true;
     }
     if (!failure_is_set(failure)) return FAILURE_NONE;
-    char message[MESSAGE_BYTES];
-    command_describe_failure(subject->path, failure, message, sizeof message);
-    command_print_error(command_name, message);
+    command_print_failure(output, subject->path, failure);
     return (int)failure->code;
 }
 
@@ -86,11 +87,16 @@ static struct input *give_input(void *context, struct failure *failure) {
 static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
                       struct telling *telling) {
     struct info info;
-    struct gecko_convert_options options = {.input_path = path, .from = telling->from};
+    struct gecko_convert_options options = {
+        .input_path = path, .from = telling->from, .progress = progress_tty_draw, .progress_context = &output->bar};
     struct gecko_convert_result result;
     info_init(&info, failure);
-    struct conversion_ends ends = {
-        .open = give_input, .context = &input, .input_failure = failure, .look = take_profile, .look_context = &info};
+    struct conversion_ends ends = {.open = give_input,
+                                   .context = &input,
+                                   .input_failure = failure,
+                                   .source_progress = progress_tty_draw_source,
+                                   .look = take_profile,
+                                   .look_context = &info};
     uint64_t output_xxh3;
     conversion_run(&options, &ends, &result, &output_xxh3);
     input_close(input);
@@ -131,7 +137,8 @@ static int show_profile(const char *path, struct input *input, struct failure *f
     document_init(&document, failure);
     offences_init(&offences, failure);
     info_init(&info, failure);
-    check_input(input, path, &document, &offences);
+    struct progress_root progress = command_progress(output);
+    check_input(input, path, &document, &offences, progress_part(progress_whole(&progress), 0, CHECK_END));
     if (!failure_is_set(failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, failure);
     if (!failure_is_set(failure)) info_take_document(&info, &document);
     struct profile_identity identity = profile_identify(&document);
