@@ -64,7 +64,7 @@ library_sources := \
     writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c cli/report.c
 
 program_sources := \
-    writer/archive_file.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
+    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
     cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c cli/batch/file_digest.c \
     cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_records.c cli/batch/member_path.c \
     cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c cli/check/check_common.c \

@@ -1,6 +1,5 @@
 #include "command.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,59 +30,18 @@ bool command_run(int argument_count, char *const *arguments, int *exit_code) {
 
 /* ---- Arguments. ---- */
 
-enum { TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
+_Static_assert(sizeof(enum command_action) == sizeof(unsigned), "actions are stored as numbers");
 
-static void set_top(struct command_options *options, const char *value, struct failure *failure) {
-    char *end;
-    errno = 0;
-    long count = value ? strtol(value, &end, 10) : -1;
-    if (!value || !*value || *end || errno || count < 0 || count > TOP_COUNT_MAX)
-        failure_set(failure, FAILURE_USAGE, "--top: '%s' is no number from 0 to %d", value ? value : "", TOP_COUNT_MAX);
-    else
-        options->top_count = (unsigned)count;
+void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
+                          char *const *arguments, struct failure *failure) {
+    arguments_read(table, options, argument_count, arguments, failure);
+    if (options->action == COMMAND_SHOW_FILES && !options->files.count)
+        failure_set(failure, FAILURE_USAGE, "no file is named");
 }
 
-/* How many arguments the option takes; 0: it is an operand. */
-static int read_option(struct command_options *options, char *const *arguments, int argument_count, bool has_top,
-                       struct failure *failure) {
-    const char *argument = arguments[0];
-    static const char top[] = "--top";
-    size_t top_bytes = sizeof top - 1;
-    if (argument[0] != '-' || !argument[1]) return 0;
-    if (strcmp(argument, "--json") == 0) {
-        options->wants_json = true;
-    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-        options->wants_help = true;
-    } else if (has_top && strcmp(argument, top) == 0) {
-        set_top(options, argument_count > 1 ? arguments[1] : NULL, failure);
-        return 2;
-    } else if (has_top && strncmp(argument, top, top_bytes) == 0 && argument[top_bytes] == '=') {
-        set_top(options, argument + top_bytes + 1, failure);
-    } else {
-        failure_set(failure, FAILURE_USAGE, "unknown option '%s'", argument);
-    }
-    return 1;
-}
-
-void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
-                          struct failure *failure) {
-    *options = (struct command_options){.top_count = TOP_COUNT_DEFAULT};
-    int at = 0;
-    while (at < argument_count && !failure_is_set(failure) && !options->wants_help) {
-        if (strcmp(arguments[at], "--") == 0) {
-            at++;
-            break;
-        }
-        int taken = read_option(options, arguments + at, argument_count - at, has_top, failure);
-        if (!taken) break;
-        at += taken;
-    }
-    if (failure_is_set(failure) || options->wants_help) return;
-    options->operands = arguments + at;
-    options->operand_count = argument_count - at;
-    for (int i = 0; i < options->operand_count; i++)
-        if (!*options->operands[i]) failure_set(failure, FAILURE_USAGE, "the name of a file is empty");
-    if (options->operand_count == 0) failure_set(failure, FAILURE_USAGE, "no file is named");
+void command_options_fini(struct command_options *options) {
+    free(options->files.values);
+    options->files = (struct options_list){0};
 }
 
 /* ---- Output. ---- */
@@ -99,7 +57,7 @@ void command_append(struct chunk_list *text, const char *format, ...) {
     if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
 }
 
-void command_print_error(const char *name, const char *message) {
+static void print_error(const char *name, const char *message) {
     char line[LINE_BYTES], shown[LINE_BYTES];
     snprintf(line, sizeof line, "gecko-convert %s: %s", name, message);
     printable_copy(shown, sizeof shown - 1, text_of(line));
@@ -108,8 +66,11 @@ void command_print_error(const char *name, const char *message) {
     console_write(shown, bytes_count + 1);
 }
 
-void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+const char *command_file_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
+
+/* "path:line: message" where there is a place. */
+static void describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
+    const char *name = command_file_name(path);
     if (failure->has_position && failure->position.line)
         snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
                  failure->message);
@@ -120,16 +81,23 @@ void command_describe_failure(const char *path, const struct failure *failure, c
         snprintf(out, capacity_bytes, "%s", failure->message);
 }
 
+void command_print_failure(struct command_output *output, const char *path, const struct failure *failure) {
+    char message[LINE_BYTES];
+    describe_failure(path, failure, message, sizeof message);
+    progress_tty_clear(&output->bar);
+    print_error(output->name, message);
+}
+
 int command_write(struct chunk_list *text, const char *name) {
     struct failure *failure = text->failure;
     uint64_t written_bytes;
     if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
-    command_print_error(name, failure->message);
+    print_error(name, failure->message);
     return (int)failure->code;
 }
 
 int command_refuse(const char *name, const struct failure *failure) {
-    command_print_error(name, failure->message);
+    print_error(name, failure->message);
     if (failure->code != FAILURE_USAGE) return (int)failure->code;
     char hint[LINE_BYTES];
     int bytes_count = snprintf(hint, sizeof hint, "see gecko-convert %s --help\n", name);
@@ -186,18 +154,26 @@ void command_write_error(struct json *json, const struct failure *failure) {
 
 /* ---- All files. ---- */
 
+struct progress_root command_progress(struct command_output *output) {
+    return (struct progress_root){
+        .callback = progress_tty_draw, .source_callback = progress_tty_draw_source, .context = &output->bar};
+}
+
 int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
                        void *context) {
     struct failure failure = {0};
-    struct command_output output = {.is_json = options->wants_json};
+    struct command_output output = {.name = name, .is_json = options->wants_json};
+    progress_tty_init(&output.bar, STDERR_FILENO, isatty(STDERR_FILENO), PROGRESS_TTY_DELAY_NS);
     json_init(&output.json, &failure);
     chunk_list_init(&output.text, &failure);
     begin_json(&output.json, version);
     int exit_code = FAILURE_NONE;
-    for (int i = 0; i < options->operand_count; i++) {
-        int code = show(options->operands[i], &output, context);
+    for (size_t i = 0; i < options->files.count; i++) {
+        progress_tty_restart(&output.bar);
+        int code = show(options->files.values[i], &output, context);
         if (!exit_code) exit_code = code;
     }
+    progress_tty_clear(&output.bar);
     struct chunk_list json = end_json(&output.json);
     int write_exit = command_write(output.is_json ? &json : &output.text, name);
     chunk_list_fini(&json);

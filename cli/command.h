@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-#include "libconvert/failure.h"
+#include "arguments.h"
+#include "libconvert/progress.h"
+#include "progress_tty.h"
 #include "writer/json.h"
 
 /* Runs the command that the first argument behind the program's name is, and sets *exit_code. False: it is none. */
@@ -17,24 +19,23 @@ int info_command(int argument_count, char *const *arguments);
 
 /* ---- For commands. ---- */
 
-/* What a command can be told. */
+enum command_action { COMMAND_SHOW_FILES, COMMAND_SHOW_HELP };
+
+/* What every command can be told. */
 struct command_options {
+    enum command_action action;
     bool wants_json;
-    bool wants_help;
-    unsigned top_count;    /* --top */
-    char *const *operands; /* at least one, unless wants_help */
-    int operand_count;
+    struct options_list files; /* at least one, unless it is help that is wanted */
 };
 
-/* Reads the arguments: options first, "--" ends them. --top is known with has_top. Otherwise FAILURE_USAGE. */
-void command_options_init(struct command_options *options, int argument_count, char *const *arguments, bool has_top,
-                          struct failure *failure);
+/* Reads the arguments into the options, zeroed but for defaults: the first member of the struct that the table's
+ * targets are in. To be finished in any case. */
+void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
+                          char *const *arguments, struct failure *failure);
+void command_options_fini(struct command_options *options);
 
-/* A line on standard error: "gecko-convert NAME: MESSAGE". */
-void command_print_error(const char *name, const char *message);
-
-/* "path:line: message" of a failure with a place, in out. */
-void command_describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes);
+/* What texts call the file at that path. */
+const char *command_file_name(const char *path);
 
 /* A bad command line: says so, and is its exit code. */
 int command_refuse(const char *name, const struct failure *failure);
@@ -45,12 +46,20 @@ int command_show_help(const char *help, const char *name);
 /* "error": null, or what failed: as in reports of conversions. */
 void command_write_error(struct json *json, const struct failure *failure);
 
-/* What is said of all files: one of the two. */
+/* What is said of all files: one of the two, and what is drawn meanwhile. */
 struct command_output {
+    const char *name; /* the command's */
+    struct progress_tty bar;
     bool is_json;
     struct json json; /* in a list of files */
     struct chunk_list text;
 };
+
+/* For the work on a file: draws the bar. */
+struct progress_root command_progress(struct command_output *output);
+
+/* A line on standard error, in the bar's place: "gecko-convert NAME: path:line: message". */
+void command_print_failure(struct command_output *output, const char *path, const struct failure *failure);
 
 /* Adds what there is to say of a file; returns the exit code for it. */
 typedef int command_show(const char *path, struct command_output *output, void *context);

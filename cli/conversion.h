@@ -4,9 +4,13 @@
 
 #include <signal.h>
 
-#include "look.h"
+#include "gecko_convert.h"
+#include "libconvert/profile.h"
 #include "readers/input.h"
 #include "writer/sink.h"
+
+/* The profile is valid until it returns. What fails is latched in the profile's failure, and fails the conversion. */
+typedef void profile_look(void *context, const struct profile *profile);
 
 /* Zero of every member is what gecko_convert does. All is borrowed for the time of the call. */
 struct conversion_ends {
@@ -19,7 +23,12 @@ struct conversion_ends {
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
     const struct sink_batch *batch;
 
-    /* Gets the finished profile, which then is not written. */
+    /* How much of the input has been read, for those whom a part of the whole is not enough: with the options'
+     * progress_context. NULL: nobody. */
+    progress_source_callback *source_progress;
+
+    /* Gets the finished profile, which then is not written: what options and result have of the output means nothing.
+     */
     profile_look *look;
     void *look_context;
 };

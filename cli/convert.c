@@ -102,7 +102,14 @@ static void read_trace(struct conversion *conversion, struct input *input) {
     if (failure_is_set(&conversion->failure)) return;
     struct reader_options options = {.weight = (enum weight_choice)conversion->options->weight,
                                      .root = (enum root_choice)conversion->options->root};
-    conversion->reader->run(input, &conversion->profile, &options, progress_part(conversion->progress, 0, READ_END));
+    conversion->reader->run(input, &conversion->profile, &options);
+}
+
+/* What those that read alone cannot do. */
+static void advise_batch(struct failure *failure) {
+    size_t message_bytes = strlen(failure->message);
+    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
+             ", or convert them all with --output-dir OUT");
 }
 
 /* A reader takes an input that fails for one that ends, so what it makes of that counts for nothing. Inputs name
@@ -111,6 +118,7 @@ static void settle_reading(struct conversion *conversion) {
     struct failure reading = conversion->failure;
     if (failure_is_set(&conversion->input_failure)) {
         conversion->failure = conversion->input_failure;
+        if (conversion->failure.is_of_many && !conversion->ends->look) advise_batch(&conversion->failure);
         return;
     }
     if (!failure_is_set(&reading) || reading.has_position || reading.code == FAILURE_MEMORY) return;
@@ -125,6 +133,7 @@ static void read_input(struct conversion *conversion) {
     struct input *input = ends->open ? ends->open(ends->context, &conversion->input_failure)
                                      : input_open(conversion->options->input_path, &conversion->input_failure);
     if (input) {
+        input_watch(input, progress_part(conversion->progress, 0, READ_END));
         read_trace(conversion, input);
         conversion->wrapping = profile_text(&conversion->profile, input_wrapping(input));
         conversion->result->input_bytes = input_offset(input);
@@ -366,9 +375,10 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     bool is_standard_input = options->input_path && strcmp(options->input_path, "-") == 0;
     conversion.input_name = is_standard_input ? "standard input" : options->input_path;
     if (ends->input_name) conversion.input_name = ends->input_name;
-    conversion.progress_root =
-        (struct progress_root){.callback = options->progress, .context = options->progress_context};
-    conversion.progress = progress_whole(&conversion.progress_root);
+    conversion.progress_root = (struct progress_root){
+        .callback = options->progress, .source_callback = ends->source_progress, .context = options->progress_context};
+    /* Whoever looks at the profile does not wait for more. */
+    conversion.progress = progress_part(progress_whole(&conversion.progress_root), 0, ends->look ? 1 / FINISH_END : 1);
     profile_init(&conversion.profile, &conversion.failure);
     chunk_list_init(&conversion.output, &conversion.failure);
 
@@ -387,13 +397,6 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     profile_fini(&conversion.profile);
     *output_xxh3 = conversion.written.xxh3;
     return result->status;
-}
-
-enum gecko_convert_status conversion_look_at(const struct gecko_convert_options *options, profile_look *look,
-                                             void *context, struct gecko_convert_result *result) {
-    struct conversion_ends ends = {.look = look, .look_context = context};
-    uint64_t output_xxh3;
-    return conversion_run(options, &ends, result, &output_xxh3);
 }
 
 enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,

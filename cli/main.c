@@ -4,22 +4,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bus_guard.h"
 #include "cli/batch/batch.h"
 #include "command.h"
 #include "console.h"
-#include "gecko_convert.h"
+#include "conversion.h"
 #include "options.h"
 #include "progress_tty.h"
 #include "report.h"
 #include "writer/sink.h"
 
 #define HINT "see gecko-convert --help\n"
-
-static const uint64_t PROGRESS_DELAY_NS = 500000000;
 
 /* ---- Signals. ---- */
 
@@ -114,20 +111,13 @@ static void print_outcome(const struct options *options, const struct gecko_conv
     print_hint(result->status);
 }
 
-/* 0 for what is no regular file. */
-static uint64_t input_file_bytes(const char *path) {
-    struct stat status;
-    bool is_file =
-        (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) == 0 && S_ISREG(status.st_mode);
-    return is_file ? (uint64_t)status.st_size : 0;
-}
-
 static int convert_single(struct options *options, struct progress_tty *bar) {
     options->convert.progress = progress_tty_draw;
     options->convert.progress_context = bar;
-    bar->total_bytes = input_file_bytes(options->convert.input_path);
+    struct conversion_ends ends = {.source_progress = progress_tty_draw_source};
     struct gecko_convert_result result;
-    gecko_convert(&options->convert, &result);
+    uint64_t output_xxh3;
+    conversion_run(&options->convert, &ends, &result, &output_xxh3);
     progress_tty_clear(bar);
     print_outcome(options, &result);
     int report_exit = write_report(options, &result);
@@ -139,7 +129,7 @@ static int convert_single(struct options *options, struct progress_tty *bar) {
 static int convert(struct options *options) {
     bool is_forced = options->progress == PROGRESS_ALWAYS;
     struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_DELAY_NS);
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
     return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
 }
 

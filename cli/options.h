@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include "arguments.h"
 #include "gecko_convert.h"
-#include "libconvert/failure.h"
 
 enum options_action { OPTIONS_CONVERT, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
@@ -14,12 +14,6 @@ enum progress_choice {
     PROGRESS_AUTO, /* when standard error is a terminal, and only for what takes long */
     PROGRESS_ALWAYS,
     PROGRESS_NEVER
-};
-
-/* Values of an option that may be given again and again. */
-struct options_list {
-    const char **values; /* owned; the texts are borrowed */
-    size_t count;
 };
 
 /* All texts are borrowed from the arguments, but the default of the output's name. */

@@ -48,6 +48,14 @@ static void append_seconds(struct report_text *text, uint64_t seconds) {
         report_append(text, "%" PRIu64 " s", seconds);
 }
 
+/* ", 340 MB/s" */
+static void append_speed(struct report_text *text, uint64_t bytes_count, uint64_t elapsed_ns) {
+    if (!elapsed_ns) return;
+    report_append(text, ", ");
+    report_append_bytes(text, (uint64_t)((double)bytes_count * NS_PER_S / (double)elapsed_ns));
+    report_append(text, "/s");
+}
+
 /* "120 MB of 1.2 GB, 340 MB/s, 3 s left" */
 static void append_rate(struct report_text *text, double done, uint64_t total_bytes, uint64_t elapsed_ns) {
     double seconds = (double)elapsed_ns / NS_PER_S;
@@ -56,11 +64,22 @@ static void append_rate(struct report_text *text, double done, uint64_t total_by
     report_append(text, " of ");
     report_append_bytes(text, total_bytes);
     if (done <= 0 || seconds <= 0) return;
+    append_speed(text, (uint64_t)(done * (double)total_bytes), elapsed_ns);
     report_append(text, ", ");
-    report_append_bytes(text, (uint64_t)(done * (double)total_bytes / seconds));
-    report_append(text, "/s, ");
     append_seconds(text, (uint64_t)(seconds / done - seconds + 0.5));
     report_append(text, " left");
+}
+
+/* The line is drawn over the one before, of which nothing stays. */
+static void show(struct progress_tty *bar, const struct report_text *line, uint64_t now) {
+    bar->last_draw_ns = now;
+    struct report_text text = {.bytes_count = 0};
+    size_t line_cells = line->bytes_count, cells_there = cells_of(bar->fd);
+    if (line_cells > cells_there) line_cells = cells_there;
+    report_append(&text, "\r%.*s", (int)line_cells, line->bytes);
+    if (line_cells < bar->line_cells) report_append(&text, "%*s", (int)(bar->line_cells - line_cells), "");
+    bar->line_cells = (unsigned)line_cells;
+    write_line(bar->fd, text.bytes, text.bytes_count);
 }
 
 static void draw(struct progress_tty *bar, double done) {
@@ -69,20 +88,27 @@ static void draw(struct progress_tty *bar, double done) {
     bool is_due = percent != bar->last_percent || now >= bar->last_draw_ns + REDRAW_NS;
     if (!bar->is_on || !is_due || now < bar->first_draw_ns) return;
     bar->last_percent = percent;
-    bar->last_draw_ns = now;
     char cells[BAR_CELLS];
     size_t full = (size_t)percent * BAR_CELLS / 100;
     memset(cells, '#', full);
     memset(cells + full, '.', BAR_CELLS - full);
-    struct report_text text = {.bytes_count = 0};
-    report_append(&text, "\r[%.*s] %3u %%", BAR_CELLS, cells, percent);
-    if (bar->total_bytes) append_rate(&text, done, bar->total_bytes, now - bar->start_ns);
-    size_t line_cells = text.bytes_count - 1, cells_there = cells_of(bar->fd);
-    if (line_cells > cells_there) line_cells = cells_there;
-    text.bytes_count = line_cells + 1;
-    if (line_cells < bar->line_cells) report_append(&text, "%*s", (int)(bar->line_cells - line_cells), "");
-    bar->line_cells = (unsigned)line_cells;
-    write_line(bar->fd, text.bytes, text.bytes_count);
+    struct report_text line = {.bytes_count = 0};
+    report_append(&line, "[%.*s] %3u %%", BAR_CELLS, cells, percent);
+    if (bar->total_bytes) append_rate(&line, done, bar->total_bytes, now - bar->start_ns);
+    show(bar, &line, now);
+}
+
+/* "read 120 MB, 34 MB/s" */
+static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
+    uint64_t now = bar->is_on ? now_ns() : 0;
+    bool is_due = now >= bar->first_draw_ns && now >= bar->last_draw_ns + REDRAW_NS;
+    if (!bar->is_on || !is_due) return;
+    bar->last_percent = PERCENT_NONE;
+    struct report_text line = {.bytes_count = 0};
+    report_append(&line, "read ");
+    report_append_bytes(&line, read_bytes);
+    append_speed(&line, read_bytes, now - bar->start_ns);
+    show(bar, &line, now);
 }
 
 void progress_tty_draw(void *context, unsigned permille) { draw(context, permille / 1000.0); }
@@ -93,8 +119,16 @@ void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint
     draw(bar, total_bytes ? (double)done_bytes / (double)total_bytes : 0);
 }
 
+void progress_tty_draw_source(void *context, uint64_t done_bytes, uint64_t total_bytes) {
+    struct progress_tty *bar = context;
+    bar->total_bytes = total_bytes;
+    if (!total_bytes) draw_read(bar, done_bytes);
+}
+
 void progress_tty_restart(struct progress_tty *bar) {
     progress_tty_clear(bar);
+    bar->total_bytes = 0;
+    bar->last_percent = PERCENT_NONE;
     if (bar->is_on) bar->start_ns = now_ns();
 }
 

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whoever waits for less than that sees nothing. */
+enum { PROGRESS_TTY_DELAY_NS = 500000000 };
+
 struct progress_tty {
     int fd;
     bool is_on;
@@ -25,7 +28,11 @@ void progress_tty_draw(void *context, unsigned permille);
 /* The same, of work whose total is known meanwhile. */
 void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes);
 
-/* Takes the bar off, and begins other work: the rate is that of what comes. */
+/* How much of its source work has read: of how much, for the rate of what is drawn later; where nobody knows that, of a
+ * pipe, it is all there is to draw. The context is the bar. A progress_source_callback. */
+void progress_tty_draw_source(void *context, uint64_t done_bytes, uint64_t total_bytes);
+
+/* Takes the bar off, and begins other work: the rate is that of what comes. There is no second delay. */
 void progress_tty_restart(struct progress_tty *bar);
 
 /* Takes the bar off the line, so that other text can stand there. */

@@ -30,6 +30,7 @@ struct failure {
     enum failure_code code;
     bool has_position;
     struct position position;
+    bool is_of_many; /* one file was wanted, and these are several: a folder, an archive */
     char message[640];
 };
 

@@ -20,3 +20,8 @@ void progress_report(struct progress range, uint64_t done, uint64_t total) {
     range.root->last_permille = permille;
     range.root->callback(range.root->context, permille);
 }
+
+void progress_tell_source(struct progress range, uint64_t done_bytes, uint64_t total_bytes) {
+    if (!range.root || !range.root->source_callback) return;
+    range.root->source_callback(range.root->context, done_bytes, total_bytes);
+}

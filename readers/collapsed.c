@@ -20,8 +20,6 @@ static const int64_t SAMPLE_INTERVAL_NS = 1000000;
 /* A thread costs memory even with a single sample, so an input must not make any number of them. */
 enum { THREAD_COUNT_MAX = 65536 };
 
-enum { PROGRESS_LINE_COUNT = 4096 };
-
 /* ---- The start of the trace: is it ours, and is it a difference? ---- */
 
 static bool is_difference_file(struct text start, bool is_whole) {
@@ -339,10 +337,10 @@ static void begin(struct collapsed *reader, struct input *input) {
     if (reader->root == ROOT_FRAME) add_thread(reader, TEXT("all stacks"), 0, 0);
 }
 
-static void read_lines(struct collapsed *reader, struct input *input, struct progress progress) {
+static void read_lines(struct collapsed *reader, struct input *input) {
     struct scan scan;
     scan_init(&scan, input);
-    for (uint64_t line_count = 1; !failure_is_set(reader->profile->failure); line_count++) {
+    while (!failure_is_set(reader->profile->failure)) {
         uint64_t cut_count = scan.cut_line_count;
         struct text text;
         if (!scan_line(&scan, &text)) return;
@@ -352,10 +350,6 @@ static void read_lines(struct collapsed *reader, struct input *input, struct pro
             is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->is_difference, &line);
         tally(&reader->verdicts[verdict], scan.position);
         if (verdict == COLLAPSED_STACK) add_sample(reader, &line, scan.position);
-        if (line_count % PROGRESS_LINE_COUNT) continue;
-        uint64_t done_bytes, total_bytes;
-        input_source_progress(input, &done_bytes, &total_bytes);
-        progress_report(progress, done_bytes, total_bytes);
     }
 }
 
@@ -433,11 +427,10 @@ static void end(struct collapsed *reader) {
     column_fini(&reader->next_lives);
 }
 
-static void run(struct input *input, struct profile *profile, const struct reader_options *options,
-                struct progress progress) {
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct collapsed reader = {.profile = profile, .root = options->root};
     begin(&reader, input);
-    read_lines(&reader, input, progress);
+    read_lines(&reader, input);
     if (!failure_is_set(profile->failure)) finish(&reader);
     end(&reader);
 }

@@ -32,9 +32,10 @@ struct span {
 struct input {
     struct failure *failure;
     const char *name;
-    char *own_name;      /* of the lowest layer; those above borrow it */
-    uint64_t offset;     /* bytes consumed */
-    size_t peeked_bytes; /* what may be consumed before the next peek */
+    char *own_name;           /* of the lowest layer; those above borrow it */
+    uint64_t offset;          /* bytes consumed */
+    size_t peeked_bytes;      /* what may be consumed before the next peek */
+    struct progress progress; /* of the lowest layer */
     bool is_whole;
 
     /* All at hand. */
@@ -53,6 +54,7 @@ struct input {
     /* Blocks from a pipe. */
     int descriptor; /* -1: none */
     bool is_standard_input;
+    uint64_t read_bytes;
     char *read_buffer;
 
     /* Blocks from the layer below, which this one owns. */
@@ -83,7 +85,11 @@ static void wait_until_readable(int descriptor) {
 static struct text read_pipe(struct input *input) {
     for (;;) {
         ssize_t bytes_count = read(input->descriptor, input->read_buffer, READ_BYTES);
-        if (bytes_count >= 0) return (struct text){input->read_buffer, (size_t)bytes_count};
+        if (bytes_count >= 0) {
+            input->read_bytes += (uint64_t)bytes_count;
+            progress_tell_source(input->progress, input->read_bytes, 0);
+            return (struct text){input->read_buffer, (size_t)bytes_count};
+        }
         if (errno == EAGAIN) {
             wait_until_readable(input->descriptor);
         } else if (errno != EINTR) {
@@ -209,6 +215,7 @@ void input_consume(struct input *input, size_t bytes_count) {
     input->peeked_bytes -= bytes_count;
     input->offset += bytes_count;
     if (input->is_whole) {
+        progress_report(input->progress, input->offset, input->whole.bytes_count);
         release_pages(input);
     } else {
         consume_blocks(input, bytes_count);
@@ -218,6 +225,12 @@ void input_consume(struct input *input, size_t bytes_count) {
 uint64_t input_offset(const struct input *input) { return input->offset; }
 
 const char *input_name(const struct input *input) { return input->name; }
+
+void input_watch(struct input *input, struct progress progress) {
+    while (input->below) input = input->below;
+    input->progress = progress;
+    progress_tell_source(progress, input->is_whole ? input->offset : input->read_bytes, input->whole.bytes_count);
+}
 
 void input_source_progress(const struct input *input, uint64_t *done_bytes, uint64_t *total_bytes) {
     while (input->below) input = input->below;
@@ -308,8 +321,8 @@ static bool open_source(struct input *input, const char *path) {
         return false;
     }
     if (S_ISDIR(status.st_mode)) {
-        failure_set(input->failure, FAILURE_IO, "%s: is a folder; --output-dir OUT converts all that is in it",
-                    input->name);
+        failure_set(input->failure, FAILURE_IO, "%s: is a folder; name a file in it", input->name);
+        input->failure->is_of_many = true;
         return false;
     }
     if (map_file(input, &status)) return true;

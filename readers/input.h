@@ -54,6 +54,10 @@ void input_consume(struct input *input, size_t bytes_count);
 /* Bytes of the (uncompressed) trace consumed so far. */
 uint64_t input_offset(const struct input *input);
 
+/* Reports from now on how far the source is read: as a part where its size is known, and in bytes
+ * (progress_tell_source) where it begins, and whenever some come from a pipe. */
+void input_watch(struct input *input, struct progress progress);
+
 /* How far the source is read, for progress: bytes of the file (compressed or not) of the file's size. The total is
  * 0 when it is not known (a pipe). */
 void input_source_progress(const struct input *input, uint64_t *done_bytes, uint64_t *total_bytes);

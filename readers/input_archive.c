@@ -239,10 +239,10 @@ static void fail_several(struct input_archive *archive, struct text second) {
     char second_name[MEMBER_NAME_BYTES];
     show_name(second_name, second);
     failure_set(archive->failure, FAILURE_INPUT,
-                "%s: the %s archive holds several files (\"%s\", \"%s\"...); --output-dir OUT converts them all, or "
-                "extract the one wanted: %s | gecko-convert -",
+                "%s: the %s archive holds several files (\"%s\", \"%s\"...); extract the one wanted (%s)",
                 archive->name, archive->wrapper->name, archive->member_name, second_name,
                 archive->wrapper->extract_command);
+    archive->failure->is_of_many = true;
 }
 
 static la_ssize_t on_read(struct archive *reader, void *context, const void **bytes) {

@@ -264,7 +264,7 @@ static void read_chunk(struct native_trace *trace, struct chunk *chunk) {
     }
 }
 
-void native_chunks_read(struct native_trace *trace, struct input *input, struct progress progress) {
+void native_chunks_read(struct native_trace *trace, struct input *input) {
     uint32_t chunk_bytes = trace->header.chunk_bytes;
     while (!failure_is_set(trace->profile->failure)) {
         struct chunk chunk = {.offset = input_offset(input)};
@@ -274,8 +274,5 @@ void native_chunks_read(struct native_trace *trace, struct input *input, struct 
             native_ledger_count(&trace->ledger, NATIVE_NOTE_CUT, 1, chunk.offset + chunk.bytes.bytes_count);
         read_chunk(trace, &chunk);
         input_consume(input, chunk.bytes.bytes_count);
-        uint64_t done_bytes, total_bytes;
-        input_source_progress(input, &done_bytes, &total_bytes);
-        progress_report(progress, done_bytes, total_bytes);
     }
 }

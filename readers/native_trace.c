@@ -100,8 +100,7 @@ static void finish(struct native_trace *trace) {
     if (!failure_is_set(profile->failure)) native_times_convert(profile, &trace->clock);
 }
 
-static void run(struct input *input, struct profile *profile, const struct reader_options *options,
-                struct progress progress) {
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct native_trace *trace = calloc(1, sizeof *trace);
     if (!trace) {
         failure_set_memory(profile->failure);
@@ -110,7 +109,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     trace->profile = profile;
     if (native_chunks_read_header(trace, input)) {
         begin(trace, options);
-        native_chunks_read(trace, input, progress);
+        native_chunks_read(trace, input);
         if (!failure_is_set(profile->failure)) native_events_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace);
         end(trace);

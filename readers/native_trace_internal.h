@@ -88,7 +88,7 @@ enum native_verdict {
 bool native_chunks_read_header(struct native_trace *trace, struct input *input);
 
 /* All chunks, in the order of the file. */
-void native_chunks_read(struct native_trace *trace, struct input *input, struct progress progress);
+void native_chunks_read(struct native_trace *trace, struct input *input);
 
 /* ---- native_events.c ---- */
 

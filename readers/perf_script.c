@@ -208,30 +208,21 @@ static void finish(struct perf_script *script, const struct reader_options *opti
                                       profile->meta.weight_unit.bytes));
 }
 
-enum { LINES_BETWEEN_REPORTS = 16384 };
-
-static void read_lines(struct perf_script *script, struct input *input, struct progress progress) {
+static void read_lines(struct perf_script *script) {
     struct text line;
-    uint64_t done_bytes, total_bytes;
     const struct failure *failure = script->profile->failure;
     /* Out of memory, a table can lack what another one refers to: no line is read on top of that. */
-    for (uint64_t count = 0; !failure_is_set(failure) && scan_line(&script->scan, &line); count++) {
-        read_line(script, line);
-        if (count % LINES_BETWEEN_REPORTS) continue;
-        input_source_progress(input, &done_bytes, &total_bytes);
-        progress_report(progress, done_bytes, total_bytes);
-    }
+    while (!failure_is_set(failure) && scan_line(&script->scan, &line)) read_line(script, line);
 }
 
-static void run(struct input *input, struct profile *profile, const struct reader_options *options,
-                struct progress progress) {
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_script script = {.profile = profile, .tracepoint_schema = UINT16_MAX};
     scan_init(&script.scan, input);
     perf_stack_init(&script.stack, profile);
     perf_tasks_init(&script.tasks, profile);
     perf_events_init(&script.events, profile->failure);
     strings_init(&script.record_names, profile->failure);
-    read_lines(&script, input, progress);
+    read_lines(&script);
     if (!failure_is_set(profile->failure)) finish(&script, options);
     perf_samples_fini(&script);
     strings_fini(&script.record_names);

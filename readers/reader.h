@@ -4,7 +4,6 @@
 
 #include "input.h"
 #include "libconvert/profile.h"
-#include "libconvert/progress.h"
 
 /* What a sample weighs. */
 enum weight_choice { WEIGHT_BY_SAMPLES, WEIGHT_BY_PERIOD };
@@ -36,8 +35,7 @@ struct reader {
     /* Reads all of the input into the profile and enters every line in the ledger. Malformed parts are skipped and
      * counted; a failure (latched in profile->failure) is for what cannot be read at all. Does not call
      * profile_finish. */
-    void (*run)(struct input *input, struct profile *profile, const struct reader_options *options,
-                struct progress progress);
+    void (*run)(struct input *input, struct profile *profile, const struct reader_options *options);
 };
 
 extern const struct reader reader_native_trace;

@@ -28,8 +28,10 @@ const struct node *profile_root(const struct document *document);
 /* Applies all rules. Failures (memory) are latched in the document. */
 void check_document(struct document *document, struct offences *offences);
 
-/* Reads the file at that path ("-": standard input) into the empty document, and checks it. What is wrong with it, as
- * JSON too, is an offence; what cannot be read at all is a failure, latched in the document. */
-void check_file(const char *path, struct document *document, struct offences *offences);
+/* Reads the input, of the file at that path ("-": standard input), into the empty document, checks that, and closes the
+ * input; NULL is one that could not be opened. What is wrong with it, as JSON too, is an offence; what cannot be read
+ * at all is a failure, latched where those of the input and the document are. */
+void check_input(struct input *input, const char *path, struct document *document, struct offences *offences,
+                 struct progress progress);
 
 #endif

@@ -11,7 +11,7 @@
 #include "libconvert/printable.h"
 #include "writer/json.h"
 
-enum { CHECK_VERSION = 1, NAME_BYTES = 512, ERROR_BYTES = 1024 };
+enum { CHECK_VERSION = 1, NAME_BYTES = 512 };
 
 static const char command_name[] = "check";
 
@@ -23,6 +23,8 @@ static const char help[] =
     "\n"
     "  --json     write it as JSON: see docs/info.md\n"
     "  -h, --help show this text\n"
+    "\n"
+    "Options stand before or behind files; behind -- everything is a file.\n"
     "\n"
     "Exit codes: 0 no errors, 1 errors, 2 a bad command line, 3 a file that cannot be\n"
     "read, 4 no memory; of several files, that of the first one that is not 0.\n"
@@ -80,7 +82,7 @@ static void append_verdict(struct chunk_list *text, const struct offences *offen
 static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {
     if (failure_is_set(outcome->failure)) return;
     char name[NAME_BYTES], title[PROFILE_TITLE_BYTES];
-    printable_copy(name, sizeof name, text_of(strcmp(outcome->path, "-") == 0 ? "standard input" : outcome->path));
+    printable_copy(name, sizeof name, text_of(command_file_name(outcome->path)));
     profile_identity_write(profile_identify(outcome->document), title);
     command_append(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
     append_verdict(text, outcome->offences, style);
@@ -151,10 +153,7 @@ static void add(struct command_output *output, const struct outcome *outcome, co
         write_json(&output->json, outcome);
     else
         append_text(&output->text, outcome, style);
-    if (!failure_is_set(outcome->failure)) return;
-    char message[ERROR_BYTES];
-    command_describe_failure(outcome->path, outcome->failure, message, sizeof message);
-    command_print_error(command_name, message);
+    if (failure_is_set(outcome->failure)) command_print_failure(output, outcome->path, outcome->failure);
 }
 
 static int check_one(const char *path, struct command_output *output, void *context) {
@@ -163,7 +162,8 @@ static int check_one(const char *path, struct command_output *output, void *cont
     struct offences offences;
     document_init(&document, &failure);
     offences_init(&offences, &failure);
-    check_file(path, &document, &offences);
+    struct progress_root progress = command_progress(output);
+    check_input(input_open(path, &failure), path, &document, &offences, progress_whole(&progress));
     struct outcome outcome = {path, &document, &offences, &failure};
     add(output, &outcome, *(const struct style *const *)context);
     int exit_code = exit_code_of(&outcome);
@@ -172,12 +172,32 @@ static int check_one(const char *path, struct command_output *output, void *cont
     return exit_code;
 }
 
+/* ---- The command line. ---- */
+
+#define TARGET(member) offsetof(struct command_options, member)
+
+static const struct option known_options[] = {
+    {.name = "json", .kind = OPTION_FLAG, .target = TARGET(wants_json)},
+    {.name = "help", .letter = 'h', .kind = OPTION_ACTION, .target = TARGET(action), .action = COMMAND_SHOW_HELP},
+};
+
+static const struct option_table table = {.options = known_options,
+                                          .option_count = sizeof known_options / sizeof *known_options,
+                                          .operands = TARGET(files),
+                                          .operand_name = "a file"};
+
+static int act(const struct command_options *options, const struct failure *failure) {
+    if (failure_is_set(failure)) return command_refuse(command_name, failure);
+    if (options->action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
+    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
+    return command_show_files(options, command_name, CHECK_VERSION, check_one, &style);
+}
+
 int check_command(int argument_count, char *const *arguments) {
     struct failure failure = {0};
-    struct command_options options;
-    command_options_init(&options, argument_count, arguments, false, &failure);
-    if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
-    if (options.wants_help) return command_show_help(help, command_name);
-    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
-    return command_show_files(&options, command_name, CHECK_VERSION, check_one, &style);
+    struct command_options options = {0};
+    command_options_read(&options, &table, argument_count, arguments, &failure);
+    int exit_code = act(&options, &failure);
+    command_options_fini(&options);
+    return exit_code;
 }

@@ -1,55 +1,61 @@
 /* gecko-convert info: traces and profiles to facts, for people and as JSON (docs/info.md). */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/check/check.h"
 #include "cli/command.h"
-#include "cli/look.h"
+#include "cli/conversion.h"
 #include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
 #include "readers/reader.h"
 
-enum { INFO_VERSION = 1, MESSAGE_BYTES = 1024 };
+enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
 
 static const char command_name[] = "info";
 
+/* Where checking a profile ends in the whole work. */
+static const double CHECK_END = 0.90;
+
 static const char help[] =
-    "Usage: gecko-convert info [--json] [--top N] FILE...\n"
+    "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] FILE...\n"
     "\n"
     "Says what is in traces, as they are converted, and in profiles: duration,\n"
     "processes, threads, samples, markers, counters, what is lost, and the functions\n"
-    "that took the most time. - is standard input; what comes from a pipe is a trace.\n"
+    "that took the most time. - is standard input.\n"
     "\n"
-    "  --json     write it as JSON: see docs/info.md\n"
-    "  --top N    rows of lists (default: 10)\n"
-    "  -h, --help show this text\n"
+    "  --json         write it as JSON: see docs/info.md\n"
+    "  --top N        rows of lists (default: 10)\n"
+    "  --from FORMAT  all files are traces of that format: perf-script, collapsed,\n"
+    "                 native (default: by their content)\n"
+    "  -h, --help     show this text\n"
+    "\n"
+    "Options stand before or behind files; behind -- everything is a file.\n"
     "\n"
     "Colours and bars are for terminals: NO_COLOR, CLICOLOR and CLICOLOR_FORCE are\n"
     "honoured. Exit codes: 0 good, 1 an input that is no good, 2 a bad command line,\n"
     "3 a file that cannot be read, 4 no memory; of several files, that of the first\n"
     "one that is not 0.\n";
 
-struct appearance {
+/* What goes for all files. */
+struct telling {
     struct info_look look;
+    const char *from;
     bool has_text; /* of a file before */
 };
 
-static int add(struct command_output *output, const struct info_subject *subject, struct appearance *appearance) {
+static int add(struct command_output *output, const struct info_subject *subject, struct telling *telling) {
     const struct failure *failure = subject->failure;
     if (output->is_json) {
-        info_write_json(&output->json, subject, appearance->look.top_count);
+        info_write_json(&output->json, subject, telling->look.top_count);
     } else if (!failure_is_set(failure)) {
-        if (appearance->has_text) command_append(&output->text, "\n");
-        info_append_text(&output->text, subject, &appearance->look);
-        appearance->has_text = true;
+        if (telling->has_text) command_append(&output->text, "\n");
+        info_append_text(&output->text, subject, &telling->look);
+        telling->has_text = true;
     }
     if (!failure_is_set(failure)) return FAILURE_NONE;
-    char message[MESSAGE_BYTES];
-    command_describe_failure(subject->path, failure, message, sizeof message);
-    command_print_error(command_name, message);
+    command_print_failure(output, subject->path, failure);
     return (int)failure->code;
 }
 
@@ -69,23 +75,41 @@ static void take_failure(struct failure *failure, const struct gecko_convert_res
         failure_set(failure, code, "%s", result->message);
 }
 
-static int show_trace(const char *path, struct command_output *output, struct appearance *appearance) {
-    struct failure failure = {0};
+/* Once: the conversion closes it. */
+static struct input *give_input(void *context, struct failure *failure) {
+    (void)failure;
+    struct input **input = context, *given = *input;
+    *input = NULL;
+    return given;
+}
+
+/* Failures of the input are in its latch. */
+static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
+                      struct telling *telling) {
     struct info info;
-    struct gecko_convert_options options = {.input_path = path};
+    struct gecko_convert_options options = {
+        .input_path = path, .from = telling->from, .progress = progress_tty_draw, .progress_context = &output->bar};
     struct gecko_convert_result result;
-    info_init(&info, &failure);
-    conversion_look_at(&options, take_profile, &info, &result);
-    take_failure(&failure, &result);
+    info_init(&info, failure);
+    struct conversion_ends ends = {.open = give_input,
+                                   .context = &input,
+                                   .input_failure = failure,
+                                   .source_progress = progress_tty_draw_source,
+                                   .look = take_profile,
+                                   .look_context = &info};
+    uint64_t output_xxh3;
+    conversion_run(&options, &ends, &result, &output_xxh3);
+    input_close(input);
+    take_failure(failure, &result);
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),
                                    .wrapping = text_of(result.wrapping),
                                    .bytes_count = result.input_bytes,
                                    .result = &result,
-                                   .failure = &failure,
+                                   .failure = failure,
                                    .info = &info};
-    int exit_code = add(output, &subject, appearance);
+    int exit_code = add(output, &subject, telling);
     gecko_convert_result_fini(&result);
     info_fini(&info);
     return exit_code;
@@ -99,23 +123,24 @@ static void refuse_bad_profile(const char *path, const struct offences *offences
     for (size_t i = 0; i < offences->kinds.count; i++) {
         const struct offence_kind *kind = column_at(&offences->kinds, i);
         if (kind->severity != OFFENCE_ERROR || !kind->shown_count) continue;
-        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)", path,
-                    (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
+        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)",
+                    command_file_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
                     (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
     }
 }
 
-static int show_profile(const char *path, struct command_output *output, struct appearance *appearance) {
-    struct failure failure = {0};
+static int show_profile(const char *path, struct input *input, struct failure *failure, struct command_output *output,
+                        struct telling *telling) {
     struct document document;
     struct offences offences;
     struct info info;
-    document_init(&document, &failure);
-    offences_init(&offences, &failure);
-    info_init(&info, &failure);
-    check_file(path, &document, &offences);
-    if (!failure_is_set(&failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, &failure);
-    if (!failure_is_set(&failure)) info_take_document(&info, &document);
+    document_init(&document, failure);
+    offences_init(&offences, failure);
+    info_init(&info, failure);
+    struct progress_root progress = command_progress(output);
+    check_input(input, path, &document, &offences, progress_part(progress_whole(&progress), 0, CHECK_END));
+    if (!failure_is_set(failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, failure);
+    if (!failure_is_set(failure)) info_take_document(&info, &document);
     struct profile_identity identity = profile_identify(&document);
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
@@ -124,9 +149,9 @@ static int show_profile(const char *path, struct command_output *output, struct 
                                    .title = text_of(title),
                                    .wrapping = document.wrapping,
                                    .bytes_count = document.bytes_count,
-                                   .failure = &failure,
+                                   .failure = failure,
                                    .info = &info};
-    int exit_code = add(output, &subject, appearance);
+    int exit_code = add(output, &subject, telling);
     info_fini(&info);
     offences_fini(&offences);
     document_fini(&document);
@@ -135,33 +160,58 @@ static int show_profile(const char *path, struct command_output *output, struct 
 
 /* ---- Which of them. ---- */
 
-/* By its first bytes, as traces are told apart. A pipe can be looked at only once: what comes from it is a trace. */
-static bool is_profile(const char *path, struct failure *failure) {
-    struct stat status;
-    if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    struct input *input = input_open(path, failure);
-    bool is_one = input && profile_is_likely(input_peek(input, PROBE_BYTES));
-    input_close(input);
-    return is_one;
+/* By its first bytes, as traces are told apart. */
+static int show_one(const char *path, struct command_output *output, void *context) {
+    struct telling *telling = context;
+    struct failure failure = {0};
+    struct input *input = input_open(path, &failure);
+    if (input) {
+        bool is_profile = !telling->from && profile_is_likely(input_peek(input, PROBE_BYTES));
+        return (is_profile ? show_profile : show_trace)(path, input, &failure, output, telling);
+    }
+    struct info_subject subject = {.path = path, .failure = &failure};
+    return add(output, &subject, telling);
 }
 
-static int show_one(const char *path, struct command_output *output, void *context) {
-    struct appearance *appearance = context;
-    struct failure failure = {0};
-    bool is_likely = is_profile(path, &failure);
-    if (!failure_is_set(&failure))
-        return is_likely ? show_profile(path, output, appearance) : show_trace(path, output, appearance);
-    struct info_subject subject = {.path = path, .failure = &failure};
-    return add(output, &subject, appearance);
+/* ---- The command line. ---- */
+
+struct info_options {
+    struct command_options command;
+    unsigned top_count;
+    const char *from; /* NULL: what each file is shows its content */
+};
+
+#define TARGET(member) offsetof(struct info_options, member)
+
+static const struct option known_options[] = {
+    {.name = "json", .kind = OPTION_FLAG, .target = TARGET(command.wants_json)},
+    {.name = "top", .kind = OPTION_NUMBER, .target = TARGET(top_count), .number_max = TOP_COUNT_MAX},
+    {.name = "from", .kind = OPTION_NAME, .target = TARGET(from), .choices = gecko_convert_input_format},
+    {.name = "help",
+     .letter = 'h',
+     .kind = OPTION_ACTION,
+     .target = TARGET(command.action),
+     .action = COMMAND_SHOW_HELP},
+};
+
+static const struct option_table table = {.options = known_options,
+                                          .option_count = sizeof known_options / sizeof *known_options,
+                                          .operands = TARGET(command.files),
+                                          .operand_name = "a file"};
+
+static int act(const struct info_options *options, const struct failure *failure) {
+    if (failure_is_set(failure)) return command_refuse(command_name, failure);
+    if (options->command.action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
+    struct telling telling = {.look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count},
+                              .from = options->from};
+    return command_show_files(&options->command, command_name, INFO_VERSION, show_one, &telling);
 }
 
 int info_command(int argument_count, char *const *arguments) {
     struct failure failure = {0};
-    struct command_options options;
-    command_options_init(&options, argument_count, arguments, true, &failure);
-    if (failure_is_set(&failure)) return command_refuse(command_name, &failure);
-    if (options.wants_help) return command_show_help(help, command_name);
-    struct appearance appearance = {
-        .look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options.top_count}};
-    return command_show_files(&options, command_name, INFO_VERSION, show_one, &appearance);
+    struct info_options options = {.top_count = TOP_COUNT_DEFAULT};
+    command_options_read(&options.command, &table, argument_count, arguments, &failure);
+    int exit_code = act(&options, &failure);
+    command_options_fini(&options.command);
+    return exit_code;
 }

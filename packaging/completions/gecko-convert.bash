@@ -43,7 +43,7 @@ _gecko_convert() {
         ?*) _gecko_convert_words "$values" "$word" && return ;;
     esac
     case ${COMP_WORDS[1]}:$word in
-        info:-*) _gecko_convert_words '--json --top --help' "$word" ;;
+        info:-*) _gecko_convert_words '--json --top --from --help' "$word" ;;
         check:-*) _gecko_convert_words '--json --help' "$word" ;;
         *:-*) _gecko_convert_words "$_gecko_convert_options" "$word" ;;
         *)

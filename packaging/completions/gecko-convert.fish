@@ -9,7 +9,7 @@ complete -c gecko-convert -n __fish_is_first_token -a check -d 'Check profiles a
 
 complete -c gecko-convert -n $convert -s o -l output -r -F -d 'Write to FILE'
 complete -c gecko-convert -n $convert -s f -l format -x -a 'processed gecko' -d 'Format of the profile'
-complete -c gecko-convert -n $convert -l from -x -a 'perf-script collapsed native' -d 'Format of the trace'
+complete -c gecko-convert -n "$convert; or $info" -l from -x -a 'perf-script collapsed native' -d 'Format of the trace'
 complete -c gecko-convert -n $convert -l weight -x -a 'samples period' -d 'What a sample counts'
 complete -c gecko-convert -n $convert -l root -x -a 'frame thread' -d 'What the first frame of a collapsed stack is'
 complete -c gecko-convert -n $convert -l symbols -x -a 'auto none always' -d 'Which addresses are looked up'

@@ -25,7 +25,11 @@ options=(
 )
 
 case $words[2] in
-    info) _arguments '--json[write JSON]' '--top=[show N functions]:number:' '(- *)'{-h,--help}'[show the options]' '*:file:_files' ;;
+    info)
+        _arguments '--json[write JSON]' '--top=[show N functions]:number:' \
+            '--from=[format of the traces]:format:(perf-script collapsed native)' \
+            '(- *)'{-h,--help}'[show the options]' '*:file:_files'
+        ;;
     check) _arguments '--json[write JSON]' '(- *)'{-h,--help}'[show the options]' '*:profile:_files' ;;
     *) _arguments -s -S $options '1:input:{ _values command info check; _files }' '*:input:_files' ;;
 esac

@@ -148,7 +148,7 @@ struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *i
     struct fuzz_conversion conversion = {0};
     struct profile profile;
     profile_init(&profile, &conversion.failure);
-    reader->run(input, &profile, options, (struct progress){0});
+    reader->run(input, &profile, options);
     if (failure_is_set(input_failure)) conversion.failure = *input_failure;
     if (!failure_is_set(&conversion.failure)) check_reading(reader, input, &profile.ledger, trace);
     profile_finish(&profile);

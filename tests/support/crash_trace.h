@@ -28,7 +28,7 @@ static inline void crash_trace_read_bytes(struct crash_trace *trace, struct text
     trace->failure = (struct failure){0};
     profile_init(&trace->profile, &trace->failure);
     struct input *input = input_from_memory(bytes, 0, &trace->failure);
-    if (input) reader_native_trace.run(input, &trace->profile, &options, (struct progress){0});
+    if (input) reader_native_trace.run(input, &trace->profile, &options);
     profile_finish(&trace->profile);
     input_close(input);
 }

@@ -28,7 +28,7 @@ static inline void recorded_read(struct recorded *recorded, const char *path) {
     assert_non_null(input);
     assert_true(bytes_count >= sizeof recorded->header);
     memcpy(&recorded->header, bytes, sizeof recorded->header);
-    reader_native_trace.run(input, &recorded->profile, &options, (struct progress){0});
+    reader_native_trace.run(input, &recorded->profile, &options);
     profile_finish(&recorded->profile);
     input_close(input);
     free(bytes);

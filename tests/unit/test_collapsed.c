@@ -104,7 +104,7 @@ static void read_bytes(struct reading *reading, struct text bytes, enum root_cho
     struct input *input = input_from_memory(bytes, window_bytes, &reading->failure);
     assert_non_null(input);
     struct reader_options options = {.root = root};
-    reader_collapsed.run(input, &reading->profile, &options, (struct progress){0});
+    reader_collapsed.run(input, &reading->profile, &options);
     input_close(input);
 }
 

@@ -57,7 +57,7 @@ static void read_bytes(struct text bytes, size_t window_bytes) {
     struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
     assert_non_null(input);
     struct reader_options options = {.perf_map_folder = fixture.map_folder};
-    reader_native_trace.run(input, &fixture.profile, &options, (struct progress){0});
+    reader_native_trace.run(input, &fixture.profile, &options);
     assert_true(failure_is_set(&fixture.failure) || ledger_is_balanced(&fixture.profile.ledger));
     input_close(input);
     profile_finish(&fixture.profile);

@@ -44,7 +44,7 @@ static void read_bytes(struct text bytes, size_t window_bytes) {
     fixture.has_profile = true;
     struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
     assert_non_null(input);
-    reader_native_trace.run(input, &fixture.profile, &(struct reader_options){0}, (struct progress){0});
+    reader_native_trace.run(input, &fixture.profile, &(struct reader_options){0});
     if (!failure_is_set(&fixture.failure)) {
         assert_int_equal(input_peek(input, 1).bytes_count, 0);
         assert_true(ledger_is_balanced(&fixture.profile.ledger));

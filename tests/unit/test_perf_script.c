@@ -25,7 +25,7 @@ static void read_in_window(struct reading *reading, struct text trace, struct re
     profile_init(&reading->profile, &reading->failure);
     struct input *input = input_from_memory(trace, window_bytes, &reading->failure);
     assert_non_null(input);
-    reader_perf_script.run(input, &reading->profile, &options, (struct progress){0});
+    reader_perf_script.run(input, &reading->profile, &options);
     profile_finish(&reading->profile);
     input_close(input);
     if (failure_is_set(&reading->failure)) fail_msg("%s", reading->failure.message);

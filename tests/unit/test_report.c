@@ -309,6 +309,29 @@ static void test_bar_of_bytes(void **state) {
     close(ends[1]);
 }
 
+/* Nobody knows how much is to come. */
+static void test_bar_of_a_pipe(void **state) {
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct progress_tty bar;
+    begin_bar(&bar, ends[1], 8000);
+    progress_tty_draw_source(&bar, 36400000000u, 0);
+    assert_drawn(ends[0], "\rread 36 GB, 4.5 MB/s");
+    progress_tty_draw_source(&bar, 36400000001u, 0);
+    progress_tty_draw(&bar, 600);
+    assert_drawn(ends[0], "\r[############........]  60 %");
+    progress_tty_clear(&bar);
+    assert_drawn(ends[0], "\r                            \r");
+    progress_tty_init(&bar, ends[1], true, 3600000000000u);
+    progress_tty_draw_source(&bar, 36400000000u, 0);
+    progress_tty_init(&bar, ends[1], false, 0);
+    progress_tty_draw_source(&bar, 36400000000u, 0);
+    close(ends[1]);
+    assert_drawn(ends[0], "");
+    close(ends[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_summary),
@@ -323,6 +346,7 @@ int main(void) {
         cmocka_unit_test(test_json_of_a_failure),
         cmocka_unit_test(test_bar),
         cmocka_unit_test(test_bar_of_bytes),
+        cmocka_unit_test(test_bar_of_a_pipe),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

@@ -1,0 +1,248 @@
+#include "arguments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/text.h"
+
+enum { OPTION_NAME_BYTES_MAX = 16 };
+
+static bool takes_value(const struct option *option) {
+    return option->kind != OPTION_FLAG && option->kind != OPTION_ACTION;
+}
+
+static bool needs_value(const struct option *option) { return takes_value(option) && option->kind != OPTION_EXTRA; }
+
+/* ---- Reading arguments. ---- */
+
+struct argument_reader {
+    const struct option_table *table;
+    char *values; /* what the table's offsets are in */
+    struct failure *failure;
+    char *const *next;
+    char *const *end;
+    bool only_operands; /* "--" was seen */
+    bool has_action;    /* an option was an action */
+};
+
+/* The number of the choice, or its place in the list when there is none of that name: a NULL. */
+static size_t find_choice(choice_name *choices, const char *value) {
+    size_t number = 0;
+    while (choices(number) && strcmp(choices(number), value) != 0) number++;
+    return number;
+}
+
+static void set_bad_choice(struct failure *failure, const struct option *option, const char *value) {
+    char allowed[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; option->choices(i) && used < sizeof allowed; i++)
+        used += (size_t)snprintf(allowed + used, sizeof allowed - used, "%s%s", i ? ", " : "", option->choices(i));
+    failure_set(failure, FAILURE_USAGE, "--%s: '%s' is none of: %s", option->name, value, allowed);
+}
+
+static void add_to_list(struct options_list *list, const char *value, struct failure *failure) {
+    const char **values = realloc(list->values, (list->count + 1) * sizeof *values);
+    if (!values) {
+        failure_set_memory(failure);
+        return;
+    }
+    values[list->count++] = value;
+    list->values = values;
+}
+
+static void store_number(unsigned *target, const struct option *option, const char *value, struct failure *failure) {
+    unsigned number = 0;
+    for (const char *digit = value; *digit >= '0' && *digit <= '9' && number <= option->number_max; digit++)
+        number = number * 10 + (unsigned)(*digit - '0');
+    if (value[strspn(value, "0123456789")] || number < option->number_min || number > option->number_max)
+        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is no number from %u to %u", option->name, value,
+                    option->number_min, option->number_max);
+    else
+        *target = number;
+}
+
+static void store(struct argument_reader *reader, const struct option *option, const char *value) {
+    void *target = reader->values + option->target;
+    if (needs_value(option) && !*value) {
+        failure_set(reader->failure, FAILURE_USAGE, "--%s: the value is empty", option->name);
+        return;
+    }
+    size_t choice = option->choices ? find_choice(option->choices, value) : 0;
+    if (option->choices && !option->choices(choice)) {
+        set_bad_choice(reader->failure, option, value);
+        return;
+    }
+    switch (option->kind) {
+        case OPTION_FLAG:
+            *(bool *)target = true;
+            break;
+        case OPTION_TEXT:
+        case OPTION_EXTRA:
+            *(const char **)target = value;
+            break;
+        case OPTION_NUMBER:
+            store_number(target, option, value, reader->failure);
+            break;
+        case OPTION_LIST:
+            add_to_list(target, value, reader->failure);
+            break;
+        case OPTION_NAME:
+            *(const char **)target = option->choices(choice);
+            break;
+        case OPTION_CHOICE:
+            *(unsigned *)target = (unsigned)choice;
+            break;
+        case OPTION_ACTION:
+            *(unsigned *)target = option->action;
+            reader->has_action = true;
+            break;
+    }
+}
+
+static void store_next(struct argument_reader *reader, const struct option *option) {
+    if (reader->next == reader->end) {
+        failure_set(reader->failure, FAILURE_USAGE, "--%s needs a value", option->name);
+        return;
+    }
+    store(reader, option, *reader->next++);
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* How many letters are to be changed, added or left out to make one name of the other. */
+static size_t edit_distance(struct text a, const char *b) {
+    size_t distances[OPTION_NAME_BYTES_MAX + 1]; /* of the part of a so far to each start of b */
+    size_t b_count = strlen(b);
+    for (size_t j = 0; j <= b_count; j++) distances[j] = j;
+    for (size_t i = 0; i < a.bytes_count; i++) {
+        size_t diagonal = distances[0];
+        distances[0] = i + 1;
+        for (size_t j = 0; j < b_count; j++) {
+            size_t changed = diagonal + (a.bytes[i] != b[j]);
+            diagonal = distances[j + 1];
+            distances[j + 1] = smaller(changed, 1 + smaller(diagonal, distances[j]));
+        }
+    }
+    return distances[b_count];
+}
+
+/* The option that was probably meant; NULL when none is near. */
+static const struct option *nearest_option(const struct option_table *table, struct text name) {
+    enum { DISTANCE_MAX = 2 };
+    if (name.bytes_count > OPTION_NAME_BYTES_MAX) return NULL;
+    const struct option *nearest = NULL;
+    size_t least = DISTANCE_MAX + 1;
+    for (size_t i = 0; i < table->option_count; i++) {
+        bool is_start = name.bytes_count >= DISTANCE_MAX && text_starts_with(text_of(table->options[i].name), name);
+        size_t distance = is_start ? 1 : edit_distance(name, table->options[i].name);
+        if (distance >= least || distance >= strlen(table->options[i].name)) continue;
+        least = distance;
+        nearest = &table->options[i];
+    }
+    return nearest;
+}
+
+static const struct option *find_option(const struct option_table *table, struct text name) {
+    for (size_t i = 0; i < table->option_count; i++)
+        if (text_equal(text_of(table->options[i].name), name)) return &table->options[i];
+    return NULL;
+}
+
+static const struct option *find_letter(const struct option_table *table, char letter) {
+    for (size_t i = 0; i < table->option_count; i++)
+        if (letter && table->options[i].letter == letter) return &table->options[i];
+    return NULL;
+}
+
+static void read_long(struct argument_reader *reader, const char *argument) {
+    struct text body = text_of(argument);
+    size_t equals = text_find(body, '=');
+    struct text name = text_slice(body, 0, equals);
+    bool has_value = equals < body.bytes_count;
+    const struct option *option = find_option(reader->table, name);
+    if (!option) {
+        const struct option *nearest = nearest_option(reader->table, name);
+        failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", (int)name.bytes_count, name.bytes,
+                    nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
+    } else if (has_value && !takes_value(option)) {
+        failure_set(reader->failure, FAILURE_USAGE, "--%s takes no value", option->name);
+    } else if (needs_value(option) && !has_value) {
+        store_next(reader, option);
+    } else if (has_value && !*(argument + equals + 1)) {
+        failure_set(reader->failure, FAILURE_USAGE, "--%s: the value is empty", option->name);
+    } else {
+        store(reader, option, has_value ? argument + equals + 1 : "");
+    }
+}
+
+/* Letters side by side: "-qo FILE", "-qoFILE". */
+static void read_letters(struct argument_reader *reader, const char *letters) {
+    for (; *letters && !failure_is_set(reader->failure); letters++) {
+        const struct option *option = find_letter(reader->table, *letters);
+        if (!option) {
+            failure_set(reader->failure, FAILURE_USAGE, "unknown option '-%c'", *letters);
+        } else if (!takes_value(option)) {
+            store(reader, option, "");
+        } else if (letters[1]) {
+            store(reader, option, letters + 1);
+            return;
+        } else {
+            store_next(reader, option);
+        }
+    }
+}
+
+static void read_operand(struct argument_reader *reader, const char *argument) {
+    if (*argument)
+        add_to_list((struct options_list *)(reader->values + reader->table->operands), argument, reader->failure);
+    else
+        failure_set(reader->failure, FAILURE_USAGE, "the name of %s is empty", reader->table->operand_name);
+}
+
+static void read_argument(struct argument_reader *reader, const char *argument) {
+    if (reader->only_operands || argument[0] != '-' || strcmp(argument, "-") == 0)
+        read_operand(reader, argument);
+    else if (strcmp(argument, "--") == 0)
+        reader->only_operands = true;
+    else if (argument[1] == '-')
+        read_long(reader, argument + 2);
+    else
+        read_letters(reader, argument + 1);
+}
+
+void arguments_read(const struct option_table *table, void *values, int argument_count, char *const *arguments,
+                    struct failure *failure) {
+    struct argument_reader reader = {.table = table, .values = values, .failure = failure};
+    reader.next = arguments;
+    reader.end = arguments + argument_count;
+    while (reader.next != reader.end && !failure_is_set(failure) && !reader.has_action)
+        read_argument(&reader, *reader.next++);
+}
+
+/* ---- Help. ---- */
+
+enum { HELP_TEXT_AT = 10 };
+
+static void print_lines(FILE *stream, const char *lines) {
+    for (struct text rest = text_of(lines); rest.bytes_count;) {
+        size_t end = text_find(rest, '\n');
+        fprintf(stream, "%*s%.*s\n", HELP_TEXT_AT, "", (int)end, rest.bytes);
+        rest = text_from(rest, end + 1);
+    }
+}
+
+static void print_option(FILE *stream, const struct option *option) {
+    if (option->letter)
+        fprintf(stream, "  -%c, --%s", option->letter, option->name);
+    else
+        fprintf(stream, "      --%s", option->name);
+    if (option->value_name) fprintf(stream, needs_value(option) ? " %s" : "[=%s]", option->value_name);
+    for (size_t i = 0; option->choices && option->choices(i); i++)
+        fprintf(stream, "%s%s", i ? "|" : " ", option->choices(i));
+    fputc('\n', stream);
+    print_lines(stream, option->help);
+}
+
+void arguments_print_help(const struct option_table *table, FILE *stream) {
+    for (size_t i = 0; i < table->option_count; i++) print_option(stream, &table->options[i]);
+}
