@@ -150,8 +150,8 @@ bool pool_reserve_ahead(struct pool *pool);
 
 /* Tells the helper, in whatever process it runs, that it has something to do. [signal-safe] */
 void pool_wake_helper(struct pool *pool);
-/* Waits until pool_wake_helper is called again after helper_word was `seen`. */
-void pool_wait_for_wake(struct pool *pool, uint32_t seen);
+/* Waits until pool_wake_helper is called again after helper_word was `seen`, less than a second at most. */
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);
 
 /* How the pool tells that it cannot grow: called at most once a pool, by the thread that found out. [signal-safe] */
 void session_storage_failed(int error);

@@ -18,6 +18,7 @@
 #include "definitions.h"
 #include "interrupted_call.h"
 #include "libraries.h"
+#include "own_thread.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
 #include "session.h"
@@ -51,8 +52,7 @@ struct round {
 };
 
 static struct {
-    pthread_t thread;
-    bool is_running;
+    struct own_thread thread;
     uint32_t epoch;
     uint32_t own_tid;
     pid_t pid;
@@ -525,11 +525,13 @@ static void say_achieved(void) {
 
 /* False: the thread is to end. */
 static bool sleep_until(uint64_t deadline_ns) {
-    struct timespec deadline = timespec_of(deadline_ns);
     for (;;) {
+        uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC), look_ns = now_ns + OWN_THREAD_LOOK_NS;
         if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
-        long result = futex(&sampler.end_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &deadline);
-        if (result != 0 && errno == ETIMEDOUT) return true;
+        if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+        if (now_ns >= deadline_ns) return true;
+        struct timespec until = timespec_of(deadline_ns < look_ns ? deadline_ns : look_ns);
+        futex(&sampler.end_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until);
     }
 }
 
@@ -570,8 +572,7 @@ static void call_back(void) {
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
-static void *run(void *unused) {
-    (void)unused;
+static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
@@ -595,12 +596,10 @@ static void *run(void *unused) {
     task_list_close();
     task_file_close_all();
     process_counters_close();
-    return NULL;
 }
 
 bool sampler_start(const struct sampler_options *options) {
     char text[32];
-    sigset_t before;
     sampler.epoch++;
     sampler.end_word = 0;
     sampler.tick_count = sampler.late_tick_count = 0;
@@ -614,18 +613,14 @@ bool sampler_start(const struct sampler_options *options) {
     cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
-    thread_signals_block(&before);
-    sampler.is_running = pthread_create(&sampler.thread, NULL, run, NULL) == 0;
-    thread_signals_restore(&before);
-    return sampler.is_running;
+    return own_thread_start(&sampler.thread, run);
 }
 
 void sampler_stop(void) {
-    if (!sampler.is_running) return;
+    if (!sampler.thread.is_running) return;
     __atomic_store_n(&sampler.end_word, 1, __ATOMIC_RELEASE);
     futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
-    pthread_join(sampler.thread, NULL);
-    sampler.is_running = false;
+    own_thread_join(&sampler.thread);
 }
 
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
@@ -639,6 +634,6 @@ void sampler_forget(void) {
 }
 
 void sampler_leave_parent(void) {
-    sampler.is_running = false;
+    own_thread_forget(&sampler.thread);
     task_file_close_all();
 }

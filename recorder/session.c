@@ -17,6 +17,7 @@
 #include "counters.h"
 #include "definitions.h"
 #include "libraries.h"
+#include "own_thread.h"
 #include "process.h"
 #include "sampler.h"
 #include "writer.h"
@@ -60,11 +61,10 @@ static struct {
     bool is_initialized;
     bool is_recording;
     bool is_paused;
-    bool has_helper;
     bool has_membarrier;
     bool is_helper_told_to_end;
     uint32_t holder_tid; /* of the mutex */
-    pthread_t helper;
+    struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void) {
@@ -186,33 +186,28 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
-static void *help(void *unused) {
-    (void)unused;
+static void help(void) {
     pthread_setname_np(pthread_self(), "grec-helper");
-    for (;;) {
+    while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return NULL;
-        if (!pool_reserve_ahead(&session_pool)) return NULL;
-        pool_wait_for_wake(&session_pool, seen);
+        if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
+        if (!pool_reserve_ahead(&session_pool)) return;
+        pool_wait_for_wake(&session_pool, seen, OWN_THREAD_LOOK_NS);
     }
 }
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
     if (session.settings.flags & GREC_NO_HELPER) return;
-    sigset_t before;
     session.is_helper_told_to_end = false;
-    thread_signals_block(&before);
-    session.has_helper = pthread_create(&session.helper, NULL, help, NULL) == 0;
-    thread_signals_restore(&before);
+    own_thread_start(&session.helper, help);
 }
 
 static void end_helper(void) {
-    if (!session.has_helper) return;
+    if (!session.helper.is_running) return;
     __atomic_store_n(&session.is_helper_told_to_end, true, __ATOMIC_RELEASE);
     pool_wake_helper(&session_pool);
-    pthread_join(session.helper, NULL);
-    session.has_helper = false;
+    own_thread_join(&session.helper);
 }
 
 /* ---- The sampler. ---- */
@@ -677,7 +672,7 @@ void session_storage_failed(int error) {
 
 bool session_enter_child(void) {
     bool is_part = session.is_recording && !(session.settings.flags & GREC_NO_CHILDREN) && pool_enter(&session_pool);
-    session.has_helper = false; /* it is the parent's */
+    own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (is_part) {
         libraries_enter_child();
@@ -717,7 +712,7 @@ static void detach_child(void) {
     set_recording(false);
     session.is_recording = false;
     set_labelling(false);
-    session.has_helper = false;
+    own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (thread_writers_self) *thread_writers_self = at_fork.writers;
     if (!session_pool.base) return;

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 
 #include "tests/support/recorder_trace.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/wait_for_child.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -31,16 +31,9 @@ static pid_t execute(char *const arguments[], char *const environment[]) {
     _exit(127);
 }
 
-static int wait_for(pid_t pid) {
-    int status = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 static int execute_and_wait(const char *name, const char *program, const char *argument) {
     char *const arguments[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)program, (char *)(uintptr_t)argument, NULL};
-    return wait_for(execute(arguments, NULL));
+    return wait_for_child(execute(arguments, NULL));
 }
 
 static void mark_exit(void) { GREC_INSTANT("at exit", NULL); }
@@ -105,7 +98,7 @@ static int execute_with_empty_environment(const char *argument) {
     static char name[] = "child", program[] = "whether";
     char *const arguments[] = {name, program, NULL}, *const empty[] = {NULL};
     (void)argument;
-    return wait_for(execute(arguments, empty));
+    return wait_for_child(execute(arguments, empty));
 }
 
 static int become_another(const char *argument) {
@@ -126,7 +119,7 @@ static int fork_child(const char *argument) {
         GREC_INSTANT("forked", NULL);
         _exit(is_recording);
     }
-    return wait_for(pid);
+    return wait_for_child(pid);
 }
 
 static int start_with_path(const char *path) {
@@ -185,6 +178,29 @@ static int exit_at_once(const char *argument) {
     _exit(0);
 }
 
+/* For longer than the recorder takes to notice that the first thread has ended. */
+static void *work_on(void *unused) {
+    const struct timespec pause = {0, 300000000};
+    nanosleep(&pause, NULL);
+    GREC_INSTANT("worked on", NULL);
+    return unused;
+}
+
+static int end_first_thread(const char *has_worker) {
+    pthread_t thread;
+    atexit(mark_exit);
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    pthread_exit(NULL);
+}
+
+static int end_behind_libc(const char *has_worker) {
+    pthread_t thread;
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    return (int)syscall(SYS_exit, 5);
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *argument);
@@ -207,6 +223,8 @@ static const struct {
     {"age-execute", age_and_execute},
     {"stop", stop_early},
     {"exit", exit_at_once},
+    {"end-first", end_first_thread},
+    {"end-raw", end_behind_libc},
 };
 
 /* ---- Executing it. ---- */
@@ -257,7 +275,7 @@ static struct ended run_in(const struct temp_folder *folder, struct run run) {
         execve("/proc/self/exe", arguments, environment);
         _exit(127);
     }
-    ended.status = wait_for(ended.pid);
+    ended.status = wait_for_child(ended.pid);
     ended.said = file_read(said_path, NULL);
     unlink(said_path);
     assert_non_null(ended.said);
@@ -359,6 +377,31 @@ static void test_ends(void **state) {
         const struct process *process = process_of_marker(&recorded.profile, cases[i].marker);
         assert_int_equal(process->end_ns != TIME_NONE, cases[i].has_end);
         recorded_fini(&recorded);
+    }
+}
+
+/* The recorder's threads do not keep the process alive, and change nothing of how it ends. */
+static void test_ends_of_threads(void **state) {
+    static const char *const programs_that_end[] = {"end-first", "end-raw"}, *const workers[] = {NULL, "worker"},
+                             *const intervals[] = {"GECKO_RECORDER_INTERVAL=1", WITHOUT_SAMPLER};
+    if (HAS_THREAD_SANITIZER) skip(); /* it has a thread of its own, which is there to the end */
+    for (size_t i = 0; i < 8; i++) {
+        const char *program = programs_that_end[i / 4], *worker = workers[i / 2 % 2], *interval = intervals[i % 2];
+        struct ended plain = RUN(*state, program, worker, WITH(NULL));
+        struct ended ended =
+            RUN(*state, program, worker, WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=end.trace", interval));
+        struct recorded recorded;
+        bool is_exit = i < 4;
+        assert_int_equal(ended.status, plain.status);
+        assert_string_equal(ended.said, "");
+        take(&recorded, *state, "end.trace");
+        assert_marked(&recorded, "in main", 1);
+        assert_marked(&recorded, "worked on", worker != NULL);
+        assert_marked(&recorded, "at exit", is_exit);
+        assert_int_equal(process_of_marker(&recorded.profile, "in main")->end_ns != TIME_NONE, is_exit);
+        recorded_fini(&recorded);
+        free(plain.said);
+        free(ended.said);
     }
 }
 
@@ -755,6 +798,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_off),
         TEST(test_on),
         TEST(test_ends),
+        TEST(test_ends_of_threads),
         TEST(test_output),
         TEST(test_sizes),
         TEST(test_bad_sizes),
