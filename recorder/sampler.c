@@ -45,7 +45,6 @@ enum {
 struct round {
     struct recording recording;
     uint64_t now_ticks;
-    bool is_last;
     bool is_balance_kept; /* threads that were found asleep sleep on */
     struct cpu_balance balance;
     uint64_t found_ns; /* that some of them have used */
@@ -224,15 +223,14 @@ static void say_unreached(const struct sampled_thread *thread) {
     recording_write_message(text);
 }
 
-/* It will be whole when it is asked for again, whatever the thread does until then. */
+/* It will be whole when it is asked for again, whatever the thread does until then; behind the last round it would show
+ * a piece of the program's end as its root. */
 static void drop_stack(struct sampled_thread *thread) {
     thread->dropped_count++;
     thread->has_stack = false;
 }
 
-static bool may_drop_stack(const struct sampled_thread *thread, const struct round *round) {
-    return thread->dropped_count < DROPPED_COUNT_MAX && !round->is_last;
-}
+static bool may_drop_stack(const struct sampled_thread *thread) { return thread->dropped_count < DROPPED_COUNT_MAX; }
 
 /* It ends where a table was to be built, which the next round begins with or this one began with. */
 static bool awaits_table(const struct sample_slot *slot) {
@@ -263,7 +261,7 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     thread->is_unreached = false;
     if (state == SAMPLE_SLOT_FREE) return;
     thread->is_unwanted = slot->is_unwanted;
-    if (awaits_table(slot) && may_drop_stack(thread, round))
+    if (awaits_table(slot) && may_drop_stack(thread))
         drop_stack(thread);
     else if (!thread->is_unwanted)
         write_answer(record, thread, round);
@@ -315,7 +313,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
-            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread, round)) break;
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread)) break;
             drop_stack(thread);
             return;
         case WAITING_STACK_MOVED:
@@ -471,7 +469,7 @@ static void drop(struct thread_writers *writers, struct thread_record *record, v
 }
 
 static void end_with_threads(void) {
-    struct round round = {.recording = recording_enter(), .is_last = true};
+    struct round round = {.recording = recording_enter()};
     if (!round.recording.thread) return;
     thread_registry_each_record(end_with, &round);
     recording_leave(&round.recording);

@@ -19,6 +19,7 @@
 #include "libraries.h"
 #include "own_thread.h"
 #include "process.h"
+#include "sampled_thread.h"
 #include "sampler.h"
 #include "writer.h"
 
@@ -566,10 +567,22 @@ void grec_resume(void) {
     unlock();
 }
 
+/* A process may end before the sampler's second round: that it was there is to be seen all the same. */
+static void mark_unsampled(grec_time end) {
+    static struct grec_marker marker = GREC_MARKER("Process without samples", NULL, NULL);
+    bool is_new;
+    struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL, .end = end};
+    if (!(session.settings.flags & GREC_SAMPLER) || sampled_threads_are_there()) return;
+    if (is_guest()) options.start = grec_time_from_clock_ns(process_self(&is_new)->start_ns);
+    grec_add_marker(&marker, &options, NULL, 0);
+}
+
 static void stop_locked(void) {
     if (!session.is_recording) return;
+    grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
     end_threads();
+    mark_unsampled(end);
     bool is_quiet = quiesce();
     if (is_quiet) sampler_forget();
     recording_flush_lost();

@@ -153,6 +153,28 @@ static void test_gcc(void **state) {
 
 /* ---- Ends. ---- */
 
+static size_t count_samples(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples);
+    return count;
+}
+
+/* It ends before the sampler has a stack, or as it takes the first one: what there is is whole. */
+static void test_short(void **state) {
+    enum { RUN_COUNT = 20 };
+    static char program[] = "true";
+    char *const arguments[] = {program, NULL};
+    for (int i = 0; i < RUN_COUNT; i++) {
+        struct recorded recorded;
+        run_both(&recorded, *state, arguments);
+        assert_int_equal(count_markers(&recorded.profile, "Process without samples"),
+                         count_samples(&recorded.profile) == 0);
+        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
+        recorded_fini(&recorded);
+    }
+}
+
 /* A process that records nothing and does not tell of its end is not there. */
 static bool has_told_end(const struct profile *profile) {
     return profile->processes.count && ((const struct process *)column_at(&profile->processes, 0))->end_ns != TIME_NONE;
@@ -262,7 +284,7 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_python), TEST(test_sort), TEST(test_gcc), TEST(test_ends), TEST(test_memory),
+        TEST(test_python), TEST(test_sort), TEST(test_gcc), TEST(test_ends), TEST(test_short), TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
