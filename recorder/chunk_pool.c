@@ -670,6 +670,7 @@ bool pool_join(struct pool *pool, const char *path, uint64_t session_id) {
         if (pool_enter(pool)) return true;
     }
     pool_close(pool);
+    errno = 0;
     return false;
 }
 

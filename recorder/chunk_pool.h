@@ -80,8 +80,8 @@ bool pool_publish(struct pool *pool);
 /* Removes what was created and not published, and closes it; errno stays. */
 void pool_discard(struct pool *pool);
 
-/* Opens the trace at `path` that another process is recording into, if it is the one of that session. False: it is not,
- * or no more. */
+/* Opens the trace at `path` that another process is recording into, if it is the one of that session. False: it cannot
+ * be opened, and errno says why; or, errno being 0, it is not that, or no more. */
 bool pool_join(struct pool *pool, const char *path, uint64_t session_id);
 
 /* One more process uses the open pool (a forked child). False when it has been closed. [signal-safe] */

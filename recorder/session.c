@@ -144,7 +144,7 @@ static bool copy_text(char *to, size_t to_bytes, const char *text) {
     return append_text(to, to_bytes, text);
 }
 
-static bool settle_options(const struct grec_options *options, struct settings *settings) {
+static enum session_option settle_options(const struct grec_options *options, struct settings *settings) {
     *settings =
         (struct settings){.limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES,
                           .storage = options->storage,
@@ -153,12 +153,19 @@ static bool settle_options(const struct grec_options *options, struct settings *
     settings->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : default_chunk_bytes(settings->limit_bytes);
     if (settings->storage > GREC_STORAGE_MEMORY || settings->flags & ~(uint32_t)KNOWN_FLAGS ||
         settings->interval_us < SAMPLER_INTERVAL_US_MIN)
-        return false;
-    if (!is_chunk_size(settings->chunk_bytes) || settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN)
-        return false;
-    return expand_path(options->path ? options->path : DEFAULT_PATH, settings->path) &&
-           copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : "") &&
-           copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
+        return SESSION_OPTION_OTHER;
+    if (!is_chunk_size(settings->chunk_bytes)) return SESSION_OPTION_CHUNK;
+    if (settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN) return SESSION_OPTION_LIMIT;
+    if (!expand_path(options->path ? options->path : DEFAULT_PATH, settings->path)) return SESSION_OPTION_PATH;
+    if (!copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : ""))
+        return SESSION_OPTION_THREADS;
+    bool is_named = copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
+    return is_named ? SESSION_OPTION_NONE : SESSION_OPTION_OTHER;
+}
+
+enum session_option session_find_refused(const struct grec_options *options) {
+    struct settings settings;
+    return settle_options(options, &settings);
 }
 
 static bool contains_word(const char *name, uint32_t name_bytes, const char *word, size_t word_bytes) {
@@ -403,7 +410,7 @@ static bool settle_new_options(const struct grec_options *options, struct settin
     if (!asked.product) asked.product = old->product;
     if (!asked.interval_us) asked.interval_us = old->interval_us;
     asked.chunk_bytes = old->chunk_bytes;
-    if (!settle_options(&asked, settings)) return false;
+    if (settle_options(&asked, settings)) return false;
     if (keeps_path) memcpy(settings->path, old->path, sizeof settings->path);
     return true;
 }
@@ -496,7 +503,7 @@ static int start_locked(const struct grec_options *options) {
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
     if (session.is_recording) return go_on(options);
-    if (!settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
+    if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
 }
 
@@ -511,7 +518,8 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     struct settings settings;
     struct pool pool;
     bool is_new;
-    if (session.is_recording || !initialize() || !settle_options(options, &settings)) return false;
+    errno = 0;
+    if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
     process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
@@ -528,7 +536,7 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
 bool session_would_replace(const struct grec_options *options, uint64_t session_id) {
     struct settings settings;
     struct trace_header header;
-    if (options->storage != GREC_STORAGE_FILE || !settle_options(options, &settings)) return false;
+    if (options->storage != GREC_STORAGE_FILE || settle_options(options, &settings)) return false;
     int file = open(settings.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
     bool is_whole = read(file, &header, sizeof header) == (ssize_t)sizeof header;

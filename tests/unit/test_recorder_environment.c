@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "tests/support/recorder_trace.h"
@@ -85,6 +87,14 @@ static int stop_and_execute(const char *argument) {
     GREC_INSTANT("parent", NULL);
     grec_stop();
     return execute_and_wait("child", argument, NULL);
+}
+
+/* Root writes where the mode says that nobody may, unless programs that are executed have no right to that. */
+static int lock_and_execute(const char *path) {
+    GREC_INSTANT("parent", NULL);
+    if (chmod(path, 0444) != 0) return 1;
+    if (geteuid() == 0 && prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) != 0) return 1;
+    return execute_and_wait("child", "plain", NULL);
 }
 
 static int execute_grandchild(const char *argument) { return execute_child(argument ? argument : "execute-plain"); }
@@ -212,6 +222,7 @@ static const struct {
     {"stop-and-execute", stop_and_execute},
     {"execute", execute_child},
     {"execute-twice", execute_grandchild},
+    {"lock-execute", lock_and_execute},
     {"execute-plain", execute_plain},
     {"execute-empty", execute_with_empty_environment},
     {"become", become_another},
@@ -418,8 +429,10 @@ static void test_output(void **state) {
     pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=")));
     take_of_pid(&recorded, *state, "app", pid);
     recorded_fini(&recorded);
-    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%x")),
-                   "gecko-recorder: nothing is recorded: an option is out of its range\n");
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%x")),
+        "gecko-recorder: GECKO_RECORDER_OUTPUT=%x is not a path of up to 1023 bytes, with %p, %e or %% where "
+        "it has a percent sign: nothing is recorded\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=nowhere/x.trace")),
                    "gecko-recorder: nothing is recorded: No such file or directory\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=.")),
@@ -467,9 +480,17 @@ static void test_bad_sizes(void **state) {
                                                "GECKO_RECORDER_CHUNK=5000",      "GECKO_RECORDER_CHUNK=2048",
                                                "GECKO_RECORDER_CHUNK=2M",        "GECKO_RECORDER_CHUNK=unlimited",
                                                "GECKO_RECORDER_CHUNK=4294967296"};
-    for (size_t i = 0; i < COUNT_OF(out_of_range); i++)
-        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])),
-                       "gecko-recorder: nothing is recorded: an option is out of its range\n");
+    for (size_t i = 0; i < COUNT_OF(out_of_range); i++) {
+        char said[160];
+        const char *wanted = i < 2 ? "a size from 64K, and of 16 chunks or more" : "a power of two from 4K to 1M";
+        snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", out_of_range[i], wanted);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])), said);
+    }
+    /* The limit that is too low for these chunks. */
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_LIMIT=8M", "GECKO_RECORDER_CHUNK=1M")),
+        "gecko-recorder: GECKO_RECORDER_LIMIT=8M is not a size from 64K, and of 16 chunks or more: nothing is "
+        "recorded\n");
 }
 
 static void test_storage(void **state) {
@@ -520,7 +541,7 @@ static void test_threads(void **state) {
 }
 
 static void test_clock(void **state) {
-    static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK=else"};
+    static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK="};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         struct recorded recorded;
         assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=c.trace", settings[i])));
@@ -531,6 +552,8 @@ static void test_clock(void **state) {
         if (i == 0) assert_int_equal(recorded.header.start_ticks, recorded.header.start_monotonic_ns);
         recorded_fini(&recorded);
     }
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_CLOCK=else")),
+                   "gecko-recorder: GECKO_RECORDER_CLOCK=else is not monotonic: nothing is recorded\n");
 }
 
 static void test_help(void **state) {
@@ -768,6 +791,21 @@ static void test_child_of_an_ended_recording(void **state) {
 }
 
 /* Another program is recording into that file: this test. */
+/* As after a change of user. */
+static void test_child_that_may_not_write(void **state) {
+    struct recorded recorded;
+    struct ended ended =
+        RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
+    assert_int_equal(ended.status, 0);
+    assert_non_null(strstr(ended.said, "gecko-recorder: nothing is recorded: "));
+    assert_non_null(strstr(ended.said, "/locked.trace cannot be written: Permission denied\n"));
+    free(ended.said);
+    take(&recorded, *state, "locked.trace");
+    assert_marked(&recorded, "parent", 1);
+    assert_marked(&recorded, "in main", 0);
+    recorded_fini(&recorded);
+}
+
 static void test_busy(void **state) {
     struct recorded recorded;
     start_recording(*state, "busy.trace", (struct grec_options){0});
@@ -818,6 +856,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_child_with_another_version),
         TEST(test_nothing_to_join),
         TEST(test_child_of_an_ended_recording),
+        TEST(test_child_that_may_not_write),
         TEST(test_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
