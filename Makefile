@@ -76,8 +76,9 @@ program_sources := \
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
-    recorder/interrupted_call.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
-    recorder/own_memory.c recorder/own_stack.c recorder/payload.c recorder/process.c recorder/process_counters.c \
+    recorder/interrupted_call.c recorder/kept_file.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
+    recorder/own_memory.c recorder/own_stack.c recorder/own_thread.c recorder/payload.c recorder/process.c \
+    recorder/process_counters.c \
     recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
     recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c \
     recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c \
@@ -168,11 +169,13 @@ $(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
 $(BUILD)/tests/test_sampler_storms $(BUILD)/tests/test_sampler_stacks: | $(BUILD)/tests/walked_object.so
 
 # What the test of preloading runs.
-$(BUILD)/tests/test_sampler_preload: | $(BUILD)/tests/allocating $(BUILD)/libgecko_recorder_memory.so
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/ending
 
-$(BUILD)/tests/allocating: tests/recorder/allocating.c $(BUILD)/flags
+$(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
+
+$(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -o $@
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -o $@
 
 -include $(wildcard $(recorder_objects:.o=.d) $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
 

@@ -207,8 +207,9 @@ void pool_wake_helper(struct pool *pool) {
     errno = saved_errno;
 }
 
-void pool_wait_for_wake(struct pool *pool, uint32_t seen) {
-    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAIT, seen, NULL, NULL, 0);
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) {
+    const struct timespec timeout = {.tv_nsec = timeout_ns};
+    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
 /* ---- Taking. ---- */
@@ -669,6 +670,7 @@ bool pool_join(struct pool *pool, const char *path, uint64_t session_id) {
         if (pool_enter(pool)) return true;
     }
     pool_close(pool);
+    errno = 0;
     return false;
 }
 

@@ -80,8 +80,8 @@ bool pool_publish(struct pool *pool);
 /* Removes what was created and not published, and closes it; errno stays. */
 void pool_discard(struct pool *pool);
 
-/* Opens the trace at `path` that another process is recording into, if it is the one of that session. False: it is not,
- * or no more. */
+/* Opens the trace at `path` that another process is recording into, if it is the one of that session. False: it cannot
+ * be opened, and errno says why; or, errno being 0, it is not that, or no more. */
 bool pool_join(struct pool *pool, const char *path, uint64_t session_id);
 
 /* One more process uses the open pool (a forked child). False when it has been closed. [signal-safe] */
@@ -150,8 +150,8 @@ bool pool_reserve_ahead(struct pool *pool);
 
 /* Tells the helper, in whatever process it runs, that it has something to do. [signal-safe] */
 void pool_wake_helper(struct pool *pool);
-/* Waits until pool_wake_helper is called again after helper_word was `seen`. */
-void pool_wait_for_wake(struct pool *pool, uint32_t seen);
+/* Waits until pool_wake_helper is called again after helper_word was `seen`, less than a second at most. */
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);
 
 /* How the pool tells that it cannot grow: called at most once a pool, by the thread that found out. [signal-safe] */
 void session_storage_failed(int error);

@@ -94,6 +94,27 @@ static void read_all_threads(struct grec_options *options) {
     if (value && *value ? strcmp(value, "0") != 0 : is_preloaded) options->flags |= GREC_ALL_THREADS;
 }
 
+static bool check_clock(void) {
+    const char *value = secure_getenv("GECKO_RECORDER_CLOCK");
+    return !value || !*value || !strcmp(value, "monotonic") || refuse("GECKO_RECORDER_CLOCK", value, "monotonic");
+}
+
+/* Values of variables that can be read, and that no recording can have. */
+static bool check_ranges(const struct grec_options *options) {
+    static const struct {
+        const char *variable, *wanted;
+    } ranges[] = {
+        [SESSION_OPTION_PATH] = {"GECKO_RECORDER_OUTPUT",
+                                 "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign"},
+        [SESSION_OPTION_LIMIT] = {"GECKO_RECORDER_LIMIT", "a size from 64K, and of 16 chunks or more"},
+        [SESSION_OPTION_CHUNK] = {"GECKO_RECORDER_CHUNK", "a power of two from 4K to 1M"},
+        [SESSION_OPTION_THREADS] = {"GECKO_RECORDER_THREADS", "words of up to 511 bytes"},
+    };
+    enum session_option refused = session_find_refused(options);
+    const char *value = refused && refused < SESSION_OPTION_OTHER ? secure_getenv(ranges[refused].variable) : NULL;
+    return !value || refuse(ranges[refused].variable, value, ranges[refused].wanted);
+}
+
 static const char *text_or_null(const char *name) {
     const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
@@ -106,11 +127,11 @@ static bool read_options(struct grec_options *options) {
     const char *children = secure_getenv("GECKO_RECORDER_CHILDREN");
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
-        !read_storage(&options->storage) || !read_interval(options))
+        !read_storage(&options->storage) || !read_interval(options) || !check_clock())
         return false;
     read_all_threads(options);
     options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;
-    return true;
+    return check_ranges(options);
 }
 
 /* "SESSION PATH", as the program that executed this one left it. */
@@ -128,11 +149,15 @@ static bool join(const struct grec_options *options) {
     const char *path = read_location(&session_id);
     if (!path) return false;
     if (session_join(path, session_id, options)) return true;
+    int error = errno;
     if (!session_would_replace(options, session_id)) return false;
-    fprintf(stderr,
-            "gecko-recorder: nothing is recorded: the recording in %s has ended, or another version of this library "
-            "writes it\n",
-            path);
+    if (error)
+        fprintf(stderr, "gecko-recorder: nothing is recorded: %s cannot be written: %s\n", path, strerror(error));
+    else
+        fprintf(stderr,
+                "gecko-recorder: nothing is recorded: the recording in %s has ended, or another version of this "
+                "library writes it\n",
+                path);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "leb128.h"
 #include "libraries.h"
 #include "process.h"
+#include "session.h"
 #include "writer.h"
 
 enum {
@@ -22,7 +23,24 @@ static struct {
     uint32_t mapping_id;
 } chunk;
 
+/* Of which recording, by which process, there is a sample. */
+static struct {
+    uint32_t generation;
+    uint32_t pid;
+} sampled;
+
 void sampled_threads_begin(void) { memset(&chunk, 0, sizeof chunk); }
+
+bool sampled_threads_are_there(void) {
+    bool is_new;
+    return sampled.generation == session_generation && sampled.pid == process_self(&is_new)->pid;
+}
+
+static void note_sample(void) {
+    bool is_new;
+    sampled.generation = session_generation;
+    sampled.pid = process_self(&is_new)->pid;
+}
 
 static void enter_chunk(const struct writer *writer) {
     if (chunk.number == writer->sequence) return;
@@ -108,6 +126,7 @@ static void write_full(struct sampled_thread *thread, struct recording *recordin
     at = merged_stack_write(at, stack, kept, &chunk.address, NULL);
     long_block_end(writer, at);
     thread->chunk_of_stack = chunk.number;
+    note_sample();
 }
 
 static void write_same(struct sampled_thread *thread, struct recording *recording, const struct sample_facts *facts) {

@@ -49,6 +49,9 @@ struct sample_facts {
 /* A sampler has begun: what the one before wrote is in other chunks. */
 void sampled_threads_begin(void);
 
+/* Whether this process has a sample in the recording. When there is no sampler any more. */
+bool sampled_threads_are_there(void);
+
 /* A sample with the thread's last stack, whole where the chunk does not have it. Within a recording call. */
 void sampled_thread_write_last(struct sampled_thread *thread, struct recording *recording,
                                const struct sample_facts *facts);

@@ -18,6 +18,7 @@
 #include "definitions.h"
 #include "interrupted_call.h"
 #include "libraries.h"
+#include "own_thread.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
 #include "session.h"
@@ -44,15 +45,13 @@ enum {
 struct round {
     struct recording recording;
     uint64_t now_ticks;
-    bool is_last;
     bool is_balance_kept; /* threads that were found asleep sleep on */
     struct cpu_balance balance;
     uint64_t found_ns; /* that some of them have used */
 };
 
 static struct {
-    pthread_t thread;
-    bool is_running;
+    struct own_thread thread;
     uint32_t epoch;
     uint32_t own_tid;
     pid_t pid;
@@ -231,15 +230,14 @@ static void say_unreached(const struct sampled_thread *thread) {
     recording_write_message(text);
 }
 
-/* It will be whole when it is asked for again, whatever the thread does until then. */
+/* It will be whole when it is asked for again, whatever the thread does until then; behind the last round it would show
+ * a piece of the program's end as its root. */
 static void drop_stack(struct sampled_thread *thread) {
     thread->dropped_count++;
     thread->has_stack = false;
 }
 
-static bool may_drop_stack(const struct sampled_thread *thread, const struct round *round) {
-    return thread->dropped_count < DROPPED_COUNT_MAX && !round->is_last;
-}
+static bool may_drop_stack(const struct sampled_thread *thread) { return thread->dropped_count < DROPPED_COUNT_MAX; }
 
 /* It ends where a table was to be built, which the next round begins with or this one began with. */
 static bool awaits_table(const struct sample_slot *slot) {
@@ -272,7 +270,7 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     if (state == SAMPLE_SLOT_NO_ROOM) __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
     if (state != SAMPLE_SLOT_TAKEN) return;
     thread->is_unwanted = slot->is_unwanted;
-    if (awaits_table(slot) && may_drop_stack(thread, round))
+    if (awaits_table(slot) && may_drop_stack(thread))
         drop_stack(thread);
     else if (!thread->is_unwanted)
         write_answer(record, thread, round);
@@ -323,7 +321,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
-            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread, round)) break;
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread)) break;
             drop_stack(thread);
             return;
         case WAITING_STACK_MOVED:
@@ -481,7 +479,7 @@ static void drop(struct thread_writers *writers, struct thread_record *record, v
 }
 
 static void end_with_threads(void) {
-    struct round round = {.recording = recording_enter(), .is_last = true};
+    struct round round = {.recording = recording_enter()};
     if (!round.recording.thread) return;
     thread_registry_each_record(end_with, &round);
     recording_leave(&round.recording);
@@ -535,11 +533,13 @@ static void say_achieved(void) {
 
 /* False: the thread is to end. */
 static bool sleep_until(uint64_t deadline_ns) {
-    struct timespec deadline = timespec_of(deadline_ns);
     for (;;) {
+        uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC), look_ns = now_ns + OWN_THREAD_LOOK_NS;
         if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
-        long result = futex(&sampler.end_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &deadline);
-        if (result != 0 && errno == ETIMEDOUT) return true;
+        if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+        if (now_ns >= deadline_ns) return true;
+        struct timespec until = timespec_of(deadline_ns < look_ns ? deadline_ns : look_ns);
+        futex(&sampler.end_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until);
     }
 }
 
@@ -580,8 +580,7 @@ static void call_back(void) {
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
-static void *run(void *unused) {
-    (void)unused;
+static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
@@ -605,12 +604,10 @@ static void *run(void *unused) {
     task_list_close();
     task_file_close_all();
     process_counters_close();
-    return NULL;
 }
 
 bool sampler_start(const struct sampler_options *options) {
     char text[32];
-    sigset_t before;
     sampler.epoch++;
     sampler.end_word = 0;
     sampler.tick_count = sampler.late_tick_count = 0;
@@ -624,18 +621,14 @@ bool sampler_start(const struct sampler_options *options) {
     cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
-    thread_signals_block(&before);
-    sampler.is_running = pthread_create(&sampler.thread, NULL, run, NULL) == 0;
-    thread_signals_restore(&before);
-    return sampler.is_running;
+    return own_thread_start(&sampler.thread, run);
 }
 
 void sampler_stop(void) {
-    if (!sampler.is_running) return;
+    if (!sampler.thread.is_running) return;
     __atomic_store_n(&sampler.end_word, 1, __ATOMIC_RELEASE);
     futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
-    pthread_join(sampler.thread, NULL);
-    sampler.is_running = false;
+    own_thread_join(&sampler.thread);
 }
 
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
@@ -649,6 +642,6 @@ void sampler_forget(void) {
 }
 
 void sampler_leave_parent(void) {
-    sampler.is_running = false;
+    own_thread_forget(&sampler.thread);
     task_file_close_all();
 }

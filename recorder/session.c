@@ -17,7 +17,9 @@
 #include "counters.h"
 #include "definitions.h"
 #include "libraries.h"
+#include "own_thread.h"
 #include "process.h"
+#include "sampled_thread.h"
 #include "sampler.h"
 #include "writer.h"
 
@@ -60,11 +62,10 @@ static struct {
     bool is_initialized;
     bool is_recording;
     bool is_paused;
-    bool has_helper;
     bool has_membarrier;
     bool is_helper_told_to_end;
     uint32_t holder_tid; /* of the mutex */
-    pthread_t helper;
+    struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void) {
@@ -143,7 +144,7 @@ static bool copy_text(char *to, size_t to_bytes, const char *text) {
     return append_text(to, to_bytes, text);
 }
 
-static bool settle_options(const struct grec_options *options, struct settings *settings) {
+static enum session_option settle_options(const struct grec_options *options, struct settings *settings) {
     *settings =
         (struct settings){.limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES,
                           .storage = options->storage,
@@ -152,12 +153,19 @@ static bool settle_options(const struct grec_options *options, struct settings *
     settings->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : default_chunk_bytes(settings->limit_bytes);
     if (settings->storage > GREC_STORAGE_MEMORY || settings->flags & ~(uint32_t)KNOWN_FLAGS ||
         settings->interval_us < SAMPLER_INTERVAL_US_MIN)
-        return false;
-    if (!is_chunk_size(settings->chunk_bytes) || settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN)
-        return false;
-    return expand_path(options->path ? options->path : DEFAULT_PATH, settings->path) &&
-           copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : "") &&
-           copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
+        return SESSION_OPTION_OTHER;
+    if (!is_chunk_size(settings->chunk_bytes)) return SESSION_OPTION_CHUNK;
+    if (settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN) return SESSION_OPTION_LIMIT;
+    if (!expand_path(options->path ? options->path : DEFAULT_PATH, settings->path)) return SESSION_OPTION_PATH;
+    if (!copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : ""))
+        return SESSION_OPTION_THREADS;
+    bool is_named = copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
+    return is_named ? SESSION_OPTION_NONE : SESSION_OPTION_OTHER;
+}
+
+enum session_option session_find_refused(const struct grec_options *options) {
+    struct settings settings;
+    return settle_options(options, &settings);
 }
 
 static bool contains_word(const char *name, uint32_t name_bytes, const char *word, size_t word_bytes) {
@@ -186,33 +194,28 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
-static void *help(void *unused) {
-    (void)unused;
+static void help(void) {
     pthread_setname_np(pthread_self(), "grec-helper");
-    for (;;) {
+    while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return NULL;
-        if (!pool_reserve_ahead(&session_pool)) return NULL;
-        pool_wait_for_wake(&session_pool, seen);
+        if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
+        if (!pool_reserve_ahead(&session_pool)) return;
+        pool_wait_for_wake(&session_pool, seen, OWN_THREAD_LOOK_NS);
     }
 }
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
     if (session.settings.flags & GREC_NO_HELPER) return;
-    sigset_t before;
     session.is_helper_told_to_end = false;
-    thread_signals_block(&before);
-    session.has_helper = pthread_create(&session.helper, NULL, help, NULL) == 0;
-    thread_signals_restore(&before);
+    own_thread_start(&session.helper, help);
 }
 
 static void end_helper(void) {
-    if (!session.has_helper) return;
+    if (!session.helper.is_running) return;
     __atomic_store_n(&session.is_helper_told_to_end, true, __ATOMIC_RELEASE);
     pool_wake_helper(&session_pool);
-    pthread_join(session.helper, NULL);
-    session.has_helper = false;
+    own_thread_join(&session.helper);
 }
 
 /* ---- The sampler. ---- */
@@ -407,7 +410,7 @@ static bool settle_new_options(const struct grec_options *options, struct settin
     if (!asked.product) asked.product = old->product;
     if (!asked.interval_us) asked.interval_us = old->interval_us;
     asked.chunk_bytes = old->chunk_bytes;
-    if (!settle_options(&asked, settings)) return false;
+    if (settle_options(&asked, settings)) return false;
     if (keeps_path) memcpy(settings->path, old->path, sizeof settings->path);
     return true;
 }
@@ -500,7 +503,7 @@ static int start_locked(const struct grec_options *options) {
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
     if (session.is_recording) return go_on(options);
-    if (!settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
+    if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
 }
 
@@ -515,7 +518,8 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     struct settings settings;
     struct pool pool;
     bool is_new;
-    if (session.is_recording || !initialize() || !settle_options(options, &settings)) return false;
+    errno = 0;
+    if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
     process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
@@ -532,7 +536,7 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
 bool session_would_replace(const struct grec_options *options, uint64_t session_id) {
     struct settings settings;
     struct trace_header header;
-    if (options->storage != GREC_STORAGE_FILE || !settle_options(options, &settings)) return false;
+    if (options->storage != GREC_STORAGE_FILE || settle_options(options, &settings)) return false;
     int file = open(settings.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
     bool is_whole = read(file, &header, sizeof header) == (ssize_t)sizeof header;
@@ -571,10 +575,22 @@ void grec_resume(void) {
     unlock();
 }
 
+/* A process may end before the sampler's second round: that it was there is to be seen all the same. */
+static void mark_unsampled(grec_time end) {
+    static struct grec_marker marker = GREC_MARKER("Process without samples", NULL, NULL);
+    bool is_new;
+    struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL, .end = end};
+    if (!(session.settings.flags & GREC_SAMPLER) || sampled_threads_are_there()) return;
+    if (is_guest()) options.start = grec_time_from_clock_ns(process_self(&is_new)->start_ns);
+    grec_add_marker(&marker, &options, NULL, 0);
+}
+
 static void stop_locked(void) {
     if (!session.is_recording) return;
+    grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
     end_threads();
+    mark_unsampled(end);
     bool is_quiet = quiesce();
     if (is_quiet) sampler_forget();
     recording_flush_lost();
@@ -677,7 +693,7 @@ void session_storage_failed(int error) {
 
 bool session_enter_child(void) {
     bool is_part = session.is_recording && !(session.settings.flags & GREC_NO_CHILDREN) && pool_enter(&session_pool);
-    session.has_helper = false; /* it is the parent's */
+    own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (is_part) {
         libraries_enter_child();
@@ -717,7 +733,7 @@ static void detach_child(void) {
     set_recording(false);
     session.is_recording = false;
     set_labelling(false);
-    session.has_helper = false;
+    own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (thread_writers_self) *thread_writers_self = at_fork.writers;
     if (!session_pool.base) return;

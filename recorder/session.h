@@ -34,7 +34,21 @@ void session_start_from_environment(void);
 /* It did: what is in memory at the end of the process is to be saved. */
 bool session_is_from_environment(void);
 
-/* Joins the recording of the program that executed this one; false when it is not there any more. */
+/* Which option is out of its range. */
+enum session_option {
+    SESSION_OPTION_NONE,
+    SESSION_OPTION_PATH,
+    SESSION_OPTION_LIMIT,
+    SESSION_OPTION_CHUNK,
+    SESSION_OPTION_THREADS,
+    SESSION_OPTION_OTHER,
+};
+
+/* The first one that grec_start would refuse. */
+enum session_option session_find_refused(const struct grec_options *options);
+
+/* Joins the recording of the program that executed this one. False: it may not open the trace, and errno says why; or,
+ * errno being 0, the recording is not there any more. */
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options);
 
 /* Whether these options name the trace of that recording, which may have ended. */

@@ -9,13 +9,15 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "tests/support/recorder_trace.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/wait_for_child.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -31,16 +33,9 @@ static pid_t execute(char *const arguments[], char *const environment[]) {
     _exit(127);
 }
 
-static int wait_for(pid_t pid) {
-    int status = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 static int execute_and_wait(const char *name, const char *program, const char *argument) {
     char *const arguments[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)program, (char *)(uintptr_t)argument, NULL};
-    return wait_for(execute(arguments, NULL));
+    return wait_for_child(execute(arguments, NULL));
 }
 
 static void mark_exit(void) { GREC_INSTANT("at exit", NULL); }
@@ -94,6 +89,14 @@ static int stop_and_execute(const char *argument) {
     return execute_and_wait("child", argument, NULL);
 }
 
+/* Root writes where the mode says that nobody may, unless programs that are executed have no right to that. */
+static int lock_and_execute(const char *path) {
+    GREC_INSTANT("parent", NULL);
+    if (chmod(path, 0444) != 0) return 1;
+    if (geteuid() == 0 && prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) != 0) return 1;
+    return execute_and_wait("child", "plain", NULL);
+}
+
 static int execute_grandchild(const char *argument) { return execute_child(argument ? argument : "execute-plain"); }
 static int execute_plain(const char *argument) {
     (void)argument;
@@ -105,7 +108,7 @@ static int execute_with_empty_environment(const char *argument) {
     static char name[] = "child", program[] = "whether";
     char *const arguments[] = {name, program, NULL}, *const empty[] = {NULL};
     (void)argument;
-    return wait_for(execute(arguments, empty));
+    return wait_for_child(execute(arguments, empty));
 }
 
 static int become_another(const char *argument) {
@@ -126,7 +129,7 @@ static int fork_child(const char *argument) {
         GREC_INSTANT("forked", NULL);
         _exit(is_recording);
     }
-    return wait_for(pid);
+    return wait_for_child(pid);
 }
 
 static int start_with_path(const char *path) {
@@ -185,6 +188,29 @@ static int exit_at_once(const char *argument) {
     _exit(0);
 }
 
+/* For longer than the recorder takes to notice that the first thread has ended. */
+static void *work_on(void *unused) {
+    const struct timespec pause = {0, 300000000};
+    nanosleep(&pause, NULL);
+    GREC_INSTANT("worked on", NULL);
+    return unused;
+}
+
+static int end_first_thread(const char *has_worker) {
+    pthread_t thread;
+    atexit(mark_exit);
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    pthread_exit(NULL);
+}
+
+static int end_behind_libc(const char *has_worker) {
+    pthread_t thread;
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    return (int)syscall(SYS_exit, 5);
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *argument);
@@ -196,6 +222,7 @@ static const struct {
     {"stop-and-execute", stop_and_execute},
     {"execute", execute_child},
     {"execute-twice", execute_grandchild},
+    {"lock-execute", lock_and_execute},
     {"execute-plain", execute_plain},
     {"execute-empty", execute_with_empty_environment},
     {"become", become_another},
@@ -207,6 +234,8 @@ static const struct {
     {"age-execute", age_and_execute},
     {"stop", stop_early},
     {"exit", exit_at_once},
+    {"end-first", end_first_thread},
+    {"end-raw", end_behind_libc},
 };
 
 /* ---- Executing it. ---- */
@@ -257,7 +286,7 @@ static struct ended run_in(const struct temp_folder *folder, struct run run) {
         execve("/proc/self/exe", arguments, environment);
         _exit(127);
     }
-    ended.status = wait_for(ended.pid);
+    ended.status = wait_for_child(ended.pid);
     ended.said = file_read(said_path, NULL);
     unlink(said_path);
     assert_non_null(ended.said);
@@ -362,6 +391,31 @@ static void test_ends(void **state) {
     }
 }
 
+/* The recorder's threads do not keep the process alive, and change nothing of how it ends. */
+static void test_ends_of_threads(void **state) {
+    static const char *const programs_that_end[] = {"end-first", "end-raw"}, *const workers[] = {NULL, "worker"},
+                             *const intervals[] = {"GECKO_RECORDER_INTERVAL=1", WITHOUT_SAMPLER};
+    if (HAS_THREAD_SANITIZER) skip(); /* it has a thread of its own, which is there to the end */
+    for (size_t i = 0; i < 8; i++) {
+        const char *program = programs_that_end[i / 4], *worker = workers[i / 2 % 2], *interval = intervals[i % 2];
+        struct ended plain = RUN(*state, program, worker, WITH(NULL));
+        struct ended ended =
+            RUN(*state, program, worker, WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=end.trace", interval));
+        struct recorded recorded;
+        bool is_exit = i < 4;
+        assert_int_equal(ended.status, plain.status);
+        assert_string_equal(ended.said, "");
+        take(&recorded, *state, "end.trace");
+        assert_marked(&recorded, "in main", 1);
+        assert_marked(&recorded, "worked on", worker != NULL);
+        assert_marked(&recorded, "at exit", is_exit);
+        assert_int_equal(process_of_marker(&recorded.profile, "in main")->end_ns != TIME_NONE, is_exit);
+        recorded_fini(&recorded);
+        free(plain.said);
+        free(ended.said);
+    }
+}
+
 /* ---- The variables. ---- */
 
 static void test_output(void **state) {
@@ -375,8 +429,10 @@ static void test_output(void **state) {
     pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=")));
     take_of_pid(&recorded, *state, "app", pid);
     recorded_fini(&recorded);
-    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%x")),
-                   "gecko-recorder: nothing is recorded: an option is out of its range\n");
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%x")),
+        "gecko-recorder: GECKO_RECORDER_OUTPUT=%x is not a path of up to 1023 bytes, with %p, %e or %% where "
+        "it has a percent sign: nothing is recorded\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=nowhere/x.trace")),
                    "gecko-recorder: nothing is recorded: No such file or directory\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=.")),
@@ -424,9 +480,17 @@ static void test_bad_sizes(void **state) {
                                                "GECKO_RECORDER_CHUNK=5000",      "GECKO_RECORDER_CHUNK=2048",
                                                "GECKO_RECORDER_CHUNK=2M",        "GECKO_RECORDER_CHUNK=unlimited",
                                                "GECKO_RECORDER_CHUNK=4294967296"};
-    for (size_t i = 0; i < COUNT_OF(out_of_range); i++)
-        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])),
-                       "gecko-recorder: nothing is recorded: an option is out of its range\n");
+    for (size_t i = 0; i < COUNT_OF(out_of_range); i++) {
+        char said[160];
+        const char *wanted = i < 2 ? "a size from 64K, and of 16 chunks or more" : "a power of two from 4K to 1M";
+        snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", out_of_range[i], wanted);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])), said);
+    }
+    /* The limit that is too low for these chunks. */
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_LIMIT=8M", "GECKO_RECORDER_CHUNK=1M")),
+        "gecko-recorder: GECKO_RECORDER_LIMIT=8M is not a size from 64K, and of 16 chunks or more: nothing is "
+        "recorded\n");
 }
 
 static void test_storage(void **state) {
@@ -477,7 +541,7 @@ static void test_threads(void **state) {
 }
 
 static void test_clock(void **state) {
-    static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK=else"};
+    static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK="};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         struct recorded recorded;
         assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=c.trace", settings[i])));
@@ -488,6 +552,8 @@ static void test_clock(void **state) {
         if (i == 0) assert_int_equal(recorded.header.start_ticks, recorded.header.start_monotonic_ns);
         recorded_fini(&recorded);
     }
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_CLOCK=else")),
+                   "gecko-recorder: GECKO_RECORDER_CLOCK=else is not monotonic: nothing is recorded\n");
 }
 
 static void test_help(void **state) {
@@ -725,6 +791,21 @@ static void test_child_of_an_ended_recording(void **state) {
 }
 
 /* Another program is recording into that file: this test. */
+/* As after a change of user. */
+static void test_child_that_may_not_write(void **state) {
+    struct recorded recorded;
+    struct ended ended =
+        RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
+    assert_int_equal(ended.status, 0);
+    assert_non_null(strstr(ended.said, "gecko-recorder: nothing is recorded: "));
+    assert_non_null(strstr(ended.said, "/locked.trace cannot be written: Permission denied\n"));
+    free(ended.said);
+    take(&recorded, *state, "locked.trace");
+    assert_marked(&recorded, "parent", 1);
+    assert_marked(&recorded, "in main", 0);
+    recorded_fini(&recorded);
+}
+
 static void test_busy(void **state) {
     struct recorded recorded;
     start_recording(*state, "busy.trace", (struct grec_options){0});
@@ -755,6 +836,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_off),
         TEST(test_on),
         TEST(test_ends),
+        TEST(test_ends_of_threads),
         TEST(test_output),
         TEST(test_sizes),
         TEST(test_bad_sizes),
@@ -774,6 +856,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_child_with_another_version),
         TEST(test_nothing_to_join),
         TEST(test_child_of_an_ended_recording),
+        TEST(test_child_that_may_not_write),
         TEST(test_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

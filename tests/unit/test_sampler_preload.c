@@ -9,12 +9,11 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/wait.h>
 
 #include "tests/support/recorder_trace.h"
+#include "tests/support/wait_for_child.h"
 
 /* What is built beside the folder of this program, or in it. */
 static const char *built_file(const char *name) {
@@ -50,15 +49,12 @@ static void be_program(const struct temp_folder *folder, const char *library, ch
 /* library NULL: without one. The program runs in the folder. */
 static struct ended run(const struct temp_folder *folder, const char *library, char *const arguments[]) {
     struct ended ended = {0};
-    int status = -1;
     pid_t pid = fork();
     if (!pid) {
         if (chdir(folder->path) != 0) _exit(125);
         be_program(folder, library, arguments);
     }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    ended.status = wait_for_child(pid);
     ended.output = file_read(temp_folder_file(folder, "output"), &ended.output_bytes);
     assert_non_null(ended.output);
     return ended;
@@ -155,6 +151,53 @@ static void test_gcc(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Ends. ---- */
+
+static size_t count_samples(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples);
+    return count;
+}
+
+/* It ends before the sampler has a stack, or as it takes the first one: what there is is whole. */
+static void test_short(void **state) {
+    enum { RUN_COUNT = 20 };
+    static char program[] = "true";
+    char *const arguments[] = {program, NULL};
+    for (int i = 0; i < RUN_COUNT; i++) {
+        struct recorded recorded;
+        run_both(&recorded, *state, arguments);
+        assert_int_equal(count_markers(&recorded.profile, "Process without samples"),
+                         count_samples(&recorded.profile) == 0);
+        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
+        recorded_fini(&recorded);
+    }
+}
+
+/* A process that records nothing and does not tell of its end is not there. */
+static bool has_told_end(const struct profile *profile) {
+    return profile->processes.count && ((const struct process *)column_at(&profile->processes, 0))->end_ns != TIME_NONE;
+}
+
+/* The recorder's threads do not keep it alive, and what it does at exit is done once. */
+static void test_ends(void **state) {
+    static char ways[][20] = {"exit", "exit with worker", "raw", "raw with worker"};
+    static const char *const intervals[] = {"1", "0", "100000"};
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("ending"));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        for (size_t j = 0; j < sizeof intervals / sizeof *intervals; j++) {
+            char *const arguments[] = {program, ways[i], NULL};
+            struct recorded recorded;
+            setenv("GECKO_RECORDER_INTERVAL", intervals[j], 1);
+            run_both(&recorded, *state, arguments);
+            assert_int_equal(has_told_end(&recorded.profile), ways[i][0] == 'e');
+            recorded_fini(&recorded);
+        }
+    unsetenv("GECKO_RECORDER_INTERVAL");
+}
+
 /* ---- Memory. ---- */
 
 /* What the counter had come to when the program slept, before its work and behind it. */
@@ -241,10 +284,7 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_python),
-        TEST(test_sort),
-        TEST(test_gcc),
-        TEST(test_memory),
+        TEST(test_python), TEST(test_sort), TEST(test_gcc), TEST(test_ends), TEST(test_short), TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,24 @@
+/* How a child ended, with a limit that no signal mask of its can lift. */
+#ifndef GECKO_TEST_WAIT_FOR_CHILD_H
+#define GECKO_TEST_WAIT_FOR_CHILD_H
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Its exit status, or 128 and the signal that ended it: SIGKILL, where that had to be done. */
+static inline int wait_for_child(pid_t pid) {
+    enum { LOOK_NS = 2000000, LOOK_COUNT = 60 * (1000000000 / LOOK_NS) };
+    const struct timespec pause = {0, LOOK_NS};
+    int status = -1, count = 0;
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+        if (count++ == LOOK_COUNT) kill(pid, SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#endif
