@@ -117,7 +117,7 @@ static void find_build_id(const struct dl_phdr_info *object, unsigned char id[BU
 /* The first object is the program itself, which has no name. */
 static const char *name_object(const struct dl_phdr_info *object, char path[PATH_MAX]) {
     if (object->dlpi_name && *object->dlpi_name) return object->dlpi_name;
-    ssize_t count = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    ssize_t count = readlink("/proc/thread-self/exe", path, PATH_MAX - 1);
     path[count > 0 ? count : 0] = '\0';
     return path;
 }
@@ -216,7 +216,7 @@ static void add_dump(uint64_t start, uint64_t end, const char *path) {
     recording_leave(&recording);
 }
 
-/* A line of /proc/self/maps: "start-end permissions offset device inode   path". */
+/* A line of /proc/thread-self/maps: "start-end permissions offset device inode   path". */
 static void read_map(char *line) {
     char *at, *path = strchr(line, '/');
     if (!path || !is_dump(path)) return;
@@ -229,7 +229,7 @@ void libraries_find_dumps(void) {
     static char bytes[2 * PATH_MAX];
     size_t kept_bytes = 0;
     ssize_t count;
-    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     while ((count = read(file, bytes + kept_bytes, sizeof bytes - 1 - kept_bytes)) > 0) {
         char *line = bytes, *end;

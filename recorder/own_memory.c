@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 bool own_memory_open(struct own_memory *memory) {
-    *memory = (struct own_memory){.file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
+    *memory = (struct own_memory){.file = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC)};
     return memory->file >= 0;
 }
 

@@ -1,6 +1,7 @@
 /* Memory of this process that may vanish at any instant, copied: what is not there is an answer, and never a fault. It
- * is read through the kernel's file of it, with no system call that a program would not have to allow for any file:
- * process_vm_readv may end one that confines itself. */
+ * is read through the kernel's file of it (the calling thread's, since the process's goes with its first thread), with
+ * no system call that a program would not have to allow for any file: process_vm_readv may end one that confines
+ * itself. */
 #ifndef GREC_OWN_MEMORY_H
 #define GREC_OWN_MEMORY_H
 

@@ -150,7 +150,7 @@ void process_counters_open(void) {
     counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     counters.next_slow_ns = 0;
     counters.last_pages = -1;
-    counters.memory_file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    counters.memory_file = open("/proc/thread-self/statm", O_RDONLY | O_CLOEXEC);
     open_zones();
 }
 

@@ -305,7 +305,7 @@ static void say_error(const char *what) {
 static void say_forbidden(void) {
     if (sampler.has_said_forbidden) return;
     sampler.has_said_forbidden = true;
-    say_error("stacks of threads that wait cannot be read: /proc/self/mem");
+    say_error("stacks of threads that wait cannot be read: /proc/thread-self/mem");
 }
 
 static void check_waits(void) {

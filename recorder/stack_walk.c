@@ -393,7 +393,7 @@ size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint
 
 enum { MAPS_BYTES = 512 }; /* little, for handlers on small stacks */
 
-/* A line of /proc/self/maps as far as it is of use; read byte by byte from pieces of the file. */
+/* A line of /proc/thread-self/maps as far as it is of use; read byte by byte from pieces of the file. */
 struct maps_line {
     uint64_t start;
     uint64_t end;
@@ -472,7 +472,7 @@ static bool find_line(struct maps *maps, uint64_t address, struct stack_limits *
 
 bool stack_limits_find(uint64_t address, struct stack_limits *limits) {
     int saved_errno = errno;
-    struct maps maps = {.file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct maps maps = {.file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
     bool is_found = maps.file >= 0 && find_line(&maps, address, limits);
     if (maps.file >= 0) close(maps.file);
     errno = saved_errno;

@@ -62,7 +62,7 @@ size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint
                        stack_find_depth *find_depth, struct walked_frame *frames, size_t capacity, bool *is_truncated,
                        bool *is_cut);
 
-/* The mapping of this process that `address` lies in, readable, from /proc/self/maps; false: there is none, or it
+/* The mapping of this process that `address` lies in, readable, from /proc/thread-self/maps; false: there is none, or it
  * cannot be read. For the stack of a thread, hand in any address on it, such as its sp. Neighbours that the kernel
  * shows as one mapping are taken for one: of a stack that was not mapped for itself (one in the heap, say) the end is
  * then too high, and what lies there may be unmapped later; prefer stack_limits_of_self where it can be called. Takes

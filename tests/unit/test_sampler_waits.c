@@ -487,7 +487,7 @@ static void test_forbidden(void **state) {
     take_last(&list, &recorded);
     assert_int_equal(list.count, 1);
     assert_idle(&recorded.profile, &list, "poll");
-    assert_int_equal(count_said(&recorded, "cannot be read: /proc/self/mem: Operation not permitted"), 1);
+    assert_int_equal(count_said(&recorded, "cannot be read: /proc/thread-self/mem: Operation not permitted"), 1);
     recorded_fini(&recorded);
 }
 
