@@ -188,7 +188,6 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 
 static void *help(void *unused) {
     (void)unused;
-    pthread_setname_np(pthread_self(), "grec-helper");
     for (;;) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return NULL;
@@ -204,6 +203,8 @@ static void start_helper(void) {
     session.is_helper_told_to_end = false;
     thread_signals_block(&before);
     session.has_helper = pthread_create(&session.helper, NULL, help, NULL) == 0;
+    /* Here, and not in the thread, so that the sampler never finds it without its name. */
+    if (session.has_helper) pthread_setname_np(session.helper, HELPER_THREAD_NAME);
     thread_signals_restore(&before);
 }
 

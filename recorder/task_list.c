@@ -98,7 +98,7 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
 static bool is_own(uint32_t tid) {
     char name[TASK_NAME_BYTES];
     uint32_t bytes = task_read_name(tid, name);
-    return bytes == sizeof "grec-helper" - 1 && !memcmp(name, "grec-helper", bytes);
+    return bytes == sizeof HELPER_THREAD_NAME - 1 && !memcmp(name, HELPER_THREAD_NAME, bytes);
 }
 
 static struct task *find_task(uint32_t tid) {
