@@ -25,8 +25,13 @@ struct sampled_thread {
     bool is_unwanted;  /* by its name, until it has another one */
     bool is_named;     /* by the program */
     bool is_renamed;
-    bool has_stack;            /* `last` is what it was doing when it last did anything */
-    bool is_unreached;         /* it does not answer the signal */
+    bool has_stack;         /* `last` is what it was doing when it last did anything */
+    bool is_unreached;      /* it cannot be asked, or does not answer */
+    bool is_said_unreached; /* in the log */
+    bool is_reachable;      /* it was found not to block the signal, some time */
+    uint64_t found_ticks;
+    uint64_t blocked_ticks;    /* of when it was found to block it first, before that; 0: it was not */
+    uint64_t next_check_ticks; /* of whether it still does */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
     uint64_t request_ticks;    /* of the signal that is under way; 0: none */

@@ -34,6 +34,7 @@ enum {
     SAMPLER_SIGNAL = SIGURG,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
+    BLOCKED_PERIOD_MS = 100,     /* between two looks whether it still does */
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
@@ -117,6 +118,7 @@ static void take_signal(void) {
         recording_write_message("the program has a handler of SIGURG: its threads are sampled without stacks");
 }
 
+/* Each round: the program's handler does not know what to make of ours. */
 static void check_signal(void) {
     if (!sampler.has_signal || is_handler_ours()) return;
     sampler.has_signal = false;
@@ -216,8 +218,9 @@ static bool is_wanted(struct sampled_thread *thread) {
     return !thread->is_unwanted;
 }
 
-static void say_unreached(const struct sampled_thread *thread) {
+static void say_unreached(struct sampled_thread *thread) {
     char text[TEXT_BYTES];
+    thread->is_said_unreached = true;
     snprintf(text, sizeof text,
              "thread %u \"%.*s\" does not answer SIGURG, which it blocks: it is sampled without stacks", thread->tid,
              (int)thread->name_bytes_count, thread->name);
@@ -270,6 +273,33 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
+/* A signal that it blocks would stay pending, for a sigwait of the program's to find. Soon after the first time it is
+ * looked again: a new thread blocks all signals until it runs. */
+static bool blocks_signal(struct sampled_thread *thread, uint64_t now_ticks) {
+    if (thread->is_reachable) return false;
+    if (now_ticks < thread->next_check_ticks) return true;
+    thread->is_reachable = !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
+    if (thread->is_reachable) return false;
+    if (!thread->blocked_ticks) thread->blocked_ticks = now_ticks;
+    uint64_t blocked_ticks = now_ticks - thread->blocked_ticks, period_ticks = ticks_of_ms(BLOCKED_PERIOD_MS);
+    thread->next_check_ticks = now_ticks + (blocked_ticks < period_ticks ? blocked_ticks : period_ticks);
+    return true;
+}
+
+static bool can_be_asked(struct sampled_thread *thread, const struct round *round) {
+    return sampler.has_signal && !thread->request_ticks && !blocks_signal(thread, round->now_ticks);
+}
+
+static bool is_overdue(const struct sampled_thread *thread, const struct round *round) {
+    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->blocked_ticks;
+    return since_ticks && round->now_ticks - since_ticks > ticks_of_ms(UNREACHED_MS);
+}
+
+static bool is_answer_due(const struct sampled_thread *thread, const struct round *round) {
+    bool is_asked = sampler.has_signal && thread->request_ticks;
+    return is_asked && !thread->is_unreached && !is_overdue(thread, round);
+}
+
 static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (!thread->uid || (!thread->has_stack && !thread->is_unreached)) return;
     struct sample_facts facts = facts_of(record, 0);
@@ -277,16 +307,22 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
     thread->is_cpu_known = true;
 }
 
-/* It cannot be reached: there is no signal to be had, or it blocks it. */
-static void leave_unreached(struct thread_record *record, struct sampled_thread *thread) {
-    bool is_overdue = thread->request_ticks && clock_ticks() - thread->request_ticks > ticks_of_ms(UNREACHED_MS);
-    if (thread->is_unreached || (sampler.has_signal && !is_overdue)) return;
+/* It cannot be reached: there is no signal to be had, or it blocks it. One that was found just now may be about to end,
+ * and have had its track. */
+static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, const struct round *round) {
+    if (thread->found_ticks == round->now_ticks) return;
     identify_unreached(record, thread);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
+    if (sampler.has_signal && is_overdue(thread, round) && !thread->is_said_unreached) say_unreached(thread);
+}
+
+static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    leave_unreached(record, thread, round);
+    if (!thread->is_unreached) return;
+    if (thread->has_stack) thread->chunk_of_stack = 0;
     thread->has_stack = false;
-    thread->chunk_of_stack = 0;
-    if (sampler.has_signal) say_unreached(thread);
+    write_as_before(record, thread, round);
 }
 
 static void say_error(const char *what) {
@@ -342,11 +378,9 @@ static bool waits_as_before(const struct sampled_thread *thread, struct task_wai
 /* Of a thread that may have another stack than before. */
 static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         uint64_t used) {
-    if (thread->request_ticks || !sampler.has_signal) {
-        leave_unreached(record, thread);
-        if (thread->is_unreached) write_as_before(record, thread, round);
-        return;
-    }
+    if (is_answer_due(thread, round)) return;
+    /* What it waits in comes last: it may begin to wait until the signal is there. */
+    bool is_askable = can_be_asked(thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, wait, used)) {
         write_as_before(record, thread, round);
@@ -355,8 +389,10 @@ static void look_closer(struct thread_record *record, struct sampled_thread *thr
     thread->wait_fingerprint = wait.fingerprint;
     if (wait.label)
         write_wait(record, thread, round, &wait);
-    else
+    else if (is_askable)
         ask(record, thread, round);
+    else
+        write_without_stack(record, thread, round);
 }
 
 static bool is_muted(const struct thread_writers *writers) {
@@ -378,6 +414,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (thread->epoch != sampler.epoch) forget(thread, 0);
     if (thread->tid != tid) {
         end_thread(thread, round, tid);
+        thread->found_ticks = round->now_ticks;
         __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
     }
     if (thread->is_unwanted) drop_if_ended(writers);
@@ -437,7 +474,6 @@ static void look_again(struct thread_writers *writers, struct thread_record *rec
 static void look_around(uint64_t now_ns) {
     if (now_ns < sampler.next_slow_ns) return;
     sampler.next_slow_ns = now_ns + SLOW_PERIOD_NS;
-    check_signal();
     libraries_find_dumps();
     thread_registry_each_record(look_again, NULL);
 }
@@ -497,6 +533,7 @@ static void tick(uint64_t now_ns) {
     }
     if (sampler.has_paused) thread_registry_each_record(forget_times, NULL);
     sampler.has_paused = false;
+    check_signal();
     libraries_refresh(false);
     task_list_refresh(now_ns, sampler.takes_all_threads && sampler.has_signal, SAMPLER_SIGNAL);
     look_around(now_ns);

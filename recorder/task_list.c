@@ -24,6 +24,7 @@ enum {
     SIGNAL_AGAIN_NS = 1000000000, /* a thread that blocks the signal has it pending */
     TASK_COUNT_MAX = 512,
     CPU_NS_MIN = 100000, /* less is not worth a marker */
+    STATUS_BYTES_MAX = 16384,
 };
 
 struct task {
@@ -92,6 +93,20 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
     if (clock_gettime(clock, &time) != 0) return false;
     *cpu_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     return true;
+}
+
+bool task_blocks_signal(uint32_t tid, int number) {
+    static const char key[] = "\nSigBlk:";
+    static char text[STATUS_BYTES_MAX];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    text[count > 0 ? count : 0] = '\0';
+    const char *found = strstr(text, key);
+    return found && strtoull(found + sizeof key - 1, NULL, 16) >> (number - 1) & 1;
 }
 
 /* The recorder's own threads never get here: the sampler is registered, the helper is told apart by its name. */

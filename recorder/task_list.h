@@ -21,4 +21,8 @@ uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]);
 /* Of a thread of this process, by its tid; false: there is none. */
 bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns);
 
+/* Whether a thread of this process blocks the signal just now; asking takes some 15 µs. A new thread blocks all signals
+ * until glibc has begun it, and one that ends does so again. */
+bool task_blocks_signal(uint32_t tid, int number);
+
 #endif
