@@ -492,6 +492,12 @@ static void forget_times(struct thread_writers *writers, struct thread_record *r
     record->sampled.unwritten_cpu_ns = 0;
 }
 
+static void forget_pause(void) {
+    thread_registry_each_record(forget_times, NULL);
+    task_list_forget_times();
+    sampler.has_paused = false;
+}
+
 /* The answers to the last round. */
 static void end_with(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = &record->sampled;
@@ -531,11 +537,10 @@ static void tick(uint64_t now_ns) {
         thread_registry_each_record(look_in_pause, NULL);
         return;
     }
-    if (sampler.has_paused) thread_registry_each_record(forget_times, NULL);
-    sampler.has_paused = false;
+    if (sampler.has_paused) forget_pause();
     check_signal();
     libraries_refresh(false);
-    task_list_refresh(now_ns, sampler.takes_all_threads && sampler.has_signal, SAMPLER_SIGNAL);
+    task_list_refresh(now_ns);
     look_around(now_ns);
     times_ns[1] = clock_ns_of(CLOCK_MONOTONIC);
     process_counters_sample(now_ns);
@@ -616,7 +621,7 @@ static void *run(void *unused) {
     sampler.pid = getpid();
     libraries_refresh(true);
     process_counters_open();
-    task_list_open();
+    task_list_open(sampler.takes_all_threads);
     take_signal();
     check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
@@ -629,7 +634,7 @@ static void *run(void *unused) {
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();
-    task_list_close();
+    task_list_close(clock_ns_of(CLOCK_MONOTONIC));
     task_file_close_all();
     process_counters_close();
     return NULL;
