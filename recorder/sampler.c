@@ -197,10 +197,15 @@ static void name_thread(struct sampled_thread *thread, const char *name, uint32_
     thread->is_renamed = true;
 }
 
+/* The thread may end meanwhile, and the next owner of its record name that. */
 static bool take_own_name(const struct thread_record *record, struct sampled_thread *thread) {
+    char name[THREAD_NAME_BYTES];
     thread->is_named = __atomic_load_n(&record->is_named, __ATOMIC_ACQUIRE);
-    if (thread->is_named) name_thread(thread, record->name, record->name_bytes_count);
-    return thread->is_named;
+    if (!thread->is_named) return false;
+    uint32_t bytes_count = __atomic_load_n(&record->name_bytes_count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < bytes_count; i++) name[i] = __atomic_load_n(&record->name[i], __ATOMIC_RELAXED);
+    name_thread(thread, name, bytes_count);
+    return true;
 }
 
 /* Without the thread's own words. */
