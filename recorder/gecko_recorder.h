@@ -71,7 +71,7 @@ enum grec_option_flag {
     GREC_NO_HELPER = 2,   /* no thread that prepares chunks: threads that need one do it themselves */
     GREC_SAMPLER = 4,     /* a thread that samples the stacks and the processor time of all registered threads, which
                              takes SIGURG; and memory, processor time and power of the process */
-    GREC_ALL_THREADS = 8, /* the sampler registers threads that did not do so themselves */
+    GREC_ALL_THREADS = 8, /* the sampler takes threads that did not register, too */
 };
 
 /* Zero means default. */

@@ -35,6 +35,7 @@ enum {
     SAMPLER_SIGNAL = SIGURG,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
+    BLOCKED_PERIOD_MS = 100,     /* between two looks whether it still does */
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
@@ -120,6 +121,7 @@ static void take_signal(void) {
         recording_write_message("the program has a handler of SIGURG: its threads are sampled without stacks");
 }
 
+/* Each round: the program's handler does not know what to make of ours. */
 static void check_signal(void) {
     if (!sampler.has_signal || is_handler_ours()) return;
     sampler.has_signal = false;
@@ -200,10 +202,15 @@ static void name_thread(struct sampled_thread *thread, const char *name, uint32_
     thread->is_renamed = true;
 }
 
+/* The thread may end meanwhile, and the next owner of its record name that. */
 static bool take_own_name(const struct thread_record *record, struct sampled_thread *thread) {
+    char name[THREAD_NAME_BYTES];
     thread->is_named = __atomic_load_n(&record->is_named, __ATOMIC_ACQUIRE);
-    if (thread->is_named) name_thread(thread, record->name, record->name_bytes_count);
-    return thread->is_named;
+    if (!thread->is_named) return false;
+    uint32_t bytes_count = __atomic_load_n(&record->name_bytes_count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < bytes_count; i++) name[i] = __atomic_load_n(&record->name[i], __ATOMIC_RELAXED);
+    name_thread(thread, name, bytes_count);
+    return true;
 }
 
 /* Without the thread's own words. */
@@ -221,10 +228,11 @@ static bool is_wanted(struct sampled_thread *thread) {
     return !thread->is_unwanted;
 }
 
-static void say_unreached(const struct sampled_thread *thread) {
+static void say_unreached(struct sampled_thread *thread) {
     char text[TEXT_BYTES];
     const char *reason = thread->has_no_room ? "has no room on its stack for a handler of SIGURG"
                                              : "does not answer SIGURG, which it blocks";
+    thread->is_said_unreached = true;
     snprintf(text, sizeof text, "thread %u \"%.*s\" %s: it is sampled without stacks", thread->tid,
              (int)thread->name_bytes_count, thread->name, reason);
     recording_write_message(text);
@@ -277,6 +285,34 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
+/* A signal that it blocks would stay pending, for a sigwait of the program's to find. Soon after the first time it is
+ * looked again: a new thread blocks all signals until it runs. */
+static bool blocks_signal(struct sampled_thread *thread, uint64_t now_ticks) {
+    if (thread->is_reachable) return false;
+    if (now_ticks < thread->next_check_ticks) return true;
+    thread->is_reachable = !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
+    if (thread->is_reachable) return false;
+    if (!thread->blocked_ticks) thread->blocked_ticks = now_ticks;
+    uint64_t blocked_ticks = now_ticks - thread->blocked_ticks, period_ticks = ticks_of_ms(BLOCKED_PERIOD_MS);
+    thread->next_check_ticks = now_ticks + (blocked_ticks < period_ticks ? blocked_ticks : period_ticks);
+    return true;
+}
+
+static bool can_be_asked(struct sampled_thread *thread, const struct round *round) {
+    bool is_free = sampler.has_signal && !thread->request_ticks && !thread->has_no_room;
+    return is_free && !blocks_signal(thread, round->now_ticks);
+}
+
+static bool is_overdue(const struct sampled_thread *thread, const struct round *round) {
+    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->blocked_ticks;
+    return since_ticks && round->now_ticks - since_ticks > ticks_of_ms(UNREACHED_MS);
+}
+
+static bool is_answer_due(const struct sampled_thread *thread, const struct round *round) {
+    bool is_asked = sampler.has_signal && thread->request_ticks;
+    return is_asked && !thread->is_unreached && !is_overdue(thread, round);
+}
+
 static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (!thread->uid || (!thread->has_stack && !thread->is_unreached)) return;
     struct sample_facts facts = facts_of(record, 0);
@@ -284,16 +320,23 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
     thread->is_cpu_known = true;
 }
 
-/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack. */
-static void leave_unreached(struct thread_record *record, struct sampled_thread *thread) {
-    bool is_overdue = thread->request_ticks && clock_ticks() - thread->request_ticks > ticks_of_ms(UNREACHED_MS);
-    if (thread->is_unreached || (sampler.has_signal && !is_overdue && !thread->has_no_room)) return;
+/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack. One that
+ * was found just now may be about to end, and have had its track. */
+static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, const struct round *round) {
+    if (thread->found_ticks == round->now_ticks) return;
     identify_unreached(record, thread);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
+    bool is_for_good = thread->has_no_room || is_overdue(thread, round);
+    if (sampler.has_signal && is_for_good && !thread->is_said_unreached) say_unreached(thread);
+}
+
+static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    leave_unreached(record, thread, round);
+    if (!thread->is_unreached) return;
+    if (thread->has_stack) thread->chunk_of_stack = 0;
     thread->has_stack = false;
-    thread->chunk_of_stack = 0;
-    if (sampler.has_signal) say_unreached(thread);
+    write_as_before(record, thread, round);
 }
 
 static void say_error(const char *what) {
@@ -350,21 +393,21 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 /* Of a thread that may have another stack than before. */
 static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         uint64_t used) {
-    if (thread->request_ticks || !sampler.has_signal || thread->has_no_room) {
-        leave_unreached(record, thread);
-        if (thread->is_unreached) write_as_before(record, thread, round);
-        return;
-    }
+    if (is_answer_due(thread, round)) return;
+    /* What it waits in comes last: it may begin to wait until the signal is there. */
+    bool is_askable = can_be_asked(thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
     }
     thread->wait_fingerprint = wait.fingerprint;
-    if (wait.is_left_in_peace)
+    if (wait.is_left_in_peace || (!is_askable && wait.pc))
         write_wait(record, thread, round, &wait);
-    else
+    else if (is_askable)
         ask(record, thread, round);
+    else
+        write_without_stack(record, thread, round);
 }
 
 static bool is_muted(const struct thread_writers *writers) {
@@ -386,6 +429,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (thread->epoch != sampler.epoch) forget(thread, 0);
     if (thread->tid != tid) {
         end_thread(thread, round, tid);
+        thread->found_ticks = round->now_ticks;
         __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
     }
     if (thread->is_unwanted) drop_if_ended(writers);
@@ -445,7 +489,6 @@ static void look_again(struct thread_writers *writers, struct thread_record *rec
 static void look_around(uint64_t now_ns) {
     if (now_ns < sampler.next_slow_ns) return;
     sampler.next_slow_ns = now_ns + SLOW_PERIOD_NS;
-    check_signal();
     libraries_find_dumps();
     thread_registry_each_record(look_again, NULL);
 }
@@ -462,6 +505,12 @@ static void forget_times(struct thread_writers *writers, struct thread_record *r
     (void)context;
     record->sampled.is_looked_at = record->sampled.is_cpu_known = false;
     record->sampled.unwritten_cpu_ns = 0;
+}
+
+static void forget_pause(void) {
+    thread_registry_each_record(forget_times, NULL);
+    task_list_forget_times();
+    sampler.has_paused = false;
 }
 
 /* The answers to the last round. */
@@ -503,10 +552,10 @@ static void tick(uint64_t now_ns) {
         thread_registry_each_record(look_in_pause, NULL);
         return;
     }
-    if (sampler.has_paused) thread_registry_each_record(forget_times, NULL);
-    sampler.has_paused = false;
+    if (sampler.has_paused) forget_pause();
+    check_signal();
     libraries_refresh(false);
-    task_list_refresh(now_ns, sampler.takes_all_threads && sampler.has_signal, SAMPLER_SIGNAL);
+    task_list_refresh(now_ns);
     look_around(now_ns);
     times_ns[1] = clock_ns_of(CLOCK_MONOTONIC);
     process_counters_sample(now_ns);
@@ -588,7 +637,7 @@ static void run(void) {
     sampler.pid = getpid();
     libraries_refresh(true);
     process_counters_open();
-    task_list_open();
+    task_list_open(sampler.takes_all_threads);
     take_signal();
     check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
@@ -601,7 +650,7 @@ static void run(void) {
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();
-    task_list_close();
+    task_list_close(clock_ns_of(CLOCK_MONOTONIC));
     task_file_close_all();
     process_counters_close();
 }

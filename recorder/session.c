@@ -195,7 +195,6 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
 static void help(void) {
-    pthread_setname_np(pthread_self(), "grec-helper");
     while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
@@ -208,7 +207,8 @@ static void help(void) {
 static void start_helper(void) {
     if (session.settings.flags & GREC_NO_HELPER) return;
     session.is_helper_told_to_end = false;
-    own_thread_start(&session.helper, help);
+    /* Here, and not in the thread, so that the sampler never finds it without its name. */
+    if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
 }
 
 static void end_helper(void) {

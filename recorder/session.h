@@ -8,6 +8,8 @@
 #include "chunk_pool.h"
 #include "gecko_recorder.h"
 
+#define HELPER_THREAD_NAME "grec-helper"
+
 /* The open pool; base is NULL before the first start. Changes only while no thread is in a recording call. */
 extern struct pool session_pool;
 

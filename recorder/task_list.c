@@ -2,46 +2,46 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "gecko_recorder.h"
 #include "session.h"
-#include "task_wait.h"
 #include "thread_registry.h"
 
 enum {
-    TAKE_PERIOD_NS = 10000000,    /* how late a new thread may be noticed... */
-    SWAP_PERIOD_NS = 100000000,   /* ...where another one has ended since */
-    LOOK_PERIOD_NS = 1000000000,  /* markers come in such pieces */
-    SIGNAL_AGAIN_NS = 1000000000, /* a thread that blocks the signal has it pending */
+    PERIOD_NS = 10000000, /* how late a new thread may be noticed... */
+    /* ...where no other one has ended since; else so much for each thread, a thousand times what reading takes. */
+    SWAP_NS_PER_THREAD = 1000000,
+    SWAP_PERIOD_NS_MAX = 100000000,
+    LOOK_PERIOD_NS = 1000000000, /* markers come in such pieces, and names are asked for anew */
     TASK_COUNT_MAX = 512,
     CPU_NS_MIN = 100000, /* less is not worth a marker */
+    STATUS_BYTES_MAX = 16384,
 };
 
 struct task {
     uint32_t tid;
+    uint32_t name_bytes_count;
+    char name[TASK_NAME_BYTES];
     bool is_seen;
-    bool is_own; /* of the recorder */
-    uint64_t cpu_ns;
-    uint64_t signalled_ns;
+    uint64_t cpu_ns;      /* that it has used... */
+    uint64_t read_ns;     /* ...by this time */
+    uint64_t unmarked_ns; /* of it, since... */
+    uint64_t marked_ns;   /* ...this time */
 };
 
 static struct {
     DIR *folder;
+    bool takes_all;
     uint64_t next_ns;
     uint64_t next_swap_ns;
     uint64_t next_look_ns;
-    uint64_t last_look_ns;
     nlink_t link_count; /* of the folder: a link for each thread, and two */
-    bool has_others;    /* than the recorder's own */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* that are not registered */
 } list;
@@ -59,19 +59,26 @@ static struct grec_marker_type cpu_type = GREC_MARKER_TYPE_SHOWN(
     "{marker.data.name}: {marker.data.time}", GREC_DISPLAY_CHART | GREC_DISPLAY_TABLE);
 static struct grec_marker cpu_marker = GREC_MARKER("CPU use of a thread that is not registered", NULL, &cpu_type);
 
-static void mark(const struct task *task, uint64_t used_ns, uint64_t now_ns) {
-    char name[TASK_NAME_BYTES];
-    uint32_t name_bytes = task_read_name(task->tid, name);
+static void add_marker(const struct task *task) {
     struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL,
-                                          .start = grec_time_from_clock_ns(list.last_look_ns),
-                                          .end = grec_now(),
+                                          .start = grec_time_from_clock_ns(task->marked_ns),
+                                          .end = grec_time_from_clock_ns(task->read_ns),
                                           .thread = thread_registry_main()};
-    const struct grec_value values[] = {GREC_UINT(task->tid), GREC_TEXT_OF(name, name_bytes), GREC_UINT(used_ns),
-                                        GREC_REAL((double)used_ns / (double)(now_ns - list.last_look_ns))};
+    const struct grec_value values[] = {
+        GREC_UINT(task->tid), GREC_TEXT_OF(task->name, task->name_bytes_count), GREC_UINT(task->unmarked_ns),
+        GREC_REAL((double)task->unmarked_ns / (double)(task->read_ns - task->marked_ns))};
     grec_add_marker(&cpu_marker, &options, values, sizeof values / sizeof *values);
 }
 
-/* ---- The list. ---- */
+static void mark(struct task *task) {
+    if (task->unmarked_ns >= CPU_NS_MIN && task->read_ns > task->marked_ns) {
+        add_marker(task);
+        task->unmarked_ns = 0;
+    }
+    task->marked_ns = task->read_ns;
+}
+
+/* ---- Single threads. ---- */
 
 uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]) {
     char path[64];
@@ -94,101 +101,146 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
     return true;
 }
 
-/* The recorder's own threads never get here: the sampler is registered, the helper is told apart by its name. */
-static bool is_own(uint32_t tid) {
-    char name[TASK_NAME_BYTES];
-    uint32_t bytes = task_read_name(tid, name);
-    return bytes == sizeof "grec-helper" - 1 && !memcmp(name, "grec-helper", bytes);
+bool task_blocks_signal(uint32_t tid, int number) {
+    static const char key[] = "\nSigBlk:";
+    static char text[STATUS_BYTES_MAX];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    text[count > 0 ? count : 0] = '\0';
+    const char *found = strstr(text, key);
+    return found && strtoull(found + sizeof key - 1, NULL, 16) >> (number - 1) & 1;
+}
+
+/* ---- The list. ---- */
+
+/* The sampler never gets here: it is registered. */
+static bool is_own(const struct task *task) {
+    static const char helper[] = HELPER_THREAD_NAME;
+    return task->name_bytes_count == sizeof helper - 1 && !memcmp(task->name, helper, sizeof helper - 1);
 }
 
 static struct task *find_task(uint32_t tid) {
     for (uint32_t i = 0; i < list.count; i++)
         if (list.tasks[i].tid == tid) return &list.tasks[i];
-    if (list.count == TASK_COUNT_MAX) return NULL;
-    struct task *task = &list.tasks[list.count++];
-    *task = (struct task){.tid = tid, .is_own = is_own(tid)};
-    task_read_cpu_ns(tid, &task->cpu_ns);
-    return task;
+    return NULL;
 }
 
+static void add_task(const struct task *task) {
+    if (list.count == TASK_COUNT_MAX) return;
+    list.tasks[list.count] = *task;
+    task_read_cpu_ns(task->tid, &list.tasks[list.count++].cpu_ns);
+}
+
+static void read_name(struct task *task) {
+    uint32_t bytes_count = task_read_name(task->tid, task->name);
+    if (bytes_count) task->name_bytes_count = bytes_count;
+}
+
+static bool is_to_be_held(const struct task *task) {
+    return list.takes_all && !is_own(task) && session_wants_thread(task->name, task->name_bytes_count);
+}
+
+static void look_at(uint32_t tid, uint64_t now_ns, bool is_look) {
+    struct task stranger = {.tid = tid, .read_ns = now_ns, .marked_ns = now_ns};
+    struct task *known = find_task(tid), *task = known ? known : &stranger;
+    if (!known || is_look) read_name(task);
+    if (is_to_be_held(task)) {
+        thread_registry_hold(tid);
+        return;
+    }
+    task->is_seen = true;
+    if (!known) add_task(task);
+}
+
+/* Threads that have ended, or have registered. */
 static void drop_unseen(void) {
     uint32_t count = 0;
-    list.has_others = false;
     for (uint32_t i = 0; i < list.count; i++) {
-        if (!list.tasks[i].is_seen) continue;
-        list.tasks[i].is_seen = false;
-        if (!list.tasks[i].is_own) list.has_others = true;
-        list.tasks[count++] = list.tasks[i];
+        struct task *task = &list.tasks[i];
+        if (!task->is_seen) {
+            mark(task);
+            continue;
+        }
+        task->is_seen = false;
+        list.tasks[count++] = *task;
     }
     list.count = count;
 }
 
-static bool is_wanted(const struct task *task) {
-    char name[TASK_NAME_BYTES];
-    return session_wants_thread(name, task_read_name(task->tid, name));
-}
-
-/* One that waits in what the signal would cut short is sampled from outside until it comes for its record. */
-static void take(struct task *task, uint64_t now_ns, int signal_number) {
-    if (task->signalled_ns && now_ns - task->signalled_ns < SIGNAL_AGAIN_NS) return;
-    if (task_wait_find(task->tid).is_left_in_peace) {
-        if (is_wanted(task)) thread_registry_hold(task->tid);
-        return;
-    }
-    task->signalled_ns = now_ns;
-    syscall(SYS_tgkill, getpid(), task->tid, signal_number);
-}
-
-static void look_at(struct task *task, uint64_t now_ns) {
+static void read_time(struct task *task, uint64_t now_ns) {
     uint64_t cpu_ns;
-    if (!task_read_cpu_ns(task->tid, &cpu_ns)) return;
-    uint64_t used_ns = cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
+    if (is_own(task) || thread_registry_has(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
+    task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
     task->cpu_ns = cpu_ns;
-    if (used_ns >= CPU_NS_MIN && list.last_look_ns) mark(task, used_ns, now_ns);
+    task->read_ns = now_ns;
+}
+
+/* Often, since one that ends takes the rest with it. */
+static void read_times(uint64_t now_ns) {
+    if (list.takes_all) return;
+    for (uint32_t i = 0; i < list.count; i++) read_time(&list.tasks[i], now_ns);
+}
+
+static void mark_all(void) {
+    for (uint32_t i = 0; i < list.count; i++) mark(&list.tasks[i]);
 }
 
 /* Reading the folder takes a microsecond a thread. */
 static bool is_as_before(uint64_t now_ns) {
     struct stat status;
     if (fstat(dirfd(list.folder), &status) != 0) return false;
-    bool is_same = status.st_nlink == list.link_count && !list.has_others && now_ns < list.next_swap_ns;
+    bool is_same = status.st_nlink == list.link_count && now_ns < list.next_swap_ns;
     list.link_count = status.st_nlink;
     return is_same;
 }
 
-void task_list_refresh(uint64_t now_ns, bool takes_all, int signal_number) {
+static uint64_t swap_period_ns(void) {
+    uint64_t period_ns = (uint64_t)list.link_count * SWAP_NS_PER_THREAD;
+    return period_ns < SWAP_PERIOD_NS_MAX ? period_ns : SWAP_PERIOD_NS_MAX;
+}
+
+static void read_folder(uint64_t now_ns, bool is_look) {
     struct dirent *entry;
-    if (!list.folder || now_ns < list.next_ns) return;
-    list.next_ns = now_ns + (takes_all ? TAKE_PERIOD_NS : LOOK_PERIOD_NS);
-    bool is_look = now_ns >= list.next_look_ns;
-    if (is_as_before(now_ns) && !is_look) return;
-    list.next_swap_ns = now_ns + SWAP_PERIOD_NS;
+    list.next_swap_ns = now_ns + swap_period_ns();
     rewinddir(list.folder);
     while ((entry = readdir(list.folder))) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (!tid || thread_registry_has(tid)) continue;
-        struct task *task = find_task(tid);
-        if (!task) break;
-        task->is_seen = true;
-        if (takes_all && !task->is_own) take(task, now_ns, signal_number);
-        if (is_look && !task->is_own) look_at(task, now_ns);
-    }
-    if (is_look) {
-        list.last_look_ns = now_ns;
-        list.next_look_ns = now_ns + LOOK_PERIOD_NS;
+        if (tid && !thread_registry_has(tid)) look_at(tid, now_ns, is_look);
     }
     drop_unseen();
 }
 
-void task_list_open(void) {
-    list.next_ns = list.next_swap_ns = list.next_look_ns = list.last_look_ns = 0;
+void task_list_refresh(uint64_t now_ns) {
+    if (!list.folder || now_ns < list.next_ns) return;
+    list.next_ns = now_ns + PERIOD_NS;
+    bool is_look = now_ns >= list.next_look_ns;
+    read_times(now_ns);
+    if (!is_as_before(now_ns) || is_look) read_folder(now_ns, is_look);
+    if (!is_look) return;
+    mark_all();
+    list.next_look_ns = now_ns + LOOK_PERIOD_NS;
+}
+
+void task_list_forget_times(void) {
+    for (uint32_t i = 0; i < list.count; i++) task_read_cpu_ns(list.tasks[i].tid, &list.tasks[i].cpu_ns);
+}
+
+void task_list_open(bool takes_all) {
+    list.takes_all = takes_all;
+    list.next_ns = list.next_swap_ns = list.next_look_ns = 0;
     list.link_count = 0;
-    list.has_others = false;
     list.count = 0;
     list.folder = opendir("/proc/self/task");
 }
 
-void task_list_close(void) {
-    if (list.folder) closedir(list.folder);
+void task_list_close(uint64_t now_ns) {
+    if (!list.folder) return;
+    read_times(now_ns);
+    mark_all();
+    closedir(list.folder);
     list.folder = NULL;
 }

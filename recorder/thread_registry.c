@@ -153,7 +153,7 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
-    record->name_bytes_count = 0;
+    __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
 }
 
@@ -266,8 +266,8 @@ void thread_registry_name(struct thread_record *record, const char *name) {
     size_t bytes = strnlen(name, is_named ? THREAD_NAME_BYTES : SYSTEM_NAME_BYTES);
     if (bytes == THREAD_NAME_BYTES && name[bytes]) recording_count_cut_outside();
     __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
-    memcpy(record->name, name, bytes);
-    record->name_bytes_count = (uint32_t)bytes;
+    for (size_t i = 0; i < bytes; i++) __atomic_store_n(&record->name[i], name[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&record->name_bytes_count, (uint32_t)bytes, __ATOMIC_RELAXED);
     if (is_named) __atomic_store_n(&record->is_named, true, __ATOMIC_RELEASE);
 }
 

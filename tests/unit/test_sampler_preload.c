@@ -100,17 +100,44 @@ static void assert_deep(const struct profile *profile, size_t count_min) {
         fail_msg("%zu samples with %" PRIu64 " frames", stacks.count, stacks.frame_count);
 }
 
-static void test_python(void **state) {
-    static char own[] = "/usr/bin/python3", any[] = "python3", option[] = "-c",
-                script[] =
-                    "import json, sys\n"
-                    "def work(n): return sum(i * i for i in range(n))\n"
-                    "print(work(2000000), len(json.dumps(list(range(100000)))))\n"
-                    "sys.exit(3)\n";
+static void run_python(struct recorded *recorded, const struct temp_folder *folder, char *script) {
+    static char own[] = "/usr/bin/python3", any[] = "python3", option[] = "-c";
     char *const arguments[] = {access(own, X_OK) == 0 ? own : any, option, script, NULL};
+    run_both(recorded, folder, arguments);
+}
+
+static void test_python(void **state) {
+    static char script[] =
+        "import json, sys\n"
+        "def work(n): return sum(i * i for i in range(n))\n"
+        "print(work(2000000), len(json.dumps(list(range(100000)))))\n"
+        "sys.exit(3)\n";
     struct recorded recorded;
-    run_both(&recorded, *state, arguments);
+    run_python(&recorded, *state, script);
     assert_deep(&recorded.profile, 30);
+    recorded_fini(&recorded);
+}
+
+static size_t count_sampled_threads(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples) > 0;
+    return count;
+}
+
+/* Its threads have tracks though it uses the sampler's signal. */
+static void test_own_handler(void **state) {
+    static char script[] =
+        "import signal, threading\n"
+        "signal.signal(signal.SIGURG, lambda number, frame: None)\n"
+        "def work(): sum(i * i for i in range(2000000))\n"
+        "threads = [threading.Thread(target=work) for i in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print('done')\n";
+    struct recorded recorded;
+    run_python(&recorded, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded.profile), 3);
     recorded_fini(&recorded);
 }
 
@@ -284,7 +311,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_python), TEST(test_sort), TEST(test_gcc), TEST(test_ends), TEST(test_short), TEST(test_memory),
+        TEST(test_python), TEST(test_own_handler), TEST(test_sort),   TEST(test_gcc),
+        TEST(test_ends),   TEST(test_short),       TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
