@@ -260,15 +260,13 @@ static void test_alternate_stack(void **state) {
 
 /* ---- A stack that the handler has no room on. ---- */
 
-CODE_SECTION(cramped)
-
 enum { BELOW_BYTES = 16384, UNTOUCHED = 0x5a, ENTERING_BYTES = 768 };
 
 static char *cramped_memory;
 static size_t cramped_bytes;
 
 /* For the kernel's frame there is room, as the system wants it. */
-IN_SECTION(cramped) static void run_with_small_alternate_stack(struct busy_thread *self) {
+static void run_with_small_alternate_stack(struct busy_thread *self) {
     const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
     const stack_t none = {.ss_flags = SS_DISABLE};
     sigaltstack(&alternate, NULL);
