@@ -270,8 +270,9 @@ static void write_answer(struct thread_record *record, struct sampled_thread *th
 /* What the thread has left, if it has answered. */
 static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     struct sample_slot *slot = &record->sample;
+    if (!thread->request_ticks) return;
     uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
-    if (!thread->request_ticks || state == SAMPLE_SLOT_REQUESTED) return;
+    if (state == SAMPLE_SLOT_REQUESTED) return;
     thread->request_ticks = 0;
     thread->is_unreached = false;
     thread->has_no_room |= state == SAMPLE_SLOT_NO_ROOM;

@@ -61,9 +61,10 @@ struct thread_record {
     uint32_t is_asleep;        /* as the program says */
     uint64_t busy_since_ticks; /* the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     struct stack_limits stack_limits; /* all zero: not known yet */
+    /* The sampler's: here, since what it looks at in each round is to lie on one page. */
+    struct sampled_thread sampled;
     struct own_stack own_stack;
     struct sample_slot sample;
-    struct sampled_thread sampled; /* the sampler's */
     struct grec_label_stack labels;
     unsigned char scratch[NESTING_MAX][SCRATCH_BYTES]; /* where definitions are composed */
 };
