@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "thread_registry.h"
 
 static struct {
@@ -112,7 +113,8 @@ static void *run(void *argument) {
 }
 
 bool own_thread_start(struct own_thread *thread, void (*start)(void)) {
-    *thread = (struct own_thread){.run = start};
+    /* Not at once: a program that is about to begin may be at its descriptors. */
+    *thread = (struct own_thread){.run = start, .next_look_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_LOOK_NS};
     thread_signals_block(&thread->signals_before);
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;

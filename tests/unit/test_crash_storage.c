@@ -402,6 +402,7 @@ static void take_descriptors(void *path) {
     struct grec_status status;
     struct stat own;
     char own_path[PATH_MAX];
+    int copies[FILE_COUNT];
     CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .limit_bytes = GREC_UNLIMITED}) == GREC_OK);
     GREC_INSTANT("before", GREC_OTHER);
     say_to("/dev/null");
@@ -409,13 +410,13 @@ static void take_descriptors(void *path) {
     snprintf(own_path, sizeof own_path, "%s.own", (const char *)path);
     int file = open(own_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     CRASH_CHECK(file >= 0 && ftruncate(file, OWN_BYTES) == 0);
-    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(dup(file) >= 0);
+    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK((copies[i] = dup(file)) >= 0);
     for (int i = 0; i < EVENT_COUNT; i++) GREC_INSTANT("behind", GREC_OTHER);
     grec_get_status(&status);
     CRASH_CHECK(status.stop_errno == EBADF);
     grec_stop();
     CRASH_CHECK(fstat(file, &own) == 0 && own.st_size == OWN_BYTES);
-    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(fcntl(file + i, F_GETFD) >= 0);
+    for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(fcntl(copies[i], F_GETFD) >= 0);
 }
 
 static void test_descriptors_closed_by_the_program(void **state) {
