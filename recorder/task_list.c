@@ -14,8 +14,8 @@
 #include "thread_registry.h"
 
 enum {
-    PERIOD_NS = 10000000, /* how late a new thread may be noticed... */
-    /* ...where no other one has ended since; else so much for each thread, a thousand times what reading takes. */
+    PERIOD_NS = 10000000, /* how late a new thread may be noticed… */
+    /* …where no other one has ended since; else so much for each thread, a thousand times what reading takes. */
     SWAP_NS_PER_THREAD = 1000000,
     SWAP_PERIOD_NS_MAX = 100000000,
     LOOK_PERIOD_NS = 1000000000, /* markers come in such pieces, and names are asked for anew */
@@ -29,10 +29,10 @@ struct task {
     uint32_t name_bytes_count;
     char name[TASK_NAME_BYTES];
     bool is_seen;
-    uint64_t cpu_ns;      /* that it has used... */
-    uint64_t read_ns;     /* ...by this time */
-    uint64_t unmarked_ns; /* of it, since... */
-    uint64_t marked_ns;   /* ...this time */
+    uint64_t cpu_ns;      /* that it has used… */
+    uint64_t read_ns;     /* …by this time */
+    uint64_t unmarked_ns; /* of it, since… */
+    uint64_t marked_ns;   /* …this time */
 };
 
 static struct {

@@ -73,11 +73,40 @@ enum { NO_ARGUMENT = -1 };
 static const struct {
     long number;
     int limit_argument;
-} restarted_calls[] = {{SYS_futex, 3},           {SYS_wait4, NO_ARGUMENT}, {SYS_waitid, NO_ARGUMENT},
-                       {SYS_flock, NO_ARGUMENT}, {SYS_fcntl, NO_ARGUMENT}, {SYS_openat, NO_ARGUMENT}};
+} restarted_calls[] = {
+#ifdef SYS_futex
+    {SYS_futex, 3},
+#endif
+#ifdef SYS_futex_time64
+    {SYS_futex_time64, 3},
+#endif
+#ifdef SYS_wait4
+    {SYS_wait4, NO_ARGUMENT},
+#endif
+#ifdef SYS_fcntl
+    {SYS_fcntl, NO_ARGUMENT},
+#endif
+#ifdef SYS_fcntl64
+    {SYS_fcntl64, NO_ARGUMENT},
+#endif
+    {SYS_waitid, NO_ARGUMENT},
+    {SYS_flock, NO_ARGUMENT},
+    {SYS_openat, NO_ARGUMENT},
+};
 
-static const long transfers[] = {SYS_futex,   SYS_read,   SYS_readv,   SYS_write,  SYS_writev,  SYS_recvfrom,
-                                 SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_accept, SYS_accept4, SYS_getrandom};
+static const long transfers[] = {
+#ifdef SYS_futex
+    SYS_futex,
+#endif
+#ifdef SYS_futex_time64
+    SYS_futex_time64,
+#endif
+#ifdef SYS_accept
+    SYS_accept,
+#endif
+    SYS_read,         SYS_readv,  SYS_write,   SYS_writev,  SYS_recvfrom,
+    SYS_recvmsg,      SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_getrandom,
+};
 
 bool task_wait_is_repeatable(long number) {
     for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)

@@ -775,37 +775,34 @@ static void test_nothing_to_join(void **state) {
 }
 
 /* The parent's trace is complete, and stays. */
-static void test_child_of_an_ended_recording(void **state) {
+static void assert_parent_alone(void **state, struct ended *ended, const char *trace, const char *reason) {
     struct recorded recorded;
-    struct ended ended =
-        RUN(*state, "stop-and-execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=ended.trace"));
-    assert_int_equal(ended.status, 0);
-    assert_non_null(strstr(ended.said, "gecko-recorder: nothing is recorded: the recording in "));
-    assert_non_null(strstr(ended.said, "/ended.trace has ended, or another version of this library writes it\n"));
-    free(ended.said);
-    take(&recorded, *state, "ended.trace");
-    assert_int_equal(temp_folder_count(*state), 0);
+    assert_int_equal(ended->status, 0);
+    assert_non_null(strstr(ended->said, "gecko-recorder: nothing is recorded: "));
+    assert_non_null(strstr(ended->said, reason));
+    free(ended->said);
+    take(&recorded, *state, trace);
     assert_marked(&recorded, "parent", 1);
     assert_marked(&recorded, "in main", 0);
     recorded_fini(&recorded);
+}
+
+static void test_child_of_an_ended_recording(void **state) {
+    struct ended ended =
+        RUN(*state, "stop-and-execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=ended.trace"));
+    assert_parent_alone(state, &ended, "ended.trace",
+                        "/ended.trace has ended, or another version of this library writes it\n");
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+/* As after a change of user. */
+static void test_child_that_may_not_write(void **state) {
+    struct ended ended =
+        RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
+    assert_parent_alone(state, &ended, "locked.trace", "/locked.trace cannot be written: Permission denied\n");
 }
 
 /* Another program is recording into that file: this test. */
-/* As after a change of user. */
-static void test_child_that_may_not_write(void **state) {
-    struct recorded recorded;
-    struct ended ended =
-        RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
-    assert_int_equal(ended.status, 0);
-    assert_non_null(strstr(ended.said, "gecko-recorder: nothing is recorded: "));
-    assert_non_null(strstr(ended.said, "/locked.trace cannot be written: Permission denied\n"));
-    free(ended.said);
-    take(&recorded, *state, "locked.trace");
-    assert_marked(&recorded, "parent", 1);
-    assert_marked(&recorded, "in main", 0);
-    recorded_fini(&recorded);
-}
-
 static void test_busy(void **state) {
     struct recorded recorded;
     start_recording(*state, "busy.trace", (struct grec_options){0});
