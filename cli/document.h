@@ -71,6 +71,14 @@ static inline bool node_is_text(const struct node *node, struct text text) {
     return node_is(node, NODE_TEXT) && text_equal(node_text(node), text);
 }
 
+/* The member whose key is `key` in the document's keys; NULL when there is none, or the node is no object. */
+static inline const struct node *document_member_by_key(const struct node *node, string_id key) {
+    if (!node_is(node, NODE_OBJECT)) return NULL;
+    for (size_t i = node->count; i-- > 0;)
+        if (node->nodes[2 * i].count == key.index) return &node->nodes[2 * i + 1];
+    return NULL;
+}
+
 /* A number without a fraction that a double has exactly. */
 bool node_is_integer(const struct node *node);
 

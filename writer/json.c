@@ -64,7 +64,8 @@ static void begin_nesting(struct json *json, struct text opening) {
 
 static void end_nesting(struct json *json, char closing) {
     assert(json->depth > 0);
-    chunk_list_append(&json->out, &closing, 1);
+    json->needs_comma = false;
+    write_literal(json, (struct text){&closing, 1});
     json->depth--;
     json->needs_comma = true;
 }
@@ -136,7 +137,21 @@ static char *put_escaped(char *out, struct text text, size_t *at, size_t end) {
     return out;
 }
 
+static void write_short_text(struct json *json, struct text text) {
+    char *out = begin_write(json, 2 + text.bytes_count * ESCAPE_BYTES_MAX);
+    if (!out) return;
+    *out++ = '"';
+    size_t at = 0;
+    out = put_escaped(out, text, &at, text.bytes_count);
+    *out++ = '"';
+    end_write(json, out);
+}
+
 void json_text(struct json *json, struct text text) {
+    if (text.bytes_count <= TEXT_SLICE_BYTES) {
+        write_short_text(json, text);
+        return;
+    }
     write_literal(json, TEXT("\""));
     for (size_t at = 0; at < text.bytes_count;) {
         size_t left = text.bytes_count - at;

@@ -34,6 +34,7 @@ struct batch {
     struct workspace output_workspace;
     struct workspace archive_workspace;
 
+    atomic_size_t next_beginning;
     struct manifest_records *records;
     struct crew crew;
     struct batch_plan plan;
@@ -100,9 +101,11 @@ static void open_places(struct batch *batch) {
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
 }
 
+/* ---- Steps, in threads. ---- */
+
 static void read_records(struct batch *batch) {
     const char *path = batch->options->if_changed;
-    if (!path || failure_is_set(&batch->failure)) return;
+    if (!path) return;
     if (!*path) path = batch->manifest_path;
     char reason[256];
     batch->records = manifest_records_read(path, batch->options, reason, sizeof reason);
@@ -112,11 +115,16 @@ static void read_records(struct batch *batch) {
     console_print_message(message);
 }
 
-/* ---- Steps, in threads. ---- */
+static void find_sources(struct batch *batch) { batch_plan_find(&batch->plan); }
 
-static void find_sources(void *context, unsigned number) {
+/* What a plan begins with, in any order. */
+static void (*const beginnings[])(struct batch *) = {read_records, find_sources};
+enum { BEGINNING_COUNT = sizeof beginnings / sizeof *beginnings };
+
+static void begin_plan(void *context, unsigned number) {
     (void)number;
-    batch_plan_find(context);
+    struct batch *batch = context;
+    for (size_t i; (i = atomic_fetch_add(&batch->next_beginning, 1)) < BEGINNING_COUNT;) beginnings[i](batch);
 }
 
 static void look_at_sources(void *context, unsigned number) {
@@ -175,7 +183,9 @@ static bool needs_all_profiles(const struct batch *batch) {
 
 static bool make_plan(struct batch *batch) {
     struct batch_plan *plan = &batch->plan;
-    if (!run(batch, 1, find_sources, plan, NULL)) return false;
+    unsigned beginner_count = batch->job_count < BEGINNING_COUNT ? batch->job_count : BEGINNING_COUNT;
+    if (!run(batch, beginner_count, begin_plan, batch, NULL)) return false;
+    plan->records = batch->records;
     if (!run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
     if (batch_plan_look_again(plan) && !run(batch, 1, look_at_sources, plan, NULL)) return false;
     batch->is_kept = is_archive_whole(batch);
@@ -230,7 +240,9 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     free(temp);
 }
 
-static void write_archive(struct batch *batch) {
+static void write_archive(void *context, unsigned number) {
+    (void)number;
+    struct batch *batch = context;
     struct column outputs;
     column_init(&outputs, sizeof(char *), &batch->failure);
     collect_outputs(batch, &outputs);
@@ -238,13 +250,11 @@ static void write_archive(struct batch *batch) {
     column_fini(&outputs);
 }
 
-static void finish_outputs(void *context, unsigned number) {
-    (void)number;
-    struct batch *batch = context;
-    if (batch->is_kept)
-        batch->outcome.archive_path = batch->options->output_archive;
-    else if (batch->options->output_archive)
-        write_archive(batch);
+static bool finish_archive(struct batch *batch) {
+    const char *path = batch->options->output_archive;
+    if (path && !batch->is_kept) return run(batch, 1, write_archive, batch, NULL);
+    batch->outcome.archive_path = path;
+    return true;
 }
 
 /* ---- Work. ---- */
@@ -252,10 +262,11 @@ static void finish_outputs(void *context, unsigned number) {
 static bool convert_all(struct batch *batch) {
     batch->work = batch_work_create(&batch->plan, &batch->sink, batch->job_count, &batch->failure);
     progress_tty_restart(batch->bar);
-    if (!run(batch, batch->job_count, convert_sources, batch->work, draw_converting)) return false;
+    bool is_empty = batch->work && batch_work_is_empty(batch->work);
+    if (!is_empty && !run(batch, batch->job_count, convert_sources, batch->work, draw_converting)) return false;
     if (batch_work_again(batch->work) && !run(batch, 1, convert_sources, batch->work, draw_converting)) return false;
     batch_work_settle(batch->work);
-    return run(batch, 1, finish_outputs, batch, NULL);
+    return finish_archive(batch);
 }
 
 /* ---- Reports. ---- */
@@ -352,8 +363,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);
     name_places(&batch);
-    read_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, batch.records, &batch.crew.is_stopping);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};

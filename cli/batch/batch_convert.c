@@ -332,6 +332,8 @@ static void end_walk(struct batch_work *work) {
     pthread_mutex_unlock(&work->mutex);
 }
 
+bool batch_work_is_empty(const struct batch_work *work) { return work->queue_count == 0; }
+
 void batch_work_run(struct batch_work *work, unsigned number) {
     struct small_member member;
     struct batch_source *source;

@@ -17,6 +17,9 @@ struct batch_work *batch_work_create(struct batch_plan *plan, const struct sink_
                                      struct failure *failure);
 void batch_work_destroy(struct batch_work *work); /* NULL is fine */
 
+/* Nothing is to be done. */
+bool batch_work_is_empty(const struct batch_work *work);
+
 /* What worker `number` does, until nothing is left or the plan is stopping. */
 void batch_work_run(struct batch_work *work, unsigned number);
 

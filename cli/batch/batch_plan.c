@@ -48,11 +48,10 @@ static void source_fini(struct batch_source *source) {
 }
 
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const struct manifest_records *records, const atomic_bool *is_stopping) {
+                     const atomic_bool *is_stopping) {
     memset(plan, 0, sizeof *plan);
     plan->options = options;
     plan->output_folder = output_folder;
-    plan->records = records;
     plan->is_stopping = is_stopping;
     column_init(&plan->sources, sizeof(struct batch_source), &plan->failure);
 }

@@ -60,9 +60,9 @@ struct batch_source {
 
 struct batch_plan {
     const struct options *options;          /* borrowed */
-    const struct manifest_records *records; /* borrowed; what was done before. NULL: nothing */
+    const struct manifest_records *records; /* borrowed; what was done before, for the look. NULL: nothing */
     const char *output_folder;              /* borrowed */
-    const char *const *own_paths;           /* borrowed; what the batch writes, and does not convert. Some may be NULL */
+    const char *const *own_paths; /* borrowed; what the batch writes, and does not convert. Some may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
     struct failure failure;         /* of the plan as a whole */
@@ -74,7 +74,7 @@ struct batch_plan {
 
 /* `is_stopping` ends the steps early. All is borrowed until the plan is finished. */
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const struct manifest_records *records, const atomic_bool *is_stopping);
+                     const atomic_bool *is_stopping);
 void batch_plan_fini(struct batch_plan *plan);
 
 /* The steps, in this order; each does nothing after a failure.

@@ -33,42 +33,124 @@ struct manifest_records {
 
 /* ---- Values. ---- */
 
-static const struct node *member_of(const struct manifest_records *records, const struct node *object,
-                                    const char *key) {
-    return object ? document_member(&records->document, object, text_of(key)) : NULL;
+/* The keys that are looked for: in the document each has this number. */
+enum key {
+    KEY_ARCHIVE,
+    KEY_BALANCED,
+    KEY_BYTES,
+    KEY_CAUSE,
+    KEY_CODE,
+    KEY_COUNT,
+    KEY_COUNTS,
+    KEY_ENTRIES,
+    KEY_ERROR,
+    KEY_FATE,
+    KEY_FORMAT,
+    KEY_FRAMES,
+    KEY_FUNCS,
+    KEY_INPUTS,
+    KEY_KEPT,
+    KEY_LEDGER,
+    KEY_LIBS,
+    KEY_LINE,
+    KEY_LINES,
+    KEY_LOST,
+    KEY_MARKERS,
+    KEY_MEMBER,
+    KEY_MESSAGE,
+    KEY_MILLISECONDS,
+    KEY_OFFSET,
+    KEY_OPTIONS_XXH3,
+    KEY_OUTPUT,
+    KEY_PATH,
+    KEY_PERIODS,
+    KEY_PROCESSES,
+    KEY_READ,
+    KEY_RECORDS,
+    KEY_SAMPLES,
+    KEY_STACKS,
+    KEY_STATUS,
+    KEY_STRINGS,
+    KEY_THREADS,
+    KEY_TRACE_BYTES,
+    KEY_TYPE,
+    KEY_VALUES,
+    KEY_VERSION,
+    KEY_WRAPPING,
+    KEY_XXH3,
+    KEYS_COUNT
+};
+
+static const char *const key_names[KEYS_COUNT] = {
+    [KEY_ARCHIVE] = "archive", [KEY_BALANCED] = "balanced",
+    [KEY_BYTES] = "bytes",     [KEY_CAUSE] = "cause",
+    [KEY_CODE] = "code",       [KEY_COUNT] = "count",
+    [KEY_COUNTS] = "counts",   [KEY_ENTRIES] = "entries",
+    [KEY_ERROR] = "error",     [KEY_FATE] = "fate",
+    [KEY_FORMAT] = "format",   [KEY_FRAMES] = "frames",
+    [KEY_FUNCS] = "funcs",     [KEY_INPUTS] = "inputs",
+    [KEY_KEPT] = "kept",       [KEY_LEDGER] = "ledger",
+    [KEY_LIBS] = "libs",       [KEY_LINE] = "line",
+    [KEY_LINES] = "lines",     [KEY_LOST] = "lost",
+    [KEY_MARKERS] = "markers", [KEY_MEMBER] = "member",
+    [KEY_MESSAGE] = "message", [KEY_MILLISECONDS] = "milliseconds",
+    [KEY_OFFSET] = "offset",   [KEY_OPTIONS_XXH3] = "options_xxh3",
+    [KEY_OUTPUT] = "output",   [KEY_PATH] = "path",
+    [KEY_PERIODS] = "periods", [KEY_PROCESSES] = "processes",
+    [KEY_READ] = "read",       [KEY_RECORDS] = "records",
+    [KEY_SAMPLES] = "samples", [KEY_STACKS] = "stacks",
+    [KEY_STATUS] = "status",   [KEY_STRINGS] = "strings",
+    [KEY_THREADS] = "threads", [KEY_TRACE_BYTES] = "trace_bytes",
+    [KEY_TYPE] = "type",       [KEY_VALUES] = "values",
+    [KEY_VERSION] = "version", [KEY_WRAPPING] = "wrapping",
+    [KEY_XXH3] = "xxh3",
+};
+
+static const enum key unit_keys[GECKO_CONVERT_UNIT_COUNT] = {[GECKO_CONVERT_LINES] = KEY_LINES,
+                                                             [GECKO_CONVERT_SAMPLES] = KEY_SAMPLES,
+                                                             [GECKO_CONVERT_RECORDS] = KEY_RECORDS,
+                                                             [GECKO_CONVERT_PERIODS] = KEY_PERIODS,
+                                                             [GECKO_CONVERT_VALUES] = KEY_VALUES};
+
+/* The first keys of an empty document. */
+static void number_keys(struct document *document) {
+    for (size_t i = 0; i < KEYS_COUNT; i++) strings_intern(&document->keys, text_of(key_names[i]));
+}
+
+/* NULL when there is none, or the node is no object. */
+static const struct node *member_of(const struct node *object, enum key key) {
+    return document_member_by_key(object, (string_id){key});
 }
 
 /* Without bytes for what is no text. */
-static struct text text_at(const struct manifest_records *records, const struct node *object, const char *key) {
-    const struct node *value = member_of(records, object, key);
+static struct text text_at(const struct node *object, enum key key) {
+    const struct node *value = member_of(object, key);
     return node_is(value, NODE_TEXT) ? node_text(value) : (struct text){NULL, 0};
 }
 
-static bool is_text(const struct manifest_records *records, const struct node *object, const char *key,
-                    const char *text) {
-    const struct node *value = member_of(records, object, key);
+static bool is_text(const struct node *object, enum key key, const char *text) {
+    const struct node *value = member_of(object, key);
     return value && node_is_text(value, text_of(text));
 }
 
 /* 0 for what is no integer that can be told exactly. */
-static uint64_t count_at(const struct manifest_records *records, const struct node *object, const char *key) {
-    const struct node *value = member_of(records, object, key);
+static uint64_t count_at(const struct node *object, enum key key) {
+    const struct node *value = member_of(object, key);
     return node_is(value, NODE_NUMBER) && node_is_integer(value) && value->number > 0 ? (uint64_t)value->number : 0;
 }
 
-static bool is_digest(const struct manifest_records *records, const struct node *object, struct input_digest digest) {
+static bool is_digest(const struct node *object, struct input_digest digest) {
     char digits[17];
     manifest_format_xxh3(digits, digest.xxh3);
-    return is_text(records, object, "xxh3", digits) && count_at(records, object, "bytes") == digest.bytes_count;
+    return is_text(object, KEY_XXH3, digits) && count_at(object, KEY_BYTES) == digest.bytes_count;
 }
 
-static bool read_digest(const struct manifest_records *records, const struct node *object,
-                        struct input_digest *digest) {
-    struct text digits = text_at(records, object, "xxh3");
+static bool read_digest(const struct node *object, struct input_digest *digest) {
+    struct text digits = text_at(object, KEY_XXH3);
     char terminated[17] = "";
     if (digits.bytes_count != sizeof terminated - 1) return false;
     memcpy(terminated, digits.bytes, digits.bytes_count);
-    *digest = (struct input_digest){count_at(records, object, "bytes"), strtoull(terminated, NULL, 16)};
+    *digest = (struct input_digest){count_at(object, KEY_BYTES), strtoull(terminated, NULL, 16)};
     return true;
 }
 
@@ -87,14 +169,14 @@ static int compare_groups(const void *left, const void *right) {
 
 /* False when it is no list of records, or memory ran out (latched). */
 static bool index_records(struct manifest_records *records) {
-    const struct node *inputs = member_of(records, &records->document.root, "inputs");
+    const struct node *inputs = member_of(&records->document.root, KEY_INPUTS);
     if (!node_is(inputs, NODE_LIST)) return false;
     records->records = inputs->nodes;
     records->record_count = inputs->count;
     struct record_group *last = NULL;
     for (size_t i = 0; i < records->record_count; i++) {
-        struct text path = text_at(records, &records->records[i], "path");
-        bool is_member = text_at(records, &records->records[i], "member").bytes_count > 0;
+        struct text path = text_at(&records->records[i], KEY_PATH);
+        bool is_member = text_at(&records->records[i], KEY_MEMBER).bytes_count > 0;
         if (is_member && !(last && text_equal(last->path, path))) return false;
         if (is_member) {
             last->count++;
@@ -111,11 +193,11 @@ static bool index_records(struct manifest_records *records) {
 /* "" when it is a manifest of this program with these options. */
 static const char *reason_against(struct manifest_records *records, const struct options *options) {
     const struct node *root = &records->document.root;
-    if (!node_is(root, NODE_OBJECT) || !is_text(records, root, "type", "batch")) return "is no report of a batch";
-    if (count_at(records, root, "version") != MANIFEST_VERSION) return "is of another version of this program";
+    if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_TYPE, "batch")) return "is no report of a batch";
+    if (count_at(root, KEY_VERSION) != MANIFEST_VERSION) return "is of another version of this program";
     char digits[17];
     manifest_format_xxh3(digits, manifest_options_xxh3(options, &records->failure));
-    if (!is_text(records, root, "options_xxh3", digits)) return "is of other options, or of another version";
+    if (!is_text(root, KEY_OPTIONS_XXH3, digits)) return "is of other options, or of another version";
     return index_records(records) ? "" : "is no whole report";
 }
 
@@ -135,6 +217,7 @@ struct manifest_records *manifest_records_read(const char *path, const struct op
         return NULL;
     }
     document_init(&records->document, &records->failure);
+    number_keys(&records->document);
     column_init(&records->groups, sizeof(struct record_group), &records->failure);
     read_document(records, path);
     const char *against = failure_is_set(&records->failure) ? "" : reason_against(records, options);
@@ -153,40 +236,18 @@ void manifest_records_destroy(struct manifest_records *records) {
 
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
-    const struct node *archive = member_of(records, &records->document.root, "archive");
-    return file_digest(path, digest) && is_digest(records, archive, *digest);
+    const struct node *archive = member_of(&records->document.root, KEY_ARCHIVE);
+    return file_digest(path, digest) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
     size_t count = 0;
     for (size_t i = 0; i < records->record_count; i++)
-        count += node_is(member_of(records, &records->records[i], "output"), NODE_OBJECT);
+        count += node_is(member_of(&records->records[i], KEY_OUTPUT), NODE_OBJECT);
     return count;
 }
 
 /* ---- A record as an entry. ---- */
-
-/* A record while an entry is made of it. */
-struct record {
-    const struct manifest_records *records;
-    const struct node *value;
-};
-
-static struct record part_of(struct record record, const char *key) {
-    return (struct record){record.records, member_of(record.records, record.value, key)};
-}
-
-static struct text record_text(struct record record, const char *key) {
-    return text_at(record.records, record.value, key);
-}
-
-static uint64_t record_count(struct record record, const char *key) {
-    return count_at(record.records, record.value, key);
-}
-
-static bool has_member(struct record record, const char *key) {
-    return member_of(record.records, record.value, key) != NULL;
-}
 
 static void name_input_format(struct text name, struct gecko_convert_result *result) {
     for (const struct reader *const *reader = readers; *reader; reader++) {
@@ -204,16 +265,16 @@ static void name_output_format(struct text name, struct gecko_convert_result *re
     }
 }
 
-static void read_counts(struct record counts, struct gecko_convert_counts *out) {
-    *out = (struct gecko_convert_counts){.processes = record_count(counts, "processes"),
-                                         .threads = record_count(counts, "threads"),
-                                         .samples = record_count(counts, "samples"),
-                                         .markers = record_count(counts, "markers"),
-                                         .stacks = record_count(counts, "stacks"),
-                                         .frames = record_count(counts, "frames"),
-                                         .funcs = record_count(counts, "funcs"),
-                                         .strings = record_count(counts, "strings"),
-                                         .libs = record_count(counts, "libs")};
+static void read_counts(const struct node *counts, struct gecko_convert_counts *out) {
+    *out = (struct gecko_convert_counts){.processes = count_at(counts, KEY_PROCESSES),
+                                         .threads = count_at(counts, KEY_THREADS),
+                                         .samples = count_at(counts, KEY_SAMPLES),
+                                         .markers = count_at(counts, KEY_MARKERS),
+                                         .stacks = count_at(counts, KEY_STACKS),
+                                         .frames = count_at(counts, KEY_FRAMES),
+                                         .funcs = count_at(counts, KEY_FUNCS),
+                                         .strings = count_at(counts, KEY_STRINGS),
+                                         .libs = count_at(counts, KEY_LIBS)};
 }
 
 static enum gecko_convert_fate fate_named(struct text name) {
@@ -223,10 +284,10 @@ static enum gecko_convert_fate fate_named(struct text name) {
 }
 
 /* The list of a unit's entries; an empty one when there is none. */
-static const struct node *entries_of(struct record ledger, enum gecko_convert_unit unit) {
+static const struct node *entries_of(const struct node *ledger, enum gecko_convert_unit unit) {
     static const struct node none = {.kind = NODE_LIST};
-    struct record entries = part_of(part_of(ledger, gecko_convert_unit_name(unit)), "entries");
-    return node_is(entries.value, NODE_LIST) ? entries.value : &none;
+    const struct node *entries = member_of(member_of(ledger, unit_keys[unit]), KEY_ENTRIES);
+    return node_is(entries, NODE_LIST) ? entries : &none;
 }
 
 static const char *place_text(char **next, struct text text) {
@@ -237,33 +298,33 @@ static const char *place_text(char **next, struct text text) {
     return place;
 }
 
-static struct gecko_convert_entry ledger_entry(struct record entry, enum gecko_convert_unit unit, char **next) {
+static struct gecko_convert_entry ledger_entry(const struct node *entry, enum gecko_convert_unit unit, char **next) {
     return (struct gecko_convert_entry){.unit = unit,
-                                        .fate = fate_named(record_text(entry, "fate")),
-                                        .cause = place_text(next, record_text(entry, "cause")),
-                                        .count = record_count(entry, "count"),
-                                        .has_first = has_member(entry, "offset"),
-                                        .first_line = record_count(entry, "line"),
-                                        .first_offset = record_count(entry, "offset")};
+                                        .fate = fate_named(text_at(entry, KEY_FATE)),
+                                        .cause = place_text(next, text_at(entry, KEY_CAUSE)),
+                                        .count = count_at(entry, KEY_COUNT),
+                                        .has_first = member_of(entry, KEY_OFFSET),
+                                        .first_line = count_at(entry, KEY_LINE),
+                                        .first_offset = count_at(entry, KEY_OFFSET)};
 }
 
-static void read_sums(struct record ledger, struct gecko_convert_result *result) {
+static void read_sums(const struct node *ledger, struct gecko_convert_result *result) {
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
-        struct record sums = part_of(ledger, gecko_convert_unit_name(unit));
-        result->sums[unit] = (struct gecko_convert_unit_sums){record_count(sums, "read"), record_count(sums, "kept"),
-                                                              record_count(sums, "lost")};
+        const struct node *sums = member_of(ledger, unit_keys[unit]);
+        result->sums[unit] = (struct gecko_convert_unit_sums){count_at(sums, KEY_READ), count_at(sums, KEY_KEPT),
+                                                              count_at(sums, KEY_LOST)};
     }
-    result->is_balanced = node_is(part_of(ledger, "balanced").value, NODE_TRUE);
+    result->is_balanced = node_is(member_of(ledger, KEY_BALANCED), NODE_TRUE);
 }
 
 /* One block: the entries, then their texts. False when memory ran out. */
-static bool read_entries(struct record ledger, struct text wrapping, struct gecko_convert_result *result) {
+static bool read_entries(const struct node *ledger, struct text wrapping, struct gecko_convert_result *result) {
     size_t entry_count = 0, text_bytes = wrapping.bytes_count + 1;
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *entries = entries_of(ledger, unit);
         entry_count += entries->count;
         for (size_t i = 0; i < entries->count; i++)
-            text_bytes += record_text((struct record){ledger.records, &entries->nodes[i]}, "cause").bytes_count + 1;
+            text_bytes += text_at(&entries->nodes[i], KEY_CAUSE).bytes_count + 1;
     }
     struct gecko_convert_entry *block = malloc(entry_count * sizeof *block + text_bytes);
     if (!block) return false;
@@ -271,8 +332,7 @@ static bool read_entries(struct record ledger, struct text wrapping, struct geck
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *entries = entries_of(ledger, unit);
         for (size_t i = 0; i < entries->count; i++)
-            block[result->entry_count++] =
-                ledger_entry((struct record){ledger.records, &entries->nodes[i]}, unit, &next);
+            block[result->entry_count++] = ledger_entry(&entries->nodes[i], unit, &next);
     }
     result->wrapping = place_text(&next, wrapping);
     result->entries = block;
@@ -280,38 +340,38 @@ static bool read_entries(struct record ledger, struct text wrapping, struct geck
     return true;
 }
 
-static void read_error(struct record error, struct batch_entry *entry) {
-    if (!node_is(error.value, NODE_OBJECT)) return;
+static void read_error(const struct node *error, struct batch_entry *entry) {
+    if (!node_is(error, NODE_OBJECT)) return;
     struct gecko_convert_result *result = &entry->result;
-    struct text code = record_text(error, "code"), message = record_text(error, "message");
+    struct text code = text_at(error, KEY_CODE), message = text_at(error, KEY_MESSAGE);
     result->status = GECKO_CONVERT_BAD_INPUT;
     if (text_equal(code, text_of(report_status_name(GECKO_CONVERT_LOST)))) result->status = GECKO_CONVERT_LOST;
     if (text_equal(code, text_of(batch_code_refused))) entry->error_code = batch_code_refused;
     if (text_equal(code, text_of(batch_code_no_trace))) entry->error_code = batch_code_no_trace;
     snprintf(result->message, sizeof result->message, "%.*s", (int)message.bytes_count, message.bytes);
-    result->has_error_place = has_member(error, "offset");
-    result->error_line = record_count(error, "line");
-    result->error_offset = record_count(error, "offset");
+    result->has_error_place = member_of(error, KEY_OFFSET);
+    result->error_line = count_at(error, KEY_LINE);
+    result->error_offset = count_at(error, KEY_OFFSET);
 }
 
 /* False when memory ran out. */
-static bool fill_entry(struct batch_entry *entry, struct record record, enum batch_status status) {
+static bool fill_entry(struct batch_entry *entry, const struct node *record, enum batch_status status) {
     struct gecko_convert_result *result = &entry->result;
-    struct record output = part_of(record, "output"), ledger = part_of(record, "ledger");
-    name_input_format(record_text(record, "format"), result);
-    name_output_format(record_text(output, "format"), result);
-    result->input_bytes = record_count(record, "trace_bytes");
-    result->output_bytes = record_count(output, "bytes");
-    result->duration_ns = record_count(record, "milliseconds") * NS_PER_MS;
-    read_counts(part_of(record, "counts"), &result->counts);
+    const struct node *output = member_of(record, KEY_OUTPUT), *ledger = member_of(record, KEY_LEDGER);
+    name_input_format(text_at(record, KEY_FORMAT), result);
+    name_output_format(text_at(output, KEY_FORMAT), result);
+    result->input_bytes = count_at(record, KEY_TRACE_BYTES);
+    result->output_bytes = count_at(output, KEY_BYTES);
+    result->duration_ns = count_at(record, KEY_MILLISECONDS) * NS_PER_MS;
+    read_counts(member_of(record, KEY_COUNTS), &result->counts);
     read_sums(ledger, result);
-    read_error(part_of(record, "error"), entry);
+    read_error(member_of(record, KEY_ERROR), entry);
     struct input_digest digest;
-    if (read_digest(record.records, record.value, &digest)) batch_entry_set_digest(entry, digest);
-    if (!read_entries(ledger, record_text(record, "wrapping"), result)) return false;
-    struct text path = record_text(output, "path");
+    if (read_digest(record, &digest)) batch_entry_set_digest(entry, digest);
+    if (!read_entries(ledger, text_at(record, KEY_WRAPPING), result)) return false;
+    struct text path = text_at(output, KEY_PATH);
     if (path.bytes_count) {
-        read_digest(output.records, output.value, &entry->output_digest);
+        read_digest(output, &entry->output_digest);
         entry->output = strndup(path.bytes, path.bytes_count);
         if (!entry->output) return false;
     }
@@ -332,49 +392,50 @@ static bool has_its_name(const struct batch_source *source, struct text path, bo
 }
 
 /* The profile is where it would be written now, and as it was. Those in an archive are looked at with that. */
-static bool has_output(const struct batch_plan *plan, const struct batch_source *source, struct record record,
+static bool has_output(const struct batch_plan *plan, const struct batch_source *source, const struct node *record,
                        bool is_member) {
-    struct record output = part_of(record, "output");
-    struct text path = record_text(output, "path");
+    const struct node *output = member_of(record, KEY_OUTPUT);
+    struct text path = text_at(output, KEY_PATH);
     if (!path.bytes_count || !has_its_name(source, path, is_member)) return false;
     if (!plan->options->output_dir) return true;
     char *name = strndup(path.bytes, path.bytes_count);
     char *full_path = name ? batch_output_path(plan, name) : NULL;
     struct input_digest digest;
-    bool is_there = full_path && file_digest(full_path, &digest) && is_digest(output.records, output.value, digest);
+    bool is_there = full_path && file_digest(full_path, &digest) && is_digest(output, digest);
     free(name);
     free(full_path);
     return is_there;
 }
 
 /* What the record makes of an entry now, if its output is there; BATCH_PENDING when it is of no use. */
-static enum batch_status status_by_record(const struct batch_source *source, struct record record, bool is_member) {
-    struct text status = record_text(record, "status");
+static enum batch_status status_by_record(const struct batch_source *source, const struct node *record,
+                                          bool is_member) {
+    struct text status = text_at(record, KEY_STATUS);
     if (text_equal(status, TEXT("converted")) || text_equal(status, TEXT("unchanged"))) return BATCH_UNCHANGED;
     if (text_equal(status, TEXT("archive"))) return BATCH_ARCHIVE;
     if (text_equal(status, TEXT("no-trace"))) return is_member || !source->is_named ? BATCH_NO_TRACE : BATCH_PENDING;
-    struct text code = record_text(part_of(record, "error"), "code");
+    struct text code = text_at(member_of(record, KEY_ERROR), KEY_CODE);
     bool lies_in_file = text_equal(code, TEXT("input")) || text_equal(code, TEXT("strict")) ||
                         text_equal(code, text_of(batch_code_refused));
     return lies_in_file ? BATCH_FAILED : BATCH_PENDING;
 }
 
-static struct record record_of(const struct batch_plan *plan, const struct record_group *group, size_t number) {
-    return (struct record){plan->records, &plan->records->records[group->first + number]};
+static const struct node *record_of(const struct batch_plan *plan, const struct record_group *group, size_t number) {
+    return &plan->records->records[group->first + number];
 }
 
 /* Numbers that a document has rounded cannot be written again. Sums of periods alone can be that large. */
-static bool has_exact_sums(struct record record) {
-    struct record ledger = part_of(record, "ledger");
-    struct record read = part_of(part_of(ledger, gecko_convert_unit_name(GECKO_CONVERT_PERIODS)), "read");
-    return !node_is(read.value, NODE_NUMBER) || node_is_integer(read.value);
+static bool has_exact_sums(const struct node *record) {
+    const struct node *ledger = member_of(record, KEY_LEDGER);
+    const struct node *read = member_of(member_of(ledger, KEY_PERIODS), KEY_READ);
+    return !node_is(read, NODE_NUMBER) || node_is_integer(read);
 }
 
 static bool is_usable(const struct batch_plan *plan, const struct batch_source *source,
                       const struct record_group *group) {
-    if (!is_digest(plan->records, record_of(plan, group, 0).value, source->own.digest)) return false;
+    if (!is_digest(record_of(plan, group, 0), source->own.digest)) return false;
     for (size_t i = 0; i < group->count; i++) {
-        struct record record = record_of(plan, group, i);
+        const struct node *record = record_of(plan, group, i);
         enum batch_status status = status_by_record(source, record, i > 0);
         if (status == BATCH_PENDING || !has_exact_sums(record)) return false;
         if (status == BATCH_UNCHANGED && !has_output(plan, source, record, i > 0)) return false;
@@ -384,9 +445,9 @@ static bool is_usable(const struct batch_plan *plan, const struct batch_source *
 
 static bool fill_entries(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group) {
     for (size_t i = 0; i < group->count; i++) {
-        struct record record = record_of(plan, group, i);
+        const struct node *record = record_of(plan, group, i);
         struct batch_entry *entry = &source->own;
-        struct text member = record_text(record, "member");
+        struct text member = text_at(record, KEY_MEMBER);
         if (i > 0) entry = batch_source_add_member(source, strndup(member.bytes, member.bytes_count));
         if (!entry || !fill_entry(entry, record, status_by_record(source, record, i > 0))) return false;
     }
