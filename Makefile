@@ -41,12 +41,12 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
     libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
-    libconvert/failure.c libconvert/index_set.c libconvert/ledger.c libconvert/libs.c libconvert/markers.c \
-    libconvert/printable.c libconvert/profile.c libconvert/profile_allocations.c libconvert/profile_finish.c \
-    libconvert/profile_markers.c libconvert/progress.c libconvert/row_table.c libconvert/stack_path.c \
-    libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c libconvert/symbol_names.c \
-    libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c libconvert/threads.c \
-    libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
+    libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libs.c \
+    libconvert/markers.c libconvert/printable.c libconvert/profile.c libconvert/profile_allocations.c \
+    libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c libconvert/row_table.c \
+    libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
+    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \
+    libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
     readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
     readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
     readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
@@ -56,12 +56,12 @@ library_sources := \
     readers/perf_event_line.c readers/perf_events.c readers/perf_frame_line.c readers/perf_header.c \
     readers/perf_maps.c readers/perf_records.c readers/perf_samples.c readers/perf_script.c \
     readers/perf_script_names.c readers/perf_stack.c readers/perf_symbols.c readers/perf_tasks.c readers/registry.c \
-    readers/scan.c writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gecko.c \
-    writer/gecko_location.c writer/gecko_losses.c writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c \
-    writer/gecko_weights.c writer/json.c writer/log_json.c writer/marker_json.c writer/meta_json.c \
-    writer/numbering.c writer/overhead_json.c writer/processed.c writer/processed_counters.c \
-    writer/processed_tables.c writer/processed_thread.c writer/sink.c writer/table_of_columns.c \
-    writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c cli/report.c
+    readers/scan.c writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c \
+    writer/gecko_losses.c writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c \
+    writer/json.c writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c \
+    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c writer/sink.c \
+    writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
+    cli/report.c
 
 program_sources := \
     writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \

@@ -33,9 +33,9 @@ struct conversion_ends {
     void *look_context;
 };
 
-/* gecko_convert between other ends. *output_xxh3 is of the file that was written. */
+/* gecko_convert between other ends. *written is of the file that was written; NULL: nobody asks. */
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,
-                                         uint64_t *output_xxh3);
+                                         struct sink_written *written);
 
 #endif

@@ -367,7 +367,7 @@ static void conclude(struct conversion *conversion, uint64_t start_ns) {
 
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,
-                                         uint64_t *output_xxh3) {
+                                         struct sink_written *written) {
     uint64_t start_ns = now_ns();
     *result = (struct gecko_convert_result){
         .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
@@ -395,15 +395,14 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
 
     chunk_list_fini(&conversion.output);
     profile_fini(&conversion.profile);
-    *output_xxh3 = conversion.written.xxh3;
+    if (written) *written = conversion.written;
     return result->status;
 }
 
 enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
                                         struct gecko_convert_result *result) {
     static const struct conversion_ends paths = {0};
-    uint64_t output_xxh3;
-    return conversion_run(options, &paths, result, &output_xxh3);
+    return conversion_run(options, &paths, result, NULL);
 }
 
 void gecko_convert_result_fini(struct gecko_convert_result *result) {

@@ -116,8 +116,7 @@ static int convert_single(struct options *options, struct progress_tty *bar) {
     options->convert.progress_context = bar;
     struct conversion_ends ends = {.source_progress = progress_tty_draw_source};
     struct gecko_convert_result result;
-    uint64_t output_xxh3;
-    conversion_run(&options->convert, &ends, &result, &output_xxh3);
+    conversion_run(&options->convert, &ends, &result, NULL);
     progress_tty_clear(bar);
     print_outcome(options, &result);
     int report_exit = write_report(options, &result);

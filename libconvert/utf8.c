@@ -29,6 +29,10 @@ size_t utf8_valid_prefix_bytes(struct text text) {
                 continue;
             }
         }
+        if ((unsigned char)text.bytes[at] < 0x80) {
+            at++;
+            continue;
+        }
         size_t sequence_bytes = utf8_sequence_bytes(text_from(text, at));
         if (!sequence_bytes) break;
         at += sequence_bytes;

@@ -165,12 +165,11 @@ void json_text(struct json *json, struct text text) {
 
 void json_string(struct json *json, const char *terminated) { json_text(json, text_of(terminated)); }
 
-void json_key(struct json *json, const char *key) {
-    size_t key_bytes = strlen(key);
-    char *out = begin_write(json, key_bytes + 3);
+void json_plain_key(struct json *json, struct text key) {
+    char *out = begin_write(json, key.bytes_count + 3);
     if (out) {
         *out++ = '"';
-        out = put(out, key, key_bytes);
+        out = put(out, key.bytes, key.bytes_count);
         end_write(json, put(out, "\":", 2));
     }
     json->needs_comma = false;
@@ -376,49 +375,6 @@ void json_ms_or_null(struct json *json, int64_t ns, bool is_known) {
 
 void json_bool(struct json *json, bool value) { write_literal(json, value ? TEXT("true") : TEXT("false")); }
 void json_null(struct json *json) { write_literal(json, TEXT("null")); }
-
-/* ---- Key and value ---- */
-
-void json_key_string(struct json *json, const char *key, const char *value) {
-    json_key(json, key);
-    json_string(json, value);
-}
-
-void json_key_value_text(struct json *json, const char *key, struct text value) {
-    json_key(json, key);
-    json_text(json, value);
-}
-
-void json_key_int(struct json *json, const char *key, int64_t value) {
-    json_key(json, key);
-    json_int(json, value);
-}
-
-void json_key_bool(struct json *json, const char *key, bool value) {
-    json_key(json, key);
-    json_bool(json, value);
-}
-
-void json_key_count(struct json *json, const char *key, uint64_t count) {
-    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
-}
-
-void json_key_string_or_null(struct json *json, const char *key, const char *value) {
-    if (value && *value)
-        json_key_string(json, key, value);
-    else
-        json_key_null(json, key);
-}
-
-void json_key_null(struct json *json, const char *key) {
-    json_key(json, key);
-    json_null(json);
-}
-
-void json_key_ms(struct json *json, const char *key, int64_t ns) {
-    json_key(json, key);
-    json_ms(json, ns);
-}
 
 /* ---- Fragments ---- */
 

@@ -26,9 +26,10 @@ void json_object_end(struct json *json);
 void json_array_begin(struct json *json);
 void json_array_end(struct json *json);
 
-/* The key of the next value, plain ASCII that needs no escape. */
-void json_key(struct json *json, const char *key);
-void json_key_text(struct json *json, struct text key); /* any text */
+/* The key of the next value. */
+void json_key_text(struct json *json, struct text key);  /* any text */
+void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
+static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
 /* Values. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
@@ -48,17 +49,50 @@ void json_ms(struct json *json, int64_t ns);
 void json_int_or_null(struct json *json, int64_t value, bool is_known);
 void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 
-/* Key and value together. */
-void json_key_string(struct json *json, const char *key, const char *value);
-void json_key_value_text(struct json *json, const char *key, struct text value);
-void json_key_int(struct json *json, const char *key, int64_t value);
+/* Key and value together: inline, so that the length of a key that is a literal is known. */
+static inline void json_key_string(struct json *json, const char *key, const char *value) {
+    json_key(json, key);
+    json_string(json, value);
+}
+
+static inline void json_key_value_text(struct json *json, const char *key, struct text value) {
+    json_key(json, key);
+    json_text(json, value);
+}
+
+static inline void json_key_int(struct json *json, const char *key, int64_t value) {
+    json_key(json, key);
+    json_int(json, value);
+}
+
 /* A count beyond INT64_MAX is that. */
-void json_key_count(struct json *json, const char *key, uint64_t count);
+static inline void json_key_count(struct json *json, const char *key, uint64_t count) {
+    json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static inline void json_key_bool(struct json *json, const char *key, bool value) {
+    json_key(json, key);
+    json_bool(json, value);
+}
+
+static inline void json_key_null(struct json *json, const char *key) {
+    json_key(json, key);
+    json_null(json);
+}
+
 /* null where there is no text, or an empty one. */
-void json_key_string_or_null(struct json *json, const char *key, const char *value);
-void json_key_bool(struct json *json, const char *key, bool value);
-void json_key_null(struct json *json, const char *key);
-void json_key_ms(struct json *json, const char *key, int64_t ns);
+static inline void json_key_string_or_null(struct json *json, const char *key, const char *value) {
+    json_key(json, key);
+    if (value && *value)
+        json_string(json, value);
+    else
+        json_null(json);
+}
+
+static inline void json_key_ms(struct json *json, const char *key, int64_t ns) {
+    json_key(json, key);
+    json_ms(json, ns);
+}
 
 /* Moves the complete value of `fragment` into place; `fragment` is empty after. */
 void json_splice(struct json *json, struct json *fragment);

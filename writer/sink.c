@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "libconvert/file_stamp.h"
 #include "libconvert/text.h"
 
 #define XXH_INLINE_ALL
@@ -82,6 +83,7 @@ struct sink {
     const struct sink_batch *batch; /* borrowed; NULL: none */
     uint64_t written_bytes;
     XXH3_state_t hash;
+    uint64_t stamp;
 };
 
 static void latch_error(struct sink *sink, const char *action, int error) {
@@ -364,7 +366,18 @@ void sink_gate_close(struct sink_gate *gate) {
     pthread_mutex_unlock(&gate->mutex);
 }
 
+/* Renaming is a change, too, and somebody may have written to the file since. */
+static uint64_t stamp_at(const char *target, const struct stat *written) {
+    struct stat found;
+    if (stat(target, &found) != 0) return 0;
+    bool is_same = found.st_ino == written->st_ino && found.st_size == written->st_size &&
+                   found.st_mtim.tv_sec == written->st_mtim.tv_sec && found.st_mtim.tv_nsec == written->st_mtim.tv_nsec;
+    return is_same ? file_stamp(&found) : 0;
+}
+
 static void finish(struct sink *sink) {
+    struct stat written;
+    bool has_stamp = sink->batch && sink->temp && fstat(sink->fd, &written) == 0;
     if (sink->fd >= 0) {
         bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
         if (is_flushed && fsync(sink->fd) != 0 && !flush_is_unsupported(errno)) latch_error(sink, "write", errno);
@@ -376,6 +389,7 @@ static void finish(struct sink *sink) {
         if (!failure_is_set(sink->failure) && rename(sink->temp, sink->target) != 0)
             latch_error(sink, "replace", errno);
         if (failure_is_set(sink->failure)) unlink(sink->temp);
+        if (has_stamp) sink->stamp = stamp_at(sink->target, &written);
     }
     disarm_slot(sink->slot);
     free(sink->temp);
@@ -402,7 +416,7 @@ bool sink_write_batched(struct chunk_list *chunks, const char *path, const struc
     }
     finish(&sink);
     chunk_list_fini(chunks);
-    *written = (struct sink_written){sink.written_bytes, XXH3_64bits_digest(&sink.hash)};
+    *written = (struct sink_written){sink.written_bytes, XXH3_64bits_digest(&sink.hash), sink.stamp};
     return !failure_is_set(failure);
 }
 

@@ -48,7 +48,8 @@ struct sink_batch {
 
 struct sink_written {
     uint64_t bytes_count;
-    uint64_t xxh3; /* of these bytes */
+    uint64_t xxh3;  /* of these bytes */
+    uint64_t stamp; /* file_stamp of the file, one of many; 0: none, or another one is there already */
 };
 
 /* The same, for one of many files. `batch` NULL is none. */

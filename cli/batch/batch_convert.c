@@ -65,6 +65,11 @@ static void fail_without_memory(struct batch_entry *entry) {
     batch_entry_fail(entry, BATCH_FAILED, NULL, &failure);
 }
 
+static void note_output(struct batch_entry *entry, const struct sink_written *written) {
+    entry->output_digest = (struct input_digest){written->bytes_count, written->xxh3};
+    entry->output_stamp = written->stamp;
+}
+
 static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry,
                     struct conversion_ends *ends, struct file_progress *progress) {
     struct gecko_convert_options options = work->plan->options->convert;
@@ -80,9 +85,9 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         options.progress_context = progress;
         ends->input_name = name;
         ends->batch = &sink;
-        uint64_t xxh3;
-        bool is_good = conversion_run(&options, ends, &entry->result, &xxh3) == GECKO_CONVERT_GOOD;
-        if (is_good) entry->output_digest = (struct input_digest){entry->result.output_bytes, xxh3};
+        struct sink_written written;
+        bool is_good = conversion_run(&options, ends, &entry->result, &written) == GECKO_CONVERT_GOOD;
+        if (is_good) note_output(entry, &written);
         /* What a signal keeps from appearing is not done: it has not failed. */
         bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
         if (!is_ended) atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);

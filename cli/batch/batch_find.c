@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "batch_plan.h"
+#include "libconvert/file_stamp.h"
 
 struct finder {
     struct batch_plan *plan;
@@ -77,6 +78,7 @@ static void add_file(struct finder *finder, struct batch_source *source, const s
         return;
     }
     source->file_bytes = (uint64_t)status->st_size;
+    source->stamp = file_stamp_is_lasting(status) ? file_stamp(status) : 0;
     finder->plan->total_bytes += source->file_bytes;
 }
 

@@ -145,7 +145,7 @@ static void look_at_content(struct looker *looker) {
 static void look_at_source(struct looker *looker) {
     struct batch_source *source = looker->source;
     struct input_digest digest;
-    if (!file_digest(source->path, &digest)) {
+    if (!manifest_records_know(looker->plan, source, &digest) && !file_digest(source->path, &digest)) {
         struct failure failure = {0};
         failure_set(&failure, FAILURE_IO, "%s: cannot be read: %s", source->path, strerror(errno));
         batch_entry_fail(&source->own, BATCH_FAILED, NULL, &failure);

@@ -38,6 +38,7 @@ struct batch_entry {
     atomic_bool has_digest;
     struct input_digest digest; /* as it is in the file system or the archive */
     struct input_digest output_digest;
+    uint64_t output_stamp; /* file_stamp of a profile with that digest; 0: none */
 
     const char *error_code; /* static; NULL: no error */
     struct gecko_convert_result result;
@@ -52,6 +53,7 @@ struct batch_source {
     bool is_own;     /* found in a folder, but what the batch writes */
     bool is_settled; /* nothing is left to be done */
     uint64_t file_bytes;
+    uint64_t stamp;         /* file_stamp; 0: none that lasts */
     struct failure failure; /* of what is being read */
     atomic_bool is_known;   /* what its entries are; nobody but its worker looks at them before */
     struct batch_entry own; /* the file's */

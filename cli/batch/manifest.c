@@ -6,6 +6,7 @@
 
 #include "cli/report.h"
 #include "file_digest.h"
+#include "readers/reader.h"
 #include "writer/json.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -32,6 +33,13 @@ static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
     char digits[17];
     manifest_format_xxh3(digits, xxh3);
     json_key_string(json, key, digits);
+}
+
+static void write_stamp(struct json *json, uint64_t stamp) {
+    if (stamp)
+        write_xxh3(json, "stamp", stamp);
+    else
+        json_key_null(json, "stamp");
 }
 
 static void write_digest(struct json *json, struct input_digest digest) {
@@ -86,6 +94,7 @@ static void write_output(struct json *json, const struct batch_entry *entry) {
     json_key_string(json, "path", entry->output);
     json_key_string(json, "format", entry->result.output_format);
     write_digest(json, entry->output_digest);
+    write_stamp(json, entry->output_stamp);
     json_object_end(json);
 }
 
@@ -101,6 +110,14 @@ static void write_error(struct json *json, const struct batch_entry *entry) {
     json_key_string(json, "message", entry->result.message);
     report_write_place(json, entry->result.has_error_place, entry->result.error_line, entry->result.error_offset);
     json_object_end(json);
+}
+
+/* A recorder writes through a mapping, also to what has failed as a trace because nothing was in it yet. */
+static uint64_t stamp_of(const struct batch_source *source) {
+    enum batch_status status = atomic_load(&source->own.status);
+    bool has_lasting_status = status != BATCH_PENDING && status != BATCH_FAILED;
+    bool is_recorded = has_lasting_status && !strcmp(source->own.result.input_format, reader_native_trace.name);
+    return has_lasting_status && !is_recorded ? source->stamp : 0;
 }
 
 /* A trace has been read, if not to its end. */
@@ -129,6 +146,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
         json_key_null(json, "bytes");
         json_key_null(json, "xxh3");
     }
+    write_stamp(json, entry->member ? 0 : stamp_of(source));
     json_key_string_or_null(json, "format", result->input_format);
     json_key_string_or_null(json, "wrapping", result->wrapping);
     json_key_count(json, "trace_bytes", result->input_bytes);

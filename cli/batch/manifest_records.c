@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/document.h"
 #include "cli/output_name.h"
 #include "cli/report.h"
 #include "file_digest.h"
+#include "libconvert/file_stamp.h"
 #include "manifest.h"
 #include "readers/reader.h"
 #include "writer/emitter.h"
@@ -34,87 +36,31 @@ struct manifest_records {
 /* ---- Values. ---- */
 
 /* The keys that are looked for: in the document each has this number. */
-enum key {
-    KEY_ARCHIVE,
-    KEY_BALANCED,
-    KEY_BYTES,
-    KEY_CAUSE,
-    KEY_CODE,
-    KEY_COUNT,
-    KEY_COUNTS,
-    KEY_ENTRIES,
-    KEY_ERROR,
-    KEY_FATE,
-    KEY_FORMAT,
-    KEY_FRAMES,
-    KEY_FUNCS,
-    KEY_INPUTS,
-    KEY_KEPT,
-    KEY_LEDGER,
-    KEY_LIBS,
-    KEY_LINE,
-    KEY_LINES,
-    KEY_LOST,
-    KEY_MARKERS,
-    KEY_MEMBER,
-    KEY_MESSAGE,
-    KEY_MILLISECONDS,
-    KEY_OFFSET,
-    KEY_OPTIONS_XXH3,
-    KEY_OUTPUT,
-    KEY_PATH,
-    KEY_PERIODS,
-    KEY_PROCESSES,
-    KEY_READ,
-    KEY_RECORDS,
-    KEY_SAMPLES,
-    KEY_STACKS,
-    KEY_STATUS,
-    KEY_STRINGS,
-    KEY_THREADS,
-    KEY_TRACE_BYTES,
-    KEY_TYPE,
-    KEY_VALUES,
-    KEY_VERSION,
-    KEY_WRAPPING,
-    KEY_XXH3,
-    KEYS_COUNT
-};
+#define KEYS(X)                                                                                                       \
+    X(archive)                                                                                                        \
+    X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) X(frames) X(funcs) \
+        X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member) X(message) X(milliseconds)  \
+            X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(records) X(samples)         \
+                X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) X(version)        \
+                    X(wrapping) X(xxh3)
 
-static const char *const key_names[KEYS_COUNT] = {
-    [KEY_ARCHIVE] = "archive", [KEY_BALANCED] = "balanced",
-    [KEY_BYTES] = "bytes",     [KEY_CAUSE] = "cause",
-    [KEY_CODE] = "code",       [KEY_COUNT] = "count",
-    [KEY_COUNTS] = "counts",   [KEY_ENTRIES] = "entries",
-    [KEY_ERROR] = "error",     [KEY_FATE] = "fate",
-    [KEY_FORMAT] = "format",   [KEY_FRAMES] = "frames",
-    [KEY_FUNCS] = "funcs",     [KEY_INPUTS] = "inputs",
-    [KEY_KEPT] = "kept",       [KEY_LEDGER] = "ledger",
-    [KEY_LIBS] = "libs",       [KEY_LINE] = "line",
-    [KEY_LINES] = "lines",     [KEY_LOST] = "lost",
-    [KEY_MARKERS] = "markers", [KEY_MEMBER] = "member",
-    [KEY_MESSAGE] = "message", [KEY_MILLISECONDS] = "milliseconds",
-    [KEY_OFFSET] = "offset",   [KEY_OPTIONS_XXH3] = "options_xxh3",
-    [KEY_OUTPUT] = "output",   [KEY_PATH] = "path",
-    [KEY_PERIODS] = "periods", [KEY_PROCESSES] = "processes",
-    [KEY_READ] = "read",       [KEY_RECORDS] = "records",
-    [KEY_SAMPLES] = "samples", [KEY_STACKS] = "stacks",
-    [KEY_STATUS] = "status",   [KEY_STRINGS] = "strings",
-    [KEY_THREADS] = "threads", [KEY_TRACE_BYTES] = "trace_bytes",
-    [KEY_TYPE] = "type",       [KEY_VALUES] = "values",
-    [KEY_VERSION] = "version", [KEY_WRAPPING] = "wrapping",
-    [KEY_XXH3] = "xxh3",
-};
+#define NUMBER(name) KEY_##name,
+enum key { KEYS(NUMBER) KEYS_COUNT };
+#undef NUMBER
 
-static const enum key unit_keys[GECKO_CONVERT_UNIT_COUNT] = {[GECKO_CONVERT_LINES] = KEY_LINES,
-                                                             [GECKO_CONVERT_SAMPLES] = KEY_SAMPLES,
-                                                             [GECKO_CONVERT_RECORDS] = KEY_RECORDS,
-                                                             [GECKO_CONVERT_PERIODS] = KEY_PERIODS,
-                                                             [GECKO_CONVERT_VALUES] = KEY_VALUES};
+#define NAME(name) TEXT(#name),
+static const struct text key_names[KEYS_COUNT] = {KEYS(NAME)};
+#undef NAME
+
+static const enum key unit_keys[GECKO_CONVERT_UNIT_COUNT] = {[GECKO_CONVERT_LINES] = KEY_lines,
+                                                             [GECKO_CONVERT_SAMPLES] = KEY_samples,
+                                                             [GECKO_CONVERT_RECORDS] = KEY_records,
+                                                             [GECKO_CONVERT_PERIODS] = KEY_periods,
+                                                             [GECKO_CONVERT_VALUES] = KEY_values};
 
 /* The first keys of an empty document. */
 static void number_keys(struct document *document) {
-    for (size_t i = 0; i < KEYS_COUNT; i++) strings_intern(&document->keys, text_of(key_names[i]));
+    for (size_t i = 0; i < KEYS_COUNT; i++) strings_intern(&document->keys, key_names[i]);
 }
 
 /* NULL when there is none, or the node is no object. */
@@ -142,15 +88,21 @@ static uint64_t count_at(const struct node *object, enum key key) {
 static bool is_digest(const struct node *object, struct input_digest digest) {
     char digits[17];
     manifest_format_xxh3(digits, digest.xxh3);
-    return is_text(object, KEY_XXH3, digits) && count_at(object, KEY_BYTES) == digest.bytes_count;
+    return is_text(object, KEY_xxh3, digits) && count_at(object, KEY_bytes) == digest.bytes_count;
+}
+
+static bool has_stamp(const struct node *object, uint64_t stamp) {
+    char digits[17];
+    manifest_format_xxh3(digits, stamp);
+    return stamp && is_text(object, KEY_stamp, digits);
 }
 
 static bool read_digest(const struct node *object, struct input_digest *digest) {
-    struct text digits = text_at(object, KEY_XXH3);
+    struct text digits = text_at(object, KEY_xxh3);
     char terminated[17] = "";
     if (digits.bytes_count != sizeof terminated - 1) return false;
     memcpy(terminated, digits.bytes, digits.bytes_count);
-    *digest = (struct input_digest){count_at(object, KEY_BYTES), strtoull(terminated, NULL, 16)};
+    *digest = (struct input_digest){count_at(object, KEY_bytes), strtoull(terminated, NULL, 16)};
     return true;
 }
 
@@ -169,14 +121,14 @@ static int compare_groups(const void *left, const void *right) {
 
 /* False when it is no list of records, or memory ran out (latched). */
 static bool index_records(struct manifest_records *records) {
-    const struct node *inputs = member_of(&records->document.root, KEY_INPUTS);
+    const struct node *inputs = member_of(&records->document.root, KEY_inputs);
     if (!node_is(inputs, NODE_LIST)) return false;
     records->records = inputs->nodes;
     records->record_count = inputs->count;
     struct record_group *last = NULL;
     for (size_t i = 0; i < records->record_count; i++) {
-        struct text path = text_at(&records->records[i], KEY_PATH);
-        bool is_member = text_at(&records->records[i], KEY_MEMBER).bytes_count > 0;
+        struct text path = text_at(&records->records[i], KEY_path);
+        bool is_member = text_at(&records->records[i], KEY_member).bytes_count > 0;
         if (is_member && !(last && text_equal(last->path, path))) return false;
         if (is_member) {
             last->count++;
@@ -193,11 +145,11 @@ static bool index_records(struct manifest_records *records) {
 /* "" when it is a manifest of this program with these options. */
 static const char *reason_against(struct manifest_records *records, const struct options *options) {
     const struct node *root = &records->document.root;
-    if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_TYPE, "batch")) return "is no report of a batch";
-    if (count_at(root, KEY_VERSION) != MANIFEST_VERSION) return "is of another version of this program";
+    if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_type, "batch")) return "is no report of a batch";
+    if (count_at(root, KEY_version) != MANIFEST_VERSION) return "is of another version of this program";
     char digits[17];
     manifest_format_xxh3(digits, manifest_options_xxh3(options, &records->failure));
-    if (!is_text(root, KEY_OPTIONS_XXH3, digits)) return "is of other options, or of another version";
+    if (!is_text(root, KEY_options_xxh3, digits)) return "is of other options, or of another version";
     return index_records(records) ? "" : "is no whole report";
 }
 
@@ -236,14 +188,14 @@ void manifest_records_destroy(struct manifest_records *records) {
 
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
-    const struct node *archive = member_of(&records->document.root, KEY_ARCHIVE);
+    const struct node *archive = member_of(&records->document.root, KEY_archive);
     return file_digest(path, digest) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
     size_t count = 0;
     for (size_t i = 0; i < records->record_count; i++)
-        count += node_is(member_of(&records->records[i], KEY_OUTPUT), NODE_OBJECT);
+        count += node_is(member_of(&records->records[i], KEY_output), NODE_OBJECT);
     return count;
 }
 
@@ -266,15 +218,15 @@ static void name_output_format(struct text name, struct gecko_convert_result *re
 }
 
 static void read_counts(const struct node *counts, struct gecko_convert_counts *out) {
-    *out = (struct gecko_convert_counts){.processes = count_at(counts, KEY_PROCESSES),
-                                         .threads = count_at(counts, KEY_THREADS),
-                                         .samples = count_at(counts, KEY_SAMPLES),
-                                         .markers = count_at(counts, KEY_MARKERS),
-                                         .stacks = count_at(counts, KEY_STACKS),
-                                         .frames = count_at(counts, KEY_FRAMES),
-                                         .funcs = count_at(counts, KEY_FUNCS),
-                                         .strings = count_at(counts, KEY_STRINGS),
-                                         .libs = count_at(counts, KEY_LIBS)};
+    *out = (struct gecko_convert_counts){.processes = count_at(counts, KEY_processes),
+                                         .threads = count_at(counts, KEY_threads),
+                                         .samples = count_at(counts, KEY_samples),
+                                         .markers = count_at(counts, KEY_markers),
+                                         .stacks = count_at(counts, KEY_stacks),
+                                         .frames = count_at(counts, KEY_frames),
+                                         .funcs = count_at(counts, KEY_funcs),
+                                         .strings = count_at(counts, KEY_strings),
+                                         .libs = count_at(counts, KEY_libs)};
 }
 
 static enum gecko_convert_fate fate_named(struct text name) {
@@ -286,7 +238,7 @@ static enum gecko_convert_fate fate_named(struct text name) {
 /* The list of a unit's entries; an empty one when there is none. */
 static const struct node *entries_of(const struct node *ledger, enum gecko_convert_unit unit) {
     static const struct node none = {.kind = NODE_LIST};
-    const struct node *entries = member_of(member_of(ledger, unit_keys[unit]), KEY_ENTRIES);
+    const struct node *entries = member_of(member_of(ledger, unit_keys[unit]), KEY_entries);
     return node_is(entries, NODE_LIST) ? entries : &none;
 }
 
@@ -300,21 +252,21 @@ static const char *place_text(char **next, struct text text) {
 
 static struct gecko_convert_entry ledger_entry(const struct node *entry, enum gecko_convert_unit unit, char **next) {
     return (struct gecko_convert_entry){.unit = unit,
-                                        .fate = fate_named(text_at(entry, KEY_FATE)),
-                                        .cause = place_text(next, text_at(entry, KEY_CAUSE)),
-                                        .count = count_at(entry, KEY_COUNT),
-                                        .has_first = member_of(entry, KEY_OFFSET),
-                                        .first_line = count_at(entry, KEY_LINE),
-                                        .first_offset = count_at(entry, KEY_OFFSET)};
+                                        .fate = fate_named(text_at(entry, KEY_fate)),
+                                        .cause = place_text(next, text_at(entry, KEY_cause)),
+                                        .count = count_at(entry, KEY_count),
+                                        .has_first = member_of(entry, KEY_offset),
+                                        .first_line = count_at(entry, KEY_line),
+                                        .first_offset = count_at(entry, KEY_offset)};
 }
 
 static void read_sums(const struct node *ledger, struct gecko_convert_result *result) {
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *sums = member_of(ledger, unit_keys[unit]);
-        result->sums[unit] = (struct gecko_convert_unit_sums){count_at(sums, KEY_READ), count_at(sums, KEY_KEPT),
-                                                              count_at(sums, KEY_LOST)};
+        result->sums[unit] = (struct gecko_convert_unit_sums){count_at(sums, KEY_read), count_at(sums, KEY_kept),
+                                                              count_at(sums, KEY_lost)};
     }
-    result->is_balanced = node_is(member_of(ledger, KEY_BALANCED), NODE_TRUE);
+    result->is_balanced = node_is(member_of(ledger, KEY_balanced), NODE_TRUE);
 }
 
 /* One block: the entries, then their texts. False when memory ran out. */
@@ -324,7 +276,7 @@ static bool read_entries(const struct node *ledger, struct text wrapping, struct
         const struct node *entries = entries_of(ledger, unit);
         entry_count += entries->count;
         for (size_t i = 0; i < entries->count; i++)
-            text_bytes += text_at(&entries->nodes[i], KEY_CAUSE).bytes_count + 1;
+            text_bytes += text_at(&entries->nodes[i], KEY_cause).bytes_count + 1;
     }
     struct gecko_convert_entry *block = malloc(entry_count * sizeof *block + text_bytes);
     if (!block) return false;
@@ -343,33 +295,33 @@ static bool read_entries(const struct node *ledger, struct text wrapping, struct
 static void read_error(const struct node *error, struct batch_entry *entry) {
     if (!node_is(error, NODE_OBJECT)) return;
     struct gecko_convert_result *result = &entry->result;
-    struct text code = text_at(error, KEY_CODE), message = text_at(error, KEY_MESSAGE);
+    struct text code = text_at(error, KEY_code), message = text_at(error, KEY_message);
     result->status = GECKO_CONVERT_BAD_INPUT;
     if (text_equal(code, text_of(report_status_name(GECKO_CONVERT_LOST)))) result->status = GECKO_CONVERT_LOST;
     if (text_equal(code, text_of(batch_code_refused))) entry->error_code = batch_code_refused;
     if (text_equal(code, text_of(batch_code_no_trace))) entry->error_code = batch_code_no_trace;
     snprintf(result->message, sizeof result->message, "%.*s", (int)message.bytes_count, message.bytes);
-    result->has_error_place = member_of(error, KEY_OFFSET);
-    result->error_line = count_at(error, KEY_LINE);
-    result->error_offset = count_at(error, KEY_OFFSET);
+    result->has_error_place = member_of(error, KEY_offset);
+    result->error_line = count_at(error, KEY_line);
+    result->error_offset = count_at(error, KEY_offset);
 }
 
 /* False when memory ran out. */
 static bool fill_entry(struct batch_entry *entry, const struct node *record, enum batch_status status) {
     struct gecko_convert_result *result = &entry->result;
-    const struct node *output = member_of(record, KEY_OUTPUT), *ledger = member_of(record, KEY_LEDGER);
-    name_input_format(text_at(record, KEY_FORMAT), result);
-    name_output_format(text_at(output, KEY_FORMAT), result);
-    result->input_bytes = count_at(record, KEY_TRACE_BYTES);
-    result->output_bytes = count_at(output, KEY_BYTES);
-    result->duration_ns = count_at(record, KEY_MILLISECONDS) * NS_PER_MS;
-    read_counts(member_of(record, KEY_COUNTS), &result->counts);
+    const struct node *output = member_of(record, KEY_output), *ledger = member_of(record, KEY_ledger);
+    name_input_format(text_at(record, KEY_format), result);
+    name_output_format(text_at(output, KEY_format), result);
+    result->input_bytes = count_at(record, KEY_trace_bytes);
+    result->output_bytes = count_at(output, KEY_bytes);
+    result->duration_ns = count_at(record, KEY_milliseconds) * NS_PER_MS;
+    read_counts(member_of(record, KEY_counts), &result->counts);
     read_sums(ledger, result);
-    read_error(member_of(record, KEY_ERROR), entry);
+    read_error(member_of(record, KEY_error), entry);
     struct input_digest digest;
     if (read_digest(record, &digest)) batch_entry_set_digest(entry, digest);
-    if (!read_entries(ledger, text_at(record, KEY_WRAPPING), result)) return false;
-    struct text path = text_at(output, KEY_PATH);
+    if (!read_entries(ledger, text_at(record, KEY_wrapping), result)) return false;
+    struct text path = text_at(output, KEY_path);
     if (path.bytes_count) {
         read_digest(output, &entry->output_digest);
         entry->output = strndup(path.bytes, path.bytes_count);
@@ -391,17 +343,27 @@ static bool has_its_name(const struct batch_source *source, struct text path, bo
     return !start.bytes_count || text_starts_with(rest, TEXT("/"));
 }
 
+/* A file that is there is the profile of the record. *stamp is then its stamp; 0: none that lasts. */
+static bool is_output(const struct node *output, const char *path, uint64_t *stamp) {
+    struct stat status;
+    struct input_digest digest;
+    if (stat(path, &status) != 0) return false;
+    *stamp = file_stamp(&status);
+    if (has_stamp(output, *stamp)) return true;
+    if (!file_stamp_is_lasting(&status)) *stamp = 0;
+    return file_digest(path, &digest) && is_digest(output, digest);
+}
+
 /* The profile is where it would be written now, and as it was. Those in an archive are looked at with that. */
 static bool has_output(const struct batch_plan *plan, const struct batch_source *source, const struct node *record,
-                       bool is_member) {
-    const struct node *output = member_of(record, KEY_OUTPUT);
-    struct text path = text_at(output, KEY_PATH);
+                       bool is_member, uint64_t *stamp) {
+    const struct node *output = member_of(record, KEY_output);
+    struct text path = text_at(output, KEY_path);
     if (!path.bytes_count || !has_its_name(source, path, is_member)) return false;
     if (!plan->options->output_dir) return true;
     char *name = strndup(path.bytes, path.bytes_count);
     char *full_path = name ? batch_output_path(plan, name) : NULL;
-    struct input_digest digest;
-    bool is_there = full_path && file_digest(full_path, &digest) && is_digest(output, digest);
+    bool is_there = full_path && is_output(output, full_path, stamp);
     free(name);
     free(full_path);
     return is_there;
@@ -410,11 +372,11 @@ static bool has_output(const struct batch_plan *plan, const struct batch_source 
 /* What the record makes of an entry now, if its output is there; BATCH_PENDING when it is of no use. */
 static enum batch_status status_by_record(const struct batch_source *source, const struct node *record,
                                           bool is_member) {
-    struct text status = text_at(record, KEY_STATUS);
+    struct text status = text_at(record, KEY_status);
     if (text_equal(status, TEXT("converted")) || text_equal(status, TEXT("unchanged"))) return BATCH_UNCHANGED;
     if (text_equal(status, TEXT("archive"))) return BATCH_ARCHIVE;
     if (text_equal(status, TEXT("no-trace"))) return is_member || !source->is_named ? BATCH_NO_TRACE : BATCH_PENDING;
-    struct text code = text_at(member_of(record, KEY_ERROR), KEY_CODE);
+    struct text code = text_at(member_of(record, KEY_error), KEY_code);
     bool lies_in_file = text_equal(code, TEXT("input")) || text_equal(code, TEXT("strict")) ||
                         text_equal(code, text_of(batch_code_refused));
     return lies_in_file ? BATCH_FAILED : BATCH_PENDING;
@@ -426,32 +388,43 @@ static const struct node *record_of(const struct batch_plan *plan, const struct 
 
 /* Numbers that a document has rounded cannot be written again. Sums of periods alone can be that large. */
 static bool has_exact_sums(const struct node *record) {
-    const struct node *ledger = member_of(record, KEY_LEDGER);
-    const struct node *read = member_of(member_of(ledger, KEY_PERIODS), KEY_READ);
+    const struct node *ledger = member_of(record, KEY_ledger);
+    const struct node *read = member_of(member_of(ledger, KEY_periods), KEY_read);
     return !node_is(read, NODE_NUMBER) || node_is_integer(read);
 }
 
+/* The stamps are of the profiles, 0 at first. */
 static bool is_usable(const struct batch_plan *plan, const struct batch_source *source,
-                      const struct record_group *group) {
-    if (!is_digest(record_of(plan, group, 0), source->own.digest)) return false;
+                      const struct record_group *group, uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
         const struct node *record = record_of(plan, group, i);
         enum batch_status status = status_by_record(source, record, i > 0);
         if (status == BATCH_PENDING || !has_exact_sums(record)) return false;
-        if (status == BATCH_UNCHANGED && !has_output(plan, source, record, i > 0)) return false;
+        if (status == BATCH_UNCHANGED && !has_output(plan, source, record, i > 0, &stamps[i])) return false;
     }
     return true;
 }
 
-static bool fill_entries(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group) {
+static bool fill_entries(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group,
+                         const uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
         const struct node *record = record_of(plan, group, i);
         struct batch_entry *entry = &source->own;
-        struct text member = text_at(record, KEY_MEMBER);
+        struct text member = text_at(record, KEY_member);
         if (i > 0) entry = batch_source_add_member(source, strndup(member.bytes, member.bytes_count));
         if (!entry || !fill_entry(entry, record, status_by_record(source, record, i > 0))) return false;
+        entry->output_stamp = stamps[i];
     }
     return true;
+}
+
+/* False when it is not usable, or memory ran out (latched in the source). */
+static bool reuse_group(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group) {
+    uint64_t *stamps = calloc(group->count, sizeof *stamps);
+    bool is_good = stamps && is_usable(plan, source, group, stamps);
+    if (!stamps || (is_good && !fill_entries(plan, source, group, stamps))) failure_set_memory(&source->failure);
+    free(stamps);
+    return is_good && !failure_is_set(&source->failure);
 }
 
 /* The number of the first group of the path, or of one behind it. */
@@ -468,16 +441,34 @@ static size_t first_group(const struct manifest_records *records, struct text pa
     return from;
 }
 
+/* NULL behind the last one of the path. */
+static const struct record_group *group_at(const struct manifest_records *records, size_t number, struct text path) {
+    const struct record_group *group = number < records->groups.count ? column_at(&records->groups, number) : NULL;
+    return group && text_equal(group->path, path) ? group : NULL;
+}
+
+bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
+                           struct input_digest *digest) {
+    const struct manifest_records *records = plan->records;
+    if (!records) return false;
+    struct text path = text_of(source->path);
+    const struct record_group *group;
+    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+        const struct node *record = record_of(plan, group, 0);
+        if (has_stamp(record, source->stamp) && read_digest(record, digest)) return true;
+    }
+    return false;
+}
+
 bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source) {
     const struct manifest_records *records = plan->records;
     if (!records) return false;
     struct text path = text_of(source->path);
-    for (size_t i = first_group(records, path); i < records->groups.count; i++) {
-        const struct record_group *group = column_at(&records->groups, i);
-        if (!text_equal(group->path, path)) return false;
-        if (!is_usable(plan, source, group)) continue;
-        if (fill_entries(plan, source, group)) return true;
-        failure_set_memory(&source->failure);
+    const struct record_group *group;
+    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+        if (!is_digest(record_of(plan, group, 0), source->own.digest)) continue;
+        if (reuse_group(plan, source, group)) return true;
+        if (!failure_is_set(&source->failure)) continue;
         batch_entry_fail(&source->own, BATCH_FAILED, NULL, &source->failure);
         return true;
     }

@@ -12,6 +12,10 @@ struct manifest_records *manifest_records_read(const char *path, const struct op
                                                size_t reason_bytes);
 void manifest_records_destroy(struct manifest_records *records); /* NULL is fine */
 
+/* The digest of a file that has the stamp that it had. False when it must be read. For any number of threads. */
+bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
+                           struct input_digest *digest);
+
 /* True when the source, whose digest is known, is as an earlier batch had it, and so are its profiles: its entries are
  * filled then. What failed for a reason that lies in the file has failed again. For any number of threads. */
 bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source);

@@ -97,8 +97,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
                                    .source_progress = progress_tty_draw_source,
                                    .look = take_profile,
                                    .look_context = &info};
-    uint64_t output_xxh3;
-    conversion_run(&options, &ends, &result, &output_xxh3);
+    conversion_run(&options, &ends, &result, NULL);
     input_close(input);
     take_failure(failure, &result);
     struct info_subject subject = {.path = path,
