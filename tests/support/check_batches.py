@@ -50,11 +50,19 @@ class Work:
         return json.loads((self.folder / folder / MANIFEST).read_text())
 
 
+def records_of(manifest):
+    """What is the same in each batch over the same files."""
+    for entry in manifest["inputs"]:
+        entry.pop("milliseconds")
+        for part in (entry, entry["output"] or entry):
+            part.pop("stamp", None)
+    return manifest["inputs"]
+
+
 def without_times(manifest):
     manifest["totals"].pop("milliseconds")
     manifest.pop("output_dir")
-    for entry in manifest["inputs"]:
-        entry.pop("milliseconds")
+    records_of(manifest)
     return manifest
 
 
@@ -151,10 +159,10 @@ def check_only_what_has_changed(work):
 
     assert run_again() == []
     assert times == {path: (work.folder / "again" / path).stat().st_mtime_ns for path in times}
-    second = work.manifest("again")
-    for entry in second["inputs"]:
+    second = records_of(work.manifest("again"))
+    for entry in second:
         entry["status"] = entry["status"].replace("unchanged", "converted")
-    assert second["inputs"] == first["inputs"]
+    assert second == records_of(work.manifest("reference"))
 
     done = [entry for entry in first["inputs"] if entry["status"] == "converted"]
     (work.folder / "again" / done[0]["output"]["path"]).unlink()
@@ -178,6 +186,47 @@ def check_only_what_has_changed(work):
     assert run_again("--if-changed=kept.json") == []
     (work.folder / "again" / MANIFEST).write_text("{")
     assert len(run_again()) == len(done)
+
+
+def check_stamps(work):
+    """What has its stamp is not read; a recorder may change a trace whose stamp stays."""
+    time.sleep(3.1)  # the traces' times are older now than any file system's tick
+    work.run("in", "--output-dir", "stamps")
+
+    def run_with(change):
+        manifest = work.manifest("stamps")
+        for entry in manifest["inputs"]:
+            change(entry)
+        (work.folder / "stamps" / MANIFEST).write_text(json.dumps(manifest))
+        work.run("in", "--output-dir", "stamps", "--if-changed")
+        assert work.files("stamps") == work.files("reference")
+        return work.manifest("stamps")["inputs"]
+
+    wrong = "0123456789abcdef"
+    for entry in run_with(lambda entry: entry.update(xxh3=wrong)):
+        is_read = entry["format"] == "native" or entry["status"] == "failed"
+        assert (entry["stamp"] is None) == is_read, entry
+        assert (entry["xxh3"] == wrong) != is_read, entry
+        assert entry["status"] in (("failed", "converted") if is_read else ("unchanged", "no-trace")), entry
+    work.run("in", "--output-dir", "stamps")
+    for entry in run_with(lambda entry: entry["output"] and entry["output"].update(xxh3=wrong)):
+        assert not entry["output"] or (entry["output"]["xxh3"], entry["status"]) == (wrong, "unchanged"), entry
+
+    def without_stamps(entry):
+        for part in (entry, entry["output"] or entry):
+            part["stamp"] = wrong
+
+    work.run("in", "--output-dir", "stamps")
+    assert all(entry["status"] != "converted" for entry in run_with(without_stamps))
+    changed = next(entry for entry in work.manifest("stamps")["inputs"] if entry["stamp"] and entry["output"])
+    source = work.folder / changed["path"]
+    before, status = source.read_bytes(), source.stat()
+    source.write_bytes(before[::-1])
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    work.run("in", "--output-dir", "stamps", "--if-changed")
+    entry = next(entry for entry in work.manifest("stamps")["inputs"] if entry["path"] == changed["path"])
+    assert entry["status"] != "unchanged" and entry["stamp"] is None and entry["xxh3"] != changed["xxh3"], entry
+    source.write_bytes(before)
 
 
 def check_output_archives(work):
@@ -254,9 +303,8 @@ def check_kills(work, kills):
         if number % 5 == 4:
             work.run("in", "--output-dir", "killed", "--if-changed")
             assert work.files("killed") == work.files("reference")
-            entries, expected = work.manifest("killed")["inputs"], work.manifest("reference")["inputs"]
+            entries, expected = records_of(work.manifest("killed")), records_of(work.manifest("reference"))
             for entry in entries + expected:
-                entry.pop("milliseconds")
                 entry["status"] = entry["status"].replace("unchanged", "converted")
             assert entries == expected
             left = sorted(path.name for path in (work.folder / "killed").iterdir())
@@ -328,7 +376,7 @@ def main():
         work = Work(arguments.program.resolve(), pathlib.Path(folder), arguments.count)
         work.run("in", "--output-dir", "reference")
         checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
-                  check_files_one_by_one, check_only_what_has_changed, check_output_archives, check_junit]
+                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_output_archives, check_junit]
         kill_checks = [check_kills, check_killed_archives, check_interrupts]
         for check in checks + kill_checks:
             try:
