@@ -69,7 +69,7 @@ offences=$(
     check_header '<gelf.h' libconvert/debug_file.c libconvert/symbol_stubs.c libconvert/symbol_table.c
     check_header '<libiberty' libconvert/symbol_names.c
     check_header '<xxhash' libconvert/index_set.h readers/input_members.c readers/native_chunks.c writer/sink.c \
-        cli/batch/file_digest.c
+        cli/batch/file_digest.c libconvert/file_stamp.c
 )
 if [ -n "$offences" ]; then
     printf '%s\n' "$offences"
