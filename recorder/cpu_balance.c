@@ -5,9 +5,9 @@
 #include "clock.h"
 
 enum {
-    QUIET_COUNT_MIN = 4,   /* fewer are asked in less time than the process and the sampler */
-    NOISE_NS = 2000,       /* below what waking up and going to sleep again takes a thread */
-    KEPT_ROUND_COUNT = 10, /* without asking each */
+    QUIET_COUNT_MIN = 4,    /* fewer are asked in less time than the process and the sampler */
+    NOISE_NS = 2000,        /* below what waking up and going to sleep again takes a thread */
+    KEPT_ROUND_COUNT = 100, /* without asking each */
 };
 
 static struct {

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "counters.h"
 #include "cpu_balance.h"
+#include "cpu_turns.h"
 #include "definitions.h"
 #include "interrupted_call.h"
 #include "libraries.h"
@@ -48,7 +49,8 @@ struct round {
     uint64_t now_ticks;
     bool is_balance_kept; /* threads that were found asleep sleep on */
     struct cpu_balance balance;
-    uint64_t found_ns; /* that some of them have used */
+    uint64_t found_ns;      /* that some of them have used */
+    uint32_t running_count; /* of all threads: they used some */
 };
 
 static struct {
@@ -67,6 +69,7 @@ static struct {
     void *callback_context;
     uint64_t tick_count;
     uint64_t late_tick_count;
+    uint32_t running_count; /* threads, in the last round */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -175,6 +178,7 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
     thread->cpu_ns = cpu_ns;
     thread->is_looked_at = true;
     thread->is_awake = used_ns != 0;
+    round->running_count += thread->is_awake;
     thread->unwritten_cpu_ns += used_ns;
     thread->unasked_cpu_ns += used_ns;
     *used = used_ns;
@@ -544,6 +548,7 @@ static void sample_threads(void) {
     thread_registry_each_record(look_at, &round);
     if (!round.is_balance_kept) cpu_balance_settle(&round.balance, round.found_ns);
     recording_leave(&round.recording);
+    sampler.running_count = round.running_count;
 }
 
 static void tick(uint64_t now_ns) {
@@ -646,6 +651,7 @@ static void run(void) {
         tick(clock_ns_of(CLOCK_MONOTONIC));
         sampler.tick_count++;
         call_back();
+        cpu_turns_take(deadline_ns, sampler.running_count);
         deadline_ns = next_deadline(deadline_ns);
     }
     end_with_threads();

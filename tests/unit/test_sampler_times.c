@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -113,6 +114,59 @@ static void test_stopped_process(void **state) {
     assert_true(longest_ns > (STOP_MS - 10) * 1000000);
     assert_no_burst(&recorded.profile, 1000000);
     recorded_fini(&recorded);
+}
+
+/* ---- Turns on the processors. ---- */
+
+static atomic_int last_processor, move_count, narrow_count;
+
+static void note_processor(void *allowed) {
+    cpu_set_t now;
+    int processor = sched_getcpu();
+    atomic_fetch_add(&move_count, atomic_exchange(&last_processor, processor) != processor);
+    bool is_narrow = sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, (const cpu_set_t *)allowed);
+    atomic_fetch_add(&narrow_count, is_narrow);
+}
+
+/* Of those that there are, two; the recorder's thread has them from this one. */
+static cpu_set_t take_two_processors(void) {
+    cpu_set_t allowed, two;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&two);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++)
+        if (CPU_ISSET(i, &allowed)) CPU_SET(i, &two);
+    assert_int_equal(sched_setaffinity(0, sizeof two, &two), 0);
+    return two;
+}
+
+static int count_moves(const struct temp_folder *folder, cpu_set_t *allowed, unsigned ms) {
+    start_sampling(folder, "turns.trace", (struct grec_options){.interval_us = 1000});
+    sampler_call_after_rounds(note_processor, allowed);
+    sleep_ms(ms);
+    grec_stop();
+    return atomic_exchange(&move_count, 0);
+}
+
+/* Left alone it stays where it is, most of the time. */
+static void test_turns(void **state) {
+    enum { BUSY_COUNT = 4, RUN_MS = 800, TURN_MS = 16 };
+    cpu_set_t before, two;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < 2) {
+        print_message("left out: one processor, on which nobody can take turns\n");
+        skip();
+    }
+    two = take_two_processors();
+    struct busy_thread threads[BUSY_COUNT];
+    for (int i = 0; i < BUSY_COUNT; i++) {
+        threads[i] = (struct busy_thread){.name = "busy", .run = work};
+        busy_thread_start(&threads[i]);
+    }
+    int crowded_count = count_moves(*state, &two, RUN_MS);
+    for (int i = 0; i < BUSY_COUNT; i++) busy_thread_join(&threads[i]);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    if (crowded_count < RUN_MS / TURN_MS / 3) fail_msg("%d moves within %d ms", crowded_count, RUN_MS);
+    assert_int_equal(atomic_load(&narrow_count), 0);
 }
 
 /* ---- Processor time. ---- */
@@ -634,6 +688,7 @@ int main(void) {
         TEST(test_pace),
         TEST(test_parts_of_a_round),
         TEST(test_stopped_process),
+        TEST(test_turns),
         TEST(test_processor_time),
         TEST(test_counters_of_the_process),
         TEST(test_asleep),
