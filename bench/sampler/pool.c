@@ -2,7 +2,9 @@
  * ones took, and what it costs to read the processor time of another thread, in nanoseconds. With an interval, one more
  * thread sends each busy one a signal as often, whose handler does nothing: what any sampler that signals threads must
  * cost. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 256, STEPS = 2000000, CLOCK_READS = 20000 };
+enum { THREADS_MAX = 256, STEPS = 2000000, CLOCK_READS = 20000, TURN_ROUNDS = 16 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
@@ -54,15 +56,26 @@ static int busy_count;
 
 static void do_nothing(int number) { (void)number; }
 
+/* As the recorder's sampler does: so that no thread bears all of it. */
+static void go_to_processor(int number) {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || !CPU_ISSET((size_t)number, &all)) return;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)number, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 static void *signal_threads(void *interval_us) {
     struct timespec deadline;
     clock_gettime(CLOCK_MONOTONIC, &deadline);
-    while (!is_over) {
+    for (int round = 1; !is_over; round++) {
         deadline.tv_nsec += (intptr_t)interval_us * 1000;
         deadline.tv_sec += deadline.tv_nsec / 1000000000;
         deadline.tv_nsec %= 1000000000;
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
         for (int i = 0; i < busy_count && !is_over; i++) pthread_kill(threads[i], SIGUSR1);
+        if (round % TURN_ROUNDS == 0) go_to_processor(round / TURN_ROUNDS % busy_count);
     }
     return NULL;
 }
