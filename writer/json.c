@@ -75,6 +75,12 @@ void json_object_end(struct json *json) { end_nesting(json, '}'); }
 void json_array_begin(struct json *json) { begin_nesting(json, TEXT("[")); }
 void json_array_end(struct json *json) { end_nesting(json, ']'); }
 
+void json_line(struct json *json, bool has_next) {
+    struct text end = json->needs_comma && has_next ? TEXT(",\n") : TEXT("\n");
+    chunk_list_append(&json->out, end.bytes, end.bytes_count);
+    json->needs_comma = json->needs_comma && !has_next;
+}
+
 /* ---- Text ---- */
 
 enum { BYTE_IS_PLAIN = 0, BYTE_IS_NOT_ASCII = 1, BYTE_NEEDS_CODE = 'u' };

@@ -26,6 +26,10 @@ void json_object_end(struct json *json);
 void json_array_begin(struct json *json);
 void json_array_end(struct json *json);
 
+/* Ends a line: the next value, or the end of the array, begins another one. Where a value is next, it stands behind its
+ * comma. */
+void json_line(struct json *json, bool has_next);
+
 /* The key of the next value. */
 void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */

@@ -34,8 +34,7 @@ struct batch {
     struct workspace output_workspace;
     struct workspace archive_workspace;
 
-    atomic_size_t next_beginning;
-    struct manifest_records *records;
+    struct manifest_records *records; /* NULL: there are none */
     struct crew crew;
     struct batch_plan plan;
     struct batch_work *work;
@@ -101,30 +100,33 @@ static void open_places(struct batch *batch) {
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
 }
 
-/* ---- Steps, in threads. ---- */
-
-static void read_records(struct batch *batch) {
+static const char *records_path(const struct batch *batch) {
     const char *path = batch->options->if_changed;
-    if (!path) return;
-    if (!*path) path = batch->manifest_path;
-    char reason[256];
-    batch->records = manifest_records_read(path, batch->options, reason, sizeof reason);
-    if (batch->records || !*reason || batch->options->is_quiet) return;
-    char message[1024];
-    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", path, reason);
-    console_print_message(message);
+    return path && !*path ? batch->manifest_path : path;
 }
 
-static void find_sources(struct batch *batch) { batch_plan_find(&batch->plan); }
+static void open_records(struct batch *batch) {
+    if (!failure_is_set(&batch->failure) && records_path(batch))
+        batch->records = manifest_records_open(records_path(batch), &batch->failure);
+}
 
-/* What a plan begins with, in any order. */
-static void (*const beginnings[])(struct batch *) = {read_records, find_sources};
-enum { BEGINNING_COUNT = sizeof beginnings / sizeof *beginnings };
+/* Those of the plan, if they are of use. */
+static const struct manifest_records *finish_records(const struct batch *batch) {
+    const char *reason = batch->records ? manifest_records_finish(batch->records, batch->options) : NULL;
+    if (!reason) return batch->records;
+    char message[1024];
+    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", records_path(batch), reason);
+    if (!batch->options->is_quiet) console_print_message(message);
+    return NULL;
+}
 
+/* ---- Steps, in threads. ---- */
+
+/* One finds the sources; it and all others read what an earlier batch did. */
 static void begin_plan(void *context, unsigned number) {
-    (void)number;
     struct batch *batch = context;
-    for (size_t i; (i = atomic_fetch_add(&batch->next_beginning, 1)) < BEGINNING_COUNT;) beginnings[i](batch);
+    if (number == 0) batch_plan_find(&batch->plan);
+    if (batch->records) manifest_records_parse(batch->records);
 }
 
 static void look_at_sources(void *context, unsigned number) {
@@ -162,7 +164,7 @@ static bool has_profile(const struct batch_entry *entry) {
 static bool is_archive_whole(struct batch *batch) {
     const char *path = batch->options->output_archive;
     size_t unchanged_count = 0, pending_count = 0;
-    if (!path || !batch->records) return false;
+    if (!path || !batch->plan.records) return false;
     for (size_t i = 0; i < batch->plan.sources.count; i++) {
         struct batch_source *source = batch_source_at(&batch->plan, i);
         const struct batch_entry *entry;
@@ -171,8 +173,8 @@ static bool is_archive_whole(struct batch *batch) {
             pending_count += atomic_load(&entry->status) == BATCH_PENDING;
         }
     }
-    return !pending_count && unchanged_count == manifest_records_output_count(batch->records) &&
-           manifest_records_have_archive(batch->records, path, &batch->outcome.archive_digest);
+    return !pending_count && unchanged_count == manifest_records_output_count(batch->plan.records) &&
+           manifest_records_have_archive(batch->plan.records, path, &batch->outcome.archive_digest);
 }
 
 /* For a new archive all profiles are needed. Those of the batch before are nowhere but in a folder, if there is one. */
@@ -183,9 +185,10 @@ static bool needs_all_profiles(const struct batch *batch) {
 
 static bool make_plan(struct batch *batch) {
     struct batch_plan *plan = &batch->plan;
-    unsigned beginner_count = batch->job_count < BEGINNING_COUNT ? batch->job_count : BEGINNING_COUNT;
-    if (!run(batch, beginner_count, begin_plan, batch, NULL)) return false;
-    plan->records = batch->records;
+    size_t count = 1 + (batch->records ? manifest_records_part_count(batch->records) : 0);
+    if (count > batch->job_count) count = batch->job_count;
+    if (!run(batch, (unsigned)count, begin_plan, batch, NULL)) return false;
+    plan->records = finish_records(batch);
     if (!run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
     if (batch_plan_look_again(plan) && !run(batch, 1, look_at_sources, plan, NULL)) return false;
     batch->is_kept = is_archive_whole(batch);
@@ -363,6 +366,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);
     name_places(&batch);
+    open_records(&batch);
     batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,

@@ -136,6 +136,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
     enum batch_status status = atomic_load(&entry->status);
     const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : &entry->result;
+    json_line(json, true);
     json_object_begin(json);
     json_key_string(json, "path", source->path);
     json_key_string_or_null(json, "member", entry->member);
@@ -166,6 +167,7 @@ static void write_inputs(struct json *json, struct batch_plan *plan) {
         for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++)
             if (atomic_load(&entry->status) != BATCH_FOLDER) write_entry(json, source, entry);
     }
+    json_line(json, false);
     json_array_end(json);
 }
 

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/document.h"
 #include "cli/output_name.h"
 #include "cli/report.h"
 #include "file_digest.h"
 #include "libconvert/file_stamp.h"
 #include "manifest.h"
+#include "manifest_parts.h"
 #include "readers/reader.h"
 #include "writer/emitter.h"
 
@@ -27,22 +27,22 @@ struct record_group {
 
 struct manifest_records {
     struct failure failure;
-    struct document document;
-    const struct node *records; /* borrowed from the document, like all texts */
-    size_t record_count;
-    struct column groups; /* struct record_group, by path */
+    struct manifest_parts parts;
+    struct column records; /* const struct node *: in the parts, like all texts */
+    struct column groups;  /* struct record_group, by path */
 };
 
 /* ---- Values. ---- */
 
 /* The keys that are looked for: in the document each has this number. */
-#define KEYS(X)                                                                                                       \
-    X(archive)                                                                                                        \
-    X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) X(frames) X(funcs) \
-        X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member) X(message) X(milliseconds)  \
-            X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(records) X(samples)         \
-                X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) X(version)        \
-                    X(wrapping) X(xxh3)
+#define KEYS(X)                                                                                                        \
+    X(archive)                                                                                                         \
+    X(balanced)                                                                                                        \
+    X(bytes)                                                                                                           \
+    X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) X(frames) X(funcs) X(inputs) X(kept)     \
+        X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member) X(message) X(milliseconds) X(offset)           \
+            X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(records) X(samples) X(stacks) X(stamp) \
+                X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) X(version) X(wrapping) X(xxh3)
 
 #define NUMBER(name) KEY_##name,
 enum key { KEYS(NUMBER) KEYS_COUNT };
@@ -57,11 +57,6 @@ static const enum key unit_keys[GECKO_CONVERT_UNIT_COUNT] = {[GECKO_CONVERT_LINE
                                                              [GECKO_CONVERT_RECORDS] = KEY_records,
                                                              [GECKO_CONVERT_PERIODS] = KEY_periods,
                                                              [GECKO_CONVERT_VALUES] = KEY_values};
-
-/* The first keys of an empty document. */
-static void number_keys(struct document *document) {
-    for (size_t i = 0; i < KEYS_COUNT; i++) strings_intern(&document->keys, key_names[i]);
-}
 
 /* NULL when there is none, or the node is no object. */
 static const struct node *member_of(const struct node *object, enum key key) {
@@ -119,16 +114,42 @@ static int compare_groups(const void *left, const void *right) {
     return compare_texts(a->path, b->path);
 }
 
-/* False when it is no list of records, or memory ran out (latched). */
-static bool index_records(struct manifest_records *records) {
-    const struct node *inputs = member_of(&records->document.root, KEY_inputs);
+/* The report, without the inputs that are parts of their own. */
+static const struct node *root_of(const struct manifest_records *records) {
+    const struct manifest_part *part = column_at(&records->parts.parts, 0);
+    return &part->document.root;
+}
+
+static const struct node *record_at(const struct manifest_records *records, size_t number) {
+    return *(const struct node *const *)column_at(&records->records, number);
+}
+
+static void collect(struct manifest_records *records, const struct node *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct node **record = column_push(&records->records);
+        if (!record) return;
+        *record = &list->nodes[i];
+    }
+}
+
+/* False when they are no list, or memory ran out (latched). */
+static bool collect_records(struct manifest_records *records) {
+    const struct node *inputs = member_of(root_of(records), KEY_inputs);
     if (!node_is(inputs, NODE_LIST)) return false;
-    records->records = inputs->nodes;
-    records->record_count = inputs->count;
+    collect(records, inputs);
+    for (size_t i = 1; i < records->parts.parts.count; i++) {
+        const struct manifest_part *part = column_at(&records->parts.parts, i);
+        collect(records, &part->document.root);
+    }
+    return !failure_is_set(&records->failure);
+}
+
+/* False when a member is none of the file before it, or memory ran out (latched). */
+static bool group_records(struct manifest_records *records) {
     struct record_group *last = NULL;
-    for (size_t i = 0; i < records->record_count; i++) {
-        struct text path = text_at(&records->records[i], KEY_path);
-        bool is_member = text_at(&records->records[i], KEY_member).bytes_count > 0;
+    for (size_t i = 0; i < records->records.count; i++) {
+        struct text path = text_at(record_at(records, i), KEY_path);
+        bool is_member = text_at(record_at(records, i), KEY_member).bytes_count > 0;
         if (is_member && !(last && text_equal(last->path, path))) return false;
         if (is_member) {
             last->count++;
@@ -142,60 +163,55 @@ static bool index_records(struct manifest_records *records) {
     return !failure_is_set(&records->failure);
 }
 
-/* "" when it is a manifest of this program with these options. */
-static const char *reason_against(struct manifest_records *records, const struct options *options) {
-    const struct node *root = &records->document.root;
+struct manifest_records *manifest_records_open(const char *path, struct failure *failure) {
+    if (access(path, F_OK) != 0 && errno == ENOENT) return NULL;
+    struct manifest_records *records = calloc(1, sizeof *records);
+    if (!records) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    column_init(&records->records, sizeof(const struct node *), &records->failure);
+    column_init(&records->groups, sizeof(struct record_group), &records->failure);
+    manifest_parts_init(&records->parts, path, key_names, KEYS_COUNT, &records->failure);
+    return records;
+}
+
+size_t manifest_records_part_count(const struct manifest_records *records) { return records->parts.parts.count; }
+
+void manifest_records_parse(struct manifest_records *records) { manifest_parts_parse(&records->parts); }
+
+const char *manifest_records_finish(struct manifest_records *records, const struct options *options) {
+    const struct failure *failure = failure_is_set(&records->failure) ? &records->failure : NULL;
+    if (!failure) failure = manifest_parts_failure(&records->parts);
+    if (failure) return failure->message;
+    const struct node *root = root_of(records);
     if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_type, "batch")) return "is no report of a batch";
     if (count_at(root, KEY_version) != MANIFEST_VERSION) return "is of another version of this program";
     char digits[17];
     manifest_format_xxh3(digits, manifest_options_xxh3(options, &records->failure));
     if (!is_text(root, KEY_options_xxh3, digits)) return "is of other options, or of another version";
-    return index_records(records) ? "" : "is no whole report";
-}
-
-static void read_document(struct manifest_records *records, const char *path) {
-    struct input *input = input_open(path, &records->failure);
-    if (input) document_read(&records->document, input);
-    input_close(input);
-}
-
-struct manifest_records *manifest_records_read(const char *path, const struct options *options, char *reason,
-                                               size_t reason_bytes) {
-    *reason = '\0';
-    if (access(path, F_OK) != 0 && errno == ENOENT) return NULL;
-    struct manifest_records *records = calloc(1, sizeof *records);
-    if (!records) {
-        snprintf(reason, reason_bytes, "cannot be read: memory ran out");
-        return NULL;
-    }
-    document_init(&records->document, &records->failure);
-    number_keys(&records->document);
-    column_init(&records->groups, sizeof(struct record_group), &records->failure);
-    read_document(records, path);
-    const char *against = failure_is_set(&records->failure) ? "" : reason_against(records, options);
-    if (!*against && !failure_is_set(&records->failure)) return records;
-    snprintf(reason, reason_bytes, "%s", *against ? against : records->failure.message);
-    manifest_records_destroy(records);
-    return NULL;
+    if (collect_records(records) && group_records(records)) return NULL;
+    return failure_is_set(&records->failure) ? records->failure.message : "is no whole report";
 }
 
 void manifest_records_destroy(struct manifest_records *records) {
     if (!records) return;
     column_fini(&records->groups);
-    document_fini(&records->document);
+    column_fini(&records->records);
+    manifest_parts_fini(&records->parts);
     free(records);
 }
 
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
-    const struct node *archive = member_of(&records->document.root, KEY_archive);
+    const struct node *archive = member_of(root_of(records), KEY_archive);
     return file_digest(path, digest) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
     size_t count = 0;
-    for (size_t i = 0; i < records->record_count; i++)
-        count += node_is(member_of(&records->records[i], KEY_output), NODE_OBJECT);
+    for (size_t i = 0; i < records->records.count; i++)
+        count += node_is(member_of(record_at(records, i), KEY_output), NODE_OBJECT);
     return count;
 }
 
@@ -383,7 +399,7 @@ static enum batch_status status_by_record(const struct batch_source *source, con
 }
 
 static const struct node *record_of(const struct batch_plan *plan, const struct record_group *group, size_t number) {
-    return &plan->records->records[group->first + number];
+    return record_at(plan->records, group->first + number);
 }
 
 /* Numbers that a document has rounded cannot be written again. Sums of periods alone can be that large. */

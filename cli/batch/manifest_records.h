@@ -6,11 +6,16 @@
 
 struct manifest_records;
 
-/* Reads the manifest. NULL when it is of no use: `reason` says why, and is empty when there is no such file. A file
- * that is no manifest is of no use, and one of other options or of another version is neither. */
-struct manifest_records *manifest_records_read(const char *path, const struct options *options, char *reason,
-                                               size_t reason_bytes);
+/* NULL when there is no such file, and when memory ran out (latched). What else is wrong with it is told in the end. */
+struct manifest_records *manifest_records_open(const char *path, struct failure *failure);
 void manifest_records_destroy(struct manifest_records *records); /* NULL is fine */
+
+/* First some threads parse them: more than there are parts have nothing to do. Then one finishes them, before anything
+ * else is asked: NULL, or the reason why they are of no use (no report, or one of other options or of another version).
+ * It is theirs. */
+size_t manifest_records_part_count(const struct manifest_records *records);
+void manifest_records_parse(struct manifest_records *records);
+const char *manifest_records_finish(struct manifest_records *records, const struct options *options);
 
 /* The digest of a file that has the stamp that it had. False when it must be read. For any number of threads. */
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,

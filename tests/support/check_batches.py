@@ -184,6 +184,16 @@ def check_only_what_has_changed(work):
     assert len(run_again()) == len(done)
     (work.folder / "again" / MANIFEST).rename(work.folder / "kept.json")
     assert run_again("--if-changed=kept.json") == []
+    for indent in (None, 1):  # as other programs write it
+        (work.folder / "again" / MANIFEST).write_text(json.dumps(work.manifest("again"), indent=indent))
+        assert run_again() == []
+    damaged = (work.folder / "again" / MANIFEST).read_text()
+    assert damaged.count("\n") == len(first["inputs"]) + 2  # each on a line of its own
+    (work.folder / "again" / MANIFEST).write_text(damaged[:-2000])
+    assert len(run_again()) == len(done)
+    half = len(damaged) // 2
+    (work.folder / "again" / MANIFEST).write_text(damaged[:half] + "]" + damaged[half + 1:])
+    assert len(run_again()) == len(done)
     (work.folder / "again" / MANIFEST).write_text("{")
     assert len(run_again()) == len(done)
 

@@ -42,6 +42,26 @@ static void assert_json(struct json *json, const char *expected) {
     free(text);
 }
 
+static void values_stand_on_lines_of_their_own(void **state) {
+    struct json *json = *state;
+    json_array_begin(json);
+    for (int i = 1; i <= 3; i++) {
+        json_line(json, true);
+        json_int(json, i);
+    }
+    json_line(json, false);
+    json_array_end(json);
+    assert_json(json, "[\n1,\n2,\n3\n]");
+    json_object_begin(json);
+    json_key(json, "none");
+    json_array_begin(json);
+    json_line(json, false);
+    json_array_end(json);
+    json_key_int(json, "next", 4);
+    json_object_end(json);
+    assert_json(json, "{\"none\":[\n],\"next\":4}");
+}
+
 static void containers_nest_with_their_commas(void **state) {
     struct json *json = *state;
     json_object_begin(json);
@@ -439,6 +459,7 @@ static void nothing_is_written_after_a_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(values_stand_on_lines_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(containers_nest_with_their_commas, begin, end),
         cmocka_unit_test_setup_teardown(every_kind_of_value_takes_a_comma, begin, end),
         cmocka_unit_test_setup_teardown(keys_come_with_their_values, begin, end),
