@@ -15,6 +15,7 @@ enum {
     WINDOW_BYTES = 4 * 1024 * 1024,  /* of a map, what a peek shows unless more is wanted */
     RELEASE_BYTES = 8 * 1024 * 1024, /* pages of a map are given back in runs of this */
     READ_BYTES = 256 * 1024,         /* of a pipe, at a time */
+    SMALL_FILE_BYTES = 64 * 1024,    /* is read at once: threads that map and unmap wait for each other */
     SPAN_COPY_BYTES = 4 * 1024,      /* so much of the next block joins a span at least */
     LAYERS_MAX = 8                   /* wrappings in wrappings: some gzip files unpack to themselves for ever */
 };
@@ -40,7 +41,7 @@ struct input {
 
     /* All at hand. */
     struct text whole;
-    struct text map; /* page-aligned, around `whole`; empty: memory of somebody else */
+    struct text map; /* page-aligned, around `whole`; empty: other memory */
     size_t window_bytes;
     size_t released_bytes; /* from the start of the map */
 
@@ -55,7 +56,7 @@ struct input {
     int descriptor; /* -1: none */
     bool is_standard_input;
     uint64_t read_bytes;
-    char *read_buffer;
+    char *read_buffer; /* also a small file's, that is `whole` */
 
     /* Blocks from the layer below, which this one owns. */
     struct input *below;
@@ -289,19 +290,42 @@ struct input *input_from_blocks(const char *name, input_next_block *next_block, 
 
 /* -- Opening -------------------------------------------------------------------------------------------------- */
 
-/* True when the file is mapped; false when it must be read like a pipe. */
-static bool map_file(struct input *input, const struct stat *status) {
-    /* Files of the kernel have bytes and no size. */
-    if (!S_ISREG(status->st_mode) || status->st_size <= 0 || (uint64_t)status->st_size > SIZE_MAX) return false;
-    off_t place = lseek(input->descriptor, 0, SEEK_CUR);
-    if (place < 0) return false;
-    size_t file_bytes = (size_t)status->st_size;
+/* False when not all of it came, as the file has changed; or memory ran out (latched). */
+static bool read_small_file(struct input *input, size_t file_bytes) {
+    input->read_buffer = malloc(file_bytes);
+    if (!input->read_buffer) {
+        failure_set_memory(input->failure);
+        return false;
+    }
+    size_t done_bytes = 0;
+    for (ssize_t count = 1; count && done_bytes < file_bytes;) {
+        count = pread(input->descriptor, input->read_buffer + done_bytes, file_bytes - done_bytes, (off_t)done_bytes);
+        if (count < 0 && errno != EINTR) break;
+        if (count > 0) done_bytes += (size_t)count;
+    }
+    input->whole = (struct text){input->read_buffer, file_bytes};
+    return done_bytes == file_bytes;
+}
+
+static bool map_file(struct input *input, size_t file_bytes) {
     void *bytes = mmap(NULL, file_bytes, PROT_READ, MAP_PRIVATE, input->descriptor, 0);
     if (bytes == MAP_FAILED) return false;
     madvise(bytes, file_bytes, MADV_SEQUENTIAL);
+    input->map = input->whole = (struct text){bytes, file_bytes};
+    return true;
+}
+
+/* True when all of the file is at hand; false when it must be read like a pipe. */
+static bool take_file(struct input *input, const struct stat *status) {
+    /* Files of the kernel have bytes and no size. */
+    if (!S_ISREG(status->st_mode) || status->st_size <= 0 || (uint64_t)status->st_size > SIZE_MAX) return false;
+    off_t place = input->is_standard_input ? lseek(input->descriptor, 0, SEEK_CUR) : 0;
+    if (place < 0) return false;
+    size_t file_bytes = (size_t)status->st_size;
+    bool is_small = file_bytes <= SMALL_FILE_BYTES;
+    if (is_small ? !read_small_file(input, file_bytes) : !map_file(input, file_bytes)) return false;
     input->is_whole = true;
-    input->map = (struct text){bytes, file_bytes};
-    input->whole = text_from(input->map, (uint64_t)place < file_bytes ? (size_t)place : file_bytes);
+    input->whole = text_from(input->whole, (uint64_t)place < file_bytes ? (size_t)place : file_bytes);
     input->window_bytes = WINDOW_BYTES;
     return true;
 }
@@ -325,7 +349,9 @@ static bool open_source(struct input *input, const char *path) {
         input->failure->is_of_many = true;
         return false;
     }
-    if (map_file(input, &status)) return true;
+    if (take_file(input, &status)) return true;
+    if (failure_is_set(input->failure)) return false;
+    free(input->read_buffer);
     input->read_buffer = malloc(READ_BYTES);
     if (!input->read_buffer) failure_set_memory(input->failure);
     return input->read_buffer != NULL;

@@ -117,7 +117,10 @@ static char *read_link(const char *path) {
 /* The file that the path leads to behind all links, whether it exists or not: a link may point to what is to be
  * created. Owned by the caller; NULL after a failure (latched). */
 static char *resolve_target(struct sink *sink) {
+    struct stat status;
+    bool is_itself = lstat(sink->name, &status) == 0 ? !S_ISLNK(status.st_mode) : errno == ENOENT;
     char *path = strdup(sink->name);
+    if (path && is_itself) return path;
     int error = path ? ELOOP : ENOMEM;
     for (int links = 0; path && links < LINK_COUNT_MAX; links++) {
         char *real = realpath(path, NULL);
@@ -226,7 +229,6 @@ bool sink_make_folders(const char *path, struct failure *failure) {
 
 static void open_file(struct sink *sink) {
     struct stat existing;
-    if (sink->batch && !sink_make_folders(sink->name, sink->failure)) return;
     /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
     if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
@@ -375,6 +377,13 @@ static uint64_t stamp_at(const char *target, const struct stat *written) {
     return is_same ? file_stamp(&found) : 0;
 }
 
+/* Of a batch the first file of a folder makes it. */
+static bool put_in_place(const struct sink *sink) {
+    if (rename(sink->temp, sink->target) == 0) return true;
+    if (!sink->batch || (errno != ENOENT && errno != ENOTDIR)) return false;
+    return sink_make_folders(sink->target, sink->failure) && rename(sink->temp, sink->target) == 0;
+}
+
 static void finish(struct sink *sink) {
     struct stat written;
     bool has_stamp = sink->batch && sink->temp && fstat(sink->fd, &written) == 0;
@@ -386,8 +395,7 @@ static void finish(struct sink *sink) {
     if (sink->temp) {
         bool has_gate = sink->batch && sink->batch->gate;
         if (has_gate && !failure_is_set(sink->failure)) go_through(sink, sink->batch->gate);
-        if (!failure_is_set(sink->failure) && rename(sink->temp, sink->target) != 0)
-            latch_error(sink, "replace", errno);
+        if (!failure_is_set(sink->failure) && !put_in_place(sink)) latch_error(sink, "replace", errno);
         if (failure_is_set(sink->failure)) unlink(sink->temp);
         if (has_stamp) sink->stamp = stamp_at(sink->target, &written);
     }
