@@ -368,13 +368,15 @@ void sink_gate_close(struct sink_gate *gate) {
     pthread_mutex_unlock(&gate->mutex);
 }
 
-/* Renaming is a change, too, and somebody may have written to the file since. */
+/* Renaming is a change, too, and somebody may have written to the file since. Where a file system counts in seconds,
+ * somebody still may, unseen. */
 static uint64_t stamp_at(const char *target, const struct stat *written) {
     struct stat found;
     if (stat(target, &found) != 0) return 0;
     bool is_same = found.st_ino == written->st_ino && found.st_size == written->st_size &&
                    found.st_mtim.tv_sec == written->st_mtim.tv_sec && found.st_mtim.tv_nsec == written->st_mtim.tv_nsec;
-    return is_same ? file_stamp(&found) : 0;
+    bool is_exact = found.st_ctim.tv_nsec != 0;
+    return is_same && is_exact ? file_stamp(&found) : 0;
 }
 
 /* Of a batch the first file of a folder makes it. */

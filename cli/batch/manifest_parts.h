@@ -17,8 +17,7 @@ struct manifest_part {
 
 struct manifest_parts {
     struct input *input; /* owned */
-    struct column
-        parts; /* struct manifest_part; the first is the report, the others are lists of inputs that it has not */
+    struct column parts; /* struct manifest_part; behind the report lists of the inputs that it has not itself */
     atomic_size_t next;
 };
 

@@ -35,14 +35,14 @@ struct manifest_records {
 /* ---- Values. ---- */
 
 /* The keys that are looked for: in the document each has this number. */
-#define KEYS(X)                                                                                                        \
-    X(archive)                                                                                                         \
-    X(balanced)                                                                                                        \
-    X(bytes)                                                                                                           \
-    X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) X(frames) X(funcs) X(inputs) X(kept)     \
-        X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member) X(message) X(milliseconds) X(offset)           \
-            X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(records) X(samples) X(stacks) X(stamp) \
-                X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) X(version) X(wrapping) X(xxh3)
+/* clang-format off */
+#define KEYS(X)                                                                                               \
+    X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
+    X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member)      \
+    X(message) X(milliseconds) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read)    \
+    X(records) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
+    X(version) X(wrapping) X(xxh3)
+/* clang-format on */
 
 #define NUMBER(name) KEY_##name,
 enum key { KEYS(NUMBER) KEYS_COUNT };
