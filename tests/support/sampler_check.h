@@ -237,7 +237,7 @@ static inline void busy_thread_join(struct busy_thread *thread) {
 
 /* Works until the thread is told to end. */
 static inline void work(struct busy_thread *self) {
-    static volatile uint64_t sum __attribute__((unused));
+    volatile uint64_t sum __attribute__((unused)) = 0;
     while (goes_on(self))
         for (uint64_t i = 0; i < 1000; i++) sum += i;
 }

@@ -149,6 +149,7 @@ static int count_moves(const struct temp_folder *folder, cpu_set_t *allowed, uns
 
 /* Left alone it stays where it is, most of the time. */
 static void test_turns(void **state) {
+    skip_under_thread_sanitizer();
     enum { BUSY_COUNT = 4, RUN_MS = 800, TURN_MS = 16 };
     cpu_set_t before, two;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
