@@ -66,23 +66,22 @@ library_sources := \
 program_sources := \
     writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
     cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c cli/batch/file_digest.c \
-    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c cli/batch/manifest_records.c cli/batch/member_path.c \
-    cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c cli/check/check_common.c \
-    cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c \
-    cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c cli/info/info.c \
-    cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
+    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c cli/batch/manifest_records.c \
+    cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c \
+    cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c \
+    cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c \
+    cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
     cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
-    recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c recorder/hash.c \
-    recorder/interrupted_call.c recorder/kept_file.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
-    recorder/own_memory.c recorder/own_stack.c recorder/own_thread.c recorder/payload.c recorder/process.c \
-    recorder/process_counters.c \
-    recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
-    recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c \
-    recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c \
-    recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
+    recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
+    recorder/hash.c recorder/interrupted_call.c recorder/kept_file.c recorder/libraries.c recorder/markers.c \
+    recorder/merged_stack.c recorder/own_memory.c recorder/own_stack.c recorder/own_thread.c recorder/payload.c \
+    recorder/process.c recorder/process_counters.c recorder/sample_slot.c recorder/sampled_thread.c \
+    recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c recorder/task_file.c \
+    recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c \
+    recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.

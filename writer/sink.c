@@ -398,8 +398,10 @@ static void finish(struct sink *sink) {
         bool has_gate = sink->batch && sink->batch->gate;
         if (has_gate && !failure_is_set(sink->failure)) go_through(sink, sink->batch->gate);
         if (!failure_is_set(sink->failure) && !put_in_place(sink)) latch_error(sink, "replace", errno);
-        if (failure_is_set(sink->failure)) unlink(sink->temp);
-        if (has_stamp) sink->stamp = stamp_at(sink->target, &written);
+        if (failure_is_set(sink->failure))
+            unlink(sink->temp);
+        else if (has_stamp)
+            sink->stamp = stamp_at(sink->target, &written);
     }
     disarm_slot(sink->slot);
     free(sink->temp);
