@@ -191,8 +191,11 @@ def check_only_what_has_changed(work):
     assert damaged.count("\n") == len(first["inputs"]) + 2  # each on a line of its own
     (work.folder / "again" / MANIFEST).write_text(damaged[:-2000])
     assert len(run_again()) == len(done)
-    half = len(damaged) // 2
-    (work.folder / "again" / MANIFEST).write_text(damaged[:half] + "]" + damaged[half + 1:])
+    lines = damaged.split("\n")
+    middle = len(lines) // 2
+    assert lines[middle].startswith("{")
+    lines[middle] = "]" + lines[middle][1:]
+    (work.folder / "again" / MANIFEST).write_text("\n".join(lines))
     assert len(run_again()) == len(done)
     (work.folder / "again" / MANIFEST).write_text("{")
     assert len(run_again()) == len(done)
