@@ -277,7 +277,7 @@ static bool convert_all(struct batch *batch) {
 typedef void report_writer(struct batch *batch, struct chunk_list *out);
 
 static void write_manifest(struct batch *batch, struct chunk_list *out) {
-    manifest_write(&batch->plan, &batch->outcome, out);
+    manifest_write(&batch->plan, &batch->outcome, batch->job_count, out);
 }
 
 static void write_junit(struct batch *batch, struct chunk_list *out) {

@@ -138,3 +138,26 @@ bool crew_run(struct crew *crew, unsigned count, crew_work *work, void *context,
     free(threads);
     return have_ended;
 }
+
+/* ---- Sharing. ---- */
+
+struct share {
+    void (*work)(void *context);
+    void *context;
+};
+
+static void *do_share(void *argument) {
+    const struct share *share = argument;
+    share->work(share->context);
+    return NULL;
+}
+
+void crew_share(unsigned count, void (*work)(void *context), void *context) {
+    struct share share = {work, context};
+    pthread_t threads[THREADS_MAX];
+    unsigned started = 0;
+    while (started < THREADS_MAX && started + 1 < count && !pthread_create(&threads[started], NULL, do_share, &share))
+        started++;
+    work(context);
+    for (unsigned i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}

@@ -36,6 +36,10 @@ void crew_fini(struct crew *crew);
 bool crew_run(struct crew *crew, unsigned count, crew_work *work, void *context, crew_tick *tick, void *tick_context,
               struct failure *failure);
 
+/* Has up to so many threads, the caller among them, do the same short work, and waits for them, whatever comes: signals
+ * are taken later. */
+void crew_share(unsigned count, void (*work)(void *context), void *context);
+
 /* The number of processors that the process may use; at least 1. */
 unsigned crew_size_of_machine(void);
 

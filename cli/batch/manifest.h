@@ -28,8 +28,10 @@ struct batch_outcome {
     struct input_digest archive_digest;
 };
 
-/* As JSON with a line end behind it. Running out of memory is latched in the list's failure. */
-void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct chunk_list *out);
+/* As JSON with a line end behind it, by up to so many threads; the same bytes whatever their number. Running out of
+ * memory is latched in the list's failure. */
+void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, unsigned thread_count,
+                    struct chunk_list *out);
 
 /* Of all options that change what is written, and of the version of the program. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
