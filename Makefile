@@ -18,9 +18,12 @@ RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recor
 CONVERT_ABI  := 0
 RECORDER_ABI := 0
 
-packages      := libarchive libdw libelf liblzma libxxhash zlib
+packages      := libdw libelf liblzma libxxhash zlib
+# Loaded when it is needed (libconvert/libarchive.h); what is linked statically links this too.
+late_packages := libarchive
 # The program's alone: what embeds the library does not need them.
 program_packages := yajl
+all_packages  := $(packages) $(late_packages) $(program_packages)
 test_packages := cmocka
 
 # It has no description for pkg-config.
@@ -41,10 +44,10 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
     libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
-    libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libs.c \
-    libconvert/markers.c libconvert/printable.c libconvert/profile.c libconvert/profile_allocations.c \
-    libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c libconvert/row_table.c \
-    libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
+    libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
+    libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
+    libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
+    libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
     libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
     readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
@@ -94,6 +97,9 @@ threaded_unit_tests    := test_batch test_convert $(filter-out test_sampler_call
 library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o)
 program_objects := $(program_sources:%.c=$(BUILD)/obj/%.o)
 main_object     := $(BUILD)/obj/cli/main.o
+# With libarchive linked, not loaded: of the static library, which only reads, and of the static program.
+embedded_objects := $(library_objects:%/libarchive.o=%/libarchive_reader.o)
+static_objects   := $(library_objects:%/libarchive.o=%/libarchive_writer.o)
 recorder_objects := $(recorder_sources:%.c=$(BUILD)/obj/%.o)
 
 # ---- What is built. ----
@@ -106,20 +112,26 @@ all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_conver
 package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 
 $(BUILD)/flags: force
-	@$(PKG_CONFIG) --exists $(packages) $(program_packages) || \
-	    { echo "gecko-convert needs $(packages) $(program_packages): run 'make deps'" >&2; exit 1; }
+	@$(PKG_CONFIG) --exists $(all_packages) || \
+	    { echo "gecko-convert needs $(all_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages)) -MMD -MP -c $< -o $@
+	$(call quiet,CC,$<)$(compile) $(call package_flags,--cflags,$(all_packages)) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/libconvert/libarchive_writer.o: private compile += -DGECKO_LINKS_LIBARCHIVE_WRITER
+
+$(BUILD)/obj/libconvert/libarchive_reader.o $(BUILD)/obj/libconvert/libarchive_writer.o: libconvert/libarchive.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$@)$(compile) -DGECKO_LINKS_LIBARCHIVE $(call package_flags,--cflags,$(all_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
-$(BUILD)/libgecko_convert.a: $(library_objects)
+$(BUILD)/libgecko_convert.a: $(embedded_objects)
 	$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(BUILD)/gecko_convert.o
 	@$(OBJCOPY) --localize-hidden $(BUILD)/gecko_convert.o
 	@rm -f $@
@@ -154,9 +166,12 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(packages) $(program_packages) $(test_packages)) -MMD -MP $< \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
 	    $(program_objects) $(library_objects) $(recorder_objects) \
 	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
+
+# They make archives, and look into them.
+$(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so
@@ -176,7 +191,8 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -o $@
 
--include $(wildcard $(recorder_objects:.o=.d) $(library_objects:.o=.d) $(program_objects:.o=.d) $(main_object:.o=.d) $(BUILD)/tests/*.d)
+-include $(wildcard $(patsubst %.o,%.d,$(sort $(recorder_objects) $(library_objects) $(embedded_objects) $(static_objects) \
+    $(program_objects) $(main_object))) $(BUILD)/tests/*.d)
 
 # ---- The demo application. ----
 

@@ -92,9 +92,9 @@ static_flags = $(subst -lyajl,-lyajl_s,$(call package_flags,--static --libs,$(1)
 # ICU.
 without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
-$(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(library_objects)
+$(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(static_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) -static $(without_xar) $^ $(call static_flags,$(all_packages)) $(demangler) -o $@
 
 # ---- Debian packages. ----
 

@@ -1,13 +1,12 @@
 #include "input_archive.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "input_gzip.h"
+#include "libconvert/libarchive.h"
 #include "libconvert/printable.h"
 #include "libconvert/utf8_locale.h"
 
@@ -21,12 +20,12 @@ struct wrapper {
     bool (*recognises)(struct text start);
 
     /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. Neither: gzip. */
-    int (*filter)(struct archive *reader);
-    int (*format)(struct archive *reader);
+    int (**filter)(struct archive *reader);
+    int (**format)(struct archive *reader);
     const char *options; /* libarchive's for the format; NULL: none */
 
     /* NULL from this: libarchive is built without the library and would run a program instead. */
-    const char *(*library_version)(void);
+    const char *(**library_version)(void);
 
     bool needs_seek;
     const char *extract_command;
@@ -143,49 +142,49 @@ static const struct wrapper wrappers[] = {
      .magic = {"\xfd"
                "7zXZ\0",
                6},
-     .filter = archive_read_support_filter_xz,
-     .library_version = archive_liblzma_version},
+     .filter = &libarchive.read_support_filter_xz,
+     .library_version = &libarchive.liblzma_version},
     {.name = "zstd",
      .recognises = is_zstd,
-     .filter = archive_read_support_filter_zstd,
-     .library_version = archive_libzstd_version},
+     .filter = &libarchive.read_support_filter_zstd,
+     .library_version = &libarchive.libzstd_version},
     {.name = "bzip2",
      .recognises = is_bzip2,
-     .filter = archive_read_support_filter_bzip2,
-     .library_version = archive_bzlib_version},
+     .filter = &libarchive.read_support_filter_bzip2,
+     .library_version = &libarchive.bzlib_version},
     {.name = "lz4",
      .recognises = is_lz4,
-     .filter = archive_read_support_filter_lz4,
-     .library_version = archive_liblz4_version},
+     .filter = &libarchive.read_support_filter_lz4,
+     .library_version = &libarchive.liblz4_version},
     {.name = "lzip",
      .recognises = is_lzip,
-     .filter = archive_read_support_filter_lzip,
-     .library_version = archive_liblzma_version},
+     .filter = &libarchive.read_support_filter_lzip,
+     .library_version = &libarchive.liblzma_version},
     {.name = "lzma",
      .recognises = is_lzma,
-     .filter = archive_read_support_filter_lzma,
-     .library_version = archive_liblzma_version},
-    {.name = "compress", .magic = TEXT("\x1f\x9d"), .filter = archive_read_support_filter_compress},
+     .filter = &libarchive.read_support_filter_lzma,
+     .library_version = &libarchive.liblzma_version},
+    {.name = "compress", .magic = TEXT("\x1f\x9d"), .filter = &libarchive.read_support_filter_compress},
     {.name = "zip",
      .recognises = is_zip,
-     .format = archive_read_support_format_zip,
+     .format = &libarchive.read_support_format_zip,
      .extract_command = "unzip -p FILE MEMBER"},
     {.name = "7z",
      .magic = TEXT("7z\xbc\xaf\x27\x1c"),
-     .format = archive_read_support_format_7zip,
+     .format = &libarchive.read_support_format_7zip,
      .needs_seek = true,
      .extract_command = "7z x -so FILE MEMBER"},
     {.name = "ar",
      .magic = TEXT("!<arch>\n"),
-     .format = archive_read_support_format_ar,
+     .format = &libarchive.read_support_format_ar,
      .extract_command = "ar p FILE MEMBER"},
     {.name = "cpio",
      .recognises = is_cpio,
-     .format = archive_read_support_format_cpio,
+     .format = &libarchive.read_support_format_cpio,
      .extract_command = "bsdtar -xOf FILE MEMBER"},
     {.name = "tar",
      .recognises = is_tar,
-     .format = archive_read_support_format_tar,
+     .format = &libarchive.read_support_format_tar,
      .options = "tar:read_concatenated_archives",
      .extract_command = "tar -xOf FILE MEMBER"},
 };
@@ -218,12 +217,12 @@ static void fail_encrypted(struct input_archive *archive) {
 
 /* What libarchive complains of, as this project has it. */
 static void fail(struct input_archive *archive) {
-    if (archive_errno(archive->reader) == ENOMEM) {
+    if (libarchive.error_number(archive->reader) == ENOMEM) {
         failure_set_memory(archive->failure);
-    } else if (archive_read_has_encrypted_entries(archive->reader) > 0) {
+    } else if (libarchive.read_has_encrypted_entries(archive->reader) > 0) {
         fail_encrypted(archive);
     } else {
-        const char *complaint = archive_error_string(archive->reader);
+        const char *complaint = libarchive.error_string(archive->reader);
         char reason[REASON_BYTES];
         printable_copy(reason, sizeof reason, complaint ? text_of(complaint) : TEXT("the data makes no sense"));
         fail_with(archive, reason);
@@ -250,7 +249,7 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
     struct text run;
     if (!archive->source.read(archive->source.context, &run)) {
         archive->is_dead = true;
-        archive_set_error(reader, EIO, "the source failed");
+        libarchive.set_error(reader, EIO, "the source failed");
         return -1;
     }
     archive->source_offset += run.bytes_count;
@@ -273,8 +272,8 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
 /* Regular files, and what has no type, as in an ar that is made to be reproducible, but for its symbol table "/"; not
  * what the Finder adds to each file that it packs. */
 static bool is_file(struct archive_entry *entry, struct text path) {
-    unsigned type = archive_entry_filetype(entry);
-    if ((type && type != AE_IFREG) || archive_entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
+    unsigned type = libarchive.entry_filetype(entry);
+    if ((type && type != AE_IFREG) || libarchive.entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
     return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
 }
 
@@ -283,24 +282,24 @@ static void begin_member(struct input_archive *archive, struct archive_entry *en
     archive->place = IN_MEMBER;
     archive->has_file = true;
     archive->member_bytes = 0;
-    archive->has_member_size = archive_entry_size_is_set(entry);
-    archive->member_size_bytes = archive_entry_size(entry);
+    archive->has_member_size = libarchive.entry_size_is_set(entry);
+    archive->member_size_bytes = libarchive.entry_size(entry);
     show_name(archive->member_name, path);
     if (has_names)
         snprintf(archive->wrapping, sizeof archive->wrapping, "%s > %s", archive->wrapper->name, archive->member_name);
-    if (archive_entry_is_encrypted(entry)) fail_encrypted(archive);
+    if (libarchive.entry_is_encrypted(entry)) fail_encrypted(archive);
 }
 
 /* The archive need not tell a member's size before its bytes: then they tell. */
 static bool is_empty_member(struct input_archive *archive, struct archive_entry *entry) {
-    if (archive_entry_size_is_set(entry)) return archive_entry_size(entry) == 0;
-    if (archive_entry_is_encrypted(entry)) return false;
+    if (libarchive.entry_size_is_set(entry)) return libarchive.entry_size(entry) == 0;
+    if (libarchive.entry_is_encrypted(entry)) return false;
     const void *bytes;
     size_t bytes_count = 0;
     la_int64_t offset;
     int outcome = ARCHIVE_OK;
     while (outcome == ARCHIVE_OK && !bytes_count)
-        outcome = archive_read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+        outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
     return outcome == ARCHIVE_EOF;
 }
 
@@ -313,14 +312,14 @@ static void finish(struct input_archive *archive) {
 
 /* As UTF-8 where the archive can say that, its own bytes otherwise; empty when the name is neither. */
 static struct text path_of(struct archive_entry *entry) {
-    const char *path = archive_entry_pathname_utf8(entry);
-    if (!path) path = archive_entry_pathname(entry);
+    const char *path = libarchive.entry_pathname_utf8(entry);
+    if (!path) path = libarchive.entry_pathname(entry);
     return text_of(path ? path : "");
 }
 
 static void go_to_next_member(struct input_archive *archive) {
     struct archive_entry *entry;
-    int outcome = archive_read_next_header(archive->reader, &entry);
+    int outcome = libarchive.read_next_header(archive->reader, &entry);
     if (outcome == ARCHIVE_EOF) {
         finish(archive);
         return;
@@ -331,7 +330,7 @@ static void go_to_next_member(struct input_archive *archive) {
         return;
     }
     /* Bytes that the decompressor does not take for its own would come through as they are. */
-    if (archive->wrapper->filter && archive_filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE) {
+    if (archive->wrapper->filter && libarchive.filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE) {
         fail_with(archive, "its header is no good");
         return;
     }
@@ -372,7 +371,7 @@ static struct text read_member(struct input_archive *archive) {
     const void *bytes;
     size_t bytes_count;
     la_int64_t offset;
-    int outcome = archive_read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+    int outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
     if (outcome == ARCHIVE_EOF) {
         end_member(archive);
         return block;
@@ -400,8 +399,8 @@ static struct text next_of_member(struct input_archive *archive) {
 }
 
 static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
-    unsigned type = archive_entry_filetype(entry);
-    if (archive_entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
+    unsigned type = libarchive.entry_filetype(entry);
+    if (libarchive.entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
     if (type == AE_IFDIR || text_ends_with(path, TEXT("/"))) return INPUT_MEMBER_FOLDER;
     return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
 }
@@ -411,7 +410,7 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
     struct archive_entry *entry;
-    int outcome = archive_read_next_header(archive->reader, &entry);
+    int outcome = libarchive.read_next_header(archive->reader, &entry);
     if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
         if (outcome != ARCHIVE_EOF) fail(archive);
         archive->place = AT_END;
@@ -420,8 +419,8 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     struct text path = path_of(entry);
     *member = (struct input_member){.kind = kind_of(entry, path),
                                     .path = path,
-                                    .has_size = archive_entry_size_is_set(entry),
-                                    .size_bytes = (uint64_t)archive_entry_size(entry)};
+                                    .has_size = libarchive.entry_size_is_set(entry),
+                                    .size_bytes = (uint64_t)libarchive.entry_size(entry)};
     if (member->kind == INPUT_MEMBER_FILE) begin_member(archive, entry, path);
     return true;
 }
@@ -439,7 +438,8 @@ bool input_archive_is_dead(const struct input_archive *archive) { return archive
 /* Opens libarchive with nothing but what the wrapper needs. */
 static bool open_reader(struct input_archive *archive) {
     const struct wrapper *wrapper = archive->wrapper;
-    if (wrapper->library_version && !wrapper->library_version()) {
+    if (!libarchive_load(archive->name, archive->failure)) return false;
+    if (wrapper->library_version && !(*wrapper->library_version)()) {
         failure_set(archive->failure, FAILURE_INPUT, "%s: this build cannot read %s; uncompress it first",
                     archive->name, wrapper->name);
         return false;
@@ -450,21 +450,21 @@ static bool open_reader(struct input_archive *archive) {
                     archive->name, wrapper->name);
         return false;
     }
-    struct archive *reader = archive_read_new();
+    struct archive *reader = libarchive.read_new();
     archive->reader = reader;
     if (!reader) {
         failure_set_memory(archive->failure);
         return false;
     }
-    bool is_good = wrapper->filter ? wrapper->filter(reader) == ARCHIVE_OK &&
-                                         archive_read_support_format_raw(reader) == ARCHIVE_OK &&
-                                         archive_read_support_format_empty(reader) == ARCHIVE_OK
-                                   : wrapper->format(reader) == ARCHIVE_OK;
-    is_good = is_good && (!wrapper->options || archive_read_set_options(reader, wrapper->options) == ARCHIVE_OK);
-    is_good = is_good && archive_read_set_read_callback(reader, on_read) == ARCHIVE_OK &&
-              archive_read_set_callback_data(reader, archive) == ARCHIVE_OK &&
-              (!archive->source.seek || archive_read_set_seek_callback(reader, on_seek) == ARCHIVE_OK) &&
-              archive_read_open1(reader) == ARCHIVE_OK;
+    bool is_good = wrapper->filter ? (*wrapper->filter)(reader) == ARCHIVE_OK &&
+                                         libarchive.read_support_format_raw(reader) == ARCHIVE_OK &&
+                                         libarchive.read_support_format_empty(reader) == ARCHIVE_OK
+                                   : (*wrapper->format)(reader) == ARCHIVE_OK;
+    is_good = is_good && (!wrapper->options || libarchive.read_set_options(reader, wrapper->options) == ARCHIVE_OK);
+    is_good = is_good && libarchive.read_set_read_callback(reader, on_read) == ARCHIVE_OK &&
+              libarchive.read_set_callback_data(reader, archive) == ARCHIVE_OK &&
+              (!archive->source.seek || libarchive.read_set_seek_callback(reader, on_seek) == ARCHIVE_OK) &&
+              libarchive.read_open1(reader) == ARCHIVE_OK;
     if (!is_good) fail(archive);
     return is_good;
 }
@@ -492,7 +492,7 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
 void input_archive_close(struct input_archive *archive) {
     if (!archive) return;
     input_gzip_close(archive->gzip);
-    archive_read_free(archive->reader);
+    if (archive->reader) libarchive.read_free(archive->reader);
     if (archive->locale) freelocale(archive->locale);
     free(archive);
 }

@@ -1,7 +1,5 @@
 #include "archive_file.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libconvert/libarchive.h"
 #include "libconvert/utf8.h"
 #include "libconvert/utf8_locale.h"
 
@@ -16,21 +15,21 @@ enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
 
 struct kind {
     const char *suffix;
-    int (*format)(struct archive *);
-    int (*filter)(struct archive *);
+    int (**format)(struct archive *); /* libarchive's */
+    int (**filter)(struct archive *);
     const char *options; /* NULL: none */
 };
 
 /* gzip would put the time into its header. */
 static const struct kind kinds[] = {
-    {".tar", archive_write_set_format_pax_restricted, archive_write_add_filter_none, NULL},
-    {".tar.gz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
-    {".tgz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
-    {".tar.zst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
-    {".tzst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
-    {".tar.xz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
-    {".txz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
-    {".zip", archive_write_set_format_zip, archive_write_add_filter_none, NULL},
+    {".tar", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_none, NULL},
+    {".tar.gz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_gzip, "gzip:!timestamp"},
+    {".tgz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_gzip, "gzip:!timestamp"},
+    {".tar.zst", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_zstd, NULL},
+    {".tzst", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_zstd, NULL},
+    {".tar.xz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_xz, NULL},
+    {".txz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_xz, NULL},
+    {".zip", &libarchive.write_set_format_zip, &libarchive.write_add_filter_none, NULL},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
@@ -60,16 +59,16 @@ static void fail(struct archive_file *archive, int error) {
 /* A warning is about the name of a member that is not of the character set: its bytes are written. */
 static bool check(struct archive_file *archive, int outcome) {
     if (outcome >= ARCHIVE_WARN) return true;
-    fail(archive, archive_errno(archive->writer));
+    fail(archive, libarchive.error_number(archive->writer));
     return false;
 }
 
 static bool open_writer(struct archive_file *archive, const struct kind *kind) {
     struct archive *writer = archive->writer;
-    return check(archive, kind->format(writer)) && check(archive, kind->filter(writer)) &&
-           (!kind->options || check(archive, archive_write_set_options(writer, kind->options))) &&
-           check(archive, archive_write_set_bytes_in_last_block(writer, 1)) &&
-           check(archive, archive_write_open_fd(writer, archive->descriptor));
+    return check(archive, (*kind->format)(writer)) && check(archive, (*kind->filter)(writer)) &&
+           (!kind->options || check(archive, libarchive.write_set_options(writer, kind->options))) &&
+           check(archive, libarchive.write_set_bytes_in_last_block(writer, 1)) &&
+           check(archive, libarchive.write_open_fd(writer, archive->descriptor));
 }
 
 struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
@@ -78,6 +77,7 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
         failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
         return NULL;
     }
+    if (!libarchive_load(name, failure)) return NULL;
     struct archive_file *archive = calloc(1, sizeof *archive);
     if (!archive) {
         failure_set_memory(failure);
@@ -88,7 +88,7 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
     archive->locale = utf8_locale_create();
     archive->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
     if (archive->descriptor < 0) fail(archive, errno);
-    archive->writer = archive_write_new();
+    archive->writer = libarchive.write_new();
     if (!archive->writer) failure_set_memory(failure);
     if (!failure_is_set(failure) && open_writer(archive, kind)) return archive;
     archive_file_close(archive);
@@ -99,15 +99,15 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
 
 /* Nobody's, of no time. */
 static struct archive_entry *entry_create(const char *member, uint64_t bytes_count) {
-    struct archive_entry *entry = archive_entry_new();
+    struct archive_entry *entry = libarchive.entry_new();
     if (!entry) return NULL;
-    archive_entry_copy_pathname(entry, member);
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, MEMBER_MODE);
-    archive_entry_set_size(entry, (la_int64_t)bytes_count);
-    archive_entry_set_mtime(entry, 0, 0);
-    archive_entry_set_uid(entry, 0);
-    archive_entry_set_gid(entry, 0);
+    libarchive.entry_copy_pathname(entry, member);
+    libarchive.entry_set_filetype(entry, AE_IFREG);
+    libarchive.entry_set_perm(entry, MEMBER_MODE);
+    libarchive.entry_set_size(entry, (la_int64_t)bytes_count);
+    libarchive.entry_set_mtime(entry, 0, 0);
+    libarchive.entry_set_uid(entry, 0);
+    libarchive.entry_set_gid(entry, 0);
     return entry;
 }
 
@@ -118,8 +118,8 @@ static void add_bytes(struct archive_file *archive, int source, const char *path
         if (bytes_count < 0 && errno == EINTR) continue;
         if (bytes_count < 0) failure_set(archive->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
         if (bytes_count <= 0) return;
-        if (archive_write_data(archive->writer, block, (size_t)bytes_count) < 0) {
-            fail(archive, archive_errno(archive->writer));
+        if (libarchive.write_data(archive->writer, block, (size_t)bytes_count) < 0) {
+            fail(archive, libarchive.error_number(archive->writer));
             return;
         }
     }
@@ -136,8 +136,8 @@ static void add_open_file(struct archive_file *archive, const char *member, int 
         failure_set_memory(archive->failure);
         return;
     }
-    if (check(archive, archive_write_header(archive->writer, entry))) add_bytes(archive, source, path);
-    archive_entry_free(entry);
+    if (check(archive, libarchive.write_header(archive->writer, entry))) add_bytes(archive, source, path);
+    libarchive.entry_free(entry);
 }
 
 static bool is_ascii(struct text text) {
@@ -173,8 +173,8 @@ void archive_file_add(struct archive_file *archive, const char *member, const ch
 
 void archive_file_close(struct archive_file *archive) {
     if (!archive) return;
-    if (archive->writer && !failure_is_set(archive->failure)) check(archive, archive_write_close(archive->writer));
-    archive_write_free(archive->writer);
+    if (archive->writer && !failure_is_set(archive->failure)) check(archive, libarchive.write_close(archive->writer));
+    if (archive->writer) libarchive.write_free(archive->writer);
     if (archive->descriptor >= 0) {
         if (!failure_is_set(archive->failure) && fsync(archive->descriptor) != 0 && errno != EINVAL)
             fail(archive, errno);

@@ -62,6 +62,13 @@ converter=$prefix/bin/gecko-convert
 fixture=$root/fixtures/perf-script/inlined
 check "the program converts" "$converter" --quiet "$fixture/input.txt" -o "$work/profile.json"
 check "the profile" cmp "$fixture/processed.json" "$work/profile.json"
+check "zstd" zstd -q "$fixture/input.txt" -o "$work/input.txt.zst"
+check "the program converts a compressed trace" "$converter" --quiet "$work/input.txt.zst" -o "$work/unpacked.json"
+check "its profile" cmp "$fixture/processed.json" "$work/unpacked.json"
+# It is loaded, not linked: no tool finds the dependency.
+for name in gecko-convert libgecko-convert0; do
+    check "$name depends on libarchive" sh -c "dpkg-deb -f '$debs/$name'_*.deb Depends | grep -qw libarchive13"
+done
 shows() { MANPAGER=cat man -M "$prefix/share/man" "$1" "$2" | grep -q "$3"; }
 check "man gecko-convert" shows 1 gecko-convert 'turn traces into profiles'
 check "man gecko_convert" shows 3 gecko_convert 'gecko_convert_result_fini'

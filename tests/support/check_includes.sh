@@ -60,7 +60,8 @@ offences=$(
     check_folder cli/check cli libconvert writer
     check_folder cli/info cli cli/check libconvert readers writer
     check_folder recorder
-    check_header '<archive' readers/input_archive.c writer/archive_file.c
+    check_header '<archive' libconvert/libarchive.h
+    check_header '"libconvert/libarchive.h' readers/input_archive.c writer/archive_file.c
     check_header '<lzma' libconvert/debug_data.c
     check_header '<yajl' cli/document.c
     check_header '<zlib' readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/check/gzip_end.c

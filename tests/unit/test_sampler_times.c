@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "readers/native_cursor.h"
@@ -118,12 +119,22 @@ static void test_stopped_process(void **state) {
 
 /* ---- Turns on the processors. ---- */
 
-static atomic_int last_processor, move_count, narrow_count;
+static atomic_int turn_count, missed_count, round_total, narrow_count;
 
-static void note_processor(void *allowed) {
-    cpu_set_t now;
+/* In the C library's place: the way to another processor is a moment on that one alone. Where the thread runs after
+ * that is the system's affair. */
+int sched_setaffinity(pid_t pid, size_t bytes_count, const cpu_set_t *processors) {
+    long outcome = syscall(SYS_sched_setaffinity, pid, bytes_count, processors);
+    if (CPU_COUNT(processors) > 1) return (int)outcome;
     int processor = sched_getcpu();
-    atomic_fetch_add(&move_count, atomic_exchange(&last_processor, processor) != processor);
+    atomic_fetch_add(&turn_count, 1);
+    atomic_fetch_add(&missed_count, processor < 0 || !CPU_ISSET((size_t)processor, processors));
+    return (int)outcome;
+}
+
+static void note_processors(void *allowed) {
+    cpu_set_t now;
+    atomic_fetch_add(&round_total, 1);
     bool is_narrow = sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, (const cpu_set_t *)allowed);
     atomic_fetch_add(&narrow_count, is_narrow);
 }
@@ -139,18 +150,9 @@ static cpu_set_t take_two_processors(void) {
     return two;
 }
 
-static int count_moves(const struct temp_folder *folder, cpu_set_t *allowed, unsigned ms) {
-    start_sampling(folder, "turns.trace", (struct grec_options){.interval_us = 1000});
-    sampler_call_after_rounds(note_processor, allowed);
-    sleep_ms(ms);
-    grec_stop();
-    return atomic_exchange(&move_count, 0);
-}
-
-/* Left alone it stays where it is, most of the time. */
 static void test_turns(void **state) {
     skip_under_thread_sanitizer();
-    enum { BUSY_COUNT = 4, RUN_MS = 800, TURN_MS = 16 };
+    enum { BUSY_COUNT = 4, RUN_MS = 400, TURN_MS = 16, ATTEMPTS_MAX = 20 };
     cpu_set_t before, two;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     if (CPU_COUNT(&before) < 2) {
@@ -163,10 +165,22 @@ static void test_turns(void **state) {
         threads[i] = (struct busy_thread){.name = "busy", .run = work};
         busy_thread_start(&threads[i]);
     }
-    int crowded_count = count_moves(*state, &two, RUN_MS);
+    /* What else runs on the machine may leave so little to these threads that they do not crowd the processors. */
+    int due = 0, turns = 0;
+    for (int i = 0; i < ATTEMPTS_MAX && turns <= due / 3; i++) {
+        int rounds_before = atomic_load(&round_total), turns_before = atomic_load(&turn_count);
+        start_sampling(*state, "turns.trace", (struct grec_options){.interval_us = 1000});
+        sampler_call_after_rounds(note_processors, &two);
+        sleep_ms(RUN_MS);
+        grec_stop();
+        int rounds = atomic_load(&round_total) - rounds_before;
+        due = rounds < RUN_MS / TURN_MS ? rounds : RUN_MS / TURN_MS;
+        turns = atomic_load(&turn_count) - turns_before;
+    }
     for (int i = 0; i < BUSY_COUNT; i++) busy_thread_join(&threads[i]);
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
-    if (crowded_count < RUN_MS / TURN_MS / 3) fail_msg("%d moves within %d ms", crowded_count, RUN_MS);
+    if (turns <= due / 3) fail_msg("%d turns of %d", turns, due);
+    assert_int_equal(atomic_load(&missed_count), 0);
     assert_int_equal(atomic_load(&narrow_count), 0);
 }
 
@@ -609,13 +623,14 @@ static void test_event_delay(void **state) {
 
 static void test_pause(void **state) {
     skip_under_thread_sanitizer();
+    enum { PAUSE_MS = 300, NS_PER_MS = 1000000 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     start_sampling(*state, "pause.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     wait_rounds(100);
     grec_pause();
-    sleep_ms(100);
+    sleep_ms(PAUSE_MS);
     grec_resume();
     wait_rounds(100);
     stop_and_read(&recorded, *state, "pause.trace");
@@ -626,15 +641,17 @@ static void test_pause(void **state) {
     const struct thread *samples = need_thread(&recorded, "busy");
     size_t before = 0, after = 0;
     /* A round that had begun may end in the pause. */
-    int64_t from_ns = range->start_ns + 5000000;
-    assert_true(range->end_ns - range->start_ns >= 100000000);
+    int64_t from_ns = range->start_ns + 5 * NS_PER_MS;
+    assert_true(range->end_ns - range->start_ns >= (int64_t)PAUSE_MS * NS_PER_MS);
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         int64_t time_ns = sample_time_ns(samples, i);
         assert_false(time_ns > from_ns && time_ns < range->end_ns);
         before += time_ns <= from_ns;
         after += time_ns >= range->end_ns;
         int64_t cpu_ns = samples_cpu_ns(&samples->samples, (uint32_t)i);
-        assert_true(cpu_ns == TIME_NONE || cpu_ns < 90000000);
+        /* Of the pause there is nothing in what follows it. */
+        bool is_first = time_ns >= range->end_ns && after == 1;
+        if (is_first && cpu_ns != TIME_NONE) assert_true(cpu_ns < time_ns - range->end_ns + PAUSE_MS / 2 * NS_PER_MS);
     }
     for (size_t i = 0; i < profile->overheads.count; i++)
         assert_false(round_time_ns(profile, i) > from_ns && round_time_ns(profile, i) < range->end_ns);
