@@ -1,5 +1,5 @@
-/* libarchive's functions, in a library that is loaded when the first is needed: it brings libxml2 and ICU along, and
- * loading them takes three of the four milliseconds that the program needs to start. Most runs read no archive. */
+/* libarchive's functions, in a library that is loaded when the first is needed: linked, it and what it brings, libxml2
+ * and ICU, were three of the five milliseconds that the program took to start. Most runs read no archive. */
 #ifndef GECKO_LIBARCHIVE_H
 #define GECKO_LIBARCHIVE_H
 
