@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/gecko_convert.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/conversion.h"
 
 static const struct text folded = TEXT("main;a;b 3\nmain;c 2\nmain;a;b 1\n");
 static const struct text folded_with_loss = TEXT("main;a 3\nno count here\nmain;b 2\n\nnone either\n");
@@ -18,54 +17,32 @@ static const struct text perf_text = TEXT(
     "worker 10/11 1.001000000: 250000 cycles:P: \n\t1190 fib+0x12 (/usr/bin/app)\n\n"
     "app 10/10 1.002000000: 500000 cycles:P: \n\t1200 main+0x20 (/usr/bin/app)\n\n");
 
-struct fixture {
-    struct temp_folder folder;
-    char input[PATH_MAX];
-    char output[PATH_MAX];
-    struct gecko_convert_options options;
-    struct gecko_convert_result result;
-};
-
 static int begin(void **state) {
-    static struct fixture fixture;
-    fixture = (struct fixture){0};
-    if (!temp_folder_init(&fixture.folder)) return -1;
-    snprintf(fixture.input, sizeof fixture.input, "%s", temp_folder_file(&fixture.folder, "trace"));
-    snprintf(fixture.output, sizeof fixture.output, "%s", temp_folder_file(&fixture.folder, "out.json"));
-    fixture.options.input_path = fixture.input;
-    fixture.options.output_path = fixture.output;
-    *state = &fixture;
-    return 0;
+    static struct conversion conversion;
+    *state = &conversion;
+    return conversion_init(&conversion) ? 0 : -1;
 }
 
 static int end(void **state) {
-    struct fixture *fixture = *state;
-    gecko_convert_result_fini(&fixture->result);
-    temp_folder_fini(&fixture->folder);
+    conversion_fini(*state);
     return 0;
 }
 
-static enum gecko_convert_status convert(struct fixture *fixture, struct text trace) {
-    gecko_convert_result_fini(&fixture->result);
-    assert_true(file_write(fixture->input, trace));
-    return gecko_convert(&fixture->options, &fixture->result);
-}
-
 /* With that message, and without an output. */
-static void assert_failed(struct fixture *fixture, enum gecko_convert_status status, const char *message_format) {
+static void assert_failed(struct conversion *conversion, enum gecko_convert_status status, const char *message_format) {
     char message[2 * PATH_MAX];
-    snprintf(message, sizeof message, "%s%s", strchr(message_format, '^') ? fixture->input : "",
+    snprintf(message, sizeof message, "%s%s", strchr(message_format, '^') ? conversion->input : "",
              message_format + (*message_format == '^'));
-    assert_string_equal(fixture->result.message, message);
-    assert_int_equal(fixture->result.status, status);
-    assert_int_equal(fixture->result.output_bytes, 0);
-    assert_null(file_read(fixture->output, NULL));
+    assert_string_equal(conversion->result.message, message);
+    assert_int_equal(conversion->result.status, status);
+    assert_int_equal(conversion->result.output_bytes, 0);
+    assert_null(file_read(conversion->output, NULL));
 }
 
 static void test_a_good_conversion(void **state) {
-    struct fixture *fixture = *state;
-    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_GOOD);
-    const struct gecko_convert_result *result = &fixture->result;
+    struct conversion *conversion = *state;
+    assert_int_equal(conversion_run(conversion, folded), GECKO_CONVERT_GOOD);
+    const struct gecko_convert_result *result = &conversion->result;
     assert_string_equal(result->message, "");
     assert_string_equal(result->input_format, "collapsed");
     assert_string_equal(result->input_title, "collapsed stacks");
@@ -75,19 +52,19 @@ static void test_a_good_conversion(void **state) {
     assert_string_equal(result->output_title, "processed v70");
     assert_false(result->has_error_place);
     size_t output_bytes = 0;
-    char *output = file_read(fixture->output, &output_bytes);
+    char *output = file_read(conversion->output, &output_bytes);
     assert_non_null(output);
     assert_int_equal(result->output_bytes, output_bytes);
     assert_non_null(strstr(output, "\"product\":\"collapsed stacks\""));
     assert_null(strstr(output, "trace"));
     free(output);
-    assert_int_equal(temp_folder_count(&fixture->folder), 2);
+    assert_int_equal(temp_folder_count(&conversion->folder), 2);
 }
 
 static void test_counts(void **state) {
-    struct fixture *fixture = *state;
-    convert(fixture, perf_text);
-    const struct gecko_convert_counts *counts = &fixture->result.counts;
+    struct conversion *conversion = *state;
+    conversion_run(conversion, perf_text);
+    const struct gecko_convert_counts *counts = &conversion->result.counts;
     assert_int_equal(counts->processes, 1);
     assert_int_equal(counts->threads, 2);
     assert_int_equal(counts->samples, 3);
@@ -95,10 +72,10 @@ static void test_counts(void **state) {
     assert_int_equal(counts->stacks, 4); /* an address that returns to main is not one that runs in it */
     assert_int_equal(counts->funcs, 2);
     assert_int_equal(counts->libs, 1);
-    assert_int_equal(fixture->result.sums[GECKO_CONVERT_SAMPLES].read, 3);
-    assert_int_equal(fixture->result.sums[GECKO_CONVERT_SAMPLES].kept, 3);
-    assert_int_equal(fixture->result.sums[GECKO_CONVERT_LINES].read, 10);
-    assert_true(fixture->result.is_balanced);
+    assert_int_equal(conversion->result.sums[GECKO_CONVERT_SAMPLES].read, 3);
+    assert_int_equal(conversion->result.sums[GECKO_CONVERT_SAMPLES].kept, 3);
+    assert_int_equal(conversion->result.sums[GECKO_CONVERT_LINES].read, 10);
+    assert_true(conversion->result.is_balanced);
 }
 
 static const struct gecko_convert_entry *first_loss(const struct gecko_convert_result *result) {
@@ -108,9 +85,9 @@ static const struct gecko_convert_entry *first_loss(const struct gecko_convert_r
 }
 
 static void test_losses_are_told(void **state) {
-    struct fixture *fixture = *state;
-    assert_int_equal(convert(fixture, folded_with_loss), GECKO_CONVERT_GOOD);
-    const struct gecko_convert_entry *loss = first_loss(&fixture->result);
+    struct conversion *conversion = *state;
+    assert_int_equal(conversion_run(conversion, folded_with_loss), GECKO_CONVERT_GOOD);
+    const struct gecko_convert_entry *loss = first_loss(&conversion->result);
     assert_non_null(loss);
     assert_int_equal(loss->unit, GECKO_CONVERT_LINES);
     assert_string_equal(loss->cause, "line without a decimal count at its end");
@@ -118,161 +95,162 @@ static void test_losses_are_told(void **state) {
     assert_true(loss->has_first);
     assert_int_equal(loss->first_line, 2);
     assert_int_equal(loss->first_offset, 9);
-    assert_int_equal(fixture->result.sums[GECKO_CONVERT_LINES].lost, 2);
+    assert_int_equal(conversion->result.sums[GECKO_CONVERT_LINES].lost, 2);
 }
 
 static void test_strict(void **state) {
-    struct fixture *fixture = *state;
-    fixture->options.is_strict = true;
-    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_GOOD);
-    unlink(fixture->output);
-    assert_int_equal(convert(fixture, folded_with_loss), GECKO_CONVERT_LOST);
-    assert_failed(fixture, GECKO_CONVERT_LOST,
+    struct conversion *conversion = *state;
+    conversion->options.is_strict = true;
+    assert_int_equal(conversion_run(conversion, folded), GECKO_CONVERT_GOOD);
+    unlink(conversion->output);
+    assert_int_equal(conversion_run(conversion, folded_with_loss), GECKO_CONVERT_LOST);
+    assert_failed(conversion, GECKO_CONVERT_LOST,
                   "2 lines would be lost (line without a decimal count at its end): nothing was written, since the "
                   "conversion is strict");
-    assert_true(fixture->result.has_error_place);
-    assert_int_equal(fixture->result.error_line, 2);
-    assert_int_equal(fixture->result.error_offset, 9);
-    assert_non_null(first_loss(&fixture->result));
-    assert_int_equal(fixture->result.counts.samples, 2);
+    assert_true(conversion->result.has_error_place);
+    assert_int_equal(conversion->result.error_line, 2);
+    assert_int_equal(conversion->result.error_offset, 9);
+    assert_non_null(first_loss(&conversion->result));
+    assert_int_equal(conversion->result.counts.samples, 2);
 }
 
 /* The Gecko format has no weights: what reading loses nothing of can be lost in emitting. */
 static void test_strict_counts_what_the_format_cannot_carry(void **state) {
-    struct fixture *fixture = *state;
-    fixture->options.is_strict = true;
-    fixture->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
-    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_GOOD);
-    unlink(fixture->output);
-    fixture->options.format = "gecko";
-    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_LOST);
-    assert_null(file_read(fixture->output, NULL));
-    assert_true(fixture->result.sums[GECKO_CONVERT_VALUES].lost > 0);
+    struct conversion *conversion = *state;
+    conversion->options.is_strict = true;
+    conversion->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
+    assert_int_equal(conversion_run(conversion, perf_text), GECKO_CONVERT_GOOD);
+    unlink(conversion->output);
+    conversion->options.format = "gecko";
+    assert_int_equal(conversion_run(conversion, perf_text), GECKO_CONVERT_LOST);
+    assert_null(file_read(conversion->output, NULL));
+    assert_true(conversion->result.sums[GECKO_CONVERT_VALUES].lost > 0);
 }
 
 static void test_a_failure_leaves_the_old_output(void **state) {
-    struct fixture *fixture = *state;
-    assert_true(file_write(fixture->output, TEXT("old")));
-    fixture->options.is_strict = true;
-    convert(fixture, folded_with_loss);
-    char *output = file_read(fixture->output, NULL);
+    struct conversion *conversion = *state;
+    assert_true(file_write(conversion->output, TEXT("old")));
+    conversion->options.is_strict = true;
+    conversion_run(conversion, folded_with_loss);
+    char *output = file_read(conversion->output, NULL);
     assert_string_equal(output, "old");
     free(output);
-    assert_int_equal(temp_folder_count(&fixture->folder), 2);
+    assert_int_equal(temp_folder_count(&conversion->folder), 2);
 }
 
 static void test_bad_inputs(void **state) {
-    struct fixture *fixture = *state;
-    convert(fixture, TEXT(""));
-    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT, "^: is empty; there is nothing to convert");
-    assert_string_equal(fixture->result.input_format, "");
-    convert(fixture, TEXT("{\"traceEvents\":[]}"));
-    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+    struct conversion *conversion = *state;
+    conversion_run(conversion, TEXT(""));
+    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT, "^: is empty; there is nothing to convert");
+    assert_string_equal(conversion->result.input_format, "");
+    conversion_run(conversion, TEXT("{\"traceEvents\":[]}"));
+    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "^: this is a Chrome trace (trace events in JSON): it needs no conversion: open it at "
                   "https://profiler.firefox.com");
-    fixture->options.from = "native";
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+    conversion->options.from = "native";
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "this is no trace of the recorder, which begins with other bytes; without --from it is read as what "
                   "it looks like");
-    fixture->options.from = "perf-script";
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+    conversion->options.from = "perf-script";
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "^, read as perf script text, holds no samples and no markers: 3 lines and 0 samples read; lost: 3 "
                   "lines (line that is no event, frame or record)");
-    fixture->options.from = "collapsed";
-    convert(fixture, TEXT("# only\n\n"));
-    assert_failed(fixture, GECKO_CONVERT_BAD_INPUT,
+    conversion->options.from = "collapsed";
+    conversion_run(conversion, TEXT("# only\n\n"));
+    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "^: there are no collapsed stacks in the input: it is empty or holds only comments");
 }
 
 static void test_bad_options(void **state) {
-    struct fixture *fixture = *state;
-    fixture->options.from = "xml";
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "no input format is named 'xml'");
-    fixture->options.from = NULL;
-    fixture->options.format = "xml";
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "no output format is named 'xml'");
-    fixture->options.format = NULL;
-    fixture->options.weight = (enum gecko_convert_weight)7;
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a weight or a root has a value that is none of its names");
-    fixture->options.weight = GECKO_CONVERT_WEIGHT_SAMPLES;
-    fixture->options.symbols = (enum gecko_convert_symbols)3;
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "symbols has a value that is none of its names");
-    fixture->options.symbols = GECKO_CONVERT_SYMBOLS_AUTO;
-    fixture->options.output_path = "";
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
-    fixture->options = (struct gecko_convert_options){0};
-    convert(fixture, folded);
-    assert_failed(fixture, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
+    struct conversion *conversion = *state;
+    conversion->options.from = "xml";
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "no input format is named 'xml'");
+    conversion->options.from = NULL;
+    conversion->options.format = "xml";
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "no output format is named 'xml'");
+    conversion->options.format = NULL;
+    conversion->options.weight = (enum gecko_convert_weight)7;
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "a weight or a root has a value that is none of its names");
+    conversion->options.weight = GECKO_CONVERT_WEIGHT_SAMPLES;
+    conversion->options.symbols = (enum gecko_convert_symbols)3;
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "symbols has a value that is none of its names");
+    conversion->options.symbols = GECKO_CONVERT_SYMBOLS_AUTO;
+    conversion->options.output_path = "";
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
+    conversion->options = (struct gecko_convert_options){0};
+    conversion_run(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "a conversion needs the names of an input and of an output");
 }
 
 /* By whatever name it is called. */
 static void test_the_input_is_not_overwritten(void **state) {
-    struct fixture *fixture = *state;
-    assert_int_equal(symlink(fixture->input, fixture->output), 0);
-    convert(fixture, folded);
+    struct conversion *conversion = *state;
+    assert_int_equal(symlink(conversion->input, conversion->output), 0);
+    conversion_run(conversion, folded);
     char message[2 * PATH_MAX];
-    snprintf(message, sizeof message, "%s is both the input and the output: name another output", fixture->input);
-    assert_string_equal(fixture->result.message, message);
-    assert_int_equal(fixture->result.status, GECKO_CONVERT_BAD_USAGE);
-    char *input = file_read(fixture->input, NULL);
+    snprintf(message, sizeof message, "%s is both the input and the output: name another output", conversion->input);
+    assert_string_equal(conversion->result.message, message);
+    assert_int_equal(conversion->result.status, GECKO_CONVERT_BAD_USAGE);
+    char *input = file_read(conversion->input, NULL);
     assert_string_equal(input, folded.bytes);
     free(input);
 }
 
 static void test_io_failures(void **state) {
-    struct fixture *fixture = *state;
-    const char *missing = temp_folder_file(&fixture->folder, "missing/in");
-    fixture->options.input_path = missing;
-    assert_int_equal(gecko_convert(&fixture->options, &fixture->result), GECKO_CONVERT_IO_FAILED);
-    assert_non_null(strstr(fixture->result.message, missing));
-    assert_non_null(strstr(fixture->result.message, "No such file or directory"));
-    fixture->options.input_path = fixture->input;
-    fixture->options.output_path = missing;
-    assert_int_equal(convert(fixture, folded), GECKO_CONVERT_IO_FAILED);
-    assert_non_null(strstr(fixture->result.message, missing));
-    assert_int_equal(fixture->result.counts.samples, 3);
+    struct conversion *conversion = *state;
+    const char *missing = temp_folder_file(&conversion->folder, "missing/in");
+    conversion->options.input_path = missing;
+    assert_int_equal(gecko_convert(&conversion->options, &conversion->result), GECKO_CONVERT_IO_FAILED);
+    assert_non_null(strstr(conversion->result.message, missing));
+    assert_non_null(strstr(conversion->result.message, "No such file or directory"));
+    conversion->options.input_path = conversion->input;
+    conversion->options.output_path = missing;
+    assert_int_equal(conversion_run(conversion, folded), GECKO_CONVERT_IO_FAILED);
+    assert_non_null(strstr(conversion->result.message, missing));
+    assert_int_equal(conversion->result.counts.samples, 3);
 }
 
-static bool output_has(struct fixture *fixture, struct text trace, const char *part) {
-    assert_int_equal(convert(fixture, trace), GECKO_CONVERT_GOOD);
-    char *output = file_read(fixture->output, NULL);
+static bool output_has(struct conversion *conversion, struct text trace, const char *part) {
+    assert_int_equal(conversion_run(conversion, trace), GECKO_CONVERT_GOOD);
+    char *output = file_read(conversion->output, NULL);
     bool has = strstr(output, part) != NULL;
     free(output);
     return has;
 }
 
 static void test_product(void **state) {
-    struct fixture *fixture = *state;
-    assert_true(output_has(fixture, perf_text, "\"product\":\"app\""));
-    assert_true(output_has(fixture, TEXT("one 1/1 1.0: cycles: \n\t1 f (/a)\n\ntwo 2/2 1.1: cycles: \n\t1 f (/a)\n\n"),
+    struct conversion *conversion = *state;
+    assert_true(output_has(conversion, perf_text, "\"product\":\"app\""));
+    assert_true(output_has(conversion,
+                           TEXT("one 1/1 1.0: cycles: \n\t1 f (/a)\n\ntwo 2/2 1.1: cycles: \n\t1 f (/a)\n\n"),
                            "\"product\":\"Linux perf\""));
-    fixture->options.product = "My \"App\"";
-    assert_true(output_has(fixture, perf_text, "\"product\":\"My \\\"App\\\"\""));
-    assert_true(output_has(fixture, folded, "\"product\":\"My \\\"App\\\"\""));
+    conversion->options.product = "My \"App\"";
+    assert_true(output_has(conversion, perf_text, "\"product\":\"My \\\"App\\\"\""));
+    assert_true(output_has(conversion, folded, "\"product\":\"My \\\"App\\\"\""));
 }
 
 static void test_formats(void **state) {
-    struct fixture *fixture = *state;
-    assert_true(output_has(fixture, perf_text, "\"preprocessedProfileVersion\":70"));
-    fixture->options.format = "gecko";
-    assert_false(output_has(fixture, perf_text, "\"preprocessedProfileVersion\""));
-    assert_string_equal(fixture->result.output_format, "gecko");
+    struct conversion *conversion = *state;
+    assert_true(output_has(conversion, perf_text, "\"preprocessedProfileVersion\":70"));
+    conversion->options.format = "gecko";
+    assert_false(output_has(conversion, perf_text, "\"preprocessedProfileVersion\""));
+    assert_string_equal(conversion->result.output_format, "gecko");
 }
 
 static void test_options_reach_the_reader(void **state) {
-    struct fixture *fixture = *state;
-    fixture->options.root = GECKO_CONVERT_ROOT_THREAD;
-    assert_true(output_has(fixture, TEXT("t1-5;a 1\nt2-5/6;a 1\n"), "\"name\":\"t2\""));
-    assert_int_equal(fixture->result.counts.threads, 2);
-    fixture->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
-    assert_true(output_has(fixture, perf_text, "250000"));
+    struct conversion *conversion = *state;
+    conversion->options.root = GECKO_CONVERT_ROOT_THREAD;
+    assert_true(output_has(conversion, TEXT("t1-5;a 1\nt2-5/6;a 1\n"), "\"name\":\"t2\""));
+    assert_int_equal(conversion->result.counts.threads, 2);
+    conversion->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
+    assert_true(output_has(conversion, perf_text, "250000"));
 }
 
 struct steps {
@@ -289,39 +267,39 @@ static void take_step(void *context, unsigned permille) {
 }
 
 static void test_progress_ascends_to_the_end(void **state) {
-    struct fixture *fixture = *state;
+    struct conversion *conversion = *state;
     struct steps steps = {.is_ascending = true};
-    fixture->options.progress = take_step;
-    fixture->options.progress_context = &steps;
-    convert(fixture, perf_text);
+    conversion->options.progress = take_step;
+    conversion->options.progress_context = &steps;
+    conversion_run(conversion, perf_text);
     assert_true(steps.count >= 2);
     assert_true(steps.is_ascending);
     assert_int_equal(steps.last, 1000);
     steps = (struct steps){.is_ascending = true};
-    convert(fixture, TEXT(""));
+    conversion_run(conversion, TEXT(""));
     assert_true(steps.last < 1000);
 }
 
 static void test_report(void **state) {
-    struct fixture *fixture = *state;
-    convert(fixture, folded_with_loss);
+    struct conversion *conversion = *state;
+    conversion_run(conversion, folded_with_loss);
     size_t bytes_count = 0;
-    char *report = gecko_convert_report(&fixture->options, &fixture->result, &bytes_count);
+    char *report = gecko_convert_report(&conversion->options, &conversion->result, &bytes_count);
     assert_int_equal(strlen(report), bytes_count);
     assert_non_null(strstr(report, "\"cause\":\"line without a decimal count at its end\",\"count\":2,\"line\":2"));
     assert_non_null(strstr(report, "\"error\":null}\n"));
     free(report);
-    report = gecko_convert_report(&fixture->options, &fixture->result, NULL);
+    report = gecko_convert_report(&conversion->options, &conversion->result, NULL);
     assert_non_null(report);
     free(report);
 }
 
 static void test_a_result_can_be_finished_twice(void **state) {
-    struct fixture *fixture = *state;
-    convert(fixture, folded);
-    gecko_convert_result_fini(&fixture->result);
-    gecko_convert_result_fini(&fixture->result);
-    assert_int_equal(fixture->result.entry_count, 0);
+    struct conversion *conversion = *state;
+    conversion_run(conversion, folded);
+    gecko_convert_result_fini(&conversion->result);
+    gecko_convert_result_fini(&conversion->result);
+    assert_int_equal(conversion->result.entry_count, 0);
     struct gecko_convert_result zeroed = {0};
     gecko_convert_result_fini(&zeroed);
 }
@@ -353,15 +331,15 @@ static void *convert_again(void *context) {
 }
 
 static void test_threads_convert_side_by_side(void **state) {
-    struct fixture *fixture = *state;
-    assert_int_equal(convert(fixture, perf_text), GECKO_CONVERT_GOOD);
-    char *expected = file_read(fixture->output, NULL);
+    struct conversion *conversion = *state;
+    assert_int_equal(conversion_run(conversion, perf_text), GECKO_CONVERT_GOOD);
+    char *expected = file_read(conversion->output, NULL);
     static struct converter converters[THREAD_COUNT];
     pthread_t threads[THREAD_COUNT];
     for (unsigned i = 0; i < THREAD_COUNT; i++) {
         char name[] = {'0' + (char)i, '\0'};
-        snprintf(converters[i].output, PATH_MAX, "%s", temp_folder_file(&fixture->folder, name));
-        converters[i].options = fixture->options;
+        snprintf(converters[i].output, PATH_MAX, "%s", temp_folder_file(&conversion->folder, name));
+        converters[i].options = conversion->options;
         converters[i].options.output_path = converters[i].output;
         assert_int_equal(pthread_create(&threads[i], NULL, convert_again, &converters[i]), 0);
     }

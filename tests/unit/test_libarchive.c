@@ -11,8 +11,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "cli/gecko_convert.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/conversion.h"
 
 static const struct text plain = TEXT("main;work 3\nmain 4\n");
 
@@ -49,60 +48,40 @@ char *dlerror(void) { return words ? (char *)words : real_dlerror(); }
 
 /* ---- Conversions. ---- */
 
-struct fixture {
-    struct temp_folder folder;
-    char input[PATH_MAX];
-    char output[PATH_MAX];
-    struct gecko_convert_result result;
-};
-
 static int begin(void **state) {
-    static struct fixture fixture;
-    fixture = (struct fixture){0};
-    if (!temp_folder_init(&fixture.folder)) return -1;
-    snprintf(fixture.input, sizeof fixture.input, "%s", temp_folder_file(&fixture.folder, "trace"));
-    snprintf(fixture.output, sizeof fixture.output, "%s", temp_folder_file(&fixture.folder, "out.json"));
+    static struct conversion conversion;
     replacement = words = NULL;
-    *state = &fixture;
-    return 0;
+    *state = &conversion;
+    return conversion_init(&conversion) ? 0 : -1;
 }
 
 static int end(void **state) {
-    struct fixture *fixture = *state;
-    gecko_convert_result_fini(&fixture->result);
-    temp_folder_fini(&fixture->folder);
+    conversion_fini(*state);
     return 0;
 }
 
-static enum gecko_convert_status convert(struct fixture *fixture, struct text trace) {
-    struct gecko_convert_options options = {.input_path = fixture->input, .output_path = fixture->output};
-    gecko_convert_result_fini(&fixture->result);
-    assert_true(file_write(fixture->input, trace));
-    return gecko_convert(&options, &fixture->result);
+static enum gecko_convert_status convert_compressed(struct conversion *conversion) {
+    return conversion_run(conversion, (struct text){(const char *)compressed, sizeof compressed});
 }
 
-static enum gecko_convert_status convert_compressed(struct fixture *fixture) {
-    return convert(fixture, (struct text){(const char *)compressed, sizeof compressed});
-}
-
-static void assert_refused(struct fixture *fixture, const char *reason) {
+static void assert_refused(struct conversion *conversion, const char *reason) {
     char message[3 * PATH_MAX];
-    assert_int_equal(convert_compressed(fixture), GECKO_CONVERT_IO_FAILED);
+    assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_IO_FAILED);
     snprintf(message, sizeof message,
              "%s: this needs libarchive, which cannot be loaded (%s); install it, or do without archives and "
              "compression",
-             fixture->input, reason);
-    assert_string_equal(fixture->result.message, message);
-    assert_null(file_read(fixture->output, NULL));
+             conversion->input, reason);
+    assert_string_equal(conversion->result.message, message);
+    assert_null(file_read(conversion->output, NULL));
 }
 
 /* ---- Tests, in this order: once it is loaded, it stays. ---- */
 
 static void test_it_is_not_installed(void **state) {
-    struct fixture *fixture = *state;
+    struct conversion *conversion = *state;
     replacement = "libnowhere.so.1";
-    assert_refused(fixture, "libnowhere.so.1: cannot open shared object file: No such file or directory");
-    assert_int_equal(convert(fixture, plain), GECKO_CONVERT_GOOD);
+    assert_refused(conversion, "libnowhere.so.1: cannot open shared object file: No such file or directory");
+    assert_int_equal(conversion_run(conversion, plain), GECKO_CONVERT_GOOD);
 }
 
 static void test_it_lacks_functions(void **state) {
@@ -112,48 +91,49 @@ static void test_it_lacks_functions(void **state) {
 }
 
 static void test_memory_runs_out(void **state) {
-    struct fixture *fixture = *state;
+    struct conversion *conversion = *state;
     replacement = "libnowhere.so.1";
     words = "libicudata.so.72: cannot open shared object file: Cannot allocate memory";
-    assert_int_equal(convert_compressed(fixture), GECKO_CONVERT_NO_MEMORY);
+    assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_NO_MEMORY);
     words = "out of memory";
-    assert_int_equal(convert_compressed(fixture), GECKO_CONVERT_NO_MEMORY);
+    assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_NO_MEMORY);
 }
 
 static void test_plain_traces_do_without(void **state) {
     load_count = 0;
-    assert_int_equal(convert(*state, plain), GECKO_CONVERT_GOOD);
+    assert_int_equal(conversion_run(*state, plain), GECKO_CONVERT_GOOD);
     assert_int_equal(load_count, 0);
 }
 
 static void *convert_in_thread(void *argument) {
-    struct fixture *fixture = argument;
-    struct gecko_convert_options options = {.input_path = fixture->input, .output_path = fixture->output};
-    gecko_convert(&options, &fixture->result);
+    struct conversion *conversion = argument;
+    struct gecko_convert_options options = {.input_path = conversion->input, .output_path = conversion->output};
+    gecko_convert(&options, &conversion->result);
     return NULL;
 }
 
 static void test_it_is_loaded_once(void **state) {
     enum { THREAD_COUNT = 8 };
-    struct fixture *fixture = *state, fixtures[THREAD_COUNT];
+    struct conversion *conversion = *state, conversions[THREAD_COUNT];
     pthread_t threads[THREAD_COUNT];
     load_count = 0;
-    assert_true(file_write(fixture->input, (struct text){(const char *)compressed, sizeof compressed}));
+    assert_true(file_write(conversion->input, (struct text){(const char *)compressed, sizeof compressed}));
     for (int i = 0; i < THREAD_COUNT; i++) {
-        fixtures[i] = *fixture;
-        snprintf(fixtures[i].output, sizeof fixtures[i].output, "%s", temp_folder_file(&fixture->folder, "out.json"));
-        fixtures[i].output[strlen(fixtures[i].output) - 1] = (char)('0' + i);
-        assert_int_equal(pthread_create(&threads[i], NULL, convert_in_thread, &fixtures[i]), 0);
+        conversions[i] = *conversion;
+        snprintf(conversions[i].output, sizeof conversions[i].output, "%s",
+                 temp_folder_file(&conversion->folder, "out.json"));
+        conversions[i].output[strlen(conversions[i].output) - 1] = (char)('0' + i);
+        assert_int_equal(pthread_create(&threads[i], NULL, convert_in_thread, &conversions[i]), 0);
     }
     for (int i = 0; i < THREAD_COUNT; i++) {
         pthread_join(threads[i], NULL);
-        assert_string_equal(fixtures[i].result.message, "");
-        assert_string_equal(fixtures[i].result.wrapping, "bzip2");
-        assert_int_equal(fixtures[i].result.counts.samples, 2);
-        gecko_convert_result_fini(&fixtures[i].result);
+        assert_string_equal(conversions[i].result.message, "");
+        assert_string_equal(conversions[i].result.wrapping, "bzip2");
+        assert_int_equal(conversions[i].result.counts.samples, 2);
+        gecko_convert_result_fini(&conversions[i].result);
     }
     assert_int_equal(load_count, 1);
-    assert_int_equal(convert_compressed(fixture), GECKO_CONVERT_GOOD);
+    assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_GOOD);
     assert_int_equal(load_count, 1);
 }
 
