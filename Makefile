@@ -33,9 +33,19 @@ demangler := -liberty
 # made of the same objects.
 warnings := -Wall -Wextra -Wconversion -Wshadow
 sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(sanitize) \
-    $(CPPFLAGS) $(CFLAGS)
-link     := $(CC) $(sanitize) $(CFLAGS) $(LDFLAGS)
+
+# Checks at run time and read-only tables of the linker. They stand before the flags of whoever builds, which may take them
+# back. _FORTIFY_SOURCE needs an optimizing compiler, and sanitizers check the plain functions more thoroughly.
+optimizes := $(filter-out -O0,$(lastword $(filter -O%,$(CPPFLAGS) $(CFLAGS))))
+fortify   := $(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(if $(optimizes),\
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+harden    := -fstack-protector-strong $(fortify)
+
+compile      := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(harden) \
+    $(sanitize) $(CPPFLAGS) $(CFLAGS)
+link_flags   := -Wl,-z,relro -Wl,-z,now $(sanitize) $(CFLAGS) $(LDFLAGS)
+link         := $(CC) $(link_flags)
+link_program := $(CC) -pie $(link_flags)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
@@ -115,7 +125,7 @@ $(BUILD)/flags: force
 	@$(PKG_CONFIG) --exists $(all_packages) || \
 	    { echo "gecko-convert needs $(all_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
-	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
+	@echo '$(compile) $(link_program)' | cmp -s - $@ || echo '$(compile) $(link_program)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -128,7 +138,7 @@ $(BUILD)/obj/libconvert/libarchive_reader.o $(BUILD)/obj/libconvert/libarchive_w
 	$(call quiet,CC,$@)$(compile) -DGECKO_LINKS_LIBARCHIVE $(call package_flags,--cflags,$(all_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link_program) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(embedded_objects)
