@@ -25,6 +25,7 @@ static void append(const char *bytes, size_t bytes_count, void *context) {
     struct name_buffer *buffer = context;
     size_t left = SYMBOL_NAME_BYTES_MAX - buffer->bytes_count;
     size_t taken = bytes_count < left ? bytes_count : left;
+    if (!bytes_count) return; /* the bytes may be NULL then */
     memcpy(buffer->bytes + buffer->bytes_count, bytes, taken);
     buffer->bytes_count += taken;
     if (taken < bytes_count) longjmp(buffer->full, 1);
@@ -49,7 +50,8 @@ static struct text without_suffix(struct text name) {
     size_t dot = text_find_last(name, '.');
     if (dot == name.bytes_count || !is_decimal(text_from(name, dot + 1))) return name;
     struct text stem = text_slice(name, 0, dot);
-    return text_ends_with(stem, llvm) ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
+    bool has_suffix = text_ends_with(stem, llvm) && stem.bytes_count > llvm.bytes_count;
+    return has_suffix ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
 }
 
 bool symbol_name_is_mangled(struct text name) {
