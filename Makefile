@@ -327,20 +327,21 @@ sanitized-check: sanitized-programs fuzz-replay
 
 # ---- Fuzzing. ----
 
-fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input fuzz_profile
-fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_native_packed fuzz_jit fuzz_symbols \
+    fuzz_symbol_name fuzz_input fuzz_batch fuzz_manifest fuzz_profile fuzz_options
+fuzz_support    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion source_file)
+fuzz_objects    := $(fuzz_support) $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
 fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
 FUZZ_SECONDS    ?= 60
 
 # The targets over files, without a fuzzer.
-$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
-    $(program_objects) $(library_objects)
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(fuzz_support) $(BUILD)/obj/tests/fuzz/replay.o $(program_objects) \
+    $(library_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
-$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(program_objects) \
-    $(library_objects)
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages) $(program_packages)) \
 	    $(demangler) -o $@
 
@@ -355,8 +356,8 @@ fuzz-replay: $(replay_programs)
 
 fuzz:
 	tests/support/install_packages.sh build fuzz
-	$(MAKE) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
-	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(fuzz_targets:%=build/fuzz/%)
+	$(MAKE) -j$(JOBS) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
+	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(JOBS) $(fuzz_targets:%=build/fuzz/%)
 
 fuzz-programs: $(fuzz_programs)
 
@@ -398,7 +399,7 @@ help:
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
-	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
+	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'

@@ -36,10 +36,22 @@ struct fuzz_conversion {
     struct text documents[FUZZ_EMITTERS_MAX];
 };
 
+enum fuzz_depth {
+    FUZZ_QUICK, /* documents are made, to be compared */
+    FUZZ_ALL    /* documents are checked, too, which takes longer than all else */
+};
+
+/* Whether each input is one whose documents are checked: set by replay.c. */
+extern bool fuzz_checks_all;
+
+/* While fuzzing FUZZ_ALL is for one input in eight. The same input always has the same depth. */
+enum fuzz_depth fuzz_depth_of(struct text input);
+
 /* Reads the input, finishes the profile and emits it in every format, checking each on the way. `trace` is what the
  * input holds, `input_failure` the latch that it was opened with. To be freed with fuzz_conversion_fini. */
 struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
-                                    const struct failure *input_failure, const struct reader_options *options);
+                                    const struct failure *input_failure, const struct reader_options *options,
+                                    enum fuzz_depth depth);
 void fuzz_conversion_fini(struct fuzz_conversion *conversion);
 
 /* Two conversions of the same bytes have the same outcome. */
