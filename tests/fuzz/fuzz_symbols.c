@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "conversion.h"
+#include "libconvert/debug_file_search.h"
 #include "libconvert/symbol_lines.h"
 #include "libconvert/symbol_names.h"
 #include "libconvert/symbol_table.h"
@@ -52,18 +53,9 @@ static void look_up_all(struct lookup *lookup) {
             look_up(lookup, address);
 }
 
-static void check_links(const struct debug_file *file) {
-    struct text link;
-    uint32_t checksum;
-    char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
-    if (debug_file_link(file, &link, &checksum)) debug_file_has_checksum(file, checksum);
-    debug_file_supplement_link(file, &link, build_id);
-}
-
 /* `supplement`: NULL: there is none. */
 static void check_file(const struct debug_file *file, const struct debug_file *supplement) {
     struct lookup lookup = {.file = file};
-    check_links(file);
     if (symbol_table_init(&lookup.table, file, file, &lookup.failure)) {
         if (file->has_dwarf) lookup.lines = symbol_lines_create(file, supplement, &lookup.failure);
         look_up_all(&lookup);
@@ -73,20 +65,35 @@ static void check_file(const struct debug_file *file, const struct debug_file *s
     fuzz_check_failure(&lookup.failure);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
+/* As a trace names it; other files that it refers to are looked for. */
+static void check_library(void) {
+    struct failure failure = {0};
+    struct debug_files files;
+    struct lib lib = {.name = TEXT("100"), .path = text_of(source_file_path)};
+    const char *folder = "/nonexistent";
+    enum debug_search_outcome outcome = debug_files_open(&files, &lib, &(struct debug_folders){&folder, 1}, &failure);
+    FUZZ_CHECK(outcome != DEBUG_FILE_REFUSED, "refused without a build id");
+    if (outcome == DEBUG_FILE_FOUND) {
+        check_file(&files.first, NULL);
+        debug_files_close(&files);
+    }
+    fuzz_check_failure(&failure);
+}
+
+/* With itself as what it shares with others. */
+static void check_supplement(void) {
     struct debug_file file, supplement;
-    source_file_fill((struct text){(const char *)bytes, bytes_count});
-    if (debug_file_open(&file, source_file_path)) {
-        check_file(&file, NULL);
+    if (!debug_file_open_supplement(&supplement, source_file_path)) return;
+    if (supplement.has_dwarf && debug_file_open(&file, source_file_path)) {
+        check_file(&file, &supplement);
         debug_file_close(&file);
     }
-    /* libdw keeps what it has read of an ELF file: another one, with itself as what it shares with others. */
-    if (debug_file_open_supplement(&supplement, source_file_path)) {
-        if (supplement.has_dwarf && debug_file_open(&file, source_file_path)) {
-            check_file(&file, &supplement);
-            debug_file_close(&file);
-        }
-        debug_file_close(&supplement);
-    }
+    debug_file_close(&supplement);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
+    source_file_fill((struct text){(const char *)bytes, bytes_count});
+    check_library();
+    check_supplement();
     return 0;
 }
