@@ -212,12 +212,12 @@ static struct fuzz_conversion convert_text(const struct reader *reader, struct t
 void fuzz_text(const struct reader *reader, struct text input) {
     struct fuzz_choices choices = fuzz_take_choices(&input);
     enum fuzz_depth depth = fuzz_depth_of(input);
-    enum fuzz_depth pieces_depth = depth == FUZZ_ALL ? FUZZ_COMPARE : depth;
-    struct fuzz_conversion pieces = convert_text(reader, input, choices.step_bytes, &choices.options, pieces_depth);
+    struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options, depth);
     if (depth > FUZZ_READ) {
-        struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options, depth);
+        struct fuzz_conversion pieces =
+            convert_text(reader, input, choices.step_bytes, &choices.options, FUZZ_COMPARE);
         fuzz_check_same(&whole, &pieces);
-        fuzz_conversion_fini(&whole);
+        fuzz_conversion_fini(&pieces);
     }
-    fuzz_conversion_fini(&pieces);
+    fuzz_conversion_fini(&whole);
 }

@@ -38,8 +38,8 @@ struct fuzz_conversion {
 
 /* How much is done with an input. All of it takes twenty times as long as reading alone. */
 enum fuzz_depth {
-    FUZZ_READ,    /* it is read, in small windows */
-    FUZZ_COMPARE, /* documents are made of it, and compared with those that another reading makes */
+    FUZZ_READ,    /* it is read */
+    FUZZ_COMPARE, /* it is read again in small windows, and the documents of both readings are compared */
     FUZZ_ALL      /* documents are checked, too */
 };
 

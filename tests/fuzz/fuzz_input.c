@@ -123,14 +123,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct fuzz_choices choices = fuzz_take_choices(&source);
     enum fuzz_depth depth = fuzz_depth_of(source);
     source_file_fill(source);
-    struct content content = read_source(choices.step_bytes);
+    struct content content = read_source(STEP_BYTES_MAX);
     struct fuzz_conversion conversion = {0};
     bool is_convertible = !failure_is_set(&content.failure) && !content.is_cut;
     if (is_convertible) conversion = convert_source(content_text(&content), &choices.options, depth);
     if (depth > FUZZ_READ) {
-        struct content at_once = read_source(STEP_BYTES_MAX);
-        check_same_content(&at_once, &content);
-        content_fini(&at_once);
+        struct content in_steps = read_source(choices.step_bytes);
+        check_same_content(&content, &in_steps);
+        content_fini(&in_steps);
         if (text_starts_with(source, TEXT("\x1f\x8b"))) check_gzip_end();
         check_pipe(source, &choices, &content, &conversion);
     }
