@@ -32,7 +32,9 @@ demangler := -liberty
 # Code for any address throughout: programs, static libraries, which may go into shared ones, and shared libraries are
 # made of the same objects.
 warnings := -Wall -Wextra -Wconversion -Wshadow
-sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# Sanitized code is optimised less: it compiles in half the time, and the sanitizers see as much. Other builds show the
+# warnings.
+sanitize := $(if $(SANITIZE),-O1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
 # Checks at run time and read-only tables of the linker. They stand before the flags of whoever builds, which may take them
 # back. _FORTIFY_SOURCE needs an optimizing compiler, and sanitizers check the plain functions more thoroughly.
@@ -41,11 +43,12 @@ fortify   := $(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 harden    := -fstack-protector-strong $(fortify)
 
-compile      := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(harden) \
-    $(sanitize) $(CPPFLAGS) $(CFLAGS)
-link_flags   := -Wl,-z,relro -Wl,-z,now $(sanitize) $(CFLAGS) $(LDFLAGS)
-link         := $(CC) $(link_flags)
-link_program := $(CC) -pie $(link_flags)
+compile_flags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(harden) \
+    $(CPPFLAGS) $(CFLAGS) $(sanitize)
+compile       := $(CC) $(compile_flags)
+link_flags    := -Wl,-z,relro -Wl,-z,now $(CFLAGS) $(sanitize) $(LDFLAGS)
+link          := $(CC) $(link_flags)
+link_program  := $(CC) -pie $(link_flags)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
@@ -97,10 +100,11 @@ recorder_sources := \
     recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-# These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.
-unsanitized_unit_tests := test_allocation_failure test_sampler_preload
+# These replace the allocator or the dynamic linker, as the sanitizers do, or load the recorder into programs that were built without them.
+unsanitized_unit_tests := test_allocation_failure test_libarchive test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # The thread sanitizer runs handlers late: what signals do to calls of the system is not for it.
+# Those with a single thread have nothing for it.
 threaded_unit_tests    := test_batch test_convert $(filter-out test_sampler_calls,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
@@ -174,11 +178,18 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
 
-$(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
+# Unit tests are linked with this archive, of which each takes what it uses, and with the whole recorder, part of which
+# starts by itself.
+$(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
-	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
+	    $(recorder_objects) $(BUILD)/tests/converter.a $(LDFLAGS) \
+	    $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # They make archives, and look into them.
 $(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
@@ -253,20 +264,29 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 
 # ---- Tests. ----
 
-.PHONY: tsan warnings bench test check unit-test readings cli-test batch-test client-test goldens update-goldens include-test asan
+# Each suite prints lines like "NAME: N passed, N failed", which .ci/run adds up. The slow ones come first, so that the
+# quick ones fill the gaps. Suites mostly wait, for processes that they start: there are more jobs than processors.
+TEST_JOBS ?= $(shell expr 2 '*' $$(nproc))
+
+# A test program built with sanitizers fails if any of its processes reports something.
+run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
+
+.PHONY: test check unit-test include-test readings cli-test batch-test profile-rules goldens update-goldens client-test \
+    headers-test asan sanitized-check tsan threads-check warnings bench
 test:
 	tests/support/install_packages.sh build static package test
-	$(MAKE) warnings
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
-	$(MAKE) asan tsan
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 
-check: include-test unit-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test install-test
+check: install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
+    include-test
 
 include-test:
 	tests/support/check_includes.sh
 
-unit-test: $(unit_tests:%=$(BUILD)/tests/%)
-	tests/support/run_unit_tests.sh $^
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -277,14 +297,13 @@ cli-test: $(BUILD)/gecko-convert
 batch-test: $(BUILD)/gecko-convert
 	tests/support/check_batches.py $<
 
-.PHONY: profile-rules
 profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/check/rules.py $(abspath $<)
 	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
 	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check
+	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.sh check)
 
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
@@ -294,36 +313,26 @@ client-test: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/client/run.sh build/client
 	build/client/bin/node tests/client/check_demo.mjs build/client $(demo_profiles)
 
-.PHONY: headers-test
 headers-test: all
 	tests/recorder/headers.sh $(BUILD)
 
 asan:
-	$(MAKE) -j$(JOBS) BUILD=build/asan SANITIZE=address,undefined sanitized-programs
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
 
 # Conversions side by side in threads, and the recorder, under the thread sanitizer.
 tsan:
-	$(MAKE) -j$(JOBS) BUILD=build/tsan SANITIZE=thread threaded-programs
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
-# Both compilers, and no warning. What the first one builds is what 'make test' runs.
+# The warnings of the other compiler: those of the first one are errors wherever the tests build something.
+warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c cli/main.c \
+    $(wildcard tests/unit/*.c tests/fuzz/*.c fixtures/demo/*.c)
 warnings:
-	$(MAKE) -j$(JOBS) CFLAGS='$(CFLAGS) -Werror' all test-programs
-	$(MAKE) -j$(JOBS) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
-	@echo 'warnings: 2 passed, 0 failed'
+	@printf '%s\n' $(warned_sources) | xargs -n 8 -P $(JOBS) clang $(compile_flags) -Irecorder -Werror -fsyntax-only
+	@echo 'warnings of clang: $(words $(warned_sources)) passed, 0 failed'
 
-.PHONY: sanitized-programs sanitized-check threaded-programs threads-check
-threaded-programs: $(threaded_unit_tests:%=$(BUILD)/tests/%)
+sanitized-check: $(sanitized_unit_tests:%=run-%) fuzz-replay goldens
 
-threads-check: threaded-programs
-	tests/support/run_unit_tests.sh $(threaded_unit_tests:%=$(BUILD)/tests/%)
-
-sanitized-programs: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
-
-sanitized-check: sanitized-programs fuzz-replay
-	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
-	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
+threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Fuzzing. ----
 
@@ -352,7 +361,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_obje
 test-programs: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
 
 fuzz-replay: $(replay_programs)
-	tests/fuzz/replay.sh $^
+	$(call run_test,tests/fuzz/replay.sh $^)
 
 fuzz:
 	tests/support/install_packages.sh build fuzz
@@ -400,7 +409,7 @@ help:
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'
-	@echo 'make warnings        build with gcc and with clang, warnings are errors'
+	@echo 'make warnings        what clang warns of, in all sources; warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
