@@ -35,10 +35,20 @@ warnings := -Wall -Wextra -Wconversion -Wshadow
 # Sanitized code is optimised less: it compiles in half the time, and the sanitizers see as much. Other builds show the
 # warnings.
 sanitize := $(if $(SANITIZE),-O1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-compile_flags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) \
+
+# Checks at run time and read-only tables of the linker. They stand before the flags of whoever builds, which may take them
+# back. _FORTIFY_SOURCE needs an optimizing compiler, and sanitizers check the plain functions more thoroughly.
+optimizes := $(filter-out -O0,$(lastword $(filter -O%,$(CPPFLAGS) $(CFLAGS))))
+fortify   := $(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(if $(optimizes),\
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+harden    := -fstack-protector-strong $(fortify)
+
+compile_flags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(harden) \
     $(CPPFLAGS) $(CFLAGS) $(sanitize)
-compile := $(CC) $(compile_flags)
-link    := $(CC) $(CFLAGS) $(sanitize) $(LDFLAGS)
+compile       := $(CC) $(compile_flags)
+link_flags    := -Wl,-z,relro -Wl,-z,now $(CFLAGS) $(sanitize) $(LDFLAGS)
+link          := $(CC) $(link_flags)
+link_program  := $(CC) -pie $(link_flags)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
@@ -119,7 +129,7 @@ $(BUILD)/flags: force
 	@$(PKG_CONFIG) --exists $(all_packages) || \
 	    { echo "gecko-convert needs $(all_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
-	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
+	@echo '$(compile) $(link_program)' | cmp -s - $@ || echo '$(compile) $(link_program)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -132,7 +142,7 @@ $(BUILD)/obj/libconvert/libarchive_reader.o $(BUILD)/obj/libconvert/libarchive_w
 	$(call quiet,CC,$@)$(compile) -DGECKO_LINKS_LIBARCHIVE $(call package_flags,--cflags,$(all_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link_program) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(embedded_objects)
@@ -326,20 +336,21 @@ threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Fuzzing. ----
 
-fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input fuzz_profile
-fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_native_packed fuzz_jit fuzz_symbols \
+    fuzz_symbol_name fuzz_input fuzz_batch fuzz_manifest fuzz_profile fuzz_options
+fuzz_support    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion source_file)
+fuzz_objects    := $(fuzz_support) $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
 fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
 FUZZ_SECONDS    ?= 60
 
 # The targets over files, without a fuzzer.
-$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
-    $(program_objects) $(library_objects)
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(fuzz_support) $(BUILD)/obj/tests/fuzz/replay.o $(program_objects) \
+    $(library_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
-$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(program_objects) \
-    $(library_objects)
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages) $(program_packages)) \
 	    $(demangler) -o $@
 
@@ -354,8 +365,8 @@ fuzz-replay: $(replay_programs)
 
 fuzz:
 	tests/support/install_packages.sh build fuzz
-	$(MAKE) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
-	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(fuzz_targets:%=build/fuzz/%)
+	$(MAKE) -j$(JOBS) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
+	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(JOBS) $(fuzz_targets:%=build/fuzz/%)
 
 fuzz-programs: $(fuzz_programs)
 
@@ -397,7 +408,7 @@ help:
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
-	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
+	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'
 	@echo 'make warnings        what clang warns of, in all sources; warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'

@@ -269,11 +269,25 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     return offset;
 }
 
+/* When a name cannot be converted, libarchive tells by errno that memory ran out, and ends the process, although it may
+ * have been set long before. */
+static void forget_errno(void) { errno = 0; }
+
+static int read_header(struct input_archive *archive, struct archive_entry **entry) {
+    forget_errno();
+    return libarchive.read_next_header(archive->reader, entry);
+}
+
+static bool is_hard_link(struct archive_entry *entry) {
+    forget_errno();
+    return libarchive.entry_hardlink(entry);
+}
+
 /* Regular files, and what has no type, as in an ar that is made to be reproducible, but for its symbol table "/"; not
  * what the Finder adds to each file that it packs. */
 static bool is_file(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if ((type && type != AE_IFREG) || libarchive.entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
+    if ((type && type != AE_IFREG) || is_hard_link(entry) || text_ends_with(path, TEXT("/"))) return false;
     return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
 }
 
@@ -312,6 +326,7 @@ static void finish(struct input_archive *archive) {
 
 /* As UTF-8 where the archive can say that, its own bytes otherwise; empty when the name is neither. */
 static struct text path_of(struct archive_entry *entry) {
+    forget_errno();
     const char *path = libarchive.entry_pathname_utf8(entry);
     if (!path) path = libarchive.entry_pathname(entry);
     return text_of(path ? path : "");
@@ -319,7 +334,7 @@ static struct text path_of(struct archive_entry *entry) {
 
 static void go_to_next_member(struct input_archive *archive) {
     struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
+    int outcome = read_header(archive, &entry);
     if (outcome == ARCHIVE_EOF) {
         finish(archive);
         return;
@@ -400,7 +415,7 @@ static struct text next_of_member(struct input_archive *archive) {
 
 static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if (libarchive.entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
+    if (is_hard_link(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
     if (type == AE_IFDIR || text_ends_with(path, TEXT("/"))) return INPUT_MEMBER_FOLDER;
     return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
 }
@@ -410,7 +425,7 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
     struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
+    int outcome = read_header(archive, &entry);
     if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
         if (outcome != ARCHIVE_EOF) fail(archive);
         archive->place = AT_END;
