@@ -12,7 +12,7 @@
 #include "libconvert/text.h"
 #include "writer/sink.h"
 
-enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100 };
+enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100, ENTRIES_BYTES = 4096 };
 
 static void fail(struct workspace *workspace, struct failure *failure) {
     if (errno == ENOMEM)
@@ -21,26 +21,36 @@ static void fail(struct workspace *workspace, struct failure *failure) {
         failure_set(failure, FAILURE_IO, "cannot use the folder %s: %s", workspace->path, strerror(errno));
 }
 
-/* Empties the folder, whose descriptor it closes. Links are removed, never followed. */
+static void empty_folder(int descriptor, unsigned depth);
+
+/* Removes one entry of the folder. Links are removed, never followed. */
+static void remove_entry(int folder, const char *name, unsigned depth) {
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
+    if (unlinkat(folder, name, 0) == 0 || depth == DEPTH_MAX) return;
+    int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below < 0) return;
+    empty_folder(below, depth + 1);
+    close(below);
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* Needs no memory but the stack, unlike readdir: a batch that ran out of memory must still clean up. */
 static void empty_folder(int descriptor, unsigned depth) {
-    DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
-    if (!folder) {
-        if (descriptor >= 0) close(descriptor);
-        return;
+    _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
+    for (ssize_t bytes_count; (bytes_count = getdents64(descriptor, entries, sizeof entries)) > 0;) {
+        const struct dirent64 *entry;
+        for (ssize_t at = 0; at < bytes_count; at += entry->d_reclen) {
+            entry = (const struct dirent64 *)(entries + at);
+            remove_entry(descriptor, entry->d_name, depth);
+        }
     }
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (unlinkat(dirfd(folder), entry->d_name, 0) == 0 || depth == DEPTH_MAX) continue;
-        int below = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (below < 0) continue;
-        empty_folder(below, depth + 1);
-        unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
-    }
-    closedir(folder);
 }
 
 static void empty_workspace(const struct workspace *workspace) {
-    empty_folder(openat(workspace->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+    int descriptor = openat(workspace->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    empty_folder(descriptor, 0);
+    close(descriptor);
 }
 
 /* The folder that was locked is still the one at the path: its owner before may have removed it meanwhile. */
