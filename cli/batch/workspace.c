@@ -12,7 +12,7 @@
 #include "libconvert/text.h"
 #include "writer/sink.h"
 
-enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100, ENTRIES_BYTES = 4096 };
+enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100, ENTRIES_BYTES = 4096, FOLDER_MODE = 0700 };
 
 static void fail(struct workspace *workspace, struct failure *failure) {
     if (errno == ENOMEM)
@@ -60,9 +60,21 @@ static bool is_at_path(const struct workspace *workspace) {
            locked.st_dev == found.st_dev && locked.st_ino == found.st_ino;
 }
 
+/* In /tmp, others could have made the folder first, to exchange what is written into it. */
+static bool is_ours(const struct workspace *workspace) {
+    struct stat status;
+    return fstat(workspace->descriptor, &status) == 0 && status.st_uid == geteuid();
+}
+
+static void close_folder(struct workspace *workspace) {
+    close(workspace->descriptor);
+    workspace->descriptor = -1;
+}
+
 /* False when it is to be tried again, or has failed (latched). */
 static bool take(struct workspace *workspace, struct failure *failure) {
-    if (mkdir(workspace->path, 0777) != 0 && errno != EEXIST) {
+    bool is_new = mkdir(workspace->path, FOLDER_MODE) == 0;
+    if (!is_new && errno != EEXIST) {
         fail(workspace, failure);
         return false;
     }
@@ -71,13 +83,17 @@ static bool take(struct workspace *workspace, struct failure *failure) {
         if (errno != ENOENT) fail(workspace, failure);
         return false;
     }
+    if (!is_new && !is_ours(workspace)) {
+        failure_set(failure, FAILURE_IO, "cannot use the folder %s: it belongs to another user", workspace->path);
+        close_folder(workspace);
+        return false;
+    }
     workspace->is_locked = flock(workspace->descriptor, LOCK_EX | LOCK_NB) == 0;
     if (!workspace->is_locked && errno == EWOULDBLOCK)
         failure_set(failure, FAILURE_IO, "%s is in use: another gecko-convert writes to the same place",
                     workspace->path);
     if (!failure_is_set(failure) && is_at_path(workspace)) return true;
-    close(workspace->descriptor);
-    workspace->descriptor = -1;
+    close_folder(workspace);
     return false;
 }
 
