@@ -238,7 +238,7 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     struct archive_file *archive = archive_file_create(temp, target, &batch->failure);
     if (archive) pack_profiles(batch, archive, outputs);
     archive_file_close(archive);
-    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest) &&
+    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest, NULL, 0) &&
                    rename(temp, target) == 0;
     if (is_good)
         batch->outcome.archive_path = target;
