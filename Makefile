@@ -86,8 +86,9 @@ program_sources := \
     cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c \
     cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c \
     cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c \
-    cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
-    cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c cli/style.c
+    cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c \
+    cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c \
+    cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \

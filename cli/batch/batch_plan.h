@@ -10,6 +10,7 @@
 
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
+#include "file_digest.h"
 #include "libconvert/column.h"
 #include "libconvert/failure.h"
 #include "readers/input_members.h"
@@ -54,6 +55,7 @@ struct batch_source {
     bool is_settled; /* nothing is left to be done */
     uint64_t file_bytes;
     uint64_t stamp;         /* file_stamp; 0: none that lasts */
+    struct salted_xxh3 salted; /* of the file's bytes, as far as has_digest says; the salt is a file_stamp of it */
     struct failure failure; /* of what is being read */
     atomic_bool is_known;   /* what its entries are; nobody but its worker looks at them before */
     struct batch_entry own; /* the file's */
