@@ -2,8 +2,26 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
 
 enum { FIRST_SLOT_COUNT = 64 };
+
+_Static_assert((int)INDEX_SET_SECRET_BYTES >= (int)XXH3_SECRET_SIZE_MIN, "XXH3 takes no shorter secret");
+
+_Alignas(64) uint8_t index_set_secret[INDEX_SET_SECRET_BYTES];
+
+/* Runs before anything is hashed. Where getrandom is missing or forbidden, the secret is made of the 16 random bytes
+ * that the kernel gives every process. */
+__attribute__((constructor)) static void draw_secret(void) {
+    if (getrandom(index_set_secret, sizeof index_set_secret, GRND_NONBLOCK) == sizeof index_set_secret) return;
+    enum { KERNEL_RANDOM_BYTES = 16 };
+    const void *kernel_random = (const void *)getauxval(AT_RANDOM);
+    for (uint64_t i = 0; kernel_random && i < sizeof index_set_secret / sizeof i; i++) {
+        uint64_t part = XXH3_64bits_withSeed(kernel_random, KERNEL_RANDOM_BYTES, i);
+        memcpy(index_set_secret + i * sizeof part, &part, sizeof part);
+    }
+}
 
 void index_set_init(struct index_set *set, struct failure *failure) { *set = (struct index_set){.failure = failure}; }
 
