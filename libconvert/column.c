@@ -3,28 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-void column_init(struct column *column, size_t element_bytes, struct failure *failure) {
-    *column = (struct column){.failure = failure, .element_bytes = element_bytes};
+void column_init(struct column *column, uint32_t element_bytes, struct failure *failure) {
+    *column =
+        (struct column){.failure = failure, .element_bytes = element_bytes, .chunk_limit = COLUMN_CHUNKS_MAX};
 }
 
 void column_fini(struct column *column) {
     for (unsigned i = 0; i < column->chunk_count; i++) free(column->chunks[i]);
+    free(column->chunks);
     *column = (struct column){0};
 }
 
 bool column_grow(struct column *column) {
-    size_t elements = (size_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
-    if (column->chunk_count == COLUMN_CHUNKS_MAX - 1) {
+    if (column->chunk_count == column->chunk_limit) {
         failure_set(column->failure, FAILURE_MEMORY, "more than 2^31 rows in one table: split the input");
         return false;
     }
-    size_t chunk_bytes;
-    char *chunk = __builtin_mul_overflow(elements, column->element_bytes, &chunk_bytes) ? NULL : malloc(chunk_bytes);
+    uint32_t elements = (uint32_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
+    char **chunks = realloc(column->chunks, (column->chunk_count + 1u) * sizeof *chunks);
+    if (chunks) column->chunks = chunks;
+    char *chunk = chunks ? malloc((size_t)elements * column->element_bytes) : NULL;
     if (!chunk) {
         failure_set_memory(column->failure);
         return false;
     }
-    column->chunks[column->chunk_count++] = chunk;
+    chunks[column->chunk_count++] = chunk;
     column->capacity += elements;
     return true;
 }

@@ -101,7 +101,7 @@ static int compare_log_lines(const void *left, const void *right) {
 /* Keeps the counters that is_kept says so of, in their order. */
 static void filter_counters(struct profile *profile, bool is_kept(struct profile *profile, struct counter *counter)) {
     struct column *counters = &profile->counters;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < counters->count; i++) {
         struct counter *counter = column_at(counters, i);
         if (is_kept(profile, counter))
@@ -395,7 +395,7 @@ static bool counter_has_thread(struct profile *profile, struct counter *counter)
 /* The client wants a thread for them. */
 static void filter_overheads(struct profile *profile) {
     struct column *overheads = &profile->overheads;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < overheads->count; i++) {
         const struct overhead *overhead = column_at(overheads, i);
         if (profile_place_of_process(profile, overhead->process) < profile->thread_order.count)

@@ -14,7 +14,7 @@ void stack_path_fini(struct stack_path *path) {
 
 static bool reserve(struct stack_path *path, struct profile *profile, uint32_t count) {
     if (count <= path->capacity) return true;
-    uint32_t capacity = path->capacity ? path->capacity : 16;
+    uint32_t capacity = path->capacity ? path->capacity : 4;
     while (capacity < count) capacity *= 2;
     struct stack_path_step *steps = realloc(path->steps, capacity * sizeof *steps);
     if (!steps) {

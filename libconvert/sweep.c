@@ -161,7 +161,7 @@ static void move_rows(const struct sweep *sweep, struct row_table *table, const 
         struct native_symbol native_symbol;
         struct stack stack;
     } row;
-    size_t row_bytes = table->rows.element_bytes;
+    uint32_t row_bytes = table->rows.element_bytes;
     struct row_table moved;
     row_table_init(&moved, row_bytes, sweep->profile->failure);
     for (uint32_t i = 0; i < numbers->count; i++) {

@@ -276,7 +276,7 @@ static void check_named_inputs(struct batch_plan *plan) {
 
 /* What the batch writes is no input, and not in the report: it was there before, or is a trace that would be lost. */
 static void take_out_own_files(struct batch_plan *plan) {
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         if (source->is_own && holds_trace(source))

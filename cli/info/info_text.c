@@ -134,12 +134,12 @@ static void append_samples(struct chunk_list *text, const struct info *info) {
 
 static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "processes");
-    command_append(text, "%zu, with ", info->processes.count);
+    command_append(text, "%" PRIu32 ", with ", info->processes.count);
     append_count(text, info->threads.count, "thread", "s");
     command_append(text, "\n");
     append_samples(text, info);
     append_label(text, "functions");
-    command_append(text, "%zu, in ", info->functions.count);
+    command_append(text, "%" PRIu32 ", in ", info->functions.count);
     append_count(text, info->stack_count, "stack", "s");
     command_append(text, " of ");
     append_count(text, info->frame_count, "frame", "s");
@@ -148,7 +148,7 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "markers");
     command_append(text, "%" PRIu64 "\n", info->marker_count);
     append_label(text, "counters");
-    command_append(text, "%zu\n", info->counters.count);
+    command_append(text, "%" PRIu32 "\n", info->counters.count);
     if (!info->allocation_count) return;
     append_label(text, "allocations");
     command_append(text, "%" PRIu64 "\n", info->allocation_count);
