@@ -48,8 +48,9 @@ static void source_fini(struct batch_source *source) {
 }
 
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const atomic_bool *is_stopping) {
+                     const atomic_bool *is_stopping, struct memory_limit *memory) {
     memset(plan, 0, sizeof *plan);
+    plan->memory = plan->failure.memory = memory;
     plan->options = options;
     plan->output_folder = output_folder;
     plan->is_stopping = is_stopping;
@@ -65,6 +66,7 @@ struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *
     struct batch_source *source = column_push(&plan->sources);
     if (!source) return NULL;
     memset(source, 0, sizeof *source);
+    source->failure.memory = plan->memory;
     entries_init(source);
     source->path = strdup(path);
     source->name = strdup(name);

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +9,7 @@
 #include "cli/report.h"
 #include "info_subject.h"
 #include "libconvert/ledger.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 
 enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 };
@@ -269,7 +269,7 @@ static void append_table(struct chunk_list *text, struct info *info, enum info_o
         else
             append_function(text, info, rows[i], order == INFO_FUNCTIONS_BY_SELF, look);
     }
-    free(rows);
+    memory_free(rows);
 }
 
 static void append_counters(struct chunk_list *text, const struct info *info, const struct info_look *look) {
