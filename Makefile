@@ -58,7 +58,8 @@ library_sources := \
     libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
     libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
     libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
-    libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
+    libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
+    libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
     libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
     libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \

@@ -204,7 +204,7 @@ static int compare_ranges(const void *left, const void *right) {
 static void settle_ranges(struct column *ranges) {
     column_sort(ranges, compare_ranges);
     if (failure_is_set(ranges->failure)) return;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     uint64_t covered = 0;
     for (size_t i = 0; i < ranges->count; i++) {
         struct range range = *(const struct range *)column_at(ranges, i);

@@ -7,10 +7,17 @@
 
 #include "input_gzip.h"
 #include "libconvert/libarchive.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 #include "libconvert/utf8_locale.h"
 
-enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
+enum {
+    MEMBER_NAME_BYTES = 100,
+    REASON_BYTES = 200,
+    TAR_HEADER_BYTES = 512,
+    WATCH_EVERY_BYTES = 1024 * 1024, /* see watch_memory */
+    WATCHED_HEADER_BYTES = 16 * 1024 /* that a member stands for besides its content */
+};
 
 struct wrapper {
     const char *name;
@@ -51,6 +58,7 @@ struct input_archive {
     bool has_member_size;
     int64_t member_size_bytes;
     uint64_t member_bytes; /* handed out */
+    size_t unwatched_bytes; /* see watch_memory */
     char member_name[MEMBER_NAME_BYTES];
     char wrapping[MEMBER_NAME_BYTES + 16];
 };
@@ -244,6 +252,16 @@ static void fail_several(struct input_archive *archive, struct text second) {
     archive->failure->is_of_many = true;
 }
 
+/* How much libarchive takes is not known beforehand: for dictionaries of decompressors up to gigabytes, for what an
+ * archive lists at its end as much as there is. So what the process holds is looked at after every so many bytes. False
+ * when that is too much (latched). */
+static bool watch_memory(struct input_archive *archive, size_t bytes_count) {
+    archive->unwatched_bytes += bytes_count;
+    if (archive->unwatched_bytes < WATCH_EVERY_BYTES) return true;
+    archive->unwatched_bytes = 0;
+    return memory_check_resident(archive->failure);
+}
+
 static la_ssize_t on_read(struct archive *reader, void *context, const void **bytes) {
     struct input_archive *archive = context;
     struct text run;
@@ -254,7 +272,9 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
     }
     archive->source_offset += run.bytes_count;
     *bytes = run.bytes;
-    return (la_ssize_t)run.bytes_count;
+    if (watch_memory(archive, run.bytes_count)) return (la_ssize_t)run.bytes_count;
+    libarchive.set_error(reader, ENOMEM, "the limit of memory is reached");
+    return -1;
 }
 
 static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offset, int whence) {
@@ -371,6 +391,7 @@ static void next_member(struct input_archive *archive) {
     locale_t before = enter_locale(archive);
     go_to_next_member(archive);
     leave_locale(before);
+    watch_memory(archive, WATCHED_HEADER_BYTES);
 }
 
 static void end_member(struct input_archive *archive) {
@@ -400,6 +421,7 @@ static struct text read_member(struct input_archive *archive) {
         return block;
     }
     archive->member_bytes += bytes_count;
+    if (!watch_memory(archive, bytes_count)) return block;
     return (struct text){bytes, bytes_count};
 }
 
@@ -445,7 +467,7 @@ bool input_archive_next_member(struct input_archive *archive, struct input_membe
     locale_t before = enter_locale(archive);
     bool is_there = walk_to_next_member(archive, member);
     leave_locale(before);
-    return is_there;
+    return watch_memory(archive, WATCHED_HEADER_BYTES) && is_there;
 }
 
 bool input_archive_is_dead(const struct input_archive *archive) { return archive->is_dead; }
@@ -495,6 +517,7 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
     archive->wrapper = wrapper_of(start);
     archive->name = name;
     archive->failure = failure;
+    archive->unwatched_bytes = WATCH_EVERY_BYTES; /* the first header may be one of an archive with a long list */
     snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
     bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
     if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);

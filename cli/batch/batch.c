@@ -15,6 +15,7 @@
 #include "crew.h"
 #include "file_digest.h"
 #include "junit.h"
+#include "libconvert/memory.h"
 #include "manifest.h"
 #include "manifest_records.h"
 #include "workspace.h"
@@ -24,7 +25,8 @@ struct batch {
     const struct options *options; /* borrowed */
     struct progress_tty *bar;      /* borrowed */
     uint64_t start_ns;
-    struct failure failure; /* of the batch as a whole, not of an input */
+    struct memory_limit memory; /* of all that runs at a time */
+    struct failure failure;     /* of the batch as a whole, not of an input */
     unsigned job_count;
 
     /* All owned. */
@@ -372,11 +374,13 @@ static int run_batch(struct batch *batch) {
 int batch_run(const struct options *options, struct progress_tty *bar) {
     struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
     batch.job_count = options->job_count ? options->job_count : crew_size_of_machine();
+    memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
+    batch.failure.memory = &batch.memory;
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);
     name_places(&batch);
     open_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping, &batch.memory);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
