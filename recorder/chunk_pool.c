@@ -591,10 +591,11 @@ static void name_temporary(const char *path, char temporary[TEMPORARY_PATH_BYTES
     snprintf(temporary, TEMPORARY_PATH_BYTES, "%s.%ld.part", path, (long)getpid());
 }
 
+/* A trace holds arguments, texts and addresses of its program: only its owner may read it, as with perf.data. */
 static int create_beside(const char *path, char temporary[TEMPORARY_PATH_BYTES]) {
     name_temporary(path, temporary);
     unlink(temporary);
-    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 }
 
 bool pool_create(struct pool *pool, const struct pool_options *options) {

@@ -364,6 +364,29 @@ static void test_over_an_existing_file(void **state) {
     recorded_fini(&recorded);
 }
 
+static void assert_mode(const char *path, mode_t expected) {
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, expected);
+}
+
+/* Nobody but the owner may read a trace or a copy of it, whatever the umask allows and whatever was there before. */
+static void test_mode_of_traces(void **state) {
+    const char *traces[] = {"file.trace", "copy.trace", "memory.trace"};
+    mode_t mask_before = umask(0);
+    assert_true(file_write(temp_folder_file(*state, "file.trace"), TEXT("something old")));
+    assert_int_equal(chmod(temp_folder_file(*state, "file.trace"), 0666), 0);
+    start_recording(*state, "file.trace", no_options);
+    assert_int_equal(grec_save(temp_folder_file(*state, "copy.trace")), GREC_OK);
+    grec_stop();
+    start_recording(*state, "memory.trace", (struct grec_options){.storage = GREC_STORAGE_MEMORY});
+    assert_int_equal(grec_save(NULL), GREC_OK);
+    grec_stop();
+    umask(mask_before);
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        assert_mode(temp_folder_file(*state, traces[i]), S_IRUSR | S_IWUSR);
+}
+
 /* ---- Going on under other options. ---- */
 
 /* What one recording is started as, and then goes on as. */
@@ -785,6 +808,7 @@ int main(void) {
         TEST(test_paths_that_cannot_be_written),
         TEST(test_error_texts),
         TEST(test_over_an_existing_file),
+        TEST(test_mode_of_traces),
         TEST(test_going_on_under_other_options),
         TEST(test_going_on_with_less),
         TEST(test_going_on_that_fails),
