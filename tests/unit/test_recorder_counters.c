@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "recorder/process_counters.h"
 #include "tests/support/recorder_trace.h"
 
 static struct grec_options no_options;
@@ -261,6 +262,27 @@ static void test_same_names(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Power. ---- */
+
+static void test_energy_that_starts_again(void **state) {
+    static const struct {
+        uint64_t last_uj, now_uj, range_uj, used_uj;
+    } cases[] = {
+        {100, 100, 1000, 0},
+        {100, 250, 1000, 150},
+        {990, 5, 1000, 15},
+        /* The kernel does not tell the range, or tells one that was passed already. */
+        {990, 5, 0, 5},
+        {990, 5, 500, 5},
+        {UINT64_MAX, 0, 0, 0},
+        {0, UINT64_MAX, 0, UINT64_MAX},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(process_counters_used_uj(cases[i].last_uj, cases[i].now_uj, cases[i].range_uj),
+                         cases[i].used_uj);
+}
+
 /* ---- Over the recording's changes. ---- */
 
 static void test_pause(void **state) {
@@ -423,8 +445,16 @@ static void test_child(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_add_and_set),    TEST(test_sampled),   TEST(test_attributes), TEST(test_same_names), TEST(test_pause),
-        TEST(test_start_and_stop), TEST(test_hand_over), TEST(test_threads),    TEST(test_child),
+        TEST(test_add_and_set),
+        TEST(test_sampled),
+        TEST(test_attributes),
+        TEST(test_same_names),
+        TEST(test_energy_that_starts_again),
+        TEST(test_pause),
+        TEST(test_start_and_stop),
+        TEST(test_hand_over),
+        TEST(test_threads),
+        TEST(test_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
