@@ -64,7 +64,8 @@ static struct {
     bool is_paused;
     bool has_membarrier;
     bool is_helper_told_to_end;
-    uint32_t holder_tid; /* of the mutex */
+    uint32_t holder_tid;     /* of the mutex */
+    uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -278,8 +279,7 @@ static bool quiesce(void) {
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
     thread_registry_each(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
-    bool is_new;
-    pool_seal_partial(&session_pool, process_self(&is_new)->pid);
+    pool_seal_partial(&session_pool);
     return quiescence.is_complete;
 }
 
@@ -391,6 +391,7 @@ static int start_new(const struct settings *settings) {
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
+    session.owner_start_ns = process->start_ns;
     raise_generation();
     counters_forget();
     describe();
@@ -470,7 +471,7 @@ static void stop_locked(void);
 /* Of a process that came to the recording of another one: the trace is that one's. */
 static bool is_guest(void) {
     bool is_new;
-    return session_pool.header->creator_pid != process_self(&is_new)->pid;
+    return session.owner_start_ns != process_self(&is_new)->start_ns;
 }
 
 /* A guest that wants a trace elsewhere begins one of its own. */
@@ -528,6 +529,7 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     settings.flags |= GREC_NO_HELPER; /* the one that was here first has one */
     session_pool = pool;
     session.settings = settings;
+    session.owner_start_ns = 0;
     raise_generation();
     begin_recording(false);
     return true;

@@ -52,8 +52,8 @@ struct thread_writers {
 struct thread_record {
     uint64_t shared_uid;     /* see thread_record_uid */
     uint64_t uid;            /* in the trace */
-    uint32_t uid_generation; /* of the recording that the uid is of… */
-    uint32_t uid_pid;        /* …and the process */
+    uint32_t uid_generation;       /* of the recording that the uid is of… */
+    uint64_t uid_process_start_ns; /* …and the process */
     uint64_t start_ticks;
     uint32_t name_bytes_count;
     bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */

@@ -76,10 +76,10 @@ static void write_thread(struct recording *recording, const struct process_state
 /* A thread is known to the trace from its first chunk on. */
 static void identify(struct thread_writers *thread, const struct process_state *process) {
     struct thread_record *record = thread_record_self;
-    if (record->uid_generation != session_generation || record->uid_pid != process->pid) {
+    if (record->uid_generation != session_generation || record->uid_process_start_ns != process->start_ns) {
         record->uid = thread_record_uid(record);
         record->uid_generation = session_generation;
-        record->uid_pid = process->pid;
+        record->uid_process_start_ns = process->start_ns;
         if (!record->start_ticks) record->start_ticks = clock_ticks();
     }
     /* The sampler looks at them. */
@@ -148,14 +148,14 @@ static struct trace_chunk_header *take_chunk(struct recording *recording, const 
     struct trace_chunk_header *chunk = NULL;
     /* Threads that come and go share chunks. At the limit, room that is left over goes before events that are old. */
     if (writer->sequence == 0 || pool_is_at_limit(&session_pool))
-        chunk = pool_take_partial(&session_pool, process->pid);
+        chunk = pool_take_partial(&session_pool);
     if (chunk) return chunk;
     struct pool_owner owner = {.pid = process->pid,
                                .tid = thread_tid(recording->thread),
                                .thread_uid = thread_record_self->uid,
                                .sequence = writer->sequence};
     chunk = pool_take(&session_pool, &owner);
-    return chunk ? chunk : pool_take_partial(&session_pool, process->pid);
+    return chunk ? chunk : pool_take_partial(&session_pool);
 }
 
 static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) {
@@ -226,7 +226,7 @@ void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
 /* ---- Threads. ---- */
 
 /* A chunk with room is for the next thread. */
-static void give_back(struct writer *writer, uint32_t pid) {
+static void give_back(struct writer *writer) {
     struct trace_chunk_header *chunk = writer->chunk;
     /* As numbers: of an abandoned one the end is 0. */
     bool is_worth = chunk && (intptr_t)writer->end - (intptr_t)writer->next >= PARTIAL_BYTES_MIN;
@@ -236,14 +236,12 @@ static void give_back(struct writer *writer, uint32_t pid) {
     }
     writer->chunk = NULL;
     writer->next = writer->end = NULL;
-    pool_put_partial(&session_pool, chunk, pid);
+    pool_put_partial(&session_pool, chunk);
 }
 
 /* Of this call and of the handlers that may interrupt it; a call that this one interrupted still needs its own. */
 static void give_back_all(struct recording *recording) {
-    bool is_new;
-    const struct process_state *process = process_self(&is_new);
-    for (uint32_t i = recording->depth; i < NESTING_MAX; i++) give_back(&recording->thread->writers[i], process->pid);
+    for (uint32_t i = recording->depth; i < NESTING_MAX; i++) give_back(&recording->thread->writers[i]);
 }
 
 static void rename_in_trace(struct recording *recording) {
