@@ -37,6 +37,7 @@ static __attribute__((noinline)) void record_long(struct grec_counter *counter, 
                                                   int64_t value) {
     struct recording recording = recording_enter();
     if (!recording.thread) return;
+    recording_admit(&recording);
     uint32_t id = definition_of_counter(counter, recording.depth);
     if (!id) {
         recording_count_lost();

@@ -83,7 +83,7 @@ struct grec_options {
     uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536 (less with a limit under 4 MiB) */
     uint32_t storage;     /* enum grec_storage */
     const char *threads;  /* record only threads whose name contains one of these words, comma-separated, whatever the
-                             case. Default: all */
+                             case. Counters belong to the process: all threads change them. Default: all */
     uint32_t flags;       /* enum grec_option_flag */
     uint32_t interval_us; /* of the sampler: at least 100. Default 1000 */
     const char *product;  /* name of the profile. Default: the program's name */

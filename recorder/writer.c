@@ -158,23 +158,42 @@ static struct trace_chunk_header *take_chunk(struct recording *recording, const 
     return chunk ? chunk : pool_take_partial(&session_pool);
 }
 
+static void show_room(struct writer *writer) {
+    writer->next = (unsigned char *)writer->chunk + (uint32_t)writer->commit;
+    writer->end = (unsigned char *)writer->chunk + session_pool.chunk_bytes;
+}
+
 static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) {
     uint64_t commit = __atomic_load_n(&chunk->commit, __ATOMIC_RELAXED);
     writer->chunk = chunk;
     writer->is_abandoned = false;
     writer->commit = commit;
-    writer->next = (unsigned char *)chunk + (uint32_t)commit;
-    writer->end = (unsigned char *)chunk + session_pool.chunk_bytes;
+    show_room(writer);
     writer->clock_ticks = chunk->base_ticks + ticks_in_ms(CALIBRATION_PERIOD_MS);
     writer->sequence++;
     writer->mapping_id = 0;
     writer->running_address = 0;
 }
 
+static bool is_left_out(const struct recording *recording) {
+    return recording->thread->is_muted && recording->thread->generation == session_generation;
+}
+
+void recording_admit(struct recording *recording) {
+    struct writer *writer = recording->writer;
+    recording->is_admitted = true;
+    if (is_left_out(recording) && writer->chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED))
+        show_room(writer);
+}
+
+void recording_hide_room(struct recording *recording) {
+    if (is_left_out(recording)) recording->writer->next = recording->writer->end = NULL;
+}
+
 static bool refill(struct recording *recording, uint32_t bytes_count) {
     struct writer *writer = recording->writer;
-    if (recording->thread->is_muted && recording->thread->generation == session_generation) {
-        close_chunk(writer);
+    if (is_left_out(recording) && !recording->is_admitted) {
+        recording_hide_room(recording);
         return true;
     }
     uint64_t now = clock_ticks();
@@ -182,7 +201,7 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
     const struct process_state *process = enter_process(recording);
     /* A child that is not to record has just found that out: its events are not lost. */
     if (!process) return !grec_is_recording();
-    if (recording->thread->is_muted) return true;
+    if (recording->thread->is_muted && !recording->is_admitted) return true;
     close_chunk(writer);
     struct trace_chunk_header *chunk = take_chunk(recording, process);
     while (chunk && session_pool.chunk_bytes - (uint32_t)chunk->commit < START_BYTES + bytes_count) {
@@ -205,7 +224,7 @@ bool recording_refill(struct recording *recording, uint32_t bytes_count) {
         recording_count_lost();
         return false;
     }
-    return recording->writer->chunk != NULL;
+    return recording->writer->end != NULL;
 }
 
 void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
@@ -228,8 +247,8 @@ void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
 /* A chunk with room is for the next thread. */
 static void give_back(struct writer *writer) {
     struct trace_chunk_header *chunk = writer->chunk;
-    /* As numbers: of an abandoned one the end is 0. */
-    bool is_worth = chunk && (intptr_t)writer->end - (intptr_t)writer->next >= PARTIAL_BYTES_MIN;
+    bool is_kept = chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED);
+    bool is_worth = is_kept && session_pool.chunk_bytes - (uint32_t)writer->commit >= PARTIAL_BYTES_MIN;
     if (!is_worth) {
         close_chunk(writer);
         return;
@@ -258,13 +277,14 @@ void grec_thread_register(const char *name) {
     /* Whether the name is wanted is found out anew. */
     struct recording recording = recording_enter();
     if (!recording.thread) return;
+    bool was_muted = thread->is_muted;
     /* Known from now on, to a sampler too that never finds it at work. */
     bool is_known = thread->generation == session_generation || recording_identify(&recording);
     if (is_known)
         __atomic_store_n(&thread->is_muted,
                          !session_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count),
                          __ATOMIC_RELAXED);
-    if (thread->is_muted)
+    if (thread->is_muted || was_muted)
         give_back_all(&recording);
     else
         rename_in_trace(&recording);
@@ -376,20 +396,14 @@ grec_time grec_time_from_clock_ns(uint64_t monotonic_ns) {
 
 /* ---- The process's own entries. ---- */
 
-/* The process's own entries are of threads that are left out too. */
 bool recording_write_mark(enum trace_entry_kind kind) {
     struct recording recording = recording_enter();
     if (!recording.thread) return false;
-    bool is_muted = enter_process(&recording) && recording.thread->is_muted;
-    if (is_muted) __atomic_store_n(&recording.thread->is_muted, false, __ATOMIC_RELAXED);
+    recording_admit(&recording);
     bool is_written = recording_reserve(&recording, 2 + LEB128_BYTES_MAX);
     if (is_written) {
         uint64_t time = recording_time(recording.writer);
         short_block_end(recording.writer, leb128_write(short_block_begin(recording.writer, kind), time));
-    }
-    if (is_muted) {
-        __atomic_store_n(&recording.thread->is_muted, true, __ATOMIC_RELAXED);
-        give_back_all(&recording);
     }
     recording_leave(&recording);
     return is_written;
@@ -399,6 +413,7 @@ void recording_write_message(const char *text) {
     uint32_t bytes_count = (uint32_t)strnlen(text, GREC_NAME_BYTES_MAX);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
+    recording_admit(&recording);
     if (recording_reserve(&recording, bytes_count + 2 + 2 * LEB128_BYTES_MAX)) {
         uint64_t time = recording_time(recording.writer);
         unsigned char *at = leb128_write(long_block_begin(recording.writer, TRACE_MESSAGE), time);

@@ -23,6 +23,7 @@
 struct recording {
     struct thread_writers *thread; /* NULL: nothing is to be recorded */
     uint32_t depth;
+    bool is_admitted; /* see recording_admit */
     struct writer *writer;
 };
 
@@ -56,7 +57,7 @@ bool recording_identify(const struct recording *recording);
 /* The bytes that a block can have. */
 uint32_t recording_block_bytes_max(void);
 
-/* An entry with nothing but its time. False when it could not be recorded. [signal-safe] */
+/* An entry of the process with nothing but its time. False when it could not be recorded. [signal-safe] */
 bool recording_write_mark(enum trace_entry_kind kind);
 
 /* What the recorder has to say. [signal-safe] */
@@ -68,6 +69,14 @@ void writers_close(struct thread_writers *thread);
 /* Of a thread that does not come out of a recording call: it goes on in the chunk that it has, and takes a new one
  * next. */
 void writers_abandon(struct thread_writers *thread);
+
+/* What this call records is not the thread's own: it belongs to the process, or to another thread that is recorded. So
+ * it is recorded even if the options leave the calling thread out. Call this before recording_reserve. */
+void recording_admit(struct recording *recording);
+
+/* Between its admitted calls, a thread that is left out keeps its chunk but shows no room in it, so that the short
+ * paths need not look whether the thread is left out. */
+void recording_hide_room(struct recording *recording);
 
 /* Every function but this one needs recording.thread. [signal-safe, as all] */
 static inline struct recording recording_enter(void) {
@@ -123,6 +132,7 @@ static inline __attribute__((always_inline)) bool recording_try_time(struct writ
 }
 
 static inline void recording_leave(struct recording *recording) {
+    if (recording->is_admitted) recording_hide_room(recording);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     __atomic_store_n(&recording->thread->depth, recording->depth, __ATOMIC_RELEASE);
 }

@@ -398,6 +398,74 @@ static void test_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that are left out. ---- */
+
+static struct grec_counter queue = PLAIN("queue", GREC_COUNTER_ACCUMULATED, 0);
+static struct grec_counter queue_sum = PLAIN("queue sum", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+static struct grec_counter size = PLAIN("size", GREC_COUNTER_ACCUMULATED, 0);
+
+enum { QUEUE_LENGTH = 1000, QUEUE_CHANGE_COUNT = 20000 };
+
+static void *produce(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT + QUEUE_LENGTH; i++) {
+        grec_counter_add(&queue, 1);
+        grec_counter_add(&queue_sum, 1);
+        GREC_INSTANT("produced", NULL);
+    }
+    grec_counter_set(&size, 70);
+    grec_sample();
+    return NULL;
+}
+
+static void *consume(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT; i++) {
+        grec_counter_add(&queue, -1);
+        grec_counter_add(&queue_sum, -1);
+    }
+    GREC_INSTANT("consumed", NULL);
+    grec_sample();
+    return NULL;
+}
+
+static void run(void *(*function)(void *name), const char *name) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, function, (void *)(uintptr_t)name), 0);
+    pthread_join(thread, NULL);
+}
+
+/* The chunks that were given out. */
+static uint64_t record_queue(void **state, const char *words) {
+    struct recorded recorded;
+    start_recording(*state, "queue.trace",
+                    (struct grec_options){.threads = words, .chunk_bytes = 4096, .limit_bytes = GREC_UNLIMITED});
+    run(produce, "producer");
+    run(consume, "consumer");
+    stop_and_read(&recorded, *state, "queue.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(profile, "queue"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "queue sum"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "size"), 70);
+    assert_int_equal(operations_of(profile, "queue"), 2 * QUEUE_CHANGE_COUNT + QUEUE_LENGTH);
+    bool has_producer = !words || strstr(words, "producer"), has_consumer = !words || strstr(words, "consumer");
+    assert_int_equal(count_markers(profile, "produced"), has_producer ? QUEUE_CHANGE_COUNT + QUEUE_LENGTH : 0);
+    assert_int_equal(count_markers(profile, "consumed"), has_consumer ? 1 : 0);
+    uint64_t chunk_count = recorded.header.next_global_index;
+    recorded_fini(&recorded);
+    return chunk_count;
+}
+
+/* Counters belong to the process: the filter leaves out threads, and no change of a counter. Nor do changes by a thread
+ * that is left out take more room. */
+static void test_filter(void **state) {
+    uint64_t chunk_count = record_queue(state, NULL);
+    assert_true(record_queue(state, "producer") <= chunk_count + 1);
+    assert_true(record_queue(state, "consumer") < chunk_count);
+    assert_true(record_queue(state, "nobody") < chunk_count);
+}
+
 /* ---- Processes. ---- */
 
 /* A child counts for itself, from 0 on. */
@@ -454,6 +522,7 @@ int main(void) {
         TEST(test_start_and_stop),
         TEST(test_hand_over),
         TEST(test_threads),
+        TEST(test_filter),
         TEST(test_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
