@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "allocations.h"
 #include "clock.h"
 #include "counters.h"
 #include "definitions.h"
@@ -369,6 +370,13 @@ static bool has_failed(void) {
     return __atomic_load_n(&session_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
 }
 
+/* Says that a pause is over, and what came of counters and memory in it. */
+static void write_resume(void) {
+    recording_write_mark(TRACE_RESUME);
+    counters_resume();
+    allocations_resume();
+}
+
 static void begin_recording(bool is_paused) {
     session.is_recording = true;
     session.is_paused = is_paused;
@@ -394,6 +402,7 @@ static int start_new(const struct settings *settings) {
     session.owner_start_ns = process->start_ns;
     raise_generation();
     counters_forget();
+    allocations_forget();
     describe();
     begin_recording(false);
     return GREC_OK;
@@ -459,7 +468,7 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
     if (has_product) definition_add_meta("product", settings->product);
     if (has_failed()) return error;
     begin_recording(was_paused);
-    recording_write_mark(TRACE_RESUME);
+    if (!was_paused) write_resume();
     errno = saved_errno;
     return error;
 }
@@ -571,7 +580,7 @@ void grec_resume(void) {
         session.is_paused = false;
         if (!has_failed()) {
             set_recording(true);
-            recording_write_mark(TRACE_RESUME);
+            write_resume();
         }
     }
     unlock();

@@ -141,7 +141,7 @@ enum trace_entry_kind {
     TRACE_COUNT_SAMPLE = 13, /* t, id counter, zigzag sum of all changes in this process, leb number of changes */
     TRACE_SAMPLE = 14,       /* t, stack */
     TRACE_PAUSE = 15,        /* t. The process pauses… */
-    TRACE_RESUME = 16,       /* t. …and goes on */
+    TRACE_RESUME = 16,       /* t. …and goes on. What its counters came to meanwhile is told after it */
     TRACE_MESSAGE = 17,      /* t, text: what the recorder has to say */
 
     /* What a sampler writes of other threads of its process. It stands in the sampler's chunk. */

@@ -186,14 +186,19 @@ void recording_admit(struct recording *recording) {
         show_room(writer);
 }
 
-void recording_hide_room(struct recording *recording) {
+static void hide_room(const struct recording *recording) {
     if (is_left_out(recording)) recording->writer->next = recording->writer->end = NULL;
+}
+
+void recording_leave_admitted(struct recording *recording) {
+    if (recording->is_admitted) hide_room(recording);
+    recording_leave(recording);
 }
 
 static bool refill(struct recording *recording, uint32_t bytes_count) {
     struct writer *writer = recording->writer;
     if (is_left_out(recording) && !recording->is_admitted) {
-        recording_hide_room(recording);
+        hide_room(recording);
         return true;
     }
     uint64_t now = clock_ticks();
@@ -405,7 +410,7 @@ bool recording_write_mark(enum trace_entry_kind kind) {
         uint64_t time = recording_time(recording.writer);
         short_block_end(recording.writer, leb128_write(short_block_begin(recording.writer, kind), time));
     }
-    recording_leave(&recording);
+    recording_leave_admitted(&recording);
     return is_written;
 }
 
@@ -419,7 +424,7 @@ void recording_write_message(const char *text) {
         unsigned char *at = leb128_write(long_block_begin(recording.writer, TRACE_MESSAGE), time);
         long_block_end(recording.writer, leb128_write_bytes(at, text, bytes_count));
     }
-    recording_leave(&recording);
+    recording_leave_admitted(&recording);
 }
 
 /* Of a thread that records nothing now: its chunks are complete. */

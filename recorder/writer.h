@@ -23,6 +23,7 @@
 struct recording {
     struct thread_writers *thread; /* NULL: nothing is to be recorded */
     uint32_t depth;
+    bool is_off;      /* with thread NULL: there is no recording, or it is paused */
     bool is_admitted; /* see recording_admit */
     struct writer *writer;
 };
@@ -71,12 +72,13 @@ void writers_close(struct thread_writers *thread);
 void writers_abandon(struct thread_writers *thread);
 
 /* What this call records is not the thread's own: it belongs to the process, or to another thread that is recorded. So
- * it is recorded even if the options leave the calling thread out. Call this before recording_reserve. */
+ * it is recorded even if the options leave the calling thread out. Call this before recording_reserve, and end with
+ * recording_leave_admitted. */
 void recording_admit(struct recording *recording);
 
-/* Between its admitted calls, a thread that is left out keeps its chunk but shows no room in it, so that the short
- * paths need not look whether the thread is left out. */
-void recording_hide_room(struct recording *recording);
+/* recording_leave, of a call that may be admitted. Between admitted calls, a thread that is left out keeps its chunk but
+ * shows no room in it, so that the short paths need not look whether the thread is left out. */
+void recording_leave_admitted(struct recording *recording);
 
 /* Every function but this one needs recording.thread. [signal-safe, as all] */
 static inline struct recording recording_enter(void) {
@@ -84,7 +86,8 @@ static inline struct recording recording_enter(void) {
     if (__builtin_expect(!recording.thread, 0)) {
         recording.thread = thread_registry_claim();
         if (!recording.thread) {
-            if (grec_is_recording()) recording_count_lost_outside();
+            recording.is_off = !grec_is_recording();
+            if (!recording.is_off) recording_count_lost_outside();
             return recording;
         }
     }
@@ -95,6 +98,7 @@ static inline struct recording recording_enter(void) {
     if (__builtin_expect(!is_on || depth >= NESTING_MAX, 0)) {
         if (is_on) recording_count_lost();
         __atomic_store_n(&recording.thread->depth, depth, __ATOMIC_RELEASE);
+        recording.is_off = !is_on;
         recording.thread = NULL;
         return recording;
     }
@@ -132,7 +136,6 @@ static inline __attribute__((always_inline)) bool recording_try_time(struct writ
 }
 
 static inline void recording_leave(struct recording *recording) {
-    if (recording->is_admitted) recording_hide_room(recording);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     __atomic_store_n(&recording->thread->depth, recording->depth, __ATOMIC_RELEASE);
 }

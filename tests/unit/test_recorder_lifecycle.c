@@ -211,7 +211,8 @@ static void test_pause(void **state) {
     const struct profile *profile = &recorded.profile;
     assert_nothing_lost(&recorded);
     assert_int_equal(count_markers(profile, "within"), 0);
-    assert_int_equal(profile->counters.count, 0);
+    const struct counter *counted = find_counter(profile, "counter");
+    assert_non_null(counted);
     const struct marker *before = find_marker(profile, "before", NULL), *after = find_marker(profile, "after", NULL);
     assert_int_equal(profile->paused_ranges.count, 2);
     const struct paused_range *first = column_at(&profile->paused_ranges, 0);
@@ -221,6 +222,10 @@ static void test_pause(void **state) {
     assert_true(first->end_ns < after->start_ns);
     assert_true(second->start_ns > after->start_ns);
     assert_true(second->end_ns == TIME_NONE);
+    /* Counters are counted all the while; the change is told of when the recording goes on. */
+    const struct counter_sample *last = column_at(&counted->samples, counted->samples.count - 1);
+    assert_int_equal(last->change, 1);
+    assert_true(last->time_ns >= first->end_ns);
     recorded_fini(&recorded);
 }
 

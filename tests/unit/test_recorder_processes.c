@@ -44,7 +44,7 @@ static bool run_as_first_process(void (*run)(const struct temp_folder *folder), 
 }
 
 static void start_or_exit(const struct temp_folder *folder, const char *name) {
-    struct grec_options options = {.path = temp_folder_file(folder, name)};
+    struct grec_options options = {.path = temp_folder_file(folder, name), .flags = GREC_NO_HELPER};
     if (grec_start(&options) != GREC_OK) _exit(1);
 }
 
