@@ -902,6 +902,7 @@ static void copy_counts(const struct trace_header *from, struct trace_header *to
     to->cut_text_count = from->cut_text_count;
     to->lost_definition_count = from->lost_definition_count;
     to->mismatched_value_count = from->mismatched_value_count;
+    to->stale_marker_count = from->stale_marker_count;
     to->start_ticks = from->start_ticks;
     to->start_monotonic_ns = from->start_monotonic_ns;
     to->start_realtime_ns = from->start_realtime_ns;

@@ -124,6 +124,7 @@ struct grec_status {
     uint64_t definitions_lost;
     uint64_t values_mismatched; /* payload values that no field of their marker type is there for */
     int stop_errno;             /* why the recorder stopped by itself, ENOSPC for instance; 0: it did not */
+    uint32_t markers_stale;     /* ignored: aimed at a thread of another recording, or of the process's parent */
 };
 
 GREC_API void grec_get_status(struct grec_status *status);
@@ -164,9 +165,10 @@ GREC_API void grec_thread_register(const char *name);
 /* Ends the thread in the trace. The end of a thread does this by itself. [signal-safe] */
 GREC_API void grec_thread_unregister(void);
 
-/* A thread of this process, for markers aimed at it. */
+/* A thread of this process in this recording, for markers aimed at it, also after it has ended. In another recording, and
+ * in a forked child, the handle is stale: markers aimed by it are ignored, and counted (markers_stale). */
 struct grec_thread {
-    uint64_t uid; /* 0: none */
+    uint64_t uid; /* 0: none. The library's own */
     uint64_t tid;
 };
 /* The calling thread; none when not recording. [signal-safe] */
@@ -451,7 +453,8 @@ struct grec_marker_options {
     uint32_t with_stack;                    /* 1: the calling thread's stack */
     grec_time start;                        /* 0: now, or for intervals the start of the recording */
     grec_time end;                          /* 0: now */
-    struct grec_thread thread;              /* another thread's marker; uid 0: the calling one's */
+    struct grec_thread thread;              /* another thread's marker, if that thread is recorded; uid 0: the calling
+                                               one's */
     const struct grec_backtrace *backtrace; /* instead of with_stack; NULL: none */
 };
 /* [signal-safe] */

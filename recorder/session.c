@@ -28,6 +28,7 @@ uint32_t grec_recording_;
 uint32_t grec_labelling_;
 struct pool session_pool = {.file = -1};
 uint32_t session_generation;
+uint64_t session_first_uid;
 
 enum { WORDS_BYTES = 512, PATTERN_BYTES = POOL_PATH_BYTES };
 
@@ -88,6 +89,10 @@ void session_count_cut_text(void) {
 
 void session_count_mismatched(uint64_t count) {
     if (session_pool.base) __atomic_fetch_add(&session_pool.header->mismatched_value_count, count, __ATOMIC_RELAXED);
+}
+
+void session_count_stale_marker(void) {
+    if (session_pool.base) __atomic_fetch_add(&session_pool.header->stale_marker_count, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- Settings. ---- */
@@ -178,6 +183,8 @@ static bool contains_word(const char *name, uint32_t name_bytes, const char *wor
     }
     return false;
 }
+
+bool session_has_thread_filter(void) { return *session.settings.threads; }
 
 bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
     const char *words = session.settings.threads;
@@ -400,6 +407,7 @@ static int start_new(const struct settings *settings) {
     session_pool = pool;
     session.settings = *settings;
     session.owner_start_ns = process->start_ns;
+    session_first_uid = 0;
     raise_generation();
     counters_forget();
     allocations_forget();
@@ -539,6 +547,7 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     session_pool = pool;
     session.settings = settings;
     session.owner_start_ns = 0;
+    session_first_uid = 0;
     raise_generation();
     begin_recording(false);
     return true;
@@ -639,6 +648,9 @@ int grec_save(const char *path) {
 
 static uint64_t load(const uint64_t *count) { return __atomic_load_n(count, __ATOMIC_RELAXED); }
 
+_Static_assert(sizeof(struct grec_status) == offsetof(struct grec_status, markers_stale) + sizeof(uint32_t),
+               "programs that were built before there was the last member have room for it");
+
 void grec_get_status(struct grec_status *status) {
     if (!status) return;
     memset(status, 0, sizeof *status);
@@ -657,6 +669,8 @@ void grec_get_status(struct grec_status *status) {
         status->definitions_lost = load(&header->lost_definition_count);
         status->values_mismatched = load(&header->mismatched_value_count);
         status->stop_errno = (int)__atomic_load_n(&header->stop_errno, __ATOMIC_RELAXED);
+        uint64_t stale_count = load(&header->stale_marker_count);
+        status->markers_stale = stale_count < UINT32_MAX ? (uint32_t)stale_count : UINT32_MAX;
     }
     unlock();
 }
@@ -707,6 +721,7 @@ bool session_enter_child(void) {
     own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (is_part) {
+        session_first_uid = load(&session_pool.header->next_thread_uid);
         libraries_enter_child();
         return true;
     }

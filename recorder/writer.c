@@ -5,6 +5,7 @@
 #include "chunk_pool.h"
 #include "process.h"
 #include "session.h"
+#include "thread_handle.h"
 
 enum {
     PROCESS_BLOCK_BYTES = 4 + 4 * LEB128_BYTES_MAX + PROCESS_NAME_BYTES,
@@ -342,7 +343,8 @@ struct grec_thread grec_thread_self(void) {
     struct recording recording = recording_enter();
     if (!recording.thread) return self;
     if (enter_process(&recording))
-        self = (struct grec_thread){.uid = thread_record_self->uid, .tid = thread_tid(recording.thread)};
+        self = thread_handle_make(thread_record_tagged_uid(thread_record_self), thread_tid(recording.thread),
+                                  recording.thread->is_muted);
     recording_leave(&recording);
     return self;
 }
