@@ -84,7 +84,7 @@ recorder_sources := \
     recorder/process.c recorder/process_counters.c recorder/sample_slot.c recorder/sampled_thread.c \
     recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c recorder/task_file.c \
     recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c \
-    recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
+    recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/work_alarm.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.

@@ -218,18 +218,25 @@ static void end_helper(void) {
     own_thread_join(&session.helper);
 }
 
+/* Of a process that came to the recording of another one: the trace is that one's. */
+static bool is_guest(void) {
+    bool is_new;
+    return session_pool.header->creator_pid != process_self(&is_new)->pid;
+}
+
 /* ---- The sampler. ---- */
 
 /* After recording is on, or at least the pool there: it records. */
 static void start_sampler(void) {
     const struct sampler_options options = {.interval_us = session.settings.interval_us,
-                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS};
-    if (session.settings.flags & GREC_SAMPLER && !sampler_start(&options))
-        recording_write_message("there is no thread for the sampler: nothing is sampled");
+                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS,
+                                            .begins_late = is_guest()};
+    if (!(session.settings.flags & GREC_SAMPLER)) return;
+    if (!sampler_start(&options)) recording_write_message("there is no thread for the sampler: nothing is sampled");
 }
 
-static void end_threads(void) {
-    sampler_stop();
+static void end_threads(bool is_process_ending) {
+    sampler_stop(is_process_ending);
     end_helper();
 }
 
@@ -344,10 +351,10 @@ static void describe(void) {
 /* ---- Starting. ---- */
 
 static bool initialize(void) {
+    bool is_new;
     if (session.is_initialized) return true;
     if (!process_init()) return false;
-    clock_init();
-    thread_registry_init();
+    process_self(&is_new);
     session.has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     session.is_initialized = true;
     return true;
@@ -450,7 +457,7 @@ static int replace_pool(const struct settings *settings, bool is_quiet) {
 static int change_settings(const struct settings *settings, bool replaces_pool) {
     bool was_paused = session.is_paused;
     recording_write_mark(TRACE_PAUSE);
-    end_threads();
+    end_threads(false);
     bool is_quiet = quiesce();
     int error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK, saved_errno = errno;
     if (error == GREC_OK) session.settings = *settings;
@@ -465,17 +472,11 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-static void stop_locked(void);
-
-/* Of a process that came to the recording of another one: the trace is that one's. */
-static bool is_guest(void) {
-    bool is_new;
-    return session_pool.header->creator_pid != process_self(&is_new)->pid;
-}
+static void stop_locked(bool is_process_ending);
 
 /* A guest that wants a trace elsewhere begins one of its own. */
 static int leave_and_start(const struct settings *settings) {
-    stop_locked();
+    stop_locked(false);
     return start_new(settings);
 }
 
@@ -502,6 +503,7 @@ static int start_locked(const struct grec_options *options) {
     static const struct grec_options defaults;
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
+    clock_init();
     if (session.is_recording) return go_on(options);
     if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
@@ -517,10 +519,8 @@ int grec_start(const struct grec_options *options) {
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options) {
     struct settings settings;
     struct pool pool;
-    bool is_new;
     errno = 0;
     if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
-    process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
     settings.limit_bytes = pool.header->limit_bytes ? pool.header->limit_bytes : GREC_UNLIMITED;
@@ -585,26 +585,27 @@ static void mark_unsampled(grec_time end) {
     grec_add_marker(&marker, &options, NULL, 0);
 }
 
-static void stop_locked(void) {
+/* The end of the process frees what is mapped, in less time. */
+static void stop_locked(bool is_process_ending) {
     if (!session.is_recording) return;
     grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
-    end_threads();
+    end_threads(is_process_ending);
     mark_unsampled(end);
     bool is_quiet = quiesce();
-    if (is_quiet) sampler_forget();
+    if (is_quiet && !is_process_ending) sampler_forget();
     recording_flush_lost();
     session.is_recording = false;
     set_labelling(false);
     session.is_paused = false;
     pool_leave(&session_pool);
     /* What is in memory can still be saved. */
-    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet);
+    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet && !is_process_ending);
 }
 
 void grec_stop(void) {
     lock();
-    stop_locked();
+    stop_locked(false);
     unlock();
 }
 
@@ -759,11 +760,10 @@ static void settle_in_child(void) {
     if (session_enter_child() && at_fork.can_sample) start_sampler();
 }
 
-/* Threads may register themselves before anything is recorded. */
+/* Threads may register themselves before anything is recorded. What only a recording needs has to wait: many programs
+ * load this library and record nothing. */
 __attribute__((constructor)) static void begin_process(void) {
-    bool is_new;
     thread_registry_init();
-    if (process_init()) process_self(&is_new);
     pthread_atfork(prepare_fork, settle_in_parent, settle_in_child);
     session_start_from_environment();
 }
@@ -773,7 +773,7 @@ __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && session_is_from_environment();
-    stop_locked();
+    stop_locked(true);
     if (is_saved_at_end && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, describe_error(errno));
     unlock();
