@@ -151,7 +151,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
 # Threads call it when they end, so it stays when a plugin that brought it is unloaded.
-$(BUILD)/libgecko_recorder.so: $(recorder_objects)
+$(BUILD)/libgecko_recorder.so: $(recorder_objects) $(BUILD)/obj/recorder/single_thread.o
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
 # The compiler's knowledge of malloc would make calls of this library out of its own functions.
@@ -183,7 +183,7 @@ $(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
 $(BUILD)/tests/test_sampler_storms $(BUILD)/tests/test_sampler_stacks: | $(BUILD)/tests/walked_object.so
 
 # What the test of preloading runs.
-preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/ending
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending
 
 $(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
 

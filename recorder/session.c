@@ -64,6 +64,7 @@ static struct {
     bool is_paused;
     bool has_membarrier;
     bool is_helper_told_to_end;
+    bool is_confined; /* by a filter of system calls, which threads inherit */
     uint32_t holder_tid; /* of the mutex */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -205,7 +206,7 @@ static void help(void) {
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
-    if (session.settings.flags & GREC_NO_HELPER) return;
+    if (session.settings.flags & GREC_NO_HELPER || session.is_confined) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
     if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
@@ -231,13 +232,38 @@ static void start_sampler(void) {
     const struct sampler_options options = {.interval_us = session.settings.interval_us,
                                             .takes_all_threads = session.settings.flags & GREC_ALL_THREADS,
                                             .begins_late = is_guest()};
-    if (!(session.settings.flags & GREC_SAMPLER)) return;
+    if (!(session.settings.flags & GREC_SAMPLER) || session.is_confined) return;
     if (!sampler_start(&options)) recording_write_message("there is no thread for the sampler: nothing is sampled");
 }
 
 static void end_threads(bool is_process_ending) {
     sampler_stop(is_process_ending);
     end_helper();
+}
+
+/* ---- Programs that need to have one thread, or confine theirs. ---- */
+
+/* A handler may make such a call in the middle of one of these functions. */
+bool session_be_alone(void) {
+    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
+    if (is_holder || !own_thread_count()) return false;
+    lock();
+    end_threads(false);
+    return true;
+}
+
+void session_end_being_alone(void) {
+    if (session.is_recording) {
+        start_helper();
+        start_sampler();
+    }
+    unlock();
+}
+
+void session_prepare_filter(bool is_for_all_threads) {
+    bool is_alone = is_for_all_threads && session_be_alone();
+    session.is_confined = true;
+    if (is_alone) session_end_being_alone();
 }
 
 /* ---- Switching recording on and off. ---- */

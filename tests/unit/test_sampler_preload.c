@@ -210,6 +210,17 @@ static void test_working_child(void **state) {
     recorded_fini(&recorded);
 }
 
+/* A program with one thread has one for calls that ask, and that want it so. */
+static void test_alone(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("alone"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    run_both(&recorded, *state, arguments);
+    assert_true(count_stacks(&recorded.profile).count > 20);
+    recorded_fini(&recorded);
+}
+
 /* ---- Ends. ---- */
 
 static size_t count_samples(const struct profile *profile) {
@@ -344,7 +355,7 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_python), TEST(test_own_handler), TEST(test_sort),   TEST(test_gcc),
-        TEST(test_short_children), TEST(test_working_child),
+        TEST(test_short_children), TEST(test_working_child), TEST(test_alone),
         TEST(test_ends),   TEST(test_short),       TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
