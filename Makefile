@@ -247,13 +247,19 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 test:
 	tests/support/install_packages.sh build static package test
 	$(MAKE) warnings
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check test-programs
 	$(MAKE) asan tsan
 
 check: include-test unit-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test install-test
 
 include-test:
 	tests/support/check_includes.sh
+
+# Programs whose packages cannot be installed are left out, and said.
+.PHONY: test-programs
+test-programs: all
+	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+	tests/programs/run.py $(BUILD)
 
 unit-test: $(unit_tests:%=$(BUILD)/tests/%)
 	tests/support/run_unit_tests.sh $^
@@ -299,8 +305,8 @@ tsan:
 
 # Both compilers, and no warning. What the first one builds is what 'make test' runs.
 warnings:
-	$(MAKE) -j$(JOBS) CFLAGS='$(CFLAGS) -Werror' all test-programs
-	$(MAKE) -j$(JOBS) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
+	$(MAKE) -j$(JOBS) CFLAGS='$(CFLAGS) -Werror' all built-tests
+	$(MAKE) -j$(JOBS) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all built-tests
 	@echo 'warnings: 2 passed, 0 failed'
 
 .PHONY: sanitized-programs sanitized-check threaded-programs threads-check
@@ -337,8 +343,8 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conver
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay test-programs
-test-programs: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
+.PHONY: fuzz fuzz-programs fuzz-replay built-tests
+built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
 
 fuzz-replay: $(replay_programs)
 	tests/fuzz/replay.sh $^
@@ -378,6 +384,11 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
+.PHONY: bench-programs
+bench-programs: all
+	-tests/support/install_packages.sh programs bench
+	bench/programs.py --build $(BUILD)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -386,12 +397,14 @@ help:
 	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
+	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
 	@echo 'make warnings        build with gcc and with clang, warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
+	@echo 'make bench-programs  what recording real programs costs, beside perf; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
 	@echo 'make install         programs, libraries, headers, pages, completions: PREFIX=/usr/local DESTDIR= LIBDIR= …'
 	@echo 'make uninstall       remove what make install with the same variables has installed'
