@@ -100,7 +100,7 @@ recorder_sources := \
     recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c recorder/task_file.c \
     recorder/task_list.c recorder/task_wait.c recorder/thread_handle.c recorder/thread_registry.c \
     recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c recorder/unwind_table.c \
-    recorder/waiting_stack.c recorder/writer.c
+    recorder/waiting_stack.c recorder/work_alarm.c recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator or the dynamic linker, as the sanitizers do, or load the recorder into programs that were built without them.
@@ -168,7 +168,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
 # Threads call it when they end, so it stays when a plugin that brought it is unloaded.
-$(BUILD)/libgecko_recorder.so: $(recorder_objects)
+$(BUILD)/libgecko_recorder.so: $(recorder_objects) $(BUILD)/obj/recorder/single_thread.o
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
 # The compiler's knowledge of malloc would make calls of this library out of its own functions.
@@ -207,7 +207,7 @@ $(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
 $(BUILD)/tests/test_sampler_storms $(BUILD)/tests/test_sampler_stacks: | $(BUILD)/tests/walked_object.so
 
 # What the test of preloading runs.
-preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/ending
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending
 
 $(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
 
@@ -279,6 +279,8 @@ run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
 test:
 	tests/support/install_packages.sh build static package test
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
 check: install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
     include-test
@@ -290,6 +292,11 @@ unit-test: $(unit_tests:%=run-%)
 
 $(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
 	@$(call run_test,tests/support/run_unit_test.sh $<)
+# Programs whose packages cannot be installed are left out, and said.
+.PHONY: test-programs
+test-programs: all
+	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+	tests/programs/run.py $(BUILD)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -360,8 +367,8 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_obje
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay test-programs
-test-programs: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
+.PHONY: fuzz fuzz-programs fuzz-replay built-tests
+built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
 
 fuzz-replay: $(replay_programs)
 	$(call run_test,tests/fuzz/replay.sh $^)
@@ -401,6 +408,11 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
+.PHONY: bench-programs
+bench-programs: all
+	-tests/support/install_packages.sh programs bench
+	bench/programs.py --build $(BUILD)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -409,12 +421,14 @@ help:
 	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
+	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'
 	@echo 'make warnings        what clang warns of, in all sources; warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
+	@echo 'make bench-programs  what recording real programs costs, beside perf; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
 	@echo 'make install         programs, libraries, headers, pages, completions: PREFIX=/usr/local DESTDIR= LIBDIR= …'
 	@echo 'make uninstall       remove what make install with the same variables has installed'

@@ -668,8 +668,8 @@ bool pool_enter(struct pool *pool) {
 
 static bool is_session(const struct trace_header *header, uint64_t session_id) {
     return !memcmp(header->magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header->version == TRACE_VERSION &&
-           header->session_id == session_id && header->clock == recorder_clock.kind &&
-           header->hash == hash_bytes(header, offsetof(struct trace_header, hash));
+           header->session_id == session_id && header->hash == hash_bytes(header, offsetof(struct trace_header, hash)) &&
+           clock_adopt(header->clock, header->ticks_per_second);
 }
 
 /* The first page, and then, when it is the right trace, all. */

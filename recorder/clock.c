@@ -36,9 +36,9 @@ static bool kernel_distrusts_counter(void) {
     return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7);
 }
 
-static bool is_counter_refused(void) {
+static bool is_monotonic_asked_for(void) {
     const char *asked = secure_getenv("GECKO_RECORDER_CLOCK");
-    return (asked && !strcmp(asked, "monotonic")) || kernel_distrusts_counter();
+    return asked && !strcmp(asked, "monotonic");
 }
 
 /* Of a few tries the one between whose ends the least time passed. */
@@ -67,9 +67,17 @@ static uint64_t measure_ticks_per_second(void) {
     return (uint64_t)((double)(end.ticks - start.ticks) * 1e9 / (double)(end.monotonic_ns - start.monotonic_ns));
 }
 
+bool clock_adopt(uint32_t kind, uint64_t ticks_per_second) {
+    if (recorder_clock.ticks_per_second) return kind == recorder_clock.kind;
+    if (!ticks_per_second || (kind != TRACE_CLOCK_MONOTONIC && is_monotonic_asked_for())) return false;
+    recorder_clock.kind = kind;
+    __atomic_store_n(&recorder_clock.ticks_per_second, ticks_per_second, __ATOMIC_RELEASE);
+    return true;
+}
+
 void clock_init(void) {
     if (recorder_clock.ticks_per_second) return;
-    recorder_clock.kind = is_counter_refused() ? TRACE_CLOCK_MONOTONIC : counter_kind();
+    recorder_clock.kind = is_monotonic_asked_for() || kernel_distrusts_counter() ? TRACE_CLOCK_MONOTONIC : counter_kind();
     uint64_t rate = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
     __atomic_store_n(&recorder_clock.ticks_per_second, rate, __ATOMIC_RELEASE);
 }

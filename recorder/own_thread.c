@@ -16,6 +16,7 @@ static struct {
     /* There are never fewer own threads than have counted themselves, and never more than are not joined. */
     uint32_t own_count;
     uint32_t unjoined_count;
+    pid_t pid; /* of the process that has them */
     bool is_alone;
     bool is_first_outlived; /* by another one of the program's */
     int first_code;
@@ -116,6 +117,7 @@ bool own_thread_start(struct own_thread *thread, void (*start)(void)) {
     /* Not at once: a program that is about to begin may be at its descriptors. */
     *thread = (struct own_thread){.run = start, .next_look_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_LOOK_NS};
     thread_signals_block(&thread->signals_before);
+    ending.pid = getpid();
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;
     if (!thread->is_running) __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
@@ -128,6 +130,11 @@ void own_thread_join(struct own_thread *thread) {
     if (!pthread_equal(thread->handle, pthread_self())) pthread_join(thread->handle, NULL);
     __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = false;
+}
+
+/* A child that was made without fork() finds what its parent had. */
+uint32_t own_thread_count(void) {
+    return ending.pid == getpid() ? __atomic_load_n(&ending.unjoined_count, __ATOMIC_ACQUIRE) : 0;
 }
 
 void own_thread_forget(struct own_thread *thread) {

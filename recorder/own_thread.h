@@ -32,6 +32,9 @@ void own_thread_join(struct own_thread *thread);
 /* In a forked child, which has none of them. */
 void own_thread_forget(struct own_thread *thread);
 
+/* How many threads of its own the recorder has in this process. [signal-safe] */
+uint32_t own_thread_count(void);
+
 /* Asked by the thread: the program's have all ended, so this one is to return. Looks once in OWN_THREAD_LOOK_NS. */
 bool own_thread_is_alone(struct own_thread *thread, uint64_t now_ns);
 

@@ -68,6 +68,8 @@ static struct {
     bool is_helper_told_to_end;
     uint32_t holder_tid;     /* of the mutex */
     uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
+    bool is_confined; /* by a filter of system calls, which threads inherit */
+    uint32_t holder_tid; /* of the mutex */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -214,7 +216,7 @@ static void help(void) {
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
-    if (session.settings.flags & GREC_NO_HELPER) return;
+    if (session.settings.flags & GREC_NO_HELPER || session.is_confined) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
     if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
@@ -227,19 +229,51 @@ static void end_helper(void) {
     own_thread_join(&session.helper);
 }
 
+/* Of a process that came to the recording of another one: the trace is that one's. */
+static bool is_guest(void) {
+    bool is_new;
+    return session_pool.header->creator_pid != process_self(&is_new)->pid;
+}
+
 /* ---- The sampler. ---- */
 
 /* After recording is on, or at least the pool there: it records. */
 static void start_sampler(void) {
     const struct sampler_options options = {.interval_us = session.settings.interval_us,
-                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS};
-    if (session.settings.flags & GREC_SAMPLER && !sampler_start(&options))
-        recording_write_message("there is no thread for the sampler: nothing is sampled");
+                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS,
+                                            .begins_late = is_guest()};
+    if (!(session.settings.flags & GREC_SAMPLER) || session.is_confined) return;
+    if (!sampler_start(&options)) recording_write_message("there is no thread for the sampler: nothing is sampled");
 }
 
-static void end_threads(void) {
-    sampler_stop();
+static void end_threads(bool is_process_ending) {
+    sampler_stop(is_process_ending);
     end_helper();
+}
+
+/* ---- Programs that need to have one thread, or confine theirs. ---- */
+
+/* A handler may make such a call in the middle of one of these functions. */
+bool session_be_alone(void) {
+    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
+    if (is_holder || !own_thread_count()) return false;
+    lock();
+    end_threads(false);
+    return true;
+}
+
+void session_end_being_alone(void) {
+    if (session.is_recording) {
+        start_helper();
+        start_sampler();
+    }
+    unlock();
+}
+
+void session_prepare_filter(bool is_for_all_threads) {
+    bool is_alone = is_for_all_threads && session_be_alone();
+    session.is_confined = true;
+    if (is_alone) session_end_being_alone();
 }
 
 /* ---- Switching recording on and off. ---- */
@@ -352,10 +386,10 @@ static void describe(void) {
 /* ---- Starting. ---- */
 
 static bool initialize(void) {
+    bool is_new;
     if (session.is_initialized) return true;
     if (!process_init()) return false;
-    clock_init();
-    thread_registry_init();
+    process_self(&is_new);
     session.has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     session.is_initialized = true;
     return true;
@@ -468,7 +502,7 @@ static int replace_pool(const struct settings *settings, bool is_quiet) {
 static int change_settings(const struct settings *settings, bool replaces_pool) {
     bool was_paused = session.is_paused;
     recording_write_mark(TRACE_PAUSE);
-    end_threads();
+    end_threads(false);
     bool is_quiet = quiesce();
     int error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK, saved_errno = errno;
     if (error == GREC_OK) session.settings = *settings;
@@ -483,17 +517,17 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-static void stop_locked(void);
-
 /* Of a process that came to the recording of another one: the trace is that one's. */
 static bool is_guest(void) {
     bool is_new;
     return session.owner_start_ns != process_self(&is_new)->start_ns;
 }
 
+static void stop_locked(bool is_process_ending);
+
 /* A guest that wants a trace elsewhere begins one of its own. */
 static int leave_and_start(const struct settings *settings) {
-    stop_locked();
+    stop_locked(false);
     return start_new(settings);
 }
 
@@ -520,6 +554,7 @@ static int start_locked(const struct grec_options *options) {
     static const struct grec_options defaults;
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
+    clock_init();
     if (session.is_recording) return go_on(options);
     if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
@@ -535,10 +570,8 @@ int grec_start(const struct grec_options *options) {
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options) {
     struct settings settings;
     struct pool pool;
-    bool is_new;
     errno = 0;
     if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
-    process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
     settings.limit_bytes = pool.header->limit_bytes ? pool.header->limit_bytes : GREC_UNLIMITED;
@@ -605,26 +638,27 @@ static void mark_unsampled(grec_time end) {
     grec_add_marker(&marker, &options, NULL, 0);
 }
 
-static void stop_locked(void) {
+/* The end of the process frees what is mapped, in less time. */
+static void stop_locked(bool is_process_ending) {
     if (!session.is_recording) return;
     grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
-    end_threads();
+    end_threads(is_process_ending);
     mark_unsampled(end);
     bool is_quiet = quiesce();
-    if (is_quiet) sampler_forget();
+    if (is_quiet && !is_process_ending) sampler_forget();
     recording_flush_lost();
     session.is_recording = false;
     set_labelling(false);
     session.is_paused = false;
     pool_leave(&session_pool);
     /* What is in memory can still be saved. */
-    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet);
+    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet && !is_process_ending);
 }
 
 void grec_stop(void) {
     lock();
-    stop_locked();
+    stop_locked(false);
     unlock();
 }
 
@@ -785,11 +819,10 @@ static void settle_in_child(void) {
     if (session_enter_child() && at_fork.can_sample) start_sampler();
 }
 
-/* Threads may register themselves before anything is recorded. */
+/* Threads may register themselves before anything is recorded. What only a recording needs has to wait: many programs
+ * load this library and record nothing. */
 __attribute__((constructor)) static void begin_process(void) {
-    bool is_new;
     thread_registry_init();
-    if (process_init()) process_self(&is_new);
     pthread_atfork(prepare_fork, settle_in_parent, settle_in_child);
     session_start_from_environment();
 }
@@ -799,7 +832,7 @@ __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && session_is_from_environment();
-    stop_locked();
+    stop_locked(true);
     if (is_saved_at_end && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, describe_error(errno));
     unlock();

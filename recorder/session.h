@@ -32,6 +32,16 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count);
  * [signal-safe] */
 bool session_enter_child(void);
 
+/* For a call that succeeds only where there is one thread: ends the recorder's own, until session_end_being_alone. False:
+ * there are none, and that is not to be called. */
+bool session_be_alone(void);
+void session_end_being_alone(void);
+
+/* Before the process installs a filter of system calls, for threads and children that are made from now on, or for all
+ * threads at once: the recorder makes no more threads, since they could be killed for what they do, and ends those that
+ * the filter would come to. */
+void session_prepare_filter(bool is_for_all_threads);
+
 /* Counts a text that was cut, payload values that no field is there for, a marker with a stale handle. [signal-safe] */
 void session_count_cut_text(void);
 void session_count_mismatched(uint64_t count);
