@@ -17,7 +17,6 @@
 #include "cpu_balance.h"
 #include "cpu_turns.h"
 #include "definitions.h"
-#include "interrupted_call.h"
 #include "libraries.h"
 #include "own_thread.h"
 #include "process_counters.h"
@@ -92,6 +91,7 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
  * has had its track. */
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
+    (void)number;
     (void)info;
     if (!sample_slot_has_room(context)) {
         if (thread_writers_self) sample_slot_refuse();
@@ -100,7 +100,6 @@ static void handle(int number, siginfo_t *info, void *context) {
     bool is_taken = __atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) && !thread_is_ending;
     bool is_ours = thread_writers_self || (is_taken && grec_is_recording() && thread_registry_claim());
     if (is_ours) sample_slot_take(context);
-    interrupted_call_repeat(number, context);
     errno = saved_errno;
 }
 

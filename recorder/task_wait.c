@@ -94,26 +94,6 @@ static const struct {
     {SYS_openat, NO_ARGUMENT},
 };
 
-static const long transfers[] = {
-#ifdef SYS_futex
-    SYS_futex,
-#endif
-#ifdef SYS_futex_time64
-    SYS_futex_time64,
-#endif
-#ifdef SYS_accept
-    SYS_accept,
-#endif
-    SYS_read,         SYS_readv,  SYS_write,   SYS_writev,  SYS_recvfrom,
-    SYS_recvmsg,      SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_getrandom,
-};
-
-bool task_wait_is_repeatable(long number) {
-    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
-        if (transfers[i] == number) return true;
-    return find_wait(number) != NULL;
-}
-
 /* The kernel's file has the number of the call, its arguments, sp and pc; -1, sp and pc where a thread sleeps in none;
  * or "running". */
 enum { ARGUMENT_COUNT = 6, TEXT_BYTES = 256 };

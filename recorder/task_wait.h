@@ -23,10 +23,6 @@ struct task_wait {
 
 struct task_wait task_wait_find(uint32_t tid);
 
-/* The system call of that number has done nothing when it ends with EINTR, and may be made again. [any thread,
- * signal-safe] */
-bool task_wait_is_repeatable(long number);
-
 /* Whether the kernel tells it of a thread that is there; else errno says why. */
 bool task_wait_is_told(uint32_t tid);
 
