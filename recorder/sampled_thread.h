@@ -36,6 +36,8 @@ struct sampled_thread {
     uint64_t unasked_cpu_ns;   /* that it has used since it was asked */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
+    uint64_t late_wait_ticks;  /* of when it was last seen in a wait that is cut when it is late; 0: never */
+    uint32_t spared_count;     /* looks in a row at which it was not asked, since it was about to leave such a wait */
     uint64_t request_ticks;    /* of the signal that is under way; 0: none */
     uint64_t chunk_of_name;    /* the sampler's chunk, by its number, in which the thread is introduced… */
     uint64_t chunk_of_stack;   /* …and `last` stands; 0: none */

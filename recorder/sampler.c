@@ -40,6 +40,9 @@ enum {
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
+    /* A thread that was in a poll or select so recently may have been woken from one, and not run since. */
+    LATE_WAIT_MS = 100,
+    SPARED_COUNT_MAX = 8,
     TEXT_BYTES = 160,
 };
 
@@ -186,6 +189,25 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
 
 static bool is_asleep(const struct thread_record *record) {
     return __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
+}
+
+static bool is_on_processor(const struct sampled_thread *thread) {
+    uint64_t cpu_ns;
+    return task_read_cpu_ns(thread->tid, &cpu_ns) && cpu_ns != thread->cpu_ns;
+}
+
+/* A poll whose time limit has passed still returns EINTR if a signal comes before its thread runs again, and the kernel
+ * does not tell such a thread from one that works. So a thread that polls is asked while it is on a processor: its time
+ * goes on between two questions. Where the sampler itself has taken the thread's processor that is never so, hence the
+ * maximum. */
+static bool is_to_be_spared(struct sampled_thread *thread, const struct round *round) {
+    bool has_polled = thread->late_wait_ticks && round->now_ticks - thread->late_wait_ticks < ticks_of_ms(LATE_WAIT_MS);
+    if (!has_polled || thread->spared_count == SPARED_COUNT_MAX || is_on_processor(thread)) {
+        thread->spared_count = 0;
+        return false;
+    }
+    thread->spared_count++;
+    return true;
 }
 
 static void ask(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -406,12 +428,13 @@ static void look_closer(struct thread_record *record, struct sampled_thread *thr
         return;
     }
     thread->wait_fingerprint = wait.fingerprint;
+    if (wait.is_cut_when_late) thread->late_wait_ticks = round->now_ticks;
     if (wait.is_left_in_peace || (!is_askable && wait.pc))
         write_wait(record, thread, round, &wait);
-    else if (is_askable)
-        ask(record, thread, round);
-    else
+    else if (!is_askable)
         write_without_stack(record, thread, round);
+    else if (!is_to_be_spared(thread, round))
+        ask(record, thread, round);
 }
 
 static bool is_muted(const struct thread_writers *writers) {

@@ -13,6 +13,8 @@ struct task_wait {
     /* A signal handler could cut short what it waits in, SA_RESTART or not: sleeping, polling, a transfer with a time
      * limit or half done. Such a thread is left in peace. */
     bool is_left_in_peace;
+    /* A signal cuts the wait short even after its time limit has passed, as long as the thread has not run again. */
+    bool is_cut_when_late;
     /* Of the call, its arguments, sp and pc: a thread that has the same one again waits at the same place. 0: it runs.
      */
     uint64_t fingerprint;
