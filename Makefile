@@ -79,8 +79,8 @@ program_sources := \
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
-    recorder/hash.c recorder/kept_file.c recorder/libraries.c recorder/markers.c \
-    recorder/merged_stack.c recorder/own_memory.c recorder/own_stack.c recorder/own_thread.c recorder/payload.c \
+    recorder/hash.c recorder/libraries.c recorder/markers.c recorder/merged_stack.c \
+    recorder/own_files.c recorder/own_memory.c recorder/own_stack.c recorder/own_thread.c recorder/payload.c \
     recorder/process.c recorder/process_counters.c recorder/sample_slot.c recorder/sampled_thread.c \
     recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c recorder/task_file.c \
     recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c recorder/unwind_cfi.c recorder/unwind_none.c \

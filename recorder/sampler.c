@@ -596,6 +596,7 @@ static void tick(uint64_t now_ns) {
     const uint64_t spent_ns[] = {times_ns[1] - times_ns[0], times_ns[2] - times_ns[1], times_ns[3] - times_ns[2]};
     write_tick(&recording, spent_ns);
     recording_leave(&recording);
+    session_reserve_ahead();
     libraries_reclaim();
 }
 
@@ -657,10 +658,18 @@ static void call_back(void) {
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
+static void forget_files(void) {
+    task_file_forget_all();
+    task_list_forget();
+    process_counters_forget();
+    waiting_stack_forget();
+}
+
 static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
+    pool_restore_file(&session_pool);
     sampler.own_tid = (uint32_t)syscall(SYS_gettid);
     sampler.pid = getpid();
     libraries_refresh(true);
@@ -680,8 +689,8 @@ static void run(void) {
     thread_registry_each_record(drop, NULL);
     say_achieved();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
-    task_file_close_all();
     process_counters_close();
+    forget_files();
 }
 
 bool sampler_start(const struct sampler_options *options) {
@@ -699,7 +708,7 @@ bool sampler_start(const struct sampler_options *options) {
     cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
-    return own_thread_start(&sampler.thread, run);
+    return own_thread_start(&sampler.thread, run, session_pool.file);
 }
 
 void sampler_stop(void) {
@@ -721,5 +730,5 @@ void sampler_forget(void) {
 
 void sampler_leave_parent(void) {
     own_thread_forget(&sampler.thread);
-    task_file_close_all();
+    forget_files();
 }

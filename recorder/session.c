@@ -17,6 +17,7 @@
 #include "counters.h"
 #include "definitions.h"
 #include "libraries.h"
+#include "own_files.h"
 #include "own_thread.h"
 #include "process.h"
 #include "sampled_thread.h"
@@ -195,6 +196,7 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
 static void help(void) {
+    pool_restore_file(&session_pool);
     while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
@@ -208,7 +210,11 @@ static void start_helper(void) {
     if (session.settings.flags & GREC_NO_HELPER) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
-    if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+    if (own_thread_start(&session.helper, help, session_pool.file)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+}
+
+void session_reserve_ahead(void) {
+    if (!session.helper.is_running && pool_is_low(&session_pool)) pool_reserve_ahead(&session_pool);
 }
 
 static void end_helper(void) {
@@ -650,15 +656,7 @@ void grec_get_status(struct grec_status *status) {
     unlock();
 }
 
-static void say(const char *text) {
-    size_t left = strlen(text);
-    while (left) {
-        ssize_t written = write(STDERR_FILENO, text, left);
-        if (written <= 0) return;
-        text += written;
-        left -= (size_t)written;
-    }
-}
+static void say(const char *text) { own_files_say(text, strlen(text)); }
 
 static const char *describe_error(int error) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)

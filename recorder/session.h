@@ -19,6 +19,9 @@ extern uint32_t session_generation;
 /* After this, whatever other threads stored before is seen, and what this one stored is by them. */
 void session_fence(void);
 
+/* For the sampler, in a process without a helper: prepares chunks. */
+void session_reserve_ahead(void);
+
 /* Whether threads of that name are recorded. [signal-safe] */
 bool session_wants_thread(const char *name, uint32_t name_bytes_count);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "own_thread.h"
 #include "process.h"
 #include "session.h"
 #include "writer.h"
@@ -34,6 +35,8 @@ __thread struct thread_record *thread_record_self;
 __thread bool thread_is_ending;
 __thread struct grec_label_stack *grec_label_stack_;
 
+static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+
 /* Those that the record's last thread did not pop. */
 static void forget_labels(struct grec_label_stack *labels) {
     uint32_t count = labels->depth < GREC_LABEL_DEPTH_MAX ? labels->depth : GREC_LABEL_DEPTH_MAX;
@@ -44,15 +47,17 @@ static void forget_labels(struct grec_label_stack *labels) {
 static void end_thread(void *record) {
     (void)record;
     thread_is_ending = true;
+    if (own_tid() == (uint32_t)getpid()) own_thread_end_first();
     if (thread_record_self) forget_labels(&thread_record_self->labels);
     grec_thread_unregister();
 }
 
+/* The first thread's end is to be noticed even if that thread never records. */
 void thread_registry_init(void) {
-    if (!has_exit_key) has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+    if (has_exit_key) return;
+    has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+    if (has_exit_key) pthread_setspecific(exit_key, &exit_key);
 }
-
-static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 static struct block *map_block(void) {
     struct block *block =

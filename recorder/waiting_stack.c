@@ -174,13 +174,15 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_
                                              const struct grec_label_stack *labels, uint32_t depth) {
     uint64_t cpu_ns;
     if (!task_read_cpu_ns(tid, &cpu_ns)) return WAITING_STACK_MOVED;
-    if (!own_memory_open(&copy.memory)) return WAITING_STACK_FORBIDDEN;
+    if (!own_memory_begin(&copy.memory)) return WAITING_STACK_FORBIDDEN;
     copy_labels(labels);
     copy_and_walk(wait, &stack->is_truncated);
-    own_memory_close(&copy.memory);
+    own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
     if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
     for (uint32_t i = 0; i < copy.left_out_count; i++) session_count_cut_text();
     merged_stack_make(stack, copy.walked, copy.walked_count, &copy.labels, depth);
     return WAITING_STACK_TAKEN;
 }
+
+void waiting_stack_forget(void) { own_memory_forget(&copy.memory); }
