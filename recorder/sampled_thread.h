@@ -27,11 +27,13 @@ struct sampled_thread {
     bool is_renamed;
     bool has_stack;         /* `last` is what it was doing when it last did anything */
     bool is_unreached;      /* it cannot be asked, or does not answer */
-    bool is_said_unreached; /* in the log */
+    bool is_said_unreached; /* in the log… */
+    bool is_said_refused;   /* …and that it had no room for a handler once */
     bool is_reachable;      /* it was found not to block the signal, some time */
-    bool has_no_room;       /* on its stack, for the signal's handler */
+    bool is_foreign;        /* the C library does not know it */
+    uint64_t control_block; /* that the C library has for it; 0: not known */
     uint64_t found_ticks;
-    uint64_t blocked_ticks;    /* of when it was found to block it first, before that; 0: it was not */
+    uint64_t unreached_ticks;  /* of when it was first found to be out of reach, before that; 0: it was not */
     uint64_t next_check_ticks; /* of whether it still does */
     uint64_t unasked_cpu_ns;   /* that it has used since it was asked */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */

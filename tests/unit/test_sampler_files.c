@@ -10,8 +10,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
 
 #include "tests/support/sampler_check.h"
+#include "tests/support/wait_for_child.h"
 
 enum { ROUND_COUNT = 300, HANG_SECONDS = 120 };
 
@@ -93,13 +96,74 @@ static void test_closed_is_closed(void **state) {
     stop_and_check(*state);
 }
 
+/* ---- A program that may open no more files, or has changed its root directory. ---- */
+
+CODE_SECTION(working)
+
+IN_SECTION(working) static void work_here(struct busy_thread *self) {
+    volatile uint64_t sum __attribute__((unused)) = 0;
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+/* In a process of its own: all samples of a thread that began after `change` have whole stacks. */
+static void run_changed(const struct temp_folder *folder, void (*change)(const struct temp_folder *folder)) {
+    struct busy_thread thread = {.name = "worker", .run = work_here};
+    alarm(HANG_SECONDS);
+    sample_all(folder);
+    change(folder);
+    busy_thread_start(&thread);
+    wait_rounds(ROUND_COUNT);
+    grec_stop();
+    busy_thread_join(&thread);
+}
+
+static void assert_whole_after(const struct temp_folder *folder, void (*change)(const struct temp_folder *folder)) {
+    struct recorded recorded;
+    pid_t pid = fork();
+    if (!pid) {
+        run_changed(folder, change);
+        _exit(0);
+    }
+    assert_int_equal(wait_for_child(pid), 0);
+    recorded_read(&recorded, temp_folder_file(folder, "files.trace"));
+    const struct thread *samples = need_thread(&recorded, "worker");
+    size_t count = samples_count(&samples->samples), whole_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        whole_count += list.count > 2;
+    }
+    if (!count || whole_count < count) fail_msg("%zu of %zu samples have callers", whole_count, count);
+    recorded_fini(&recorded);
+}
+
+static void forbid_files(const struct temp_folder *folder) {
+    (void)folder;
+    if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) _exit(1);
+}
+
+static void test_without_room_for_files(void **state) {
+    skip_forks_under_sanitizers();
+    assert_whole_after(*state, forbid_files);
+}
+
+static void change_root(const struct temp_folder *folder) {
+    if (chroot(folder->path) != 0 || chdir("/") != 0) _exit(1);
+}
+
+static void test_other_root(void **state) {
+    skip_forks_under_sanitizers();
+    if (geteuid() != 0) skip();
+    assert_whole_after(*state, change_root);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_file_is_seen),
-        TEST(test_lowest_number),
-        TEST(test_closed_is_closed),
+        TEST(test_no_file_is_seen),        TEST(test_lowest_number), TEST(test_closed_is_closed),
+        TEST(test_without_room_for_files), TEST(test_other_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
