@@ -151,8 +151,14 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@rm -f $@
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
+# Functions of the C library that the recorder stands before: not in the archive, which would put them into programs.
+preload_sources := recorder/counter_preload.c
+preload_objects := $(preload_sources:%.c=$(BUILD)/obj/%.o)
+
+$(preload_objects): private compile += -ftls-model=initial-exec
+
 # Threads call it when they end, so it stays when a plugin that brought it is unloaded.
-$(BUILD)/libgecko_recorder.so: $(recorder_objects)
+$(BUILD)/libgecko_recorder.so: $(recorder_objects) $(preload_objects)
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,-soname,libgecko_recorder.so.$(RECORDER_ABI) $^ -pthread -o $@
 
 # The compiler's knowledge of malloc would make calls of this library out of its own functions.

@@ -242,8 +242,18 @@ static void end_threads(void) {
 /* ---- Switching recording on and off. ---- */
 
 static void set_recording(bool is_on) {
-    uint32_t on = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
+    bool is_by_clock = recorder_clock.kind == TRACE_CLOCK_MONOTONIC || clock_is_counter_forbidden();
+    uint32_t on = is_by_clock ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
     __atomic_store_n(&grec_recording_, is_on ? on : 0, __ATOMIC_SEQ_CST);
+}
+
+/* Between the two steps a recording call of another thread may still read the counter, as it may: the calling thread is
+ * the one that is going to be forbidden to. */
+void session_forbid_counter(void) {
+    uint32_t by_counter = RECORDING_BY_COUNTER;
+    clock_forbid_counter();
+    __atomic_compare_exchange_n(&grec_recording_, &by_counter, (uint32_t)RECORDING_BY_CLOCK, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_RELAXED);
 }
 
 static void set_labelling(bool is_on) { __atomic_store_n(&grec_labelling_, is_on, __ATOMIC_RELAXED); }

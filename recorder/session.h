@@ -29,6 +29,9 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count);
  * [signal-safe] */
 bool session_enter_child(void);
 
+/* Before the calling thread is forbidden to read the cycle counter: see clock_forbid_counter. */
+void session_forbid_counter(void);
+
 /* A text that was cut; payload values that no field is there for. [signal-safe] */
 void session_count_cut_text(void);
 void session_count_mismatched(uint64_t count);
