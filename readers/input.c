@@ -237,6 +237,14 @@ void input_source_progress(const struct input *input, uint64_t *done_bytes, uint
     *total_bytes = input->is_whole ? input->whole.bytes_count : 0;
 }
 
+bool input_owner(const struct input *input, uid_t *owner) {
+    while (input->below) input = input->below;
+    struct stat status;
+    if (input->descriptor < 0 || fstat(input->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    *owner = status.st_uid;
+    return true;
+}
+
 struct text input_wrapping(const struct input *input) {
     return text_of(input->wrapping);
 }
