@@ -553,7 +553,7 @@ static void run_batch(const char *input, const char *archive, uint64_t fail_at, 
     heap.fails_on = fails_on;
     int exit_code = batch_run(&options, &bar);
     heap.is_counting = false;
-    _exit(heap.has_failed ? exit_code : exit_code + ALL_ALLOCATED);
+    _exit(*heap.has_failed ? exit_code : exit_code + ALL_ALLOCATED);
 }
 
 static struct batch_end try_batch(const char *input, const char *archive, uint64_t fail_at, bool fails_on) {
