@@ -224,7 +224,7 @@ static void collect_outputs(struct batch *batch, struct column *outputs) {
         struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             char **output = has_profile(entry) ? column_push(outputs) : NULL;
-            if (output) *output = entry->output;
+            if (output) *output = batch_entry_output(entry);
         }
     }
     column_sort(outputs, compare_outputs);
@@ -278,25 +278,24 @@ static bool convert_all(struct batch *batch) {
 
 /* ---- Reports. ---- */
 
-typedef void report_writer(struct batch *batch, struct chunk_list *out);
+typedef void report_writer(struct batch *batch, struct sink *sink, struct failure *failure);
 
-static void write_manifest(struct batch *batch, struct chunk_list *out) {
-    manifest_write(&batch->plan, &batch->outcome, batch->job_count, out);
+static void write_manifest(struct batch *batch, struct sink *sink, struct failure *failure) {
+    manifest_write(&batch->plan, &batch->outcome, batch->job_count, sink, failure);
 }
 
-static void write_junit(struct batch *batch, struct chunk_list *out) {
-    junit_write(&batch->plan, batch->outcome.duration_ns, out);
+static void write_junit(struct batch *batch, struct sink *sink, struct failure *failure) {
+    junit_write(&batch->plan, batch->outcome.duration_ns, sink, failure);
 }
 
-/* The exit code of writing it; good for no path. `sink` as sink_write_batched has it. */
-static int write_report(struct batch *batch, const char *path, const struct sink_batch *sink, report_writer *writer) {
+/* The exit code of writing it; good for no path. `place` as sink_open has it. */
+static int write_report(struct batch *batch, const char *path, const struct sink_batch *place, report_writer *writer) {
     if (!path) return EXIT_SUCCESS;
     struct failure failure = {0};
-    struct chunk_list chunks;
     struct sink_written written;
-    chunk_list_init(&chunks, &failure);
-    writer(batch, &chunks);
-    if (sink_write_batched(&chunks, path, sink, &failure, (struct progress){0}, &written)) return EXIT_SUCCESS;
+    struct sink *sink = sink_open(path, place, &failure);
+    if (sink) writer(batch, sink, &failure);
+    if (sink_close(sink, &written)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
     console_print_message(message);
@@ -324,7 +323,7 @@ static int exit_code_of(struct batch *batch, int report_code) {
         const struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             if (atomic_load(&entry->status) != BATCH_FAILED) continue;
-            if (entry->result.status != GECKO_CONVERT_LOST) return FAILURE_INPUT;
+            if (batch_entry_outcome(entry) != GECKO_CONVERT_LOST) return FAILURE_INPUT;
             is_lossy = true;
         }
     }

@@ -5,6 +5,7 @@ The same traces as a folder, as archives and one by one, by one worker and by se
 interrupted and killed at any moment. Profiles are compared byte by byte with those of an undisturbed batch.
 """
 import argparse
+import gzip
 import json
 import os
 import pathlib
@@ -324,6 +325,54 @@ def check_junit(work):
     assert suites.get("tests") == str(len(cases)) and suites.get("failures") == str(len(failed))
 
 
+def pack_tiny_members(path, count):
+    """An archive of one trace and so many files that are none, some of them compressed."""
+    packed = gzip.compress(b"no trace")
+    members = [("first.folded", b"main;work 1\n")]
+    members += [(f"folder-{i // 1000}/file-{i}.txt", packed if i % 8 == 0 else b"This is no trace, number %d.\n" % i)
+                for i in range(count)]
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members:
+                archive.writestr(zipfile.ZipInfo(name), content)
+        return
+    with open(path, "wb") as archive:
+        for name, content in members:
+            header = tarfile.TarInfo(name)
+            header.size = len(content)
+            archive.write(header.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512))
+        archive.write(bytes(1024))
+
+
+def cost_of_tiny_members(work, suffix, count):
+    """Seconds of processor time, and bytes of memory."""
+    path = work.folder / f"tiny{suffix}"
+    pack_tiny_members(path, count)
+    forget(work, "tiny-out")
+    process = work.start(path.name, "--output-dir", "tiny-out", "--report-junit", "tiny.xml")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, process.stderr.read()
+    process.stderr.close()
+    entries = work.manifest("tiny-out")["inputs"]
+    assert len(entries) == count + 2
+    assert [entry["status"] for entry in entries] == ["archive", "converted"] + ["no-trace"] * count
+    assert entries[-1]["member"] == f"folder-{(count - 1) // 1000}/file-{count - 1}.txt"
+    path.unlink()
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def check_tiny_members(work):
+    """What a member costs does not grow with their number. Ten times the members: ten times the work."""
+    for suffix in (".tar", ".zip"):
+        few, many = 10_000, 100_000
+        few_seconds, few_bytes = cost_of_tiny_members(work, suffix, few)
+        many_seconds, many_bytes = cost_of_tiny_members(work, suffix, many)
+        member_bytes = (many_bytes - few_bytes) / (many - few)
+        assert member_bytes <= 300, f"{suffix}: {member_bytes} bytes of memory for each member"
+        assert many_seconds <= 30 * max(few_seconds, 0.02), f"{suffix}: {few_seconds} s, then {many_seconds} s"
+
+
 def duration_of(work):
     start = time.monotonic()
     work.run("in", "--output-dir", "timed")
@@ -425,7 +474,7 @@ def main():
         work.run("in", "--output-dir", "reference")
         checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
                   check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash, check_output_archives,
-                  check_junit]
+                  check_junit, check_tiny_members]
         kill_checks = [check_kills, check_killed_archives, check_interrupts]
         for check in checks + kill_checks:
             try:
