@@ -278,6 +278,25 @@ def check_one_hash(work):
     assert run("converted") == (size, xxh3, False)
 
 
+def check_hostile_manifest(work):
+    """A manifest names a file outside of the output folder as a profile: nobody packs that."""
+    folder = work.folder / "hostile"
+    folder.mkdir()
+    (folder / "a.folded").write_bytes(b"main;work 1\n")
+    (folder / "secret").write_bytes(b"secret\n")
+    with tarfile.open(folder / "b.tar", "w") as archive:
+        archive.add(folder / "a.folded", "a.folded")
+    work.run("hostile", "--output-dir", "hostile-out", expect=0)
+    manifest = work.manifest("hostile-out")
+    secret = next(entry for entry in manifest["inputs"] if entry["path"] == "hostile/secret")
+    member = next(entry for entry in manifest["inputs"] if entry["member"])
+    member["output"].update(path="hostile/b/../../../hostile/secret", bytes=secret["bytes"], xxh3=secret["xxh3"])
+    (work.folder / "hostile-out" / MANIFEST).write_text(json.dumps(manifest))
+    work.run("hostile", "--output-dir", "hostile-out", "--if-changed", "--output-archive", "hostile.tar", expect=0)
+    with tarfile.open(work.folder / "hostile.tar") as archive:
+        assert archive.getnames() == ["hostile/a.profile.json", "hostile/b/a.profile.json"]
+
+
 def check_output_archives(work):
     names = {"profiles.tar": "r:", "profiles.tar.gz": "r:gz", "profiles.tar.xz": "r:xz", "profiles.tar.zst": None,
              "profiles.zip": None}
@@ -473,8 +492,8 @@ def main():
         work = Work(arguments.program.resolve(), pathlib.Path(folder), arguments.count)
         work.run("in", "--output-dir", "reference")
         checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
-                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash, check_output_archives,
-                  check_junit, check_tiny_members]
+                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash,
+                  check_hostile_manifest, check_output_archives, check_junit, check_tiny_members]
         kill_checks = [check_kills, check_killed_archives, check_interrupts]
         for check in checks + kill_checks:
             try:
