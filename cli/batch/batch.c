@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,10 +96,18 @@ static void name_places(struct batch *batch) {
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
-/* If the archive cannot be written because a library is missing, the batch fails before it has written anything. */
+/* What would keep the archive from being written is known before anything else is. */
+static bool can_write_archive(struct batch *batch) {
+    const char *path = batch->options->output_archive;
+    if (!path || batch->is_kept) return true;
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return archive_file_load(path, &batch->failure);
+    failure_set(&batch->failure, FAILURE_IO, "cannot write %s: %s", path, strerror(EISDIR));
+    return false;
+}
+
 static void open_places(struct batch *batch) {
-    const char *archive_path = batch->options->output_archive;
-    if (archive_path && !batch->is_kept && !archive_file_load(archive_path, &batch->failure)) return;
+    if (!can_write_archive(batch)) return;
     if (batch->archive_folder) workspace_init(&batch->archive_workspace, batch->archive_folder, &batch->failure);
     if (batch->options->output_dir && !failure_is_set(&batch->failure))
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
