@@ -81,15 +81,15 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
-    cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c cli/batch/file_digest.c \
-    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c cli/batch/manifest_records.c \
-    cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c \
-    cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c \
-    cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c \
-    cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c \
-    cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c \
-    cli/style.c
+    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_entry.c \
+    cli/batch/batch_find.c cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c \
+    cli/batch/file_digest.c cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c \
+    cli/batch/manifest_records.c cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c \
+    cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c \
+    cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c \
+    cli/console.c cli/document.c cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c \
+    cli/info/info_json.c cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c \
+    cli/output_name.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
