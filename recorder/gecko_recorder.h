@@ -49,8 +49,8 @@ enum {
 enum grec_error {
     GREC_OK = 0,
     GREC_ERROR_OPTIONS, /* a member of the options is out of its range */
-    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another program is recording
-                           into that file) */
+    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another process is recording
+                           into that file, which may be a forked child of this one) */
     GREC_ERROR_MEMORY,  /* no memory, or no address space, for the pool */
     GREC_ERROR_STATE,   /* not recording, for what needs a recording */
     GREC_ERROR_COUNT
