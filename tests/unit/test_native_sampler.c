@@ -1,4 +1,5 @@
-/* What a sampler records of other threads: their samples, native code, allocations, what it cost. */
+/* What a sampler records of other threads: their samples, native code, allocations, what it cost. And where stacks of
+ * markers were taken. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "tests/support/assert_text.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/jitdump_builder.h"
+#include "tests/support/marker_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/sampler_trace.h"
@@ -255,6 +257,150 @@ static void test_gecko(void **state) {
         "\"counters\":3,\"threads\":4},\"data\":[[50,0.25,0,1.5,3],[1150,1.25,0,0.5,1.001]]},");
     assert_has(statistics);
     assert_has(",false,null,null]");
+}
+
+/* ---- Where stacks of markers were taken ---- */
+
+/* A marker with options and a stack of one label; its origin is to be put behind. */
+static void put_marker_with_stack(uint64_t t, unsigned flags, uint64_t marker, uint64_t label) {
+    struct trace_builder *trace = &fixture.trace;
+    put_leb(trace, t);
+    put_leb(trace, 32 | flags);
+    put_leb(trace, marker);
+    put_leb(trace, 0);
+    put_leb(trace, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+}
+
+static void assert_markers(const char *expected) {
+    struct profile_text *actual = profile_markers_text(&fixture.profile);
+    if (strcmp(actual->bytes, expected) != 0) fail_msg("got:\n%s\nwanted:\n%s", actual->bytes, expected);
+    free(actual);
+}
+
+enum { HAS_ORIGIN = 64 };
+
+static void build_origins(void) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t typed = define_marker(trace, "typed", 0, define_type(trace, "T", 15));
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    add_thread(trace, 100, 2, 12, 0, "asks");
+    add_instant(trace, 0, plain);
+    add_thread(trace, 200, 3, 13, 0, "works");
+    put_marker_with_stack(2000, 0, plain, label);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 3, 13, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 8100, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* Of the process that this one was forked from, and that has no chunk here. */
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 0, 90, 91, 9);
+    trace_block(trace, BUILD_MARKER);
+    add_instant(trace, 2000, typed);
+    seal();
+    read_trace();
+}
+
+static void test_origins_of_stacks(void **state) {
+    (void)state;
+    build_origins();
+    assert_markers(
+        "10/12 instant 0 Other plain\n"
+        "10/13 instant 1050 Other plain <label>\n"
+        "10/13 instant 2050 Other plain <label> taken at 1950\n"
+        "10/13 instant 3050 Other plain StackOfAnotherThread{} <label> taken at 2950 in 10/12\n"
+        "10/13 instant 4050 Other typed T{v=-} <label> taken at 0 in 10/12\n"
+        "10/13 instant 5050 Other typed T{v=-} <label> in 9/91\n"
+        "10/13 instant 6050 Other typed T{v=-}\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_origins_in_processed(void **state) {
+    (void)state;
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_processed);
+    assert_has("{\"name\":\"T\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],");
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00105,\"tid\":13}}");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00195,\"tid\":13}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.00295,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"cause\":{\"stack\":0,\"time\":0.00505,\"tid\":91}}");
+    assert_has("{\"type\":\"T\"}");
+}
+
+static void test_origins_in_gecko(void **state) {
+    (void)state;
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_gecko);
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has(
+        "{\"type\":\"NoPayloadUserData\",\"stack\":{\"tid\":13,\"samples\":{\"schema\":{\"stack\":0,\"time\":1},"
+        "\"data\":[[0,0.00195]]}}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"stack\":{\"tid\":12,\"samples\":{\"schema\":"
+        "{\"stack\":0,\"time\":1},\"data\":[[0,0.00295]]}}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"stack\":{\"tid\":91,");
+}
+
+/* An origin behind a stack that cannot be read, or behind none, says nothing; one that cannot be is not believed. */
+static void test_origins_that_cannot_be(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    /* No frames. */
+    put_leb(trace, 2000);
+    put_leb(trace, 32 | HAS_ORIGIN);
+    put_leb(trace, plain);
+    put_leb(trace, 0);
+    put_leb(trace, 0);
+    put_origin(trace, 10, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* A frame of an unknown kind. */
+    put_leb(trace, 2000);
+    put_leb(trace, 32 | HAS_ORIGIN);
+    put_leb(trace, plain);
+    put_leb(trace, 0);
+    put_leb(trace, 1);
+    put_byte(trace, 99);
+    trace_block(trace, BUILD_MARKER);
+    /* Without a stack. */
+    put_leb(trace, 2000);
+    put_leb(trace, HAS_ORIGIN);
+    put_leb(trace, plain);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, INT64_MAX, 1, 11, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* It is cut. */
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_zigzag(trace, 10);
+    trace_block(trace, BUILD_MARKER);
+    seal();
+    read_trace();
+    assert_markers(
+        "10/11 instant 0 Other plain\n"
+        "10/11 instant 1000 Other plain\n"
+        "10/11 instant 2000 Other plain\n"
+        "10/11 instant 3000 Other plain <label>\n");
+    assert_ledger(CAUSE_DAMAGED, 1);
+    assert_ledger("stack with a frame of an unknown kind", 1);
 }
 
 /* ---- Threads ---- */
@@ -1250,6 +1396,10 @@ int main(void) {
         TEST(test_windows_make_no_difference),
         TEST(test_processed),
         TEST(test_gecko),
+        TEST(test_origins_of_stacks),
+        TEST(test_origins_in_processed),
+        TEST(test_origins_in_gecko),
+        TEST(test_origins_that_cannot_be),
         TEST(test_thread_that_has_entries_of_its_own),
         TEST(test_ranks_of_names),
         TEST(test_threads_that_are_not_named),
