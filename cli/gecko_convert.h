@@ -59,7 +59,7 @@ enum gecko_convert_root {
  * this one; that does no harm. Nothing is forked with GECKO_CONVERT_SYMBOLS_NONE, or when there is nothing to look up. */
 enum gecko_convert_symbols {
     GECKO_CONVERT_SYMBOLS_AUTO = 0,  /* those that the trace has no function for, as a recorder leaves them */
-    GECKO_CONVERT_SYMBOLS_NONE = 1,  /* none: functions are as the trace has them */
+    GECKO_CONVERT_SYMBOLS_NONE = 1,  /* none: functions are as the trace has them, and no file is opened that it names */
     GECKO_CONVERT_SYMBOLS_ALWAYS = 2 /* all; what the trace says stays where nothing is found */
 };
 

@@ -107,6 +107,7 @@ void native_jit_init(struct native_jit *jit, struct profile *profile, struct nat
     *jit = (struct native_jit){.profile = profile,
                                .definitions = definitions,
                                .clock = clock,
+                               .ignores_files = options->ignores_code_files,
                                .map_folder = options->perf_map_folder ? options->perf_map_folder : "/tmp"};
     arena_init(&jit->texts, profile->failure);
     column_init(&jit->names, sizeof(struct text), profile->failure);
@@ -320,7 +321,7 @@ static bool find_in_source(struct native_jit *jit, const struct native_process *
 
 enum native_jit_answer native_jit_find(struct native_jit *jit, const struct native_process *process, uint64_t address,
                                        int64_t ticks, struct native_jit_code *out) {
-    struct jit_process *own = process_at(jit, process->id);
+    struct jit_process *own = jit->ignores_files ? NULL : process_at(jit, process->id);
     if (!own) return NATIVE_JIT_NONE;
     if (!own->has_looked) look_for_perf_map(jit, process, own);
     look_for_jitdumps(jit, process, own);

@@ -12,6 +12,7 @@ struct native_jit {
     struct profile *profile; /* borrowed, like the others */
     struct native_definitions *definitions;
     struct native_clock *clock;
+    bool ignores_files;
     const char *map_folder;  /* of perf maps */
     int64_t epoch_offset_ns; /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
     bool is_of_this_boot;    /* the trace was recorded since this machine was started */

@@ -31,6 +31,7 @@ struct fixture {
     struct profile profile;
     bool has_profile;
     const char *map_folder;
+    bool ignores_code_files;
     char *document;
 };
 
@@ -58,7 +59,8 @@ static void read_bytes(struct text bytes, size_t window_bytes) {
     fixture.has_profile = true;
     struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
     assert_non_null(input);
-    struct reader_options options = {.perf_map_folder = fixture.map_folder};
+    struct reader_options options = {.perf_map_folder = fixture.map_folder,
+                                     .ignores_code_files = fixture.ignores_code_files};
     reader_native_trace.run(input, &fixture.profile, &options);
     assert_true(failure_is_set(&fixture.failure) || ledger_is_balanced(&fixture.profile.ledger));
     input_close(input);
@@ -1140,6 +1142,19 @@ static void test_mapped_file_goes_before(void **state) {
     assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
 }
 
+static void test_ignored_files(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    fixture.ignores_code_files = true;
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    fixture.ignores_code_files = false;
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+}
+
 /* Maps the dump into process 10; the id of the mapping. */
 static uint64_t define_dump(void) {
     struct trace_builder *trace = &fixture.trace;
@@ -1428,6 +1443,7 @@ int main(void) {
         JIT_TEST(test_end_behind_what_waits),
         JIT_TEST(test_file_of_a_process_without_an_end),
         JIT_TEST(test_mapped_file_goes_before),
+        JIT_TEST(test_ignored_files),
         JIT_TEST(test_jitdump),
         JIT_TEST(test_jitdump_with_moves),
         JIT_TEST(test_jitdump_with_damage),
