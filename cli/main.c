@@ -151,9 +151,19 @@ static int act(struct options *options, const struct failure *failure) {
     return convert(options);
 }
 
-int main(int argc, char **argv) {
-    fill_closed_streams();
-    handle_signals();
+/* ---- Ending. ---- */
+
+static bool is_done;
+
+/* libarchive calls exit when it has no memory for the name of a member. Nothing is left behind then, as after any other
+ * failure. */
+static void handle_exit(void) {
+    if (is_done) return;
+    sink_abandon();
+    _exit(FAILURE_MEMORY);
+}
+
+static int run(int argc, char **argv) {
     int exit_code;
     if (command_run(argc - 1, argv + 1, &exit_code)) return exit_code;
     struct failure failure = {0};
@@ -161,5 +171,14 @@ int main(int argc, char **argv) {
     options_init(&options, argc > 0 ? argc - 1 : 0, argv + 1, &failure);
     exit_code = act(&options, &failure);
     options_fini(&options);
+    return exit_code;
+}
+
+int main(int argc, char **argv) {
+    fill_closed_streams();
+    handle_signals();
+    atexit(handle_exit);
+    int exit_code = run(argc, argv);
+    is_done = true;
     return exit_code;
 }
