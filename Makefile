@@ -64,7 +64,7 @@ library_sources := \
     libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
     libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbol_worker.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
+    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_lzma.c \
     readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
     readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
     readers/native_jit.c readers/native_jitdump.c readers/native_ledger.c readers/native_log.c \
@@ -201,7 +201,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/tests/converter.a $(recorder_objects) 
 	    $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # They make archives, and look into them.
-$(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
+$(BUILD)/tests/test_allocation_failure $(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so

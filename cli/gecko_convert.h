@@ -7,7 +7,8 @@
  *
  * Nothing here keeps state between calls: any number of threads may convert at the same time, each with options
  * and a result of its own. Nothing here prints, exits, changes the locale or installs a signal handler. A caller
- * that writes to pipes ignores SIGPIPE; a trace that shrinks while it is read raises SIGBUS. */
+ * that writes to pipes ignores SIGPIPE; a trace that shrinks while it is read raises SIGBUS. When memory runs out while
+ * an archive is read, libarchive may call exit. */
 #ifndef GECKO_CONVERT_H
 #define GECKO_CONVERT_H
 

@@ -19,19 +19,21 @@ enum { EXIT_NO_MEMORY = 4 };
 /* ---- The connection. ---- */
 
 bool channel_flush(struct channel *channel) {
-    while (channel->start < channel->end) {
+    while (channel->is_sending && channel->start < channel->end) {
         /* write could raise SIGPIPE, which ends a program that does not expect it. */
         ssize_t count = send(channel->descriptor, channel->bytes + channel->start, channel->end - channel->start,
                              MSG_NOSIGNAL);
         if (count < 0 && errno != EINTR) return false;
         if (count > 0) channel->start += (size_t)count;
     }
-    channel->start = channel->end = 0;
+    if (channel->is_sending) channel->start = channel->end = 0;
     return true;
 }
 
 bool channel_send(struct channel *channel, const void *bytes, size_t bytes_count) {
     const char *next = bytes;
+    if (!channel->is_sending) channel->start = channel->end = 0;
+    channel->is_sending = true;
     while (bytes_count) {
         if (channel->end == CHANNEL_BYTES && !channel_flush(channel)) return false;
         size_t room = CHANNEL_BYTES - channel->end;
@@ -56,6 +58,8 @@ static bool refill(struct channel *channel) {
 
 bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
     char *next = bytes;
+    if (!channel_flush(channel)) return false;
+    channel->is_sending = false;
     while (bytes_count) {
         if (channel->start == channel->end && !refill(channel)) return false;
         size_t left = channel->end - channel->start;
@@ -66,10 +70,6 @@ bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
         bytes_count -= count;
     }
     return true;
-}
-
-bool channel_change_over(struct channel *channel) {
-    return channel_flush(channel) && shutdown(channel->descriptor, SHUT_WR) == 0;
 }
 
 /* ---- In the child. ---- */
@@ -142,6 +142,7 @@ bool child_start(struct child_process *child, child_work *work, void *context) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(ends[1]);
     child->channel.descriptor = ends[0];
+    child->channel.is_sending = false;
     child->channel.start = child->channel.end = 0;
     if (child->pid > 0) return true;
     close(ends[0]);

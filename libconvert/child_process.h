@@ -13,25 +13,22 @@
 
 enum { CHANNEL_BYTES = 32 * 1024 };
 
-/* One end of the connection between parent and child. At any time an end either sends or receives. */
+/* One end of the connection between parent and child. An end may send and receive in turns. */
 struct channel {
     int descriptor;
-    size_t start; /* bytes[start..end] were received and not taken yet, or wait to be sent */
+    bool is_sending; /* what bytes[start..end] are: sent by channel_send but not flushed; or received but not taken */
+    size_t start;
     size_t end;
     char bytes[CHANNEL_BYTES];
 };
 
-/* Sends the bytes, some of them perhaps not before channel_flush. Returns false when the other process has ended. Never
- * raises SIGPIPE. */
+/* Sends the bytes, some of them perhaps not before channel_flush. An end that has received must have taken everything
+ * that the other end sent. Returns false when the other process has ended. Never raises SIGPIPE. */
 bool channel_send(struct channel *channel, const void *bytes, size_t bytes_count);
 bool channel_flush(struct channel *channel);
 
-/* Receives exactly that many bytes. Returns false when the other process ended, or changed over, before it sent them. */
+/* Flushes, then receives exactly that many bytes. Returns false when the other process ended before it sent them. */
 bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count);
-
-/* Flushes, and changes this end from sending to receiving. The other end then sees the end of what it receives and may
- * start to send. Returns false when the other process has ended. */
-bool channel_change_over(struct channel *channel);
 
 struct child_process {
     pid_t pid;

@@ -2,6 +2,8 @@
  *
  * The allocation functions are defined here, in the program, so all libraries of the process use these. Sanitizers
  * bring their own: this program is not for them. */
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -368,8 +370,6 @@ static void test_case(void **state) {
     free(expected.bytes);
 }
 
-/* ---- What stands around a conversion. ---- */
-
 static void start_failing(uint64_t fail_at) {
     heap.count = 0;
     heap.fail_at = fail_at;
@@ -377,6 +377,109 @@ static void start_failing(uint64_t fail_at) {
     *heap.has_failed = false;
     heap.is_counting = true;
 }
+
+/* ---- Archives. ---- */
+
+static void pack_input(const char *format, const char *filter) {
+    struct archive *writer = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, "in.txt");
+    archive_entry_set_size(entry, (la_int64_t)folded.bytes_count);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    assert_int_equal(archive_write_set_format_by_name(writer, format), ARCHIVE_OK);
+    if (filter) assert_int_equal(archive_write_add_filter_by_name(writer, filter), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(writer, input_path), ARCHIVE_OK);
+    assert_int_equal(archive_write_header(writer, entry), ARCHIVE_OK);
+    assert_int_equal(archive_write_data(writer, folded.bytes, folded.bytes_count), folded.bytes_count);
+    assert_int_equal(archive_write_close(writer), ARCHIVE_OK);
+    archive_entry_free(entry);
+    archive_write_free(writer);
+}
+
+/* In a process of its own, as libarchive ends it with 1 when it has no memory for a name. */
+static int run_in_child(const struct conversion_case *conversion, uint64_t fail_at) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit((int)run(conversion, fail_at, false).status);
+    return wait_for_child(child);
+}
+
+static void try_archive(const char *format, const char *filter) {
+    static const struct conversion_case conversion = {
+        .name = "archive", .trace = &folded, .input_name = "in", .output_name = "out.json", .format = "processed"};
+    snprintf(input_path, sizeof input_path, "%s/%s", folder.path, conversion.input_name);
+    snprintf(output_path, sizeof output_path, "%s/%s", folder.path, conversion.output_name);
+    pack_input(format, filter);
+    assert_int_equal(run_in_child(&conversion, 0), GECKO_CONVERT_GOOD);
+    size_t expected_bytes = 0, bytes_count = 0;
+    char *expected = file_read(output_path, &expected_bytes);
+    assert_non_null(expected);
+    /* The archive is read by then. */
+    enum { FAIL_AT_MAX = 200 };
+    for (uint64_t fail_at = 1; fail_at <= FAIL_AT_MAX; fail_at++) {
+        unlink(output_path);
+        int status = run_in_child(&conversion, fail_at);
+        char *bytes = file_read(output_path, &bytes_count);
+        bool is_same = bytes && bytes_count == expected_bytes && memcmp(bytes, expected, bytes_count) == 0;
+        bool is_right_failure = status == GECKO_CONVERT_NO_MEMORY || status == 1;
+        bool is_good = status == GECKO_CONVERT_GOOD ? is_same : is_right_failure && !bytes;
+        if (!is_good)
+            fail_msg("%s, %s: allocation %d failed: status %d", format, filter ? filter : "plain", (int)fail_at, status);
+        free(bytes);
+    }
+    free(expected);
+    unlink(output_path);
+}
+
+static void test_reading_archives(void **state) {
+    (void)state;
+    static const char *const kinds[][2] = {
+        {"pax", "zstd"}, {"zip", NULL}, {"7zip", NULL}, {"raw", "xz"}, {"raw", "lzma"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) try_archive(kinds[i][0], kinds[i][1]);
+}
+
+/* Nothing that happens to libarchive happens to this process. */
+static void try_writing(const char *suffix) {
+    char name[32], path[PATH_MAX], *expected = NULL;
+    snprintf(name, sizeof name, "out%s", suffix);
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
+    size_t expected_bytes = 0, bytes_count;
+    *heap.has_failed = true;
+    for (uint64_t fail_at = 0; *heap.has_failed; fail_at++) {
+        struct failure failure = {0};
+        start_failing(fail_at);
+        struct archive_file *archive = archive_file_create(path, name, &failure);
+        if (archive) archive_file_add(archive, "a/member.json", input_path);
+        if (archive) archive_file_add(archive, "b/n\xc3\xa4me.json", input_path);
+        archive_file_close(archive);
+        heap.is_counting = false;
+        char *bytes = file_read(path, &bytes_count);
+        if (!expected) {
+            assert_non_null(expected = bytes);
+            expected_bytes = bytes_count;
+            *heap.has_failed = true;
+            continue;
+        }
+        bool is_same = bytes && bytes_count == expected_bytes && memcmp(bytes, expected, bytes_count) == 0;
+        /* The C library does not always tell why it has no locale. */
+        bool lacks_memory = failure.code == FAILURE_MEMORY || strstr(failure.message, "needs a locale");
+        if (failure_is_set(&failure) ? !lacks_memory : !is_same)
+            fail_msg("%s: allocation %d failed: %d, %s", suffix, (int)fail_at, (int)failure.code, failure.message);
+        free(bytes);
+    }
+    free(expected);
+    unlink(path);
+}
+
+static void test_writing_archives(void **state) {
+    (void)state;
+    snprintf(input_path, sizeof input_path, "%s/in", folder.path);
+    assert_true(file_write(input_path, folded));
+    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) try_writing(suffixes[i]);
+}
+
+/* ---- What stands around a conversion. ---- */
 
 static void test_report(void **state) {
     (void)state;
@@ -667,12 +770,14 @@ static struct conversion_case cases[] = {
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
 int main(void) {
-    struct CMUnitTest tests[CASE_COUNT + 5] = {
+    struct CMUnitTest tests[CASE_COUNT + 7] = {
         [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
         [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
         [CASE_COUNT + 2] = cmocka_unit_test_setup_teardown(test_debug_dirs, begin, end),
         [CASE_COUNT + 3] = cmocka_unit_test_setup_teardown(test_commands, begin, end),
-        [CASE_COUNT + 4] = cmocka_unit_test_setup_teardown(test_batches, begin, end),
+        [CASE_COUNT + 4] = cmocka_unit_test_setup_teardown(test_reading_archives, begin, end),
+        [CASE_COUNT + 5] = cmocka_unit_test_setup_teardown(test_writing_archives, begin, end),
+        [CASE_COUNT + 6] = cmocka_unit_test_setup_teardown(test_batches, begin, end),
     };
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
