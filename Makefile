@@ -80,7 +80,7 @@ recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
     recorder/hash.c recorder/label_copy.c recorder/libc_thread.c recorder/libraries.c recorder/mappings.c \
-    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_stack.c \
+    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c recorder/own_stack.c \
     recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
     recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
     recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c \
@@ -152,7 +152,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
 # Functions of the C library that the recorder stands before: not in the archive, which would put them into programs.
-preload_sources := recorder/counter_preload.c
+preload_sources := recorder/counter_preload.c recorder/signal_preload.c
 preload_objects := $(preload_sources:%.c=$(BUILD)/obj/%.o)
 
 $(preload_objects): private compile += -ftls-model=initial-exec
