@@ -167,9 +167,12 @@ $(BUILD)/obj/recorder/memory_preload.o: private compile += -fno-builtin
 # It finds the recorder beside itself, wherever the two are installed. Empty where the dynamic linker finds both.
 MEMORY_RPATH ?= $$ORIGIN
 
+# The recorder comes before the C library too, as it does when it is preloaded itself: as what this library is auxiliary
+# to, it is looked into first.
 $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(BUILD)/libgecko_recorder.so
 	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) \
+	    -Wl,-f,libgecko_recorder.so.$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
 
 $(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
