@@ -34,7 +34,7 @@ enum gecko_convert_status {
     GECKO_CONVERT_BAD_INPUT = 1, /* the input is no good */
     GECKO_CONVERT_BAD_USAGE = 2, /* the options are no good */
     GECKO_CONVERT_IO_FAILED = 3, /* reading or writing failed: disk, permission, pipe */
-    GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out */
+    GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out, or more than max_memory_bytes was needed */
     GECKO_CONVERT_LOST = 5       /* is_strict, and something was lost */
 };
 
@@ -61,6 +61,9 @@ enum gecko_convert_symbols {
  * when it changed. */
 typedef void gecko_convert_progress(void *context, unsigned permille);
 
+/* For max_memory_bytes: no limit. */
+#define GECKO_CONVERT_UNLIMITED UINT64_MAX
+
 /* Zero is the default of every member but the two paths. All pointers are borrowed for the time of the call. */
 struct gecko_convert_options {
     const char *input_path;  /* "-": standard input. Compressed files and archives of one file are fine. */
@@ -73,6 +76,9 @@ struct gecko_convert_options {
     enum gecko_convert_symbols symbols;
     const char *const *debug_dirs; /* folders to look for debug information in, before the system's */
     size_t debug_dir_count;
+    /* Of all memory that the conversion holds at a time. One that needs more fails. 0: half of what the machine has, or
+     * the control group of the process where that has less. */
+    uint64_t max_memory_bytes;
     bool is_strict; /* a conversion that would lose something fails */
     gecko_convert_progress *progress;
     void *progress_context;

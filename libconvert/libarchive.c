@@ -46,11 +46,12 @@ static const char *const names[] = {
 
 _Static_assert(sizeof libarchive == sizeof names / sizeof *names * sizeof(void *), "one pointer for each name");
 
-/* The dynamic linker has no code for memory that ran out, only words. */
-static void fail(const char *name, struct failure *failure) {
+/* The dynamic linker has words for memory that ran out, or not even that: then the error number of the allocation that
+ * failed is left. */
+static void fail(const char *name, int error, struct failure *failure) {
     const char *reason = dlerror();
     if (!reason) reason = "for no reason that is told";
-    if (strstr(reason, strerror(ENOMEM)) || strstr(reason, "out of memory"))
+    if (error == ENOMEM || strstr(reason, strerror(ENOMEM)) || strstr(reason, "out of memory"))
         failure_set_memory(failure);
     else
         failure_set(failure, FAILURE_IO,
@@ -68,9 +69,10 @@ static bool find_functions(void *library) {
 }
 
 static bool load(const char *name, struct failure *failure) {
+    errno = 0;
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library && find_functions(library)) return true;
-    fail(name, failure);
+    fail(name, errno, failure);
     if (library) dlclose(library);
     return false;
 }

@@ -204,7 +204,7 @@ static int compare_ranges(const void *left, const void *right) {
 static void settle_ranges(struct column *ranges) {
     column_sort(ranges, compare_ranges);
     if (failure_is_set(ranges->failure)) return;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     uint64_t covered = 0;
     for (size_t i = 0; i < ranges->count; i++) {
         struct range range = *(const struct range *)column_at(ranges, i);
@@ -231,17 +231,23 @@ static uint32_t find_in_ranges(const struct column *ranges, uint64_t address) {
     return address < range->end ? range->row : ID_NONE;
 }
 
-/* Goes on to the entry's next range; *at is 0 at first. False behind the last. */
-static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, ptrdiff_t *at, uint64_t *start, uint64_t *end) {
+/* A position in the ranges of an entry. dwarf_ranges reads the base address that it wrote in the call before. */
+struct range_position {
+    ptrdiff_t offset;
     Dwarf_Addr base;
-    while (take_step(lines) && (*at = dwarf_ranges(die, *at, &base, start, end)) > 0)
+};
+
+/* Advances to the entry's next range. A position of zeros is before the first one. Returns false after the last one. */
+static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, struct range_position *at, uint64_t *start,
+                       uint64_t *end) {
+    while (take_step(lines) && (at->offset = dwarf_ranges(die, at->offset, &at->base, start, end)) > 0)
         if (*start >= HEADER_BYTES_MIN && *start < *end) return true;
     return false;
 }
 
 /* How many ranges of the entry were added. */
 static size_t add_ranges(struct symbol_lines *lines, struct column *ranges, Dwarf_Die *die, uint32_t row) {
-    ptrdiff_t at = 0;
+    struct range_position at = {0};
     uint64_t start, end;
     size_t count = 0;
     while (next_range(lines, die, &at, &start, &end)) {
@@ -306,7 +312,7 @@ static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct pla
 
 static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct place place) {
     if (place.function == ID_NONE) return;
-    ptrdiff_t at = 0;
+    struct range_position at = {0};
     uint64_t start, end;
     place.depth++;
     while (next_range(lines, die, &at, &start, &end)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "memory.h"
 #include "symbol_lines.h"
 #include "symbol_names.h"
 #include "symbol_table.h"
@@ -118,20 +119,18 @@ static bool gather_requests(struct symbolizer *symbolizer) {
     uint32_t frame_count = row_table_count(&profile->frames);
     size_t request_count = count_wanted(symbolizer);
     if (!request_count) return false;
-    symbolizer->requests = malloc(request_count * sizeof *symbolizer->requests);
-    symbolizer->answer_of_frame = malloc(frame_count * sizeof *symbolizer->answer_of_frame);
-    if (!symbolizer->requests || !symbolizer->answer_of_frame) {
-        failure_set_memory(profile->failure);
-        return false;
-    }
+    struct failure *failure = profile->failure;
+    symbolizer->requests = memory_allocate(failure, request_count * sizeof *symbolizer->requests);
+    symbolizer->answer_of_frame = memory_allocate(failure, frame_count * sizeof *symbolizer->answer_of_frame);
+    if (!symbolizer->requests || !symbolizer->answer_of_frame) return false;
     memset(symbolizer->answer_of_frame, 0xff, frame_count * sizeof *symbolizer->answer_of_frame);
     for (uint32_t i = 0; i < frame_count; i++) {
         const struct frame *frame = profile_frame_at(profile, (frame_id){i});
         if (!is_wanted(profile, frame, symbolizer->options->symbols)) continue;
         symbolizer->requests[symbolizer->request_count++] = (struct request){frame->lib.index, frame->address, i};
     }
-    qsort(symbolizer->requests, request_count, sizeof *symbolizer->requests, compare_requests);
-    return true;
+    memory_sort(failure, symbolizer->requests, request_count, sizeof *symbolizer->requests, compare_requests);
+    return !failure_is_set(failure);
 }
 
 /* ---- Looking up. ---- */
@@ -428,11 +427,8 @@ static stack_id rebuild_stack(struct symbolizer *symbolizer, stack_id prefix, fr
 static stack_id *rebuild_stacks(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
     uint32_t count = row_table_count(&profile->stacks);
-    stack_id *new_ids = malloc((count ? count : 1) * sizeof *new_ids);
-    if (!new_ids) {
-        failure_set_memory(profile->failure);
-        return NULL;
-    }
+    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
+    if (!new_ids) return NULL;
     struct row_table old_stacks = profile->stacks;
     row_table_init(&profile->stacks, sizeof(struct stack), profile->failure);
     for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++) {
@@ -478,12 +474,12 @@ void profile_symbolize(struct profile *profile, const struct symbolize_options *
     if (symbolizer.answers.count && !failure_is_set(profile->failure)) {
         stack_id *new_ids = rebuild_stacks(&symbolizer);
         if (!failure_is_set(profile->failure)) renumber_threads(profile, new_ids);
-        free(new_ids);
+        memory_free(new_ids);
     }
     column_fini(&symbolizer.answers);
     column_fini(&symbolizer.links);
     strings_fini(&symbolizer.linker_names);
     column_fini(&symbolizer.names);
-    free(symbolizer.requests);
-    free(symbolizer.answer_of_frame);
+    memory_free(symbolizer.requests);
+    memory_free(symbolizer.answer_of_frame);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "input_archive.h"
+#include "libconvert/memory.h"
 
 enum {
     WINDOW_BYTES = 4 * 1024 * 1024,  /* of a map, what a peek shows unless more is wanted */
@@ -124,11 +125,8 @@ static bool span_reserve(struct input *input, size_t more_bytes) {
 
     size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : READ_BYTES;
     while (capacity_bytes < needed_bytes) capacity_bytes *= 2;
-    char *bytes = realloc(span->bytes, capacity_bytes);
-    if (!bytes) {
-        failure_set_memory(input->failure);
-        return false;
-    }
+    char *bytes = memory_resize(input->failure, span->bytes, capacity_bytes);
+    if (!bytes) return false;
     span->bytes = bytes;
     span->capacity_bytes = capacity_bytes;
     return true;
@@ -263,8 +261,8 @@ void input_close(struct input *input) {
         if (input->map.bytes_count) munmap((void *)(uintptr_t)input->map.bytes, input->map.bytes_count);
         if (input->descriptor >= 0 && !input->is_standard_input) close(input->descriptor);
         free(input->own_name);
-        free(input->span.bytes);
-        free(input->read_buffer);
+        memory_free(input->span.bytes);
+        memory_free(input->read_buffer);
         free(input);
         input = below;
     }
@@ -292,11 +290,8 @@ struct input *input_from_blocks(const char *name, input_next_block *next_block, 
 
 /* False when not all of it came, as the file has changed; or memory ran out (latched). */
 static bool read_small_file(struct input *input, size_t file_bytes) {
-    input->read_buffer = malloc(file_bytes);
-    if (!input->read_buffer) {
-        failure_set_memory(input->failure);
-        return false;
-    }
+    input->read_buffer = memory_allocate(input->failure, file_bytes);
+    if (!input->read_buffer) return false;
     size_t done_bytes = 0;
     for (ssize_t count = 1; count && done_bytes < file_bytes;) {
         count = pread(input->descriptor, input->read_buffer + done_bytes, file_bytes - done_bytes, (off_t)done_bytes);
@@ -351,9 +346,8 @@ static bool open_source(struct input *input, const char *path) {
     }
     if (take_file(input, &status)) return true;
     if (failure_is_set(input->failure)) return false;
-    free(input->read_buffer);
-    input->read_buffer = malloc(READ_BYTES);
-    if (!input->read_buffer) failure_set_memory(input->failure);
+    memory_free(input->read_buffer);
+    input->read_buffer = memory_allocate(input->failure, READ_BYTES);
     return input->read_buffer != NULL;
 }
 

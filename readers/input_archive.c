@@ -7,10 +7,17 @@
 
 #include "input_gzip.h"
 #include "libconvert/libarchive.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 #include "libconvert/utf8_locale.h"
 
-enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
+enum {
+    MEMBER_NAME_BYTES = 100,
+    REASON_BYTES = 200,
+    TAR_HEADER_BYTES = 512,
+    WATCH_EVERY_BYTES = 1024 * 1024, /* see watch_memory */
+    WATCHED_HEADER_BYTES = 16 * 1024 /* that a member stands for besides its content */
+};
 
 struct wrapper {
     const char *name;
@@ -51,6 +58,7 @@ struct input_archive {
     bool has_member_size;
     int64_t member_size_bytes;
     uint64_t member_bytes; /* handed out */
+    size_t unwatched_bytes; /* see watch_memory */
     char member_name[MEMBER_NAME_BYTES];
     char wrapping[MEMBER_NAME_BYTES + 16];
 };
@@ -244,6 +252,16 @@ static void fail_several(struct input_archive *archive, struct text second) {
     archive->failure->is_of_many = true;
 }
 
+/* How much libarchive takes is not known beforehand: for dictionaries of decompressors up to gigabytes, for what an
+ * archive lists at its end as much as there is. So what the process holds is looked at after every so many bytes. False
+ * when that is too much (latched). */
+static bool watch_memory(struct input_archive *archive, size_t bytes_count) {
+    archive->unwatched_bytes += bytes_count;
+    if (archive->unwatched_bytes < WATCH_EVERY_BYTES) return true;
+    archive->unwatched_bytes = 0;
+    return memory_check_resident(archive->failure);
+}
+
 static la_ssize_t on_read(struct archive *reader, void *context, const void **bytes) {
     struct input_archive *archive = context;
     struct text run;
@@ -254,7 +272,9 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
     }
     archive->source_offset += run.bytes_count;
     *bytes = run.bytes;
-    return (la_ssize_t)run.bytes_count;
+    if (watch_memory(archive, run.bytes_count)) return (la_ssize_t)run.bytes_count;
+    libarchive.set_error(reader, ENOMEM, "the limit of memory is reached");
+    return -1;
 }
 
 static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offset, int whence) {
@@ -269,11 +289,25 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     return offset;
 }
 
+/* When a name cannot be converted, libarchive tells by errno that memory ran out, and ends the process, although it may
+ * have been set long before. */
+static void forget_errno(void) { errno = 0; }
+
+static int read_header(struct input_archive *archive, struct archive_entry **entry) {
+    forget_errno();
+    return libarchive.read_next_header(archive->reader, entry);
+}
+
+static bool is_hard_link(struct archive_entry *entry) {
+    forget_errno();
+    return libarchive.entry_hardlink(entry);
+}
+
 /* Regular files, and what has no type, as in an ar that is made to be reproducible, but for its symbol table "/"; not
  * what the Finder adds to each file that it packs. */
 static bool is_file(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if ((type && type != AE_IFREG) || libarchive.entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
+    if ((type && type != AE_IFREG) || is_hard_link(entry) || text_ends_with(path, TEXT("/"))) return false;
     return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
 }
 
@@ -312,6 +346,7 @@ static void finish(struct input_archive *archive) {
 
 /* As UTF-8 where the archive can say that, its own bytes otherwise; empty when the name is neither. */
 static struct text path_of(struct archive_entry *entry) {
+    forget_errno();
     const char *path = libarchive.entry_pathname_utf8(entry);
     if (!path) path = libarchive.entry_pathname(entry);
     return text_of(path ? path : "");
@@ -319,7 +354,7 @@ static struct text path_of(struct archive_entry *entry) {
 
 static void go_to_next_member(struct input_archive *archive) {
     struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
+    int outcome = read_header(archive, &entry);
     if (outcome == ARCHIVE_EOF) {
         finish(archive);
         return;
@@ -356,6 +391,7 @@ static void next_member(struct input_archive *archive) {
     locale_t before = enter_locale(archive);
     go_to_next_member(archive);
     leave_locale(before);
+    watch_memory(archive, WATCHED_HEADER_BYTES);
 }
 
 static void end_member(struct input_archive *archive) {
@@ -385,6 +421,7 @@ static struct text read_member(struct input_archive *archive) {
         return block;
     }
     archive->member_bytes += bytes_count;
+    if (!watch_memory(archive, bytes_count)) return block;
     return (struct text){bytes, bytes_count};
 }
 
@@ -400,7 +437,7 @@ static struct text next_of_member(struct input_archive *archive) {
 
 static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if (libarchive.entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
+    if (is_hard_link(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
     if (type == AE_IFDIR || text_ends_with(path, TEXT("/"))) return INPUT_MEMBER_FOLDER;
     return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
 }
@@ -410,7 +447,7 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
     struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
+    int outcome = read_header(archive, &entry);
     if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
         if (outcome != ARCHIVE_EOF) fail(archive);
         archive->place = AT_END;
@@ -430,7 +467,7 @@ bool input_archive_next_member(struct input_archive *archive, struct input_membe
     locale_t before = enter_locale(archive);
     bool is_there = walk_to_next_member(archive, member);
     leave_locale(before);
-    return is_there;
+    return watch_memory(archive, WATCHED_HEADER_BYTES) && is_there;
 }
 
 bool input_archive_is_dead(const struct input_archive *archive) { return archive->is_dead; }
@@ -480,6 +517,7 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
     archive->wrapper = wrapper_of(start);
     archive->name = name;
     archive->failure = failure;
+    archive->unwatched_bytes = WATCH_EVERY_BYTES; /* the first header may be one of an archive with a long list */
     snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
     bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
     if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);

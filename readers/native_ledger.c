@@ -53,6 +53,8 @@ static const struct native_cause_traits {
     [NATIVE_LOST_DEFINITION_KIND] = {TEXT("definition of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
 
     [NATIVE_LOST_BY_RECORDER] = {TEXT("event that the recorder had no room for"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_STALE_MARKER] = {TEXT("marker that was aimed at a thread of another recording or process"),
+                                  LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_DEFINITION_BY_RECORDER] = {TEXT("definition that the recorder had no room for"), LEDGER_RECORDS,
                                             LEDGER_LOST},
     [NATIVE_LOST_VALUE_BY_RECORDER] = {TEXT("value beyond the fields of its marker's type"), LEDGER_VALUES,

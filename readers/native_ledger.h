@@ -30,6 +30,7 @@ enum native_cause {
     NATIVE_LOST_DEFINITION_KIND,
     /* What the recorder says that it lost. */
     NATIVE_LOST_BY_RECORDER,
+    NATIVE_LOST_STALE_MARKER,
     NATIVE_LOST_DEFINITION_BY_RECORDER,
     NATIVE_LOST_VALUE_BY_RECORDER,
     /* Lost parts of entries that are kept. */

@@ -18,12 +18,11 @@ enum { HEAD_BYTES = 48, STACK_BYTES_MAX = GREC_BACKTRACE_BYTES - HEAD_BYTES };
 struct backtrace {
     uint32_t magic;      /* TRACE_CHUNK_MAGIC; 0: nothing was taken */
     uint32_t generation; /* the recording that it is of */
-    uint32_t pid;
+    uint64_t process_start_ns;
     uint32_t mapping_id; /* by which the process's mappings were known */
     uint32_t bytes_count;
     uint32_t address_at;  /* where the first address stands… */
     uint32_t address_end; /* …and ends; both bytes_count: there is none */
-    uint32_t reserved;
     uint64_t first_address;
     uint64_t last_address;
     unsigned char bytes[STACK_BYTES_MAX];
@@ -67,7 +66,7 @@ static void take(struct backtrace *backtrace, const struct recording *recording,
     } else {
         keep_labels(backtrace, recording, bytes_max);
     }
-    backtrace->pid = process_self(&is_new)->pid;
+    backtrace->process_start_ns = process_self(&is_new)->start_ns;
     backtrace->generation = session_generation;
     backtrace->magic = TRACE_CHUNK_MAGIC;
 }
@@ -103,7 +102,7 @@ uint32_t backtrace_bytes_max(const struct backtrace *backtrace) {
 void backtrace_announce(const struct backtrace *backtrace, struct writer *writer) {
     bool is_new;
     if (!has_address(backtrace)) return;
-    if (backtrace->pid == process_self(&is_new)->pid)
+    if (backtrace->process_start_ns == process_self(&is_new)->start_ns)
         own_stack_announce_mapping(writer, backtrace->mapping_id);
     else
         own_stack_announce(writer);

@@ -267,12 +267,17 @@ static int64_t find_oldest_sealed(const struct pool *pool, uint64_t *oldest_entr
 /* A process of another pid namespace cannot be asked for. */
 static bool is_process_dead(uint32_t pid) { return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
 
+/* Whoever has the chunk has the pid that its header names, in the pid namespace that this process is in. */
+static bool is_of_own_namespace(const struct trace_chunk_header *chunk) {
+    bool is_new;
+    return __atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) == process_self(&is_new)->pid_namespace;
+}
+
 /* The header's pid is written before its global index, so with the table's index the pid is that of the owner. */
 static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
-    bool is_new;
-    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8) return false;
-    if (__atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) != process_self(&is_new)->pid_namespace) return false;
+    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8 || !is_of_own_namespace(chunk))
+        return false;
     return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
 }
 
@@ -348,7 +353,7 @@ static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chu
     chunk->end_ns = 0;
     struct clock_pair now = clock_read_pair();
     chunk->base_ticks = now.ticks;
-    chunk->base_ns = now.monotonic_ns;
+    __atomic_store_n(&chunk->base_ns, now.monotonic_ns, __ATOMIC_RELAXED); /* who looks for a kept chunk looks at it */
     __atomic_store_n(&chunk->commit, values->commit, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_LIVE, __ATOMIC_RELEASE);
 }
@@ -412,8 +417,14 @@ void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
     if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));
 }
 
-void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint32_t pid) {
-    uint64_t value = (uint64_t)pid << 32 | (pool_chunk_number(pool, chunk) + 1);
+/* The use of the chunk that a kept one is of: a chunk that was used again since has another index. */
+static uint64_t partial_value(const struct pool *pool, const struct trace_chunk_header *chunk) {
+    uint64_t global_index = __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE);
+    return global_index << 32 | (pool_chunk_number(pool, chunk) + 1);
+}
+
+void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t value = partial_value(pool, chunk);
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t empty = 0;
         if (__atomic_compare_exchange_n(&pool->shared->partial[i], &empty, value, false, __ATOMIC_ACQ_REL,
@@ -423,20 +434,34 @@ void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint3
     pool_seal(pool, chunk);
 }
 
-struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid) {
+/* An earlier process may have had the same pid, and another one may have it in its own pid namespace. */
+static bool is_of_this_process(const struct trace_chunk_header *chunk) {
+    bool is_new;
+    const struct process_state *process = process_self(&is_new);
+    return __atomic_load_n(&chunk->pid, __ATOMIC_RELAXED) == process->pid && is_of_own_namespace(chunk) &&
+           __atomic_load_n(&chunk->base_ns, __ATOMIC_RELAXED) >= process->start_ns;
+}
+
+static bool clear_partial(struct pool *pool, int place, uint64_t value) {
+    return __atomic_compare_exchange_n(&pool->shared->partial[place], &value, 0, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+struct trace_chunk_header *pool_take_partial(struct pool *pool) {
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
-        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_RELAXED);
-        if (value >> 32 != pid || !value) continue;
-        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &value, 0, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
-            return pool_chunk(pool, (value & UINT32_MAX) - 1);
+        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_ACQUIRE);
+        if (!value) continue;
+        struct trace_chunk_header *chunk = pool_chunk(pool, (value & UINT32_MAX) - 1);
+        bool is_stale = partial_value(pool, chunk) != value;
+        if (!is_stale && !is_of_this_process(chunk)) continue;
+        if (clear_partial(pool, i, value) && !is_stale) return chunk;
     }
     return NULL;
 }
 
-void pool_seal_partial(struct pool *pool, uint32_t pid) {
+void pool_seal_partial(struct pool *pool) {
     struct trace_chunk_header *chunk;
-    while ((chunk = pool_take_partial(pool, pid))) pool_seal(pool, chunk);
+    while ((chunk = pool_take_partial(pool))) pool_seal(pool, chunk);
 }
 
 /* ---- Opening. ---- */
@@ -591,10 +616,11 @@ static void name_temporary(const char *path, char temporary[TEMPORARY_PATH_BYTES
     snprintf(temporary, TEMPORARY_PATH_BYTES, "%s.%ld.part", path, (long)getpid());
 }
 
+/* A trace holds arguments, texts and addresses of its program: only its owner may read it, as with perf.data. */
 static int create_beside(const char *path, char temporary[TEMPORARY_PATH_BYTES]) {
     name_temporary(path, temporary);
     unlink(temporary);
-    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 }
 
 bool pool_create(struct pool *pool, const struct pool_options *options) {
@@ -876,6 +902,7 @@ static void copy_counts(const struct trace_header *from, struct trace_header *to
     to->cut_text_count = from->cut_text_count;
     to->lost_definition_count = from->lost_definition_count;
     to->mismatched_value_count = from->mismatched_value_count;
+    to->stale_marker_count = from->stale_marker_count;
     to->start_ticks = from->start_ticks;
     to->start_monotonic_ns = from->start_monotonic_ns;
     to->start_realtime_ns = from->start_realtime_ns;

@@ -10,6 +10,7 @@
 #include "payload.h"
 #include "session.h"
 #include "stack.h"
+#include "thread_handle.h"
 #include "writer.h"
 
 enum {
@@ -230,7 +231,7 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
     at = leb128_write(at, id);
     if (flags & TRACE_MARKER_HAS_TIMES) at = write_times(at, now, options);
     if (flags & TRACE_MARKER_HAS_THREAD) {
-        at = leb128_write(at, options->thread.uid);
+        at = leb128_write(at, thread_handle_uid(&options->thread));
         at = leb128_write(at, options->thread.tid);
     }
     struct room room = {.at = at, .end = writer->end};
@@ -241,14 +242,33 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
 
 static const struct grec_marker_options default_options;
 
+/* A marker is the thread's that it is aimed at: that one's options decide, as in Gecko. False: it is not recorded. */
+static bool admit(struct recording *recording, const struct grec_marker_options *options) {
+    if (!options->thread.uid) return true;
+    recording_admit(recording);
+    switch (thread_handle_fate(&options->thread)) {
+        case THREAD_HANDLE_WANTED:
+            return true;
+        case THREAD_HANDLE_LEFT_OUT:
+            return false;
+        case THREAD_HANDLE_STALE:
+            break;
+    }
+    session_count_stale_marker();
+    return false;
+}
+
 /* `entry`: frame address of the public function. */
 static void enter_and_add(struct grec_marker *marker, const struct grec_marker_options *options,
                           const struct grec_value *values, size_t count, const void *entry) {
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    uint32_t id = definition_of_marker(marker, recording.depth);
-    add_marker(&recording, id, marker->type, options ? options : &default_options, values, count, entry);
-    recording_leave(&recording);
+    if (!options) options = &default_options;
+    if (admit(&recording, options)) {
+        uint32_t id = definition_of_marker(marker, recording.depth);
+        add_marker(&recording, id, marker->type, options, values, count, entry);
+    }
+    recording_leave_admitted(&recording);
 }
 
 void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,

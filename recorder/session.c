@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "allocations.h"
 #include "clock.h"
 #include "counters.h"
 #include "definitions.h"
@@ -27,6 +28,7 @@ uint32_t grec_recording_;
 uint32_t grec_labelling_;
 struct pool session_pool = {.file = -1};
 uint32_t session_generation;
+uint64_t session_first_uid;
 
 enum { WORDS_BYTES = 512, PATTERN_BYTES = POOL_PATH_BYTES };
 
@@ -64,8 +66,9 @@ static struct {
     bool is_paused;
     bool has_membarrier;
     bool is_helper_told_to_end;
-    bool is_confined; /* by a filter of system calls, which threads inherit */
-    uint32_t holder_tid; /* of the mutex */
+    bool is_confined;        /* by a filter of system calls, which threads inherit */
+    uint32_t holder_tid;     /* of the mutex */
+    uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -87,6 +90,10 @@ void session_count_cut_text(void) {
 
 void session_count_mismatched(uint64_t count) {
     if (session_pool.base) __atomic_fetch_add(&session_pool.header->mismatched_value_count, count, __ATOMIC_RELAXED);
+}
+
+void session_count_stale_marker(void) {
+    if (session_pool.base) __atomic_fetch_add(&session_pool.header->stale_marker_count, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- Settings. ---- */
@@ -178,6 +185,8 @@ static bool contains_word(const char *name, uint32_t name_bytes, const char *wor
     return false;
 }
 
+bool session_has_thread_filter(void) { return *session.settings.threads; }
+
 bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
     const char *words = session.settings.threads;
     /* What the sampler writes is of others. */
@@ -222,7 +231,7 @@ static void end_helper(void) {
 /* Of a process that came to the recording of another one: the trace is that one's. */
 static bool is_guest(void) {
     bool is_new;
-    return session_pool.header->creator_pid != process_self(&is_new)->pid;
+    return session.owner_start_ns != process_self(&is_new)->start_ns;
 }
 
 /* ---- The sampler. ---- */
@@ -311,8 +320,7 @@ static bool quiesce(void) {
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
     thread_registry_each(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
-    bool is_new;
-    pool_seal_partial(&session_pool, process_self(&is_new)->pid);
+    pool_seal_partial(&session_pool);
     return quiescence.is_complete;
 }
 
@@ -402,6 +410,13 @@ static bool has_failed(void) {
     return __atomic_load_n(&session_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
 }
 
+/* Says that a pause is over, and what came of counters and memory in it. */
+static void write_resume(void) {
+    recording_write_mark(TRACE_RESUME);
+    counters_resume();
+    allocations_resume();
+}
+
 static void begin_recording(bool is_paused) {
     session.is_recording = true;
     session.is_paused = is_paused;
@@ -424,8 +439,11 @@ static int start_new(const struct settings *settings) {
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
+    session.owner_start_ns = process->start_ns;
+    session_first_uid = 0;
     raise_generation();
     counters_forget();
+    allocations_forget();
     describe();
     begin_recording(false);
     return GREC_OK;
@@ -491,7 +509,7 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
     if (has_product) definition_add_meta("product", settings->product);
     if (has_failed()) return error;
     begin_recording(was_paused);
-    recording_write_mark(TRACE_RESUME);
+    if (!was_paused) write_resume();
     errno = saved_errno;
     return error;
 }
@@ -554,6 +572,8 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     settings.flags |= GREC_NO_HELPER; /* the one that was here first has one */
     session_pool = pool;
     session.settings = settings;
+    session.owner_start_ns = 0;
+    session_first_uid = 0;
     raise_generation();
     begin_recording(false);
     return true;
@@ -595,7 +615,7 @@ void grec_resume(void) {
         session.is_paused = false;
         if (!has_failed()) {
             set_recording(true);
-            recording_write_mark(TRACE_RESUME);
+            write_resume();
         }
     }
     unlock();
@@ -655,6 +675,9 @@ int grec_save(const char *path) {
 
 static uint64_t load(const uint64_t *count) { return __atomic_load_n(count, __ATOMIC_RELAXED); }
 
+_Static_assert(sizeof(struct grec_status) == offsetof(struct grec_status, markers_stale) + sizeof(uint32_t),
+               "programs that were built before there was the last member have room for it");
+
 void grec_get_status(struct grec_status *status) {
     if (!status) return;
     memset(status, 0, sizeof *status);
@@ -673,6 +696,8 @@ void grec_get_status(struct grec_status *status) {
         status->definitions_lost = load(&header->lost_definition_count);
         status->values_mismatched = load(&header->mismatched_value_count);
         status->stop_errno = (int)__atomic_load_n(&header->stop_errno, __ATOMIC_RELAXED);
+        uint64_t stale_count = load(&header->stale_marker_count);
+        status->markers_stale = stale_count < UINT32_MAX ? (uint32_t)stale_count : UINT32_MAX;
     }
     unlock();
 }
@@ -723,6 +748,7 @@ bool session_enter_child(void) {
     own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (is_part) {
+        session_first_uid = load(&session_pool.header->next_thread_uid);
         libraries_enter_child();
         return true;
     }

@@ -16,8 +16,14 @@ extern struct pool session_pool;
 /* Number of the recording, from 1; ids in descriptions are those of one recording. */
 extern uint32_t session_generation;
 
+/* In a forked child: threads with smaller numbers are of its parents. */
+extern uint64_t session_first_uid;
+
 /* After this, whatever other threads stored before is seen, and what this one stored is by them. */
 void session_fence(void);
+
+/* Whether the options leave threads out. [signal-safe] */
+bool session_has_thread_filter(void);
 
 /* Whether threads of that name are recorded. [signal-safe] */
 bool session_wants_thread(const char *name, uint32_t name_bytes_count);
@@ -36,9 +42,10 @@ void session_end_being_alone(void);
  * the filter would come to. */
 void session_prepare_filter(bool is_for_all_threads);
 
-/* A text that was cut; payload values that no field is there for. [signal-safe] */
+/* Counts a text that was cut, payload values that no field is there for, a marker with a stale handle. [signal-safe] */
 void session_count_cut_text(void);
 void session_count_mismatched(uint64_t count);
+void session_count_stale_marker(void);
 
 /* Starts recording as the environment asks, if it does. For the library's constructor. */
 void session_start_from_environment(void);

@@ -49,11 +49,12 @@ static const struct kind *kind_of(const char *name) {
     return NULL;
 }
 
+/* libarchive gives no error number for some allocations that failed; for all else it gives one. */
 static void fail(struct archive_file *archive, int error) {
-    if (error == ENOMEM)
+    if (error == ENOMEM || error == 0)
         failure_set_memory(archive->failure);
     else
-        failure_set(archive->failure, FAILURE_IO, "cannot write %s: %s", archive->name, strerror(error ? error : EIO));
+        failure_set(archive->failure, FAILURE_IO, "cannot write %s: %s", archive->name, strerror(error));
 }
 
 /* A warning is about the name of a member that is not of the character set: its bytes are written. */
@@ -71,13 +72,15 @@ static bool open_writer(struct archive_file *archive, const struct kind *kind) {
            check(archive, libarchive.write_open_fd(writer, archive->descriptor));
 }
 
+bool archive_file_load(const char *name, struct failure *failure) { return libarchive_load(name, failure); }
+
 struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
     const struct kind *kind = kind_of(name);
     if (!kind) {
         failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
         return NULL;
     }
-    if (!libarchive_load(name, failure)) return NULL;
+    if (!archive_file_load(name, failure)) return NULL;
     struct archive_file *archive = calloc(1, sizeof *archive);
     if (!archive) {
         failure_set_memory(failure);

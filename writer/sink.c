@@ -98,20 +98,66 @@ static void latch_error(struct sink *sink, const char *action, int error) {
 
 /* ---- Opening ---- */
 
-/* What the symbolic link points to, as a path from where `path` starts; NULL when it is no link or memory ran out
- * (errno). Owned by the caller. */
-static char *read_link(const char *path) {
-    char points_to[PATH_MAX];
-    ssize_t bytes_count = readlink(path, points_to, sizeof points_to);
-    if (bytes_count < 0) return NULL;
-    struct text whole = text_of(path);
-    size_t folder_bytes = points_to[0] == '/' ? 0 : whole.bytes_count - text_base_name(whole).bytes_count;
-    char *joined;
-    if (asprintf(&joined, "%.*s%.*s", (int)folder_bytes, path, (int)bytes_count, points_to) < 0) {
-        errno = ENOMEM;
-        return NULL;
+/* Linux's rule for sticky folders that everybody may write to, such as /tmp: a link is followed if it belongs to the
+ * caller or to the folder's owner. Anybody else could have planted it to have the caller replace a file. The kernel
+ * cannot apply the rule here, because links are read, not followed; so it holds even where the kernel's is off. */
+static bool may_follow(const struct stat *folder, const struct stat *link) {
+    bool is_shared = (folder->st_mode & S_ISVTX) && (folder->st_mode & S_IWOTH);
+    return !is_shared || link->st_uid == geteuid() || link->st_uid == folder->st_uid;
+}
+
+enum link_outcome { LINK_IS_NONE, LINK_IS_READ, LINK_FAILED };
+
+/* Reads the link `base` of the folder into *points_to, which has room for PATH_MAX bytes. LINK_FAILED: errno says why.
+ * What is not there is no link. All is asked of the same two descriptors, so nobody can exchange the link meanwhile. */
+static enum link_outcome read_link_at(int folder, const char *base, char *points_to) {
+    int link = openat(folder, base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (link < 0) return errno == ENOENT ? LINK_IS_NONE : LINK_FAILED;
+    struct stat folder_status, link_status;
+    enum link_outcome outcome = LINK_FAILED;
+    if (fstat(folder, &folder_status) == 0 && fstat(link, &link_status) == 0) {
+        if (!S_ISLNK(link_status.st_mode)) {
+            outcome = LINK_IS_NONE;
+        } else if (!may_follow(&folder_status, &link_status)) {
+            errno = EACCES;
+        } else {
+            ssize_t bytes_count = readlinkat(link, "", points_to, PATH_MAX - 1);
+            if (bytes_count >= 0) {
+                points_to[bytes_count] = '\0';
+                outcome = LINK_IS_READ;
+            }
+        }
     }
-    return joined;
+    int saved_errno = errno;
+    close(link);
+    errno = saved_errno;
+    return outcome;
+}
+
+/* If the path is a link, replaces it, which is owned, by what the link points to. */
+static enum link_outcome follow_link(char **path) {
+    struct text whole = text_of(*path), base = text_base_name(whole);
+    if (!base.bytes_count) return LINK_IS_NONE;
+    int folder_bytes = (int)(whole.bytes_count - base.bytes_count);
+    char *folder_path = folder_bytes ? strndup(*path, (size_t)folder_bytes) : strdup(".");
+    if (!folder_path) return LINK_FAILED;
+    int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    free(folder_path);
+    if (folder < 0) return errno == ENOENT ? LINK_IS_NONE : LINK_FAILED;
+    char points_to[PATH_MAX];
+    enum link_outcome outcome = read_link_at(folder, base.bytes, points_to);
+    int saved_errno = errno;
+    close(folder);
+    errno = saved_errno;
+    if (outcome != LINK_IS_READ) return outcome;
+    char *next;
+    if (asprintf(&next, "%.*s%s", points_to[0] == '/' ? 0 : folder_bytes, *path, points_to) < 0) {
+        errno = ENOMEM;
+        return LINK_FAILED;
+    }
+    free(*path);
+    *path = next;
+    return LINK_IS_READ;
 }
 
 /* The file that the path leads to behind all links, whether it exists or not: a link may point to what is to be
@@ -121,23 +167,11 @@ static char *resolve_target(struct sink *sink) {
     bool is_itself = lstat(sink->name, &status) == 0 ? !S_ISLNK(status.st_mode) : errno == ENOENT;
     char *path = strdup(sink->name);
     if (path && is_itself) return path;
-    int error = path ? ELOOP : ENOMEM;
-    for (int links = 0; path && links < LINK_COUNT_MAX; links++) {
-        char *real = realpath(path, NULL);
-        if (real) {
-            free(path);
-            return real;
-        }
-        error = errno;
-        if (error != ENOENT) break;
-        char *next = read_link(path);
-        error = next ? ELOOP : errno;
-        if (!next && error != ENOMEM) return path;
-        free(path);
-        path = next;
-    }
+    enum link_outcome outcome = path ? LINK_IS_READ : LINK_FAILED;
+    for (int links = 0; outcome == LINK_IS_READ && links <= LINK_COUNT_MAX; links++) outcome = follow_link(&path);
+    if (outcome == LINK_IS_NONE) return path;
+    latch_error(sink, "write", !path ? ENOMEM : outcome == LINK_IS_READ ? ELOOP : errno);
     free(path);
-    latch_error(sink, "write", error);
     return NULL;
 }
 
@@ -229,8 +263,13 @@ bool sink_make_folders(const char *path, struct failure *failure) {
 
 static void open_file(struct sink *sink) {
     struct stat existing;
+    bool exists = stat(sink->name, &existing) == 0;
+    if (!exists && errno != ENOENT) {
+        latch_error(sink, "write", errno);
+        return;
+    }
     /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
-    if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
+    if (exists && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (sink->fd < 0) latch_error(sink, "open", errno);
         return;

@@ -2,8 +2,9 @@
  *
  * A file is written beside its target under a temporary name and renamed when it is complete; until then an old
  * file of that name is untouched. The new file keeps the old one's permissions. A symbolic link stays, what it
- * points to is replaced. What is no regular file (a device, a fifo) is written directly. A name that ends in ".gz"
- * gets one gzip member without a time stamp (browsers refuse more than one). */
+ * points to is replaced; but a link that another user planted in a sticky folder such as /tmp is a failure (EACCES).
+ * What is no regular file (a device, a fifo) is written directly. A name that ends in ".gz" gets one gzip member
+ * without a time stamp (browsers refuse more than one). */
 #ifndef GECKO_SINK_H
 #define GECKO_SINK_H
 

@@ -11,9 +11,11 @@
 #include "batch_plan.h"
 #include "batch_table.h"
 #include "cli/console.h"
+#include "cli/exit_guard.h"
 #include "crew.h"
 #include "file_digest.h"
 #include "junit.h"
+#include "libconvert/memory.h"
 #include "manifest.h"
 #include "manifest_records.h"
 #include "workspace.h"
@@ -23,7 +25,8 @@ struct batch {
     const struct options *options; /* borrowed */
     struct progress_tty *bar;      /* borrowed */
     uint64_t start_ns;
-    struct failure failure; /* of the batch as a whole, not of an input */
+    struct memory_limit memory; /* of all that runs at a time */
+    struct failure failure;     /* of the batch as a whole, not of an input */
     unsigned job_count;
 
     /* All owned. */
@@ -94,7 +97,10 @@ static void name_places(struct batch *batch) {
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
+/* If the archive cannot be written because a library is missing, the batch fails before it has written anything. */
 static void open_places(struct batch *batch) {
+    const char *archive_path = batch->options->output_archive;
+    if (archive_path && !batch->is_kept && !archive_file_load(archive_path, &batch->failure)) return;
     if (batch->archive_folder) workspace_init(&batch->archive_workspace, batch->archive_folder, &batch->failure);
     if (batch->options->output_dir && !failure_is_set(&batch->failure))
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
@@ -234,7 +240,7 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     struct archive_file *archive = archive_file_create(temp, target, &batch->failure);
     if (archive) pack_profiles(batch, archive, outputs);
     archive_file_close(archive);
-    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest) &&
+    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest, NULL, 0) &&
                    rename(temp, target) == 0;
     if (is_good)
         batch->outcome.archive_path = target;
@@ -330,13 +336,18 @@ static int exit_code_of(struct batch *batch, int report_code) {
 
 /* ---- Ends. ---- */
 
+static void remove_workspaces(void *context) {
+    struct batch *batch = context;
+    workspace_remove(&batch->output_workspace);
+    workspace_remove(&batch->archive_workspace);
+}
+
 /* Threads may still be at work, so nothing is freed. Nothing that they finish now appears, and without the folders they
  * create nothing more. */
 static void end_by_signal(struct batch *batch) {
     sink_gate_close(&batch->gate);
     report(batch);
-    workspace_remove(&batch->output_workspace);
-    workspace_remove(&batch->archive_workspace);
+    remove_workspaces(batch);
     int signal_number = batch->crew.ended_by;
     signal(signal_number, SIG_DFL);
     crew_fini(&batch->crew);
@@ -363,17 +374,21 @@ static int run_batch(struct batch *batch) {
 int batch_run(const struct options *options, struct progress_tty *bar) {
     struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
     batch.job_count = options->job_count ? options->job_count : crew_size_of_machine();
+    memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
+    batch.failure.memory = &batch.memory;
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);
     name_places(&batch);
     open_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping, &batch.memory);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
     batch.plan.own_paths = own_paths;
     batch.plan.own_path_count = sizeof own_paths / sizeof *own_paths;
+    exit_guard_set_clean_up(remove_workspaces, &batch);
     int exit_code = run_batch(&batch);
+    exit_guard_set_clean_up(NULL, NULL);
     batch_work_destroy(batch.work);
     batch_plan_fini(&batch.plan);
     manifest_records_destroy(batch.records);

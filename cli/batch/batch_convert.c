@@ -85,6 +85,7 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         options.progress_context = progress;
         ends->input_name = name;
         ends->batch = &sink;
+        ends->memory = work->plan->memory;
         struct sink_written written;
         bool is_good = conversion_run(&options, ends, &entry->result, &written) == GECKO_CONVERT_GOOD;
         if (is_good) note_output(entry, &written);
@@ -122,7 +123,7 @@ static void convert_small_member(struct batch_work *work, struct small_member *m
     else
         fail_without_memory(member->entry);
     free(member->name);
-    free(member->bytes);
+    memory_free(member->bytes);
 }
 
 /* False when as many wait as may. */
@@ -159,8 +160,7 @@ static void note_lost_bytes(struct walk *walk) {
 
 static void read_small_member(struct walk *walk, struct batch_entry *entry, struct input *input, size_t bytes_count) {
     struct small_member member = {
-        .source = walk->source, .entry = entry, .bytes = malloc(bytes_count ? bytes_count : 1)};
-    if (!member.bytes) failure_set_memory(&walk->source->failure);
+        .source = walk->source, .entry = entry, .bytes = memory_allocate(&walk->source->failure, bytes_count)};
     for (struct text block; member.bytes && (block = input_peek(input, 1)).bytes_count;) {
         size_t left_bytes = bytes_count - member.bytes_count;
         size_t part_bytes = block.bytes_count < left_bytes ? block.bytes_count : left_bytes;
@@ -172,7 +172,7 @@ static void read_small_member(struct walk *walk, struct batch_entry *entry, stru
     note_lost_bytes(walk);
     if (failure_is_set(&walk->source->failure)) {
         batch_entry_fail(entry, BATCH_FAILED, NULL, &walk->source->failure);
-        free(member.bytes);
+        memory_free(member.bytes);
     } else if (!offer_member(walk->work, &member)) {
         convert_small_member(walk->work, &member);
     }
@@ -345,7 +345,7 @@ void batch_work_run(struct batch_work *work, unsigned number) {
     while (take_work(work, &member, &source)) {
         if (!source) {
             if (atomic_load(work->plan->is_stopping))
-                free(member.bytes);
+                memory_free(member.bytes);
             else
                 convert_small_member(work, &member);
             continue;

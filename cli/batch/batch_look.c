@@ -141,18 +141,34 @@ static void look_at_content(struct looker *looker) {
     take_failure(&source->own, &source->failure);
 }
 
+/* *by_record is the hash by which the record of the batch before would know the file; its salt is 0 when there is none.
+ * False when the file cannot be read: errno says why. */
+static bool read_digest(const struct looker *looker, struct input_digest *digest, struct salted_xxh3 *by_record) {
+    struct batch_source *source = looker->source;
+    if (manifest_records_know(looker->plan, source, digest, by_record)) {
+        source->salted = *by_record;
+        return true;
+    }
+    struct salted_xxh3 salted[] = {source->salted, *by_record};
+    bool is_good = file_digest(source->path, digest, salted, by_record->salt ? 2 : 1);
+    source->salted = salted[0];
+    *by_record = salted[1];
+    return is_good;
+}
+
 /* The digest comes first: a file that changes later is seen to have changed by the next batch. */
 static void look_at_source(struct looker *looker) {
     struct batch_source *source = looker->source;
     struct input_digest digest;
-    if (!manifest_records_know(looker->plan, source, &digest) && !file_digest(source->path, &digest)) {
+    struct salted_xxh3 by_record;
+    if (!read_digest(looker, &digest, &by_record)) {
         struct failure failure = {0};
         failure_set(&failure, FAILURE_IO, "%s: cannot be read: %s", source->path, strerror(errno));
         batch_entry_fail(&source->own, BATCH_FAILED, NULL, &failure);
         return;
     }
     batch_entry_set_digest(&source->own, digest);
-    source->is_settled = manifest_records_reuse(looker->plan, source);
+    source->is_settled = manifest_records_reuse(looker->plan, source, by_record);
     if (!source->is_settled) look_at_content(looker);
 }
 

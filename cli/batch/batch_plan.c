@@ -48,8 +48,9 @@ static void source_fini(struct batch_source *source) {
 }
 
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const atomic_bool *is_stopping) {
+                     const atomic_bool *is_stopping, struct memory_limit *memory) {
     memset(plan, 0, sizeof *plan);
+    plan->memory = plan->failure.memory = memory;
     plan->options = options;
     plan->output_folder = output_folder;
     plan->is_stopping = is_stopping;
@@ -65,6 +66,7 @@ struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *
     struct batch_source *source = column_push(&plan->sources);
     if (!source) return NULL;
     memset(source, 0, sizeof *source);
+    source->failure.memory = plan->memory;
     entries_init(source);
     source->path = strdup(path);
     source->name = strdup(name);
@@ -276,7 +278,7 @@ static void check_named_inputs(struct batch_plan *plan) {
 
 /* What the batch writes is no input, and not in the report: it was there before, or is a trace that would be lost. */
 static void take_out_own_files(struct batch_plan *plan) {
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         if (source->is_own && holds_trace(source))

@@ -10,6 +10,7 @@
 
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
+#include "file_digest.h"
 #include "libconvert/column.h"
 #include "libconvert/failure.h"
 #include "readers/input_members.h"
@@ -54,6 +55,7 @@ struct batch_source {
     bool is_settled; /* nothing is left to be done */
     uint64_t file_bytes;
     uint64_t stamp;         /* file_stamp; 0: none that lasts */
+    struct salted_xxh3 salted; /* of the file's bytes, as far as has_digest says; the salt is a file_stamp of it */
     struct failure failure; /* of what is being read */
     atomic_bool is_known;   /* what its entries are; nobody but its worker looks at them before */
     struct batch_entry own; /* the file's */
@@ -67,6 +69,7 @@ struct batch_plan {
     const char *const *own_paths; /* borrowed; what the batch writes, and does not convert. Some may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
+    struct memory_limit *memory;    /* borrowed; of the whole batch */
     struct failure failure;         /* of the plan as a whole */
     struct column sources;          /* struct batch_source, in the order of the report */
     uint64_t total_bytes;           /* of all files, as far as they are found */
@@ -76,7 +79,7 @@ struct batch_plan {
 
 /* `is_stopping` ends the steps early. All is borrowed until the plan is finished. */
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const atomic_bool *is_stopping);
+                     const atomic_bool *is_stopping, struct memory_limit *memory);
 void batch_plan_fini(struct batch_plan *plan);
 
 /* The steps, in this order; each does nothing after a failure.

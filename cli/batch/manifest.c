@@ -45,6 +45,19 @@ static void write_stamp(struct json *json, uint64_t stamp) {
         json_key_null(json, "stamp");
 }
 
+/* The file's, which a member of it has none of. */
+static void write_salted(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
+    if (entry->member || !source->salted.salt || !atomic_load(&entry->has_digest)) {
+        json_key_null(json, "salted_xxh3");
+        return;
+    }
+    char digits[2 * 17];
+    manifest_format_xxh3(digits, source->salted.salt);
+    digits[16] = '-';
+    manifest_format_xxh3(digits + 17, source->salted.xxh3);
+    json_key_string(json, "salted_xxh3", digits);
+}
+
 static void write_digest(struct json *json, struct input_digest digest) {
     json_key_count(json, "bytes", digest.bytes_count);
     write_xxh3(json, "xxh3", digest.xxh3);
@@ -150,6 +163,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
         json_key_null(json, "bytes");
         json_key_null(json, "xxh3");
     }
+    write_salted(json, source, entry);
     write_stamp(json, entry->member ? 0 : stamp_of(source));
     json_key_string_or_null(json, "format", result->input_format);
     json_key_string_or_null(json, "wrapping", result->wrapping);

@@ -40,7 +40,7 @@ struct manifest_records {
     X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
     X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member)      \
     X(message) X(milliseconds) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read)    \
-    X(records) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
+    X(records) X(salted_xxh3) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
     X(version) X(wrapping) X(xxh3)
 /* clang-format on */
 
@@ -92,13 +92,33 @@ static bool has_stamp(const struct node *object, uint64_t stamp) {
     return stamp && is_text(object, KEY_stamp, digits);
 }
 
-static bool read_digest(const struct node *object, struct input_digest *digest) {
-    struct text digits = text_at(object, KEY_xxh3);
+/* False when the text is no hash. */
+static bool read_xxh3(struct text digits, uint64_t *xxh3) {
     char terminated[17] = "";
     if (digits.bytes_count != sizeof terminated - 1) return false;
     memcpy(terminated, digits.bytes, digits.bytes_count);
-    *digest = (struct input_digest){count_at(object, KEY_bytes), strtoull(terminated, NULL, 16)};
+    *xxh3 = strtoull(terminated, NULL, 16);
     return true;
+}
+
+static bool read_digest(const struct node *object, struct input_digest *digest) {
+    digest->bytes_count = count_at(object, KEY_bytes);
+    return read_xxh3(text_at(object, KEY_xxh3), &digest->xxh3);
+}
+
+/* The salt is 0 when there is none. */
+static struct salted_xxh3 read_salted(const struct node *record) {
+    struct text both = text_at(record, KEY_salted_xxh3);
+    size_t salt_bytes = text_find(both, '-');
+    struct salted_xxh3 salted;
+    bool is_good = read_xxh3(text_slice(both, 0, salt_bytes), &salted.salt) &&
+                   read_xxh3(text_from(both, salt_bytes + 1), &salted.xxh3);
+    return is_good ? salted : (struct salted_xxh3){0};
+}
+
+static bool is_salted(const struct node *record, struct salted_xxh3 now) {
+    struct salted_xxh3 before = read_salted(record);
+    return before.salt && before.salt == now.salt && before.xxh3 == now.xxh3;
 }
 
 /* ---- Reading the manifest. ---- */
@@ -205,7 +225,7 @@ void manifest_records_destroy(struct manifest_records *records) {
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
     const struct node *archive = member_of(root_of(records), KEY_archive);
-    return file_digest(path, digest) && is_digest(archive, *digest);
+    return file_digest(path, digest, NULL, 0) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
@@ -367,7 +387,7 @@ static bool is_output(const struct node *output, const char *path, uint64_t *sta
     *stamp = file_stamp(&status);
     if (has_stamp(output, *stamp)) return true;
     if (!file_stamp_is_lasting(&status)) *stamp = 0;
-    return file_digest(path, &digest) && is_digest(output, digest);
+    return file_digest(path, &digest, NULL, 0) && is_digest(output, digest);
 }
 
 /* The profile is where it would be written now, and as it was. Those in an archive are looked at with that. */
@@ -464,25 +484,28 @@ static const struct record_group *group_at(const struct manifest_records *record
 }
 
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
-                           struct input_digest *digest) {
+                           struct input_digest *digest, struct salted_xxh3 *salted) {
+    const struct manifest_records *records = plan->records;
+    *salted = (struct salted_xxh3){0};
+    if (!records) return false;
+    struct text path = text_of(source->path);
+    const struct record_group *group;
+    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+        const struct node *record = record_of(plan, group, 0);
+        *salted = read_salted(record);
+        if (has_stamp(record, source->stamp) && salted->salt && read_digest(record, digest)) return true;
+    }
+    return false;
+}
+
+bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source, struct salted_xxh3 salted) {
     const struct manifest_records *records = plan->records;
     if (!records) return false;
     struct text path = text_of(source->path);
     const struct record_group *group;
     for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
         const struct node *record = record_of(plan, group, 0);
-        if (has_stamp(record, source->stamp) && read_digest(record, digest)) return true;
-    }
-    return false;
-}
-
-bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source) {
-    const struct manifest_records *records = plan->records;
-    if (!records) return false;
-    struct text path = text_of(source->path);
-    const struct record_group *group;
-    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
-        if (!is_digest(record_of(plan, group, 0), source->own.digest)) continue;
+        if (!is_digest(record, source->own.digest) || !is_salted(record, salted)) continue;
         if (reuse_group(plan, source, group)) return true;
         if (!failure_is_set(&source->failure)) continue;
         batch_entry_fail(&source->own, BATCH_FAILED, NULL, &source->failure);

@@ -54,6 +54,7 @@ def records_of(manifest):
     """What is the same in each batch over the same files."""
     for entry in manifest["inputs"]:
         entry.pop("milliseconds")
+        entry.pop("salted_xxh3", None)
         for part in (entry, entry["output"] or entry):
             part.pop("stamp", None)
     return manifest["inputs"]
@@ -242,6 +243,40 @@ def check_stamps(work):
     source.write_bytes(before)
 
 
+def check_one_hash(work):
+    """Two files with one XXH3: where bytes are those of its secret, the eight after them count for nothing."""
+    secret = bytes.fromhex("cb79e64eccc0e578")
+    first, second = (b"main;sixteen-at;" + secret + frame + b";".ljust(29, b"-") + b" 1\n"
+                     for frame in (b"frame__A", b"frame__B"))
+    folder = work.folder / "one-hash"
+    folder.mkdir()
+    path = folder / "a.folded"
+
+    def run(expected):
+        work.run("one-hash", "--output-dir", "one-hash-out", "--if-changed", expect=0)
+        entry = work.manifest("one-hash-out")["inputs"][0]
+        assert entry["status"] == expected, entry
+        profile = next(iter(work.files("one-hash-out").values()))
+        assert (b"frame__A" in profile) != (b"frame__B" in profile)
+        return entry["bytes"], entry["xxh3"], b"frame__B" in profile
+
+    path.write_bytes(first)
+    size, xxh3, _ = run("converted")
+    os.utime(path, (1, 1))
+    assert run("unchanged") == (size, xxh3, False)  # as after a checkout: other times, another file, the same bytes
+    path.unlink()
+    path.write_bytes(first)
+    assert run("unchanged") == (size, xxh3, False)
+    status = path.stat()
+    path.write_bytes(second)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert run("converted") == (size, xxh3, True)
+    (folder / "other").write_bytes(first)
+    os.utime(folder / "other", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (folder / "other").rename(path)
+    assert run("converted") == (size, xxh3, False)
+
+
 def check_output_archives(work):
     names = {"profiles.tar": "r:", "profiles.tar.gz": "r:gz", "profiles.tar.xz": "r:xz", "profiles.tar.zst": None,
              "profiles.zip": None}
@@ -389,7 +424,8 @@ def main():
         work = Work(arguments.program.resolve(), pathlib.Path(folder), arguments.count)
         work.run("in", "--output-dir", "reference")
         checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
-                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_output_archives, check_junit]
+                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash, check_output_archives,
+                  check_junit]
         kill_checks = [check_kills, check_killed_archives, check_interrupts]
         for check in checks + kill_checks:
             try:

@@ -125,6 +125,7 @@ enum {
     BUILD_AT_STOP_TICKS = 600,
     BUILD_AT_STOP_REASON = 608,
     BUILD_AT_STOP_ERRNO = 612,
+    BUILD_AT_STALE_MARKERS = 616,
 };
 
 /* What tests begin with: ticks of half a nanosecond, counted from 1000. */

@@ -14,12 +14,16 @@
 
 #include <cmocka.h>
 
+#include "cli/batch/batch.h"
 #include "cli/command.h"
+#include "cli/exit_guard.h"
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
 #include "tests/support/jitdump_builder.h"
 #include "tests/support/sampler_trace.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_for_child.h"
+#include "writer/archive_file.h"
 #include "writer/sink.h"
 
 void *__libc_malloc(size_t bytes_count);
@@ -426,25 +430,41 @@ static void test_debug_dirs(void **state) {
 
 static struct temp_folder outputs;
 
-/* Runs with standard output going to a file, and nobody listening to errors: the exit code. */
-static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
-    int kept_output = dup(STDOUT_FILENO), kept_errors = dup(STDERR_FILENO);
+/* Where the standard streams of the test went while something else had them. */
+struct kept_streams {
+    int output;
+    int errors;
+};
+
+/* Standard output goes to a file, standard error nowhere. */
+static struct kept_streams redirect_streams(void) {
+    struct kept_streams kept = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
     int output = open(temp_folder_file(&outputs, "stdout"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int errors = open("/dev/null", O_WRONLY);
     fflush(stdout);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
+    close(output);
+    close(errors);
+    return kept;
+}
+
+static void restore_streams(struct kept_streams kept) {
+    dup2(kept.output, STDOUT_FILENO);
+    dup2(kept.errors, STDERR_FILENO);
+    close(kept.output);
+    close(kept.errors);
+}
+
+/* Runs with standard output going to a file, and nobody listening to errors: the exit code. */
+static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
+    struct kept_streams kept = redirect_streams();
     int exit_code = -1;
     start_failing(fail_at);
     heap.fails_on = fails_on;
     bool is_command = command_run(argument_count, arguments, &exit_code);
     heap.is_counting = false;
-    dup2(kept_output, STDOUT_FILENO);
-    dup2(kept_errors, STDERR_FILENO);
-    close(kept_output);
-    close(kept_errors);
-    close(output);
-    close(errors);
+    restore_streams(kept);
     assert_true(is_command);
     return exit_code;
 }
@@ -508,6 +528,74 @@ static void test_commands(void **state) {
         try_command(arguments, 3, false);
         try_command(arguments, 3, true);
     }
+    temp_folder_fini(&outputs);
+}
+
+/* ---- Batches. ---- */
+
+/* The end of a batch that ran in a process of its own: libarchive ends a process that has no memory. */
+struct batch_end {
+    int exit_code;
+    bool has_failed; /* an allocation */
+};
+
+enum { ALL_ALLOCATED = 64 }; /* added to the exit code when no allocation failed */
+
+/* One worker: it and the thread that waits for it never allocate at the same time. */
+static void run_batch(const char *input, const char *archive, uint64_t fail_at, bool fails_on) {
+    struct options options = {.inputs = {&input, 1}, .output_archive = archive, .job_count = 1, .is_quiet = true};
+    struct progress_tty bar;
+    progress_tty_init(&bar, -1, false, 0);
+    redirect_streams();
+    exit_guard_begin();
+    start_failing(fail_at);
+    heap.fails_on = fails_on;
+    int exit_code = batch_run(&options, &bar);
+    heap.is_counting = false;
+    _exit(heap.has_failed ? exit_code : exit_code + ALL_ALLOCATED);
+}
+
+static struct batch_end try_batch(const char *input, const char *archive, uint64_t fail_at, bool fails_on) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) run_batch(input, archive, fail_at, fails_on);
+    int exit_code = wait_for_child(pid);
+    bool has_failed = exit_code < ALL_ALLOCATED || exit_code >= 2 * ALL_ALLOCATED;
+    return (struct batch_end){has_failed ? exit_code : exit_code - ALL_ALLOCATED, has_failed};
+}
+
+/* What a batch writes into is beside its archive until that is done: nothing of it may stay when memory runs out, and
+ * removing it must need none. */
+static void try_batches(const char *input, bool fails_on) {
+    char archive[PATH_MAX];
+    snprintf(archive, sizeof archive, "%s", temp_folder_file(&folder, "profiles.tar"));
+    uint64_t fail_at = 1;
+    struct batch_end end;
+    do {
+        end = try_batch(input, archive, fail_at, fails_on);
+        bool is_expected = end.exit_code == EXIT_SUCCESS || end.exit_code == FAILURE_INPUT ||
+                           end.exit_code == FAILURE_MEMORY;
+        if (!is_expected || (!end.has_failed && end.exit_code != EXIT_SUCCESS))
+            fail_msg("allocation %d failed: exit %d", (int)fail_at, end.exit_code);
+        bool has_archive = unlink(archive) == 0;
+        if (end.exit_code == EXIT_SUCCESS) assert_true(has_archive);
+        if (temp_folder_count(&folder) != 1) fail_msg("allocation %d failed: a temporary folder stays", (int)fail_at);
+        fail_at++;
+    } while (end.has_failed);
+    assert_true(fail_at > ALLOCATIONS_MIN);
+}
+
+static void test_batches(void **state) {
+    (void)state;
+    char input[PATH_MAX];
+    snprintf(input, sizeof input, "%s", temp_folder_file(&folder, "trace.txt"));
+    assert_true(file_write(input, folded));
+    assert_true(temp_folder_init(&outputs));
+    /* What the dynamic linker does without memory is not asked here: some libraries end the process as they are loaded. */
+    struct failure failure = {0};
+    assert_true(archive_file_load(input, &failure));
+    try_batches(input, false);
+    try_batches(input, true);
     temp_folder_fini(&outputs);
 }
 
@@ -578,11 +666,12 @@ static struct conversion_case cases[] = {
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
 int main(void) {
-    struct CMUnitTest tests[CASE_COUNT + 4] = {
+    struct CMUnitTest tests[CASE_COUNT + 5] = {
         [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
         [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
         [CASE_COUNT + 2] = cmocka_unit_test_setup_teardown(test_debug_dirs, begin, end),
         [CASE_COUNT + 3] = cmocka_unit_test_setup_teardown(test_commands, begin, end),
+        [CASE_COUNT + 4] = cmocka_unit_test_setup_teardown(test_batches, begin, end),
     };
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};

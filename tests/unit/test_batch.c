@@ -210,6 +210,30 @@ static void test_workspaces(void **state) {
     workspace_fini(&workspace);
 }
 
+static void test_workspaces_of_other_users(void **state) {
+    const struct fixture *fixture = *state;
+    struct failure failure = {0};
+    struct workspace workspace;
+    char path[PATH_MAX];
+    if (geteuid() != 0) {
+        print_message("SKIPPED: only root can make folders of other users\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s", temp_folder_file(&fixture->folder, "work"));
+    workspace_init(&workspace, path, &failure);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    workspace_fini(&workspace);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(chown(path, 4321, (gid_t)-1), 0);
+    workspace_init(&workspace, path, &failure);
+    assert_int_equal(failure.code, FAILURE_IO);
+    assert_non_null(strstr(failure.message, "it belongs to another user"));
+    workspace_fini(&workspace);
+    assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- Files that shrink. ---- */
 
 static void nothing(void) {}
@@ -259,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_crew),
         cmocka_unit_test(test_ignored_signals_stay_ignored),
         cmocka_unit_test_setup_teardown(test_workspaces, begin, end),
+        cmocka_unit_test_setup_teardown(test_workspaces_of_other_users, begin, end),
         cmocka_unit_test_setup_teardown(test_lost_bytes_are_told, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
