@@ -3,6 +3,7 @@
 
 #include "cli/batch/manifest.h"
 #include "conversion.h"
+#include "libconvert/memory.h"
 #include "source_file.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/json_check.h"
@@ -46,8 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     static const struct options options = {.output_archive = "out.tar"};
     static const atomic_bool is_stopping;
     struct batch_plan plan;
+    struct memory_limit memory;
+    memory_limit_init(&memory, 0);
     source_file_fill((struct text){(const char *)bytes, bytes_count});
-    batch_plan_init(&plan, &options, "", &is_stopping);
+    batch_plan_init(&plan, &options, "", &is_stopping, &memory);
     struct batch_source *source = batch_plan_add_source(&plan, source_file_path, "in");
     FUZZ_CHECK(source, "no memory");
     batch_plan_look(&plan);

@@ -5,6 +5,7 @@
 #include "cli/batch/manifest.h"
 #include "cli/batch/manifest_records.h"
 #include "conversion.h"
+#include "libconvert/memory.h"
 #include "source_file.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/json_check.h"
@@ -58,9 +59,10 @@ static void reuse(struct batch_plan *plan) {
         source->is_named = sources[i].is_named;
         source->stamp = sources[i].stamp;
         struct input_digest digest = sources[i].digest;
-        manifest_records_know(plan, source, &digest);
+        struct salted_xxh3 salted;
+        manifest_records_know(plan, source, &digest, &salted);
         batch_entry_set_digest(&source->own, digest);
-        source->is_settled = manifest_records_reuse(plan, source);
+        source->is_settled = manifest_records_reuse(plan, source, salted);
         if (source->is_settled) check_entries(source);
         atomic_store(&source->is_known, true);
     }
@@ -85,7 +87,9 @@ static void check_next_report(struct batch_plan *plan) {
 static void use(const struct manifest_records *records) {
     static const atomic_bool is_stopping;
     struct batch_plan plan;
-    batch_plan_init(&plan, batch_options(), "", &is_stopping);
+    struct memory_limit memory;
+    memory_limit_init(&memory, 0);
+    batch_plan_init(&plan, batch_options(), "", &is_stopping, &memory);
     plan.records = records;
     manifest_records_output_count(records);
     reuse(&plan);
