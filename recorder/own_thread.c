@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -105,6 +106,7 @@ static void end_alone(const struct own_thread *thread) {
 
 static void *run(void *argument) {
     struct own_thread *thread = argument;
+    thread->tid = (pid_t)syscall(SYS_gettid);
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     thread->run();
     kept_file_close(&thread->process_file);
@@ -130,6 +132,10 @@ void own_thread_join(struct own_thread *thread) {
     if (!pthread_equal(thread->handle, pthread_self())) pthread_join(thread->handle, NULL);
     __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = false;
+}
+
+void own_thread_await_gone(const struct own_thread *thread) {
+    while (thread->tid && syscall(SYS_tgkill, getpid(), thread->tid, 0) == 0) sched_yield();
 }
 
 /* A child that was made without fork() finds what its parent had. */

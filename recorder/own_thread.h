@@ -19,6 +19,7 @@ struct own_thread {
     void (*run)(void);
     sigset_t signals_before; /* of who started it */
     /* The thread's own. */
+    pid_t tid;
     struct kept_file process_file;
     uint64_t next_look_ns;
 };
@@ -28,6 +29,9 @@ bool own_thread_start(struct own_thread *thread, void (*run)(void));
 
 /* Waits for its end, which it was told of; the thread itself, in which the process may come to its end, does not. */
 void own_thread_join(struct own_thread *thread);
+
+/* After that: waits until the kernel does not count it among the process's threads any more, a moment later. */
+void own_thread_await_gone(const struct own_thread *thread);
 
 /* In a forked child, which has none of them. */
 void own_thread_forget(struct own_thread *thread);

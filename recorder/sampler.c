@@ -761,6 +761,8 @@ void sampler_stop(bool is_process_ending) {
     own_thread_join(&sampler.thread);
 }
 
+void sampler_await_gone(void) { own_thread_await_gone(&sampler.thread); }
+
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
     __atomic_store_n(&sampler.callback_context, context, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.callback, callback, __ATOMIC_RELEASE);

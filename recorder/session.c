@@ -258,6 +258,8 @@ bool session_be_alone(void) {
     if (is_holder || !own_thread_count()) return false;
     lock();
     end_threads(false);
+    own_thread_await_gone(&session.helper);
+    sampler_await_gone();
     return true;
 }
 

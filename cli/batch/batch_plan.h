@@ -24,6 +24,7 @@ enum batch_status {
     BATCH_ARCHIVE,   /* its members are entries of their own */
     BATCH_FOLDER,    /* its files are sources of their own; not in the report */
     BATCH_NO_TRACE,
+    BATCH_EMPTY, /* a trace of which nothing was lost, without a sample or a marker */
     BATCH_FAILED,
     BATCH_STATUS_COUNT
 };

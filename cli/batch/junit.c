@@ -91,7 +91,7 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     append_seconds(out, status == BATCH_CONVERTED || status == BATCH_FAILED ? entry->result.duration_ns : 0);
     append(out, ">");
     if (status == BATCH_FAILED) append_message(out, "failure", entry);
-    if (status == BATCH_NO_TRACE) append_message(out, "skipped", entry);
+    if (status == BATCH_NO_TRACE || status == BATCH_EMPTY) append_message(out, "skipped", entry);
     if (status == BATCH_PENDING) append(out, "<skipped message=\"the batch was interrupted\"/>");
     append(out, "</testcase>\n");
     free(name);
@@ -109,7 +109,8 @@ static void append_suite(struct chunk_list *out, const char *element, const stru
            "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"0\" skipped=\"%" PRIu64
            "\"",
            element, case_count, totals->status_counts[BATCH_FAILED],
-           totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_PENDING]);
+           totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_EMPTY] +
+               totals->status_counts[BATCH_PENDING]);
     append_seconds(out, duration_ns);
     append(out, ">\n");
 }
