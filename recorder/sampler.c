@@ -17,8 +17,9 @@
 #include "cpu_balance.h"
 #include "cpu_turns.h"
 #include "definitions.h"
-#include "interrupted_call.h"
+#include "libc_thread.h"
 #include "libraries.h"
+#include "mappings.h"
 #include "own_thread.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
@@ -27,6 +28,7 @@
 #include "task_list.h"
 #include "task_wait.h"
 #include "thread_registry.h"
+#include "thread_stack.h"
 #include "waiting_stack.h"
 #include "work_alarm.h"
 #include "writer.h"
@@ -37,7 +39,7 @@ enum {
     SAMPLER_SIGNAL = SIGURG,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
-    BLOCKED_PERIOD_MS = 100,     /* between two looks whether it still does */
+    UNREACHED_PERIOD_MS = 100,   /* between two looks whether it still does */
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
@@ -48,6 +50,9 @@ enum {
     LATE_CPU_NS = 5000000,
     LATE_LIFE_NS = 100000000,
     LATE_LOOK_NS = 10000000,
+    /* A thread that was in a poll or select so recently may have been woken from one, and not run since. */
+    LATE_WAIT_MS = 100,
+    SPARED_COUNT_MAX = 8,
     TEXT_BYTES = 160,
 };
 
@@ -77,6 +82,7 @@ static struct {
     bool has_signal; /* it is this library's */
     bool has_paused;
     bool has_said_forbidden;
+    bool has_stuck_handler; /* of a thread that was stopped in the middle of it */
     void (*callback)(void *context); /* after each round */
     void *callback_context;
     uint64_t tick_count;
@@ -103,20 +109,11 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 
 /* ---- The signal. ---- */
 
-/* A thread that is not registered is so after this, where that is wanted; one that has given its record back as it ends
- * has had its track. */
 static void handle(int number, siginfo_t *info, void *context) {
-    int saved_errno = errno;
+    (void)number;
     (void)info;
-    if (!sample_slot_has_room(context)) {
-        if (thread_writers_self) sample_slot_refuse();
-        return;
-    }
-    bool is_taken = __atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) && !thread_is_ending;
-    bool is_ours = thread_writers_self || (is_taken && grec_is_recording() && thread_registry_claim());
-    if (is_ours) sample_slot_take(context);
-    interrupted_call_repeat(number, context);
-    errno = saved_errno;
+    struct thread_record *record = thread_registry_find_asked();
+    if (record) sample_slot_answer(&record->sample, &record->labels, context);
 }
 
 static bool is_handler_ours(void) {
@@ -206,14 +203,43 @@ static bool is_asleep(const struct thread_record *record) {
     return __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
 }
 
-static void ask(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    __atomic_store_n(&record->sample.state, SAMPLE_SLOT_REQUESTED, __ATOMIC_RELEASE);
-    if (syscall(SYS_tgkill, sampler.pid, thread->tid, SAMPLER_SIGNAL) != 0) {
-        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
-        return;
+static bool is_on_processor(const struct sampled_thread *thread) {
+    uint64_t cpu_ns;
+    return task_read_cpu_ns(thread->tid, &cpu_ns) && cpu_ns != thread->cpu_ns;
+}
+
+/* A poll whose time limit has passed still returns EINTR if a signal comes before its thread runs again, and the kernel
+ * does not tell such a thread from one that works. So a thread that polls is asked while it is on a processor: its time
+ * goes on between two questions. Where the sampler itself has taken the thread's processor that is never so, hence the
+ * maximum. */
+static bool is_to_be_spared(struct sampled_thread *thread, const struct round *round) {
+    bool has_polled = thread->late_wait_ticks && round->now_ticks - thread->late_wait_ticks < ticks_of_ms(LATE_WAIT_MS);
+    if (!has_polled || thread->spared_count == SPARED_COUNT_MAX || is_on_processor(thread)) {
+        thread->spared_count = 0;
+        return false;
     }
-    thread->request_ticks = round->now_ticks;
+    thread->spared_count++;
+    return true;
+}
+
+/* The thread finds in its slot what its handler must not ask the system for. */
+static void prepare(struct sample_slot *slot, const struct sampled_thread *thread) {
+    __atomic_store_n(&slot->control_block, thread->control_block, __ATOMIC_RELAXED);
+    if (slot->own_stack.high || !thread->control_block) return;
+    bool is_first = thread->tid == (uint32_t)sampler.pid;
+    if (!thread_stack_find(thread->control_block, is_first, &slot->own_stack))
+        slot->own_stack = (struct stack_limits){0, 0};
+}
+
+static void ask(struct thread_record *record, struct sampled_thread *thread) {
+    struct sample_slot *slot = &record->sample;
+    prepare(slot, thread);
+    thread->request_ticks = clock_ticks();
     thread->unasked_cpu_ns = 0;
+    __atomic_store_n(&slot->state, SAMPLE_SLOT_REQUESTED, __ATOMIC_SEQ_CST);
+    if (syscall(SYS_tgkill, sampler.pid, thread->tid, SAMPLER_SIGNAL) == 0) return;
+    sample_slot_cancel(slot);
+    thread->request_ticks = 0;
 }
 
 static void name_thread(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
@@ -234,13 +260,17 @@ static bool take_own_name(const struct thread_record *record, struct sampled_thr
     return true;
 }
 
-/* Without the thread's own words. */
-static void identify_unreached(struct thread_record *record, struct sampled_thread *thread) {
+/* One that has ended and recorded once more is another one in the trace. */
+static void identify(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     char name[TASK_NAME_BYTES];
+    uint64_t uid = thread_record_uid(record);
+    if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
+    bool is_named = take_own_name(record, thread);
     if (thread->uid) return;
-    thread->uid = thread_record_uid(record);
-    thread->start_ticks = clock_ticks();
-    if (!take_own_name(record, thread)) name_thread(thread, name, task_read_name(thread->tid, name));
+    thread->uid = uid;
+    thread->start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
+    if (!thread->start_ticks) thread->start_ticks = clock_ticks();
+    if (!is_named) name_thread(thread, name, task_read_name(thread->tid, name));
 }
 
 /* Whether the options want it, by the name that is known of it. */
@@ -251,8 +281,8 @@ static bool is_wanted(struct sampled_thread *thread) {
 
 static void say_unreached(struct sampled_thread *thread) {
     char text[TEXT_BYTES];
-    const char *reason = thread->has_no_room ? "has no room on its stack for a handler of SIGURG"
-                                             : "does not answer SIGURG, which it blocks";
+    const char *reason =
+        thread->is_foreign ? "was not made by the C library" : "does not answer SIGURG, which it blocks";
     thread->is_said_unreached = true;
     snprintf(text, sizeof text, "thread %u \"%.*s\" %s: it is sampled without stacks", thread->tid,
              (int)thread->name_bytes_count, thread->name, reason);
@@ -268,65 +298,52 @@ static void drop_stack(struct sampled_thread *thread) {
 
 static bool may_drop_stack(const struct sampled_thread *thread) { return thread->dropped_count < DROPPED_COUNT_MAX; }
 
-/* It ends where a table was to be built, which the next round begins with or this one began with. */
-static bool awaits_table(const struct sample_slot *slot) {
-    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count;
-    return slot->taken.is_truncated && has_more;
+/* It ends where a table was to be built, or on a stack that was not known, and the next round begins with more or this
+ * one began with it. */
+static bool awaits_more(const struct sample_slot *slot) {
+    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count ||
+                    mappings_are_wanted() || mappings_read_count() != slot->read_count;
+    return slot->is_truncated && has_more;
 }
 
-static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                         uint64_t ticks) {
+    static struct merged_stack stack;
     const struct sample_slot *slot = &record->sample;
-    /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
-    if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
-    thread->uid = slot->uid;
-    thread->start_ticks = slot->start_ticks;
-    if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
-    thread->is_named = slot->is_named;
-    struct sample_facts facts = facts_of(record, slot->taken_ticks);
-    sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
+    identify(record, thread, round);
+    if (!is_wanted(thread)) return;
+    struct sample_facts facts = facts_of(record, ticks);
+    for (uint32_t i = 0; i < slot->labels.left_out_count; i++) session_count_cut_text();
+    merged_stack_make(&stack, slot->walked, slot->walked_count, &slot->labels.labels, round->recording.depth);
+    stack.is_truncated = slot->is_truncated;
+    sampled_thread_write(thread, &round->recording, &stack, &facts);
     thread->dropped_count = 0;
     thread->is_cpu_known = true;
 }
 
-/* What the thread has left, if it has answered. */
-static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    struct sample_slot *slot = &record->sample;
-    if (!thread->request_ticks) return;
-    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
-    if (state == SAMPLE_SLOT_REQUESTED) return;
-    thread->request_ticks = 0;
-    thread->is_unreached = false;
-    thread->has_no_room |= state == SAMPLE_SLOT_NO_ROOM;
-    if (state == SAMPLE_SLOT_NO_ROOM) __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
-    if (state != SAMPLE_SLOT_TAKEN) return;
-    thread->is_unwanted = slot->is_unwanted;
-    if (awaits_table(slot) && may_drop_stack(thread))
-        drop_stack(thread);
-    else if (!thread->is_unwanted)
-        write_answer(record, thread, round);
-    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
-}
-
 /* A signal that it blocks would stay pending, for a sigwait of the program's to find. Soon after the first time it is
- * looked again: a new thread blocks all signals until it runs. */
-static bool blocks_signal(struct sampled_thread *thread, uint64_t now_ticks) {
+ * looked again: a new thread blocks all signals, and is not known to the C library, until it runs. One that has come for
+ * its record is known. */
+static bool is_out_of_reach(const struct thread_writers *writers, struct sampled_thread *thread, uint64_t now_ticks) {
     if (thread->is_reachable) return false;
     if (now_ticks < thread->next_check_ticks) return true;
-    thread->is_reachable = !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
+    thread->is_foreign =
+        !libc_thread_find(thread->tid, &thread->control_block) && thread_registry_is_held(writers);
+    thread->is_reachable = !thread->is_foreign && !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
     if (thread->is_reachable) return false;
-    if (!thread->blocked_ticks) thread->blocked_ticks = now_ticks;
-    uint64_t blocked_ticks = now_ticks - thread->blocked_ticks, period_ticks = ticks_of_ms(BLOCKED_PERIOD_MS);
-    thread->next_check_ticks = now_ticks + (blocked_ticks < period_ticks ? blocked_ticks : period_ticks);
+    if (!thread->unreached_ticks) thread->unreached_ticks = now_ticks;
+    uint64_t past_ticks = now_ticks - thread->unreached_ticks, period_ticks = ticks_of_ms(UNREACHED_PERIOD_MS);
+    thread->next_check_ticks = now_ticks + (past_ticks < period_ticks ? past_ticks : period_ticks);
     return true;
 }
 
-static bool can_be_asked(struct sampled_thread *thread, const struct round *round) {
-    bool is_free = sampler.has_signal && !thread->request_ticks && !thread->has_no_room;
-    return is_free && !blocks_signal(thread, round->now_ticks);
+static bool can_be_asked(const struct thread_writers *writers, struct sampled_thread *thread,
+                         const struct round *round) {
+    return sampler.has_signal && !thread->request_ticks && !is_out_of_reach(writers, thread, round->now_ticks);
 }
 
 static bool is_overdue(const struct sampled_thread *thread, const struct round *round) {
-    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->blocked_ticks;
+    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->unreached_ticks;
     return since_ticks && round->now_ticks - since_ticks > ticks_of_ms(UNREACHED_MS);
 }
 
@@ -342,15 +359,14 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
     thread->is_cpu_known = true;
 }
 
-/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack. One that
- * was found just now may be about to end, and have had its track. */
-static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, const struct round *round) {
+/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack, or have no
+ * thread-local storage. One that was found just now may be about to end, and have had its track. */
+static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
-    identify_unreached(record, thread);
+    identify(record, thread, round);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
-    bool is_for_good = thread->has_no_room || is_overdue(thread, round);
-    if (sampler.has_signal && is_for_good && !thread->is_said_unreached) say_unreached(thread);
+    if (sampler.has_signal && is_overdue(thread, round) && !thread->is_said_unreached) say_unreached(thread);
 }
 
 static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -359,6 +375,38 @@ static void write_without_stack(struct thread_record *record, struct sampled_thr
     if (thread->has_stack) thread->chunk_of_stack = 0;
     thread->has_stack = false;
     write_as_before(record, thread, round);
+}
+
+static void say_refused(struct sampled_thread *thread) {
+    char text[TEXT_BYTES];
+    if (thread->is_said_refused || !thread->uid) return;
+    thread->is_said_refused = true;
+    snprintf(text, sizeof text,
+             "thread %u \"%.*s\" had too little room on its stack for a handler of SIGURG: a sample has no stack",
+             thread->tid, (int)thread->name_bytes_count, thread->name);
+    recording_write_message(text);
+}
+
+/* What the thread has left, if it has answered. A thread that had no room for a handler may have some next time. */
+static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    struct sample_slot *slot = &record->sample;
+    if (!thread->request_ticks) return;
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+    if (state == SAMPLE_SLOT_REQUESTED || state == SAMPLE_SLOT_ANSWERING) return;
+    uint64_t ticks = thread->request_ticks;
+    thread->request_ticks = 0;
+    thread->is_unreached = false;
+    if (state == SAMPLE_SLOT_ANSWERED) {
+        if (awaits_more(slot) && may_drop_stack(thread))
+            drop_stack(thread);
+        else
+            write_answer(record, thread, round, ticks);
+    }
+    if (state == SAMPLE_SLOT_REFUSED) {
+        write_without_stack(record, thread, round);
+        say_refused(thread);
+    }
+    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
 static void say_error(const char *what) {
@@ -382,7 +430,7 @@ static void check_waits(void) {
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                        const struct task_wait *wait) {
     static struct merged_stack stack;
-    identify_unreached(record, thread);
+    identify(record, thread, round);
     if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
@@ -413,23 +461,24 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 }
 
 /* Of a thread that may have another stack than before. */
-static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                        uint64_t used) {
+static void look_closer(const struct thread_writers *writers, struct thread_record *record,
+                        struct sampled_thread *thread, struct round *round, uint64_t used) {
     if (is_answer_due(thread, round)) return;
     /* What it waits in comes last: it may begin to wait until the signal is there. */
-    bool is_askable = can_be_asked(thread, round);
+    bool is_askable = can_be_asked(writers, thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
     }
     thread->wait_fingerprint = wait.fingerprint;
+    if (wait.is_cut_when_late) thread->late_wait_ticks = round->now_ticks;
     if (wait.is_left_in_peace || (!is_askable && wait.pc))
         write_wait(record, thread, round, &wait);
-    else if (is_askable)
-        ask(record, thread, round);
-    else
+    else if (!is_askable)
         write_without_stack(record, thread, round);
+    else if (!is_to_be_spared(thread, round))
+        ask(record, thread);
 }
 
 static bool is_muted(const struct thread_writers *writers) {
@@ -479,7 +528,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (is_known && !used)
         write_as_before(record, thread, round);
     else
-        look_closer(record, thread, round, used);
+        look_closer(writers, record, thread, round, used);
 }
 
 /* ---- Rounds. ---- */
@@ -542,6 +591,21 @@ static void end_with(struct thread_writers *writers, struct thread_record *recor
     if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
 }
 
+/* A handler that has begun is awaited: it reads what sampler_forget frees. */
+static void end_request(struct thread_writers *writers, struct thread_record *record, void *context) {
+    enum { TRY_COUNT = 20000, NAP_US = 50 };
+    (void)context;
+    if (!thread_registry_tid(writers)) return;
+    sample_slot_cancel(&record->sample);
+    for (int i = 0; sample_slot_is_answering(&record->sample); i++) {
+        if (i == TRY_COUNT) {
+            sampler.has_stuck_handler = true;
+            return;
+        }
+        usleep(NAP_US);
+    }
+}
+
 /* Nobody looks any more whether their threads have ended. */
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
     (void)record;
@@ -580,6 +644,7 @@ static void tick(uint64_t now_ns) {
     if (sampler.has_paused) forget_pause();
     check_signal();
     libraries_refresh(false);
+    mappings_read_wanted(now_ns);
     task_list_refresh(now_ns);
     look_around(now_ns);
     times_ns[1] = clock_ns_of(CLOCK_MONOTONIC);
@@ -593,6 +658,7 @@ static void tick(uint64_t now_ns) {
     const uint64_t spent_ns[] = {times_ns[1] - times_ns[0], times_ns[2] - times_ns[1], times_ns[3] - times_ns[2]};
     write_tick(&recording, spent_ns);
     recording_leave(&recording);
+    session_reserve_ahead();
     libraries_reclaim();
 }
 
@@ -698,15 +764,26 @@ static void call_back(void) {
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
+static void forget_files(void) {
+    task_file_forget_all();
+    task_list_forget();
+    process_counters_forget();
+    waiting_stack_forget();
+    libc_thread_forget();
+    mappings_forget_file();
+}
+
 static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
     if (!begin()) return;
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
+    pool_restore_file(&session_pool);
     sampler.pid = getpid();
     sampler.own_tid = (uint32_t)syscall(SYS_gettid);
     sampler.can_be_quiet = work_alarm_open();
     libraries_refresh(true);
+    mappings_read(NULL);
     process_counters_open();
     task_list_open(sampler.takes_all_threads);
     take_signal();
@@ -720,13 +797,14 @@ static void run(void) {
         cpu_turns_take(deadline_ns, sampler.running_count);
         deadline_ns = next_deadline(deadline_ns);
     }
+    thread_registry_each_record(end_request, NULL);
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
-    task_file_close_all();
     process_counters_close();
     work_alarm_close();
+    forget_files();
 }
 
 bool sampler_start(const struct sampler_options *options) {
@@ -746,7 +824,7 @@ bool sampler_start(const struct sampler_options *options) {
     cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
-    return own_thread_start(&sampler.thread, run);
+    return own_thread_start(&sampler.thread, run, session_pool.file);
 }
 
 void sampler_stop(bool is_process_ending) {
@@ -761,19 +839,19 @@ void sampler_stop(bool is_process_ending) {
     own_thread_join(&sampler.thread);
 }
 
-void sampler_await_gone(void) { own_thread_await_gone(&sampler.thread); }
-
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
     __atomic_store_n(&sampler.callback_context, context, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.callback, callback, __ATOMIC_RELEASE);
 }
 
 void sampler_forget(void) {
+    if (sampler.has_stuck_handler) return;
     libraries_forget();
     unwind_snapshot_forget();
+    mappings_forget();
 }
 
 void sampler_leave_parent(void) {
     own_thread_forget(&sampler.thread);
-    task_file_close_all();
+    forget_files();
 }

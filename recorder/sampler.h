@@ -24,9 +24,6 @@ bool sampler_start(const struct sampler_options *options);
  * has not begun yet is left asleep. */
 void sampler_stop(bool is_process_ending);
 
-/* After that: waits until its thread is gone for the kernel too. */
-void sampler_await_gone(void);
-
 /* When no thread is in a recording call: gives back what its handlers use. */
 void sampler_forget(void);
 

@@ -18,6 +18,7 @@
 #include "counters.h"
 #include "definitions.h"
 #include "libraries.h"
+#include "own_files.h"
 #include "own_thread.h"
 #include "process.h"
 #include "sampled_thread.h"
@@ -205,6 +206,7 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
 static void help(void) {
+    pool_restore_file(&session_pool);
     while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
@@ -218,7 +220,11 @@ static void start_helper(void) {
     if (session.settings.flags & GREC_NO_HELPER || session.is_confined) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
-    if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+    if (own_thread_start(&session.helper, help, session_pool.file)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+}
+
+void session_reserve_ahead(void) {
+    if (!session.helper.is_running && pool_is_low(&session_pool)) pool_reserve_ahead(&session_pool);
 }
 
 static void end_helper(void) {
@@ -258,8 +264,6 @@ bool session_be_alone(void) {
     if (is_holder || !own_thread_count()) return false;
     lock();
     end_threads(false);
-    own_thread_await_gone(&session.helper);
-    sampler_await_gone();
     return true;
 }
 
@@ -280,8 +284,18 @@ void session_prepare_filter(bool is_for_all_threads) {
 /* ---- Switching recording on and off. ---- */
 
 static void set_recording(bool is_on) {
-    uint32_t on = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
+    bool is_by_clock = recorder_clock.kind == TRACE_CLOCK_MONOTONIC || clock_is_counter_forbidden();
+    uint32_t on = is_by_clock ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
     __atomic_store_n(&grec_recording_, is_on ? on : 0, __ATOMIC_SEQ_CST);
+}
+
+/* Between the two steps a recording call of another thread may still read the counter, as it may: the calling thread is
+ * the one that is going to be forbidden to. */
+void session_forbid_counter(void) {
+    uint32_t by_counter = RECORDING_BY_COUNTER;
+    clock_forbid_counter();
+    __atomic_compare_exchange_n(&grec_recording_, &by_counter, (uint32_t)RECORDING_BY_CLOCK, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_RELAXED);
 }
 
 static void set_labelling(bool is_on) { __atomic_store_n(&grec_labelling_, is_on, __ATOMIC_RELAXED); }
@@ -704,15 +718,7 @@ void grec_get_status(struct grec_status *status) {
     unlock();
 }
 
-static void say(const char *text) {
-    size_t left = strlen(text);
-    while (left) {
-        ssize_t written = write(STDERR_FILENO, text, left);
-        if (written <= 0) return;
-        text += written;
-        left -= (size_t)written;
-    }
-}
+static void say(const char *text) { own_files_say(text, strlen(text)); }
 
 static const char *describe_error(int error) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)

@@ -1,6 +1,7 @@
 /* Stands before functions of the C library by which a program asks how many threads it has, which succeed only where
- * there is one, or which confine the threads that it has: the recorder's own must not change what they do. In the shared
- * library alone. Programs that make these calls of the system without the C library are not reached. */
+ * there is one, or which confine the threads that it has: the recorder's own must not change what they do. A thread that
+ * is going to be forbidden to read the cycle counter must not read it for the recorder either. In the shared library
+ * alone. Programs that make these calls of the system without the C library are not reached. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -85,7 +86,12 @@ static bool is_filter(long number, const struct arguments *arguments) {
     return number == SYS_seccomp && at[0] == SECCOMP_SET_MODE_FILTER;
 }
 
+static bool is_counter_forbidden(long number, const struct arguments *arguments) {
+    return number == SYS_prctl && arguments->at[0] == PR_SET_TSC && arguments->at[1] == PR_TSC_SIGSEGV;
+}
+
 static long call_special(long number, const struct arguments *arguments) {
+    if (is_counter_forbidden(number, arguments)) session_forbid_counter();
     if (is_for_one_thread(number, arguments)) return call_alone(number, arguments);
     if (is_filter(number, arguments))
         session_prepare_filter(number == SYS_seccomp && (arguments->at[1] & (long)SECCOMP_FILTER_FLAG_TSYNC) != 0);

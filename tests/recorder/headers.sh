@@ -63,7 +63,9 @@ check_package() {
     if [ "$(package --modversion)" = "$header_version" ]; then pass; else fail "gecko-recorder.pc has another version"; fi
 }
 
-# What programs can see of a library: names of the header, and the allocator of the one that is preloaded for it.
+# What programs can see of a library: names of the header, functions of the C library that the recorder stands before, and
+# the allocator of the one that is preloaded for it.
+preload_names='prctl'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
 
 exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }
@@ -271,7 +273,7 @@ esac
 check_names
 install_all
 check_package
-check_exported libgecko_recorder.so ''
+check_exported libgecko_recorder.so "$preload_names"
 check_exported libgecko_recorder_memory.so "$allocator_names"
 check_allocator
 check_preload libgecko_recorder.so "$texts_of_preloaded"

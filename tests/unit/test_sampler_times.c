@@ -547,14 +547,7 @@ static void sleep_and_poll(struct busy_thread *self) {
     }
 }
 
-/* A call that began between the sampler's look and its signal is repeated where that can be done, else it may be cut
- * short: seldom. Without the look nearly all are. */
-#if defined(__x86_64__)
-enum { IS_REPEATED = true };
-#else
-enum { IS_REPEATED = false };
-#endif
-
+/* A call that begins between the sampler's look and its signal is cut short: seldom. Without the look nearly all are. */
 static void test_sleeps_are_not_cut_short(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
@@ -566,7 +559,7 @@ static void test_sleeps_are_not_cut_short(void **state) {
     busy_thread_wait(&thread);
     busy_thread_join(&thread);
     stop_and_read(&recorded, *state, "sleeps.trace");
-    if (atomic_load(&cut_short_count) > (IS_REPEATED ? 0 : SLEEP_COUNT / 2))
+    if (atomic_load(&cut_short_count) > SLEEP_COUNT / 2)
         fail_msg("%d of %d sleeps were cut short", atomic_load(&cut_short_count), SLEEP_COUNT);
     const struct thread *samples = need_thread(&recorded, "sleeper");
     size_t asleep = 0, in_poll = 0;
