@@ -289,7 +289,6 @@ test:
 	tests/support/install_packages.sh build static package test
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
 check: install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
     include-test
@@ -297,15 +296,16 @@ check: install-test client-test unit-test batch-test cli-test headers-test profi
 include-test:
 	tests/support/check_includes.sh
 
-unit-test: $(unit_tests:%=run-%)
-
-$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
-	@$(call run_test,tests/support/run_unit_test.sh $<)
 # Programs whose packages cannot be installed are left out, and said.
 .PHONY: test-programs
 test-programs: all
 	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
 	tests/programs/run.py $(BUILD)
+
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -343,7 +343,7 @@ tsan:
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
 # The warnings of the other compiler: those of the first one are errors wherever the tests build something.
-warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c cli/main.c \
+warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c recorder/single_thread.c cli/main.c \
     $(wildcard tests/unit/*.c tests/fuzz/*.c fixtures/demo/*.c)
 warnings:
 	@printf '%s\n' $(warned_sources) | xargs -n 8 -P $(JOBS) clang $(compile_flags) -Irecorder -Werror -fsyntax-only
@@ -376,9 +376,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_obje
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay built-tests
-built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
-
+.PHONY: fuzz fuzz-programs fuzz-replay
 fuzz-replay: $(replay_programs)
 	$(call run_test,tests/fuzz/replay.sh $^)
 

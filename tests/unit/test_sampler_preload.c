@@ -164,14 +164,26 @@ static void test_sort(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The compiler has work for longer than a child has to live to be sampled. */
+static void write_source(const struct temp_folder *folder) {
+    enum { FUNCTION_COUNT = 400 };
+    FILE *file = fopen(temp_folder_file(folder, "input.c"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        fprintf(file,
+                "int f%d(int n, int *p) { int s = %d; for (int i = 0; i < n; i++) { if (p[i] %% %d) s += p[i] * i; else "
+                "s ^= p[n - i]; } return s; }\n",
+                i, i, i + 2);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* It executes others: all are in the trace. */
 static void test_gcc(void **state) {
     static char program[] = "gcc", optimised[] = "-O2", option[] = "-c", input[] = "input.c", to[] = "-o",
                 output[] = "/dev/stdout";
-    static const char source[] = "#include <stdio.h>\nint main(void) { return puts(\"well\"); }\n";
     char *const arguments[] = {program, optimised, option, input, to, output, NULL};
     struct recorded recorded;
-    assert_true(file_write(temp_folder_file(*state, "input.c"), TEXT(source)));
+    write_source(*state);
     run_both(&recorded, *state, arguments);
     assert_true(recorded.profile.processes.count >= 3);
     assert_true(count_stacks(&recorded.profile).count > 5);

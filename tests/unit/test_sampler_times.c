@@ -105,7 +105,7 @@ static void test_all_asleep(void **state) {
             asleep_count += round_time_ns(&recorded.profile, row) < work_ns;
         for (size_t row = 0; row < samples_count(&samples->samples); row++)
             awake_count += sample_time_ns(samples, row) > work_ns;
-        /* The sampler goes to sleep after ten milliseconds, and looks ten times a second. */
+        /* The sampler goes to sleep after fifty milliseconds. */
         if (asleep_count > 10000 / intervals_us[i] + (size_t)work_ns / 20000000 + 50)
             fail_msg("%zu rounds while all slept", asleep_count);
         if (awake_count < 20) fail_msg("%zu samples after that", awake_count);
