@@ -47,11 +47,11 @@ library_sources := \
     libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
     libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
-    libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
-    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \
-    libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
-    readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
+    libconvert/reserved_types.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
+    libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c \
+    libconvert/symbolize.c libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c \
+    readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c \
+    readers/input_gzip.c readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
     readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
     readers/native_jit.c readers/native_jitdump.c readers/native_ledger.c readers/native_log.c \
     readers/native_mappings.c readers/native_marker_type.c readers/native_payload.c readers/native_sampled.c \
