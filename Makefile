@@ -204,6 +204,13 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 -include $(wildcard $(patsubst %.o,%.d,$(sort $(recorder_objects) $(library_objects) $(embedded_objects) $(static_objects) \
     $(program_objects) $(main_object))) $(BUILD)/tests/*.d)
 
+# Programs that the recorder must not harm: see tests/hosts/run.py.
+host_programs := $(patsubst tests/hosts/%.c,$(BUILD)/hosts/%,$(wildcard tests/hosts/*.c))
+
+$(host_programs): $(BUILD)/hosts/%: tests/hosts/%.c tests/hosts/host.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -ldl -o $@
+
 # ---- The demo application. ----
 
 demo_parts   := darkroom logger packer picture queue recipe store telemetry worker
@@ -260,13 +267,18 @@ test:
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
 	$(MAKE) asan tsan
 
-check: include-test unit-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test install-test
+check: include-test unit-test hosts-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test \
+    install-test
 
 include-test:
 	tests/support/check_includes.sh
 
 unit-test: $(unit_tests:%=$(BUILD)/tests/%)
 	tests/support/run_unit_tests.sh $^
+
+.PHONY: hosts-test
+hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+	tests/hosts/run.py $(BUILD)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -396,6 +408,7 @@ help:
 	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
+	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
