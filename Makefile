@@ -227,6 +227,13 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 -include $(wildcard $(patsubst %.o,%.d,$(sort $(recorder_objects) $(library_objects) $(embedded_objects) $(static_objects) \
     $(program_objects) $(main_object))) $(BUILD)/tests/*.d)
 
+# Programs that the recorder must not harm: see tests/hosts/run.py.
+host_programs := $(patsubst tests/hosts/%.c,$(BUILD)/hosts/%,$(wildcard tests/hosts/*.c))
+
+$(host_programs): $(BUILD)/hosts/%: tests/hosts/%.c tests/hosts/host.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -ldl -o $@
+
 # ---- The demo application. ----
 
 demo_parts   := darkroom logger packer picture queue recipe store telemetry worker
@@ -290,7 +297,7 @@ test:
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
-check: install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
+check: hosts-test install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
     include-test
 
 include-test:
@@ -306,6 +313,10 @@ unit-test: $(unit_tests:%=run-%)
 
 $(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
 	@$(call run_test,tests/support/run_unit_test.sh $<)
+
+.PHONY: hosts-test
+hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+	tests/hosts/run.py $(BUILD)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -429,6 +440,7 @@ help:
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
+	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'

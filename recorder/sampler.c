@@ -188,7 +188,6 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
     thread->is_awake = used_ns != 0;
     round->running_count += thread->is_awake;
     thread->unwritten_cpu_ns += used_ns;
-    thread->unasked_cpu_ns += used_ns;
     *used = used_ns;
     return true;
 }
@@ -242,7 +241,6 @@ static void ask(struct thread_record *record, struct sampled_thread *thread) {
     struct sample_slot *slot = &record->sample;
     prepare(slot, thread);
     thread->request_ticks = clock_ticks();
-    thread->unasked_cpu_ns = 0;
     __atomic_store_n(&slot->state, SAMPLE_SLOT_REQUESTED, __ATOMIC_SEQ_CST);
     if (send_signal(record, thread)) return;
     sample_slot_cancel(slot);
@@ -439,7 +437,8 @@ static void say_forbidden(void) {
 
 static void check_waits(void) {
     if (!task_wait_is_told(sampler.own_tid))
-        say_error("threads that wait cannot be told from others, and may be interrupted: /proc/self/task/TID/syscall");
+        say_error("what threads wait in is not told, so only those on a processor are interrupted: "
+                  "/proc/self/task/TID/syscall");
 }
 
 /* The signal could cut short what it waits in. The innermost frame says so, where it would. */
@@ -468,12 +467,18 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     thread->is_cpu_known = true;
 }
 
-/* Answering the signal takes processor time too: that alone does not change a stack. Where the kernel does not tell
- * who waits, one that has used no more is taken to do so: if it were asked again it could have to wait for ever. */
+/* Answering the signal takes processor time too: that alone does not change a stack. */
 static bool waits_as_before(const struct sampled_thread *thread, const struct task_wait *wait, uint64_t used) {
-    if (!thread->has_stack) return false;
-    if (!wait->is_told) return thread->unasked_cpu_ns < ANSWER_CPU_NS_MAX;
-    return wait->fingerprint && wait->fingerprint == thread->wait_fingerprint && used < ANSWER_CPU_NS_MAX;
+    return thread->has_stack && wait->fingerprint && wait->fingerprint == thread->wait_fingerprint &&
+           used < ANSWER_CPU_NS_MAX;
+}
+
+/* It may wait in a call that a signal would cut short, as far as is known. */
+static void write_unasked(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    if (thread->has_stack)
+        write_as_before(record, thread, round);
+    else
+        write_without_stack(record, thread, round);
 }
 
 /* Of a thread that may have another stack than before. */
@@ -483,6 +488,10 @@ static void look_closer(const struct thread_writers *writers, struct thread_reco
     /* What it waits in comes last: it may begin to wait until the signal is there. */
     bool is_askable = can_be_asked(writers, record, thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
+    if (!wait.is_told && is_askable && !is_on_processor(thread)) {
+        write_unasked(record, thread, round);
+        return;
+    }
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
