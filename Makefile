@@ -55,16 +55,16 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 # ---- Sources. ----
 
 library_sources := \
-    libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
+    libconvert/arena.c libconvert/categories.c libconvert/child_process.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
     libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
     libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
-    libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
+    libconvert/library_symbols.c libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
     libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
     libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
-    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \
+    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbol_worker.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
+    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_lzma.c \
     readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
     readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
     readers/native_jit.c readers/native_jitdump.c readers/native_ledger.c readers/native_log.c \
@@ -81,15 +81,15 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
-    cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c cli/batch/file_digest.c \
-    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c cli/batch/manifest_records.c \
-    cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c \
-    cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c \
-    cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c \
-    cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c \
-    cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c \
-    cli/style.c
+    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_entry.c \
+    cli/batch/batch_find.c cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c \
+    cli/batch/file_digest.c cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c \
+    cli/batch/manifest_records.c cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c \
+    cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c \
+    cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c \
+    cli/console.c cli/document.c cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c \
+    cli/info/info_json.c cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c \
+    cli/output_name.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
@@ -201,7 +201,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/tests/converter.a $(recorder_objects) 
 	    $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # They make archives, and look into them.
-$(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
+$(BUILD)/tests/test_allocation_failure $(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so

@@ -102,7 +102,8 @@ static void read_trace(struct conversion *conversion, struct input *input) {
     conversion->reader = choose_reader(conversion, input);
     if (failure_is_set(&conversion->failure)) return;
     struct reader_options options = {.weight = (enum weight_choice)conversion->options->weight,
-                                     .root = (enum root_choice)conversion->options->root};
+                                     .root = (enum root_choice)conversion->options->root,
+                                     .ignores_code_files = conversion->options->symbols == GECKO_CONVERT_SYMBOLS_NONE};
     conversion->reader->run(input, &conversion->profile, &options);
 }
 

@@ -26,6 +26,7 @@ bool libarchive_load(const char *name, struct failure *failure) {
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LIBRARY "libarchive.so.13"
@@ -68,7 +69,19 @@ static bool find_functions(void *library) {
     return true;
 }
 
+/* The dynamic linker ends the process when it has no memory for its tables. It needs less than this. */
+static bool has_memory(void) {
+    enum { LINKER_BYTES = 1024 * 1024 };
+    void *block = malloc(LINKER_BYTES);
+    free(block);
+    return block;
+}
+
 static bool load(const char *name, struct failure *failure) {
+    if (!has_memory()) {
+        failure_set_memory(failure);
+        return false;
+    }
     errno = 0;
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library && find_functions(library)) return true;

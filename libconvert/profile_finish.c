@@ -239,6 +239,8 @@ static void make_times_relative(struct profile *profile) {
         struct overhead *overhead = column_at(&profile->overheads, i);
         overhead->time_ns -= origin_ns;
     }
+    for (size_t i = 0; i < profile->stack_origins.count; i++)
+        ((struct stack_origin *)column_at(&profile->stack_origins, i))->time_ns -= origin_ns;
     make_log_relative(&profile->profiling_log, origin_ns);
     make_log_relative(&profile->gathering_log, origin_ns);
 }

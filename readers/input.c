@@ -18,6 +18,7 @@ enum {
     READ_BYTES = 256 * 1024,         /* of a pipe, at a time */
     SMALL_FILE_BYTES = 64 * 1024,    /* is read at once: threads that map and unmap wait for each other */
     SPAN_COPY_BYTES = 4 * 1024,      /* so much of the next block joins a span at least */
+    SPAN_FIRST_BYTES = 16 * 1024,    /* members of an archive need no more, and there may be a million of them */
     LAYERS_MAX = 8                   /* wrappings in wrappings: some gzip files unpack to themselves for ever */
 };
 
@@ -123,7 +124,7 @@ static bool span_reserve(struct input *input, size_t more_bytes) {
     size_t needed_bytes = span->bytes_count + more_bytes;
     if (needed_bytes <= span->capacity_bytes) return true;
 
-    size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : READ_BYTES;
+    size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : SPAN_FIRST_BYTES;
     while (capacity_bytes < needed_bytes) capacity_bytes *= 2;
     char *bytes = memory_resize(input->failure, span->bytes, capacity_bytes);
     if (!bytes) return false;
@@ -235,6 +236,14 @@ void input_source_progress(const struct input *input, uint64_t *done_bytes, uint
     while (input->below) input = input->below;
     *done_bytes = input->offset;
     *total_bytes = input->is_whole ? input->whole.bytes_count : 0;
+}
+
+bool input_owner(const struct input *input, uid_t *owner) {
+    while (input->below) input = input->below;
+    struct stat status;
+    if (input->descriptor < 0 || fstat(input->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    *owner = status.st_uid;
+    return true;
 }
 
 struct text input_wrapping(const struct input *input) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "input_gzip.h"
+#include "input_lzma.h"
 #include "libconvert/libarchive.h"
 #include "libconvert/memory.h"
 #include "libconvert/printable.h"
@@ -19,14 +20,17 @@ enum {
     WATCHED_HEADER_BYTES = 16 * 1024 /* that a member stands for besides its content */
 };
 
+enum decoder { DECODER_LIBARCHIVE, DECODER_GZIP, DECODER_XZ, DECODER_LZMA };
+
 struct wrapper {
     const char *name;
+    enum decoder decoder;
 
     /* How it begins: with these bytes, or as a function says. */
     struct text magic;
     bool (*recognises)(struct text start);
 
-    /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. Neither: gzip. */
+    /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. */
     int (**filter)(struct archive *reader);
     int (**format)(struct archive *reader);
     const char *options; /* libarchive's for the format; NULL: none */
@@ -47,7 +51,9 @@ struct input_archive {
     const char *name;
     struct failure *failure;
     struct input_gzip *gzip; /* does all the work of the wrapper gzip */
+    struct input_lzma *lzma; /* and this of xz and lzma */
     struct archive *reader;
+    struct archive_entry *entry; /* the reader's own one may be missing: libarchive does not check whether it got it */
     locale_t locale; /* that names are read in; 0: there is none */
 
     enum place place;
@@ -145,13 +151,12 @@ static bool is_zip(struct text start) {
 
 /* Only what libarchive does within this process, and no format that a text could be taken for. */
 static const struct wrapper wrappers[] = {
-    {.name = "gzip", .magic = TEXT("\x1f\x8b")},
+    {.name = "gzip", .decoder = DECODER_GZIP, .magic = TEXT("\x1f\x8b")},
     {.name = "xz",
+     .decoder = DECODER_XZ,
      .magic = {"\xfd"
                "7zXZ\0",
-               6},
-     .filter = &libarchive.read_support_filter_xz,
-     .library_version = &libarchive.liblzma_version},
+               6}},
     {.name = "zstd",
      .recognises = is_zstd,
      .filter = &libarchive.read_support_filter_zstd,
@@ -168,10 +173,7 @@ static const struct wrapper wrappers[] = {
      .recognises = is_lzip,
      .filter = &libarchive.read_support_filter_lzip,
      .library_version = &libarchive.liblzma_version},
-    {.name = "lzma",
-     .recognises = is_lzma,
-     .filter = &libarchive.read_support_filter_lzma,
-     .library_version = &libarchive.liblzma_version},
+    {.name = "lzma", .decoder = DECODER_LZMA, .recognises = is_lzma},
     {.name = "compress", .magic = TEXT("\x1f\x9d"), .filter = &libarchive.read_support_filter_compress},
     {.name = "zip",
      .recognises = is_zip,
@@ -225,7 +227,8 @@ static void fail_encrypted(struct input_archive *archive) {
 
 /* What libarchive complains of, as this project has it. */
 static void fail(struct input_archive *archive) {
-    if (libarchive.error_number(archive->reader) == ENOMEM) {
+    /* libarchive does not always tell; errno was 0 before. */
+    if (errno == ENOMEM || libarchive.error_number(archive->reader) == ENOMEM) {
         failure_set_memory(archive->failure);
     } else if (libarchive.read_has_encrypted_entries(archive->reader) > 0) {
         fail_encrypted(archive);
@@ -293,11 +296,6 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
  * have been set long before. */
 static void forget_errno(void) { errno = 0; }
 
-static int read_header(struct input_archive *archive, struct archive_entry **entry) {
-    forget_errno();
-    return libarchive.read_next_header(archive->reader, entry);
-}
-
 static bool is_hard_link(struct archive_entry *entry) {
     forget_errno();
     return libarchive.entry_hardlink(entry);
@@ -332,8 +330,10 @@ static bool is_empty_member(struct input_archive *archive, struct archive_entry 
     size_t bytes_count = 0;
     la_int64_t offset;
     int outcome = ARCHIVE_OK;
+    errno = 0;
     while (outcome == ARCHIVE_OK && !bytes_count)
         outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+    if (errno == ENOMEM) failure_set_memory(archive->failure);
     return outcome == ARCHIVE_EOF;
 }
 
@@ -352,24 +352,28 @@ static struct text path_of(struct archive_entry *entry) {
     return text_of(path ? path : "");
 }
 
+/* A warning is about what does not matter here: a name's encoding, an owner. If it is about memory, it does. */
+static int read_header(struct input_archive *archive) {
+    forget_errno();
+    int outcome = libarchive.read_next_header2(archive->reader, archive->entry);
+    if (outcome == ARCHIVE_EOF) return outcome;
+    if (outcome == ARCHIVE_OK || (outcome == ARCHIVE_WARN && errno != ENOMEM)) return ARCHIVE_OK;
+    fail(archive);
+    return ARCHIVE_FATAL;
+}
+
 static void go_to_next_member(struct input_archive *archive) {
-    struct archive_entry *entry;
-    int outcome = read_header(archive, &entry);
-    if (outcome == ARCHIVE_EOF) {
-        finish(archive);
-        return;
-    }
-    /* A warning is about what does not matter here: a name's encoding, an owner. */
-    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
-        fail(archive);
-        return;
-    }
+    struct archive_entry *entry = archive->entry;
+    int outcome = read_header(archive);
+    if (outcome == ARCHIVE_EOF) finish(archive);
+    if (outcome != ARCHIVE_OK) return;
     /* Bytes that the decompressor does not take for its own would come through as they are. */
     if (archive->wrapper->filter && libarchive.filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE) {
         fail_with(archive, "its header is no good");
         return;
     }
-    struct text path = path_of(entry);
+    /* To ask for a name can end the process, when there is no memory for it. A compressed stream has none. */
+    struct text path = archive->wrapper->filter ? (struct text){0} : path_of(entry);
     if (!is_file(entry, path)) return;
     if (archive->has_trace) {
         if (!is_empty_member(archive, entry)) fail_several(archive, path);
@@ -407,6 +411,7 @@ static struct text read_member(struct input_archive *archive) {
     const void *bytes;
     size_t bytes_count;
     la_int64_t offset;
+    errno = 0;
     int outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
     if (outcome == ARCHIVE_EOF) {
         end_member(archive);
@@ -446,10 +451,8 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     archive->is_walked = true;
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
-    struct archive_entry *entry;
-    int outcome = read_header(archive, &entry);
-    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
-        if (outcome != ARCHIVE_EOF) fail(archive);
+    struct archive_entry *entry = archive->entry;
+    if (read_header(archive) != ARCHIVE_OK) {
         archive->place = AT_END;
         return false;
     }
@@ -489,10 +492,12 @@ static bool open_reader(struct input_archive *archive) {
     }
     struct archive *reader = libarchive.read_new();
     archive->reader = reader;
-    if (!reader) {
+    archive->entry = reader ? libarchive.entry_new2(reader) : NULL;
+    if (!archive->entry) {
         failure_set_memory(archive->failure);
         return false;
     }
+    errno = 0;
     bool is_good = wrapper->filter ? (*wrapper->filter)(reader) == ARCHIVE_OK &&
                                          libarchive.read_support_format_raw(reader) == ARCHIVE_OK &&
                                          libarchive.read_support_format_empty(reader) == ARCHIVE_OK
@@ -504,6 +509,32 @@ static bool open_reader(struct input_archive *archive) {
               libarchive.read_open1(reader) == ARCHIVE_OK;
     if (!is_good) fail(archive);
     return is_good;
+}
+
+/* False when memory ran out (latched). */
+static bool open_locale(struct input_archive *archive) {
+    if (!archive->wrapper->format) return true;
+    archive->locale = utf8_locale_create();
+    if (!archive->locale && errno == ENOMEM) failure_set_memory(archive->failure);
+    return !failure_is_set(archive->failure);
+}
+
+static bool open_decoder(struct input_archive *archive) {
+    struct failure *failure = archive->failure;
+    switch (archive->wrapper->decoder) {
+        case DECODER_LIBARCHIVE:
+            return open_locale(archive) && open_reader(archive);
+        case DECODER_GZIP:
+            archive->gzip = input_gzip_open(&archive->source, archive->name, failure);
+            return archive->gzip;
+        case DECODER_XZ:
+            archive->lzma = input_lzma_open(&archive->source, INPUT_LZMA_XZ, archive->name, failure);
+            return archive->lzma;
+        case DECODER_LZMA:
+            archive->lzma = input_lzma_open(&archive->source, INPUT_LZMA_ALONE, archive->name, failure);
+            return archive->lzma;
+    }
+    return false;
 }
 
 struct input_archive *input_archive_open(struct text start, const struct input_source *source, const char *name,
@@ -519,10 +550,7 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
     archive->failure = failure;
     archive->unwatched_bytes = WATCH_EVERY_BYTES; /* the first header may be one of an archive with a long list */
     snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
-    bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
-    if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);
-    if (archive->wrapper->format) archive->locale = utf8_locale_create();
-    if (is_gzip ? archive->gzip != NULL : open_reader(archive)) return archive;
+    if (open_decoder(archive)) return archive;
     input_archive_close(archive);
     return NULL;
 }
@@ -530,6 +558,8 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
 void input_archive_close(struct input_archive *archive) {
     if (!archive) return;
     input_gzip_close(archive->gzip);
+    input_lzma_close(archive->lzma);
+    if (archive->entry) libarchive.entry_free(archive->entry);
     if (archive->reader) libarchive.read_free(archive->reader);
     if (archive->locale) freelocale(archive->locale);
     free(archive);
@@ -537,6 +567,7 @@ void input_archive_close(struct input_archive *archive) {
 
 struct text input_archive_next(struct input_archive *archive) {
     if (archive->gzip) return input_gzip_next(archive->gzip);
+    if (archive->lzma) return input_lzma_next(archive->lzma);
     if (archive->is_walked) return next_of_member(archive);
     while (archive->place != AT_END && !failure_is_set(archive->failure)) {
         if (archive->place == BETWEEN_MEMBERS) {

@@ -110,6 +110,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     trace->profile = profile;
     if (native_chunks_read_header(trace, input)) {
         begin(trace, options);
+        native_jit_trust_owner(&trace->code.jit, input);
         native_chunks_read(trace, input);
         if (!failure_is_set(profile->failure)) native_events_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace);

@@ -75,7 +75,13 @@ static void lock_file(int file) {
     for (int i = 0; i < TRIES && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) usleep(NAP_US);
 }
 
-/* The lock goes with the last process that has the file: see is_being_recorded. */
+/* Reading, so that all processes of the recording can have it. */
+static void lock_for_process(const struct pool *pool) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    fcntl(pool->file, F_SETLK, &lock);
+}
+
+/* Both locks are for is_recorded_by_others. */
 static bool adopt_file(struct pool *pool, int file) {
     struct stat status;
     pool->file = file < 0 ? -1 : move_away(file);
@@ -83,6 +89,7 @@ static bool adopt_file(struct pool *pool, int file) {
     pool->file_device = status.st_dev;
     pool->file_number = status.st_ino;
     lock_file(pool->file);
+    lock_for_process(pool);
     return true;
 }
 
@@ -610,29 +617,59 @@ static bool make_absolute(const char *path, char absolute[POOL_PATH_BYTES]) {
     return false;
 }
 
-/* Another process is recording into the file: it would go on in a file without a name. Whoever records holds a lock,
- * which ends with the process, however it ends. */
-static bool is_being_recorded(const char *path) {
+/* ---- Whether somebody else records into a file. Each process of a recording holds two locks. The one is of the open
+ * file, which forked children share: it is there as long as any of them lives and has not stopped. The other one is of
+ * the process, which does not see its own. Both end with the process, however it ends, and when it executes another
+ * program. ---- */
+
+static bool is_locked_by_others(const struct pool *pool) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    return fcntl(pool->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* A child that is about to execute another program still has its parent's file for a moment. */
+static bool is_locked(int file) {
+    enum { TRIES = 20, NAP_US = 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+        usleep(NAP_US);
+    }
+    return true;
+}
+
+/* A process that has left the recording may have the file open all the same: a child that does not record. */
+static bool has_processes(int file) {
+    struct pool_bookkeeping shared;
+    bool is_known = pread(file, &shared, sizeof shared, TRACE_HEADER_BYTES) == (ssize_t)sizeof shared &&
+                    shared.version == POOL_BOOKKEEPING_VERSION;
+    return !is_known || shared.process_count > 0;
+}
+
+/* What it records from then on would be in a file without a name. `own`: the recording of this process; NULL: none. Its
+ * file must not be opened here, since closing it would end the lock of the process. */
+static bool is_recorded_by_others(const char *path, const struct stat *status, const struct pool *own) {
     struct trace_header header;
+    bool is_own = own && own->file >= 0 && status->st_dev == own->file_device && status->st_ino == own->file_number;
+    if (is_own) return is_locked_by_others(own);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
     bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                    !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header.creator_pid != (uint32_t)getpid();
-    bool is_locked = is_trace && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+                    !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);
+    bool is_recorded = is_trace && has_processes(file) && is_locked(file);
     close(file);
-    return is_locked;
+    return is_recorded;
 }
 
 /* A new file is renamed into place, so that one of that name stays whole until then. What is no file must not be
  * replaced by one. */
-static bool is_replaceable(const char *path) {
+static bool is_replaceable(const char *path, const struct pool *own) {
     struct stat status;
     if (stat(path, &status) != 0) return true;
     if (!S_ISREG(status.st_mode)) {
         errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    if (!is_being_recorded(path)) return true;
+    if (!is_recorded_by_others(path, &status, own)) return true;
     errno = EBUSY;
     return false;
 }
@@ -654,7 +691,7 @@ bool pool_create(struct pool *pool, const struct pool_options *options) {
     char temporary[TEMPORARY_PATH_BYTES];
     *pool = (struct pool){.file = -1};
     if (options->path) {
-        if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path)) return false;
+        if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path, options->own)) return false;
         int file = create_beside(pool->path, temporary);
         if (file < 0) return false;
         if (!adopt_file(pool, file)) {
@@ -690,6 +727,9 @@ bool pool_enter(struct pool *pool) {
         if (count == 0) return false;
     } while (!__atomic_compare_exchange_n(&pool->shared->process_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
+    int saved_errno = errno;
+    if (pool->file >= 0 && pool_file(pool) >= 0) lock_for_process(pool);
+    errno = saved_errno;
     return true;
 }
 
@@ -744,7 +784,8 @@ void pool_close(struct pool *pool) {
 
 bool pool_rename(struct pool *pool, const char *path) {
     char absolute[POOL_PATH_BYTES];
-    if (!make_absolute(path, absolute) || !is_replaceable(absolute) || rename(pool->path, absolute) != 0) return false;
+    if (!make_absolute(path, absolute) || !is_replaceable(absolute, pool) || rename(pool->path, absolute) != 0)
+        return false;
     memcpy(pool->path, absolute, sizeof absolute);
     return true;
 }
@@ -846,11 +887,12 @@ static bool is_own_file(const struct pool *pool, const char *path) {
 
 bool pool_save(const struct pool *pool, const char *path) {
     char absolute[POOL_PATH_BYTES], temporary[TEMPORARY_PATH_BYTES];
-    if (!make_absolute(path, absolute) || !is_replaceable(absolute)) return false;
+    if (!make_absolute(path, absolute)) return false;
     if (is_own_file(pool, absolute)) {
         errno = EINVAL;
         return false;
     }
+    if (!is_replaceable(absolute, pool)) return false;
     int file = create_beside(absolute, temporary);
     if (file < 0) return false;
     bool is_good = write_copy(pool, file);

@@ -69,9 +69,11 @@ struct pool_options {
     const char *path;     /* NULL: in memory */
     uint64_t limit_bytes; /* UINT64_MAX: none */
     uint32_t chunk_bytes;
+    const struct pool *own; /* the recording that this process is part of; NULL: none */
 };
 
-/* Creates the trace, its file under a name of its own until pool_publish. False with errno set. */
+/* Creates the trace, its file under a name of its own until pool_publish. False with errno set: EBUSY when another
+ * process, a forked child of this one too, records into the file of that name. */
 bool pool_create(struct pool *pool, const struct pool_options *options);
 
 /* Gives the file its name, in place of one that had it, so that whoever is killed before that leaves the old one. False

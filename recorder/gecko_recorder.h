@@ -49,8 +49,8 @@ enum {
 enum grec_error {
     GREC_OK = 0,
     GREC_ERROR_OPTIONS, /* a member of the options is out of its range */
-    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another program is recording
-                           into that file) */
+    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another process is recording
+                           into that file, which may be a forked child of this one) */
     GREC_ERROR_MEMORY,  /* no memory, or no address space, for the pool */
     GREC_ERROR_STATE,   /* not recording, for what needs a recording */
     GREC_ERROR_COUNT
@@ -267,7 +267,8 @@ struct grec_column {
     { label, format, 0 }
 
 struct grec_field {
-    const char *key;                   /* unique in its type; "type", "cause", "stack" get a _ behind */
+    const char *key;                   /* unique in its type; the converter appends "_" to "type", "cause", "stack" and
+                                          "stackThread", which are reserved */
     const char *label;                 /* NULL: the key */
     uint32_t format;                   /* enum grec_format */
     uint32_t flags;                    /* enum grec_field_flag */
@@ -442,7 +443,7 @@ enum { GREC_BACKTRACE_BYTES = 4096 };
 struct grec_backtrace {
     uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
 };
-/* Takes the calling thread's stack: its labels, and its functions where there is a sampler. Frames that do not fit, or
+/* Takes the calling thread's stack, with the time: its labels, and its functions where there is a sampler. Frames that do not fit, or
  * would not fit a marker, are left out: the outermost, or, of labels alone, the innermost. An empty one is taken when
  * not recording. Valid in any thread of the same recording, and in forked children. [signal-safe] */
 GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace);

@@ -135,10 +135,13 @@ struct stack_source {
     uint32_t bytes_max;
 };
 
+/* What a stack that was taken before has beside it at most. */
+enum { TAKEN_EXTRA_BYTES = LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES + BACKTRACE_ORIGIN_BYTES_MAX };
+
 /* Beside a payload as long as they may be, and the lengths of both and of the block. */
 uint32_t marker_stack_bytes_max(void) {
     return recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
-           LEB128_BYTES_MAX - OWN_STACK_ROOM_BYTES;
+           TAKEN_EXTRA_BYTES;
 }
 
 static struct stack_source find_stack(const struct recording *recording, const struct grec_marker_options *options,
@@ -155,7 +158,7 @@ static struct stack_source find_stack(const struct recording *recording, const s
         source.bytes_max = stack_bytes_max(source.labels);
     }
     if (source.labels && source.bytes_max > room) source.bytes_max = room;
-    if (source.taken && source.bytes_max > room + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES) source.taken = NULL;
+    if (source.taken && source.bytes_max > room + TAKEN_EXTRA_BYTES) source.taken = NULL;
     return source;
 }
 
@@ -165,7 +168,8 @@ static uint32_t flags_of(const struct grec_marker_options *options, const struct
     uint32_t phase = options->phase & TRACE_MARKER_PHASE;
     bool has_times = options->start || options->end || phase == GREC_PHASE_INTERVAL;
     return phase | (has_times ? TRACE_MARKER_HAS_TIMES : 0) | (options->thread.uid ? TRACE_MARKER_HAS_THREAD : 0) |
-           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (has_stack(stack) ? TRACE_MARKER_HAS_STACK : 0);
+           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (has_stack(stack) ? TRACE_MARKER_HAS_STACK : 0) |
+           (stack->taken ? TRACE_MARKER_HAS_ORIGIN : 0);
 }
 
 /* Ticks before `now`, for times that may be after it too. */

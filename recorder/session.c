@@ -418,7 +418,8 @@ static int error_of_errno(void) { return errno == ENOMEM || errno == EAGAIN ? GR
 static bool create_pool(struct pool *pool, const struct settings *settings) {
     struct pool_options options = {.path = settings->storage == GREC_STORAGE_FILE ? settings->path : NULL,
                                    .limit_bytes = settings->limit_bytes,
-                                   .chunk_bytes = settings->chunk_bytes};
+                                   .chunk_bytes = settings->chunk_bytes,
+                                   .own = session.is_recording ? &session_pool : NULL};
     return pool_create(pool, &options);
 }
 
@@ -445,6 +446,9 @@ static void begin_recording(bool is_paused) {
     start_sampler();
 }
 
+static void stop_locked(bool is_process_ending);
+
+/* A recording that is on ends when the new one can begin. */
 static int start_new(const struct settings *settings) {
     struct pool pool;
     bool is_new;
@@ -455,6 +459,7 @@ static int start_new(const struct settings *settings) {
         return GREC_ERROR_STORAGE;
     }
     if (!pool_publish(&pool)) return error_of_errno();
+    stop_locked(false);
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
@@ -535,20 +540,13 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-static void stop_locked(bool is_process_ending);
-
-/* A guest that wants a trace elsewhere begins one of its own. */
-static int leave_and_start(const struct settings *settings) {
-    stop_locked(false);
-    return start_new(settings);
-}
-
 static int go_on(const struct grec_options *options) {
     struct settings settings;
     const struct settings *old = &session.settings;
     if (!options) return GREC_OK;
     if (!settle_new_options(options, &settings)) return GREC_ERROR_OPTIONS;
-    if (is_guest() && options->path) return leave_and_start(&settings);
+    /* A guest that wants a trace elsewhere begins one of its own. */
+    if (is_guest() && options->path) return start_new(&settings);
     if (!is_same_pool(&settings, old)) return change_settings(&settings, true);
     bool is_renamed = settings.storage == GREC_STORAGE_FILE && !is_same_text(settings.path, old->path);
     if (is_renamed && !pool_rename(&session_pool, settings.path)) {

@@ -184,6 +184,9 @@ enum trace_marker_flag {
     TRACE_MARKER_HAS_THREAD = 8, /* leb uid, leb tid: the marker is that thread's, of the same process */
     TRACE_MARKER_HAS_TAGS = 16,  /* each value of the payload stands behind its wire type (enum trace_wire, a byte) */
     TRACE_MARKER_HAS_STACK = 32, /* leb length in bytes of the payload, before it; the stack stands behind it */
+    TRACE_MARKER_HAS_ORIGIN = 64, /* behind the stack: zigzag ticks before t at which it was taken; leb uid, leb tid of
+                                     the thread that it was taken in, leb pid, leb start of its process. Without it: at
+                                     t, in the thread whose entry this is */
 };
 
 /* Payload: a value for each field of the marker's type, in the type's order, in the wire type of the field's format;

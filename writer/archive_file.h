@@ -1,5 +1,7 @@
 /* Files packed into one archive, through libarchive: this is its sole user for writing. Equal files under equal names
- * in equal order are equal archives, whenever and by whomever they are written. */
+ * in equal order are equal archives, whenever and by whomever they are written.
+ *
+ * A child process packs the files, since libarchive's writers crash when memory runs out. */
 #ifndef GECKO_ARCHIVE_FILE_H
 #define GECKO_ARCHIVE_FILE_H
 

@@ -255,7 +255,8 @@ static void write_string_number(void *context, struct json *json, string_id stri
     json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
 }
 
-/* A backtrace is a little thread of its own: one sample, in the thread's stacks. */
+/* A backtrace is a little thread of its own: one sample, in the stacks of the thread that is written. `thread`: where it
+ * was taken. */
 static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
                             int64_t time_ns, struct json *json) {
     static const char *const columns[] = {"stack", "time"};
@@ -271,13 +272,21 @@ static void write_backtrace(struct gecko_thread_writer *writer, const struct thr
     json_object_end(json);
 }
 
+static void write_marker_stack(struct gecko_thread_writer *writer, const struct thread *thread,
+                               const struct marker *marker, struct json *json) {
+    const struct stack_origin *origin = profile_marker_origin(writer->profile, marker);
+    const struct thread *foreign = profile_foreign_thread(writer->profile, thread, marker);
+    write_backtrace(writer, foreign ? foreign : thread, marker->stack, origin ? origin->time_ns : marker->start_ns,
+                    json);
+}
+
 static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
                           struct json *json) {
     struct marker_json_strings strings = {write_string_number, writer};
     if (!marker_json_has_payload(marker)) return;
     json_object_begin(json);
-    marker_json_payload(json, writer->profile, marker, &strings);
-    if (!stack_is_none(marker->stack)) write_backtrace(writer, thread, marker->stack, marker->start_ns, json);
+    marker_json_payload(json, writer->profile, thread, marker, &strings);
+    if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
     json_object_end(json);
 }
 

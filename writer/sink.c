@@ -81,6 +81,8 @@ struct sink {
     struct temp_slot *slot;         /* NULL: none */
     int fd;                         /* -1: not open */
     const struct sink_batch *batch; /* borrowed; NULL: none */
+    bool is_gzip;                   /* the stream is set up */
+    z_stream gzip;
     uint64_t written_bytes;
     XXH3_state_t hash;
     uint64_t stamp;
@@ -338,8 +340,9 @@ static void write_plain(struct sink *sink, struct chunk_list *chunks, struct pro
 
 /* Compresses what the stream was given and writes what comes out; false after a failure (latched). deflate itself fails
  * only on streams that were not set up. */
-static bool compress_input(struct sink *sink, z_stream *stream, int flush) {
+static bool compress_input(struct sink *sink, int flush) {
     unsigned char block[GZIP_BLOCK_BYTES];
+    z_stream *stream = &sink->gzip;
     do {
         stream->next_out = block;
         stream->avail_out = sizeof block;
@@ -350,33 +353,37 @@ static bool compress_input(struct sink *sink, z_stream *stream, int flush) {
     return true;
 }
 
-static bool compress_chunk(struct sink *sink, z_stream *stream, struct chunk *chunk) {
+static bool compress_chunk(struct sink *sink, const struct chunk *chunk) {
     size_t part_bytes;
     for (size_t at = 0; at < chunk->used_bytes; at += part_bytes) {
         size_t left = chunk->used_bytes - at;
         part_bytes = left < UINT_MAX ? left : UINT_MAX;
-        stream->next_in = (unsigned char *)chunk->bytes + at;
-        stream->avail_in = (unsigned)part_bytes;
-        if (!compress_input(sink, stream, Z_NO_FLUSH)) return false;
+        sink->gzip.next_in = (unsigned char *)(uintptr_t)chunk->bytes + at;
+        sink->gzip.avail_in = (unsigned)part_bytes;
+        if (!compress_input(sink, Z_NO_FLUSH)) return false;
     }
     return true;
 }
 
 /* One gzip member and nothing behind it. zlib writes neither name nor time, so that equal profiles are equal files. */
+static void begin_gzip(struct sink *sink) {
+    sink->is_gzip = deflateInit2(&sink->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+                                 Z_DEFAULT_STRATEGY) == Z_OK;
+    if (!sink->is_gzip) failure_set_memory(sink->failure);
+}
+
 static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
-    z_stream stream = {0};
-    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        failure_set_memory(sink->failure);
-        return;
-    }
     uint64_t total_bytes = chunks->total_bytes;
-    while (chunks->first && compress_chunk(sink, &stream, chunks->first)) {
+    while (chunks->first && compress_chunk(sink, chunks->first)) {
         chunk_list_drop_first(chunks);
         progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
     }
-    if (!failure_is_set(sink->failure)) compress_input(sink, &stream, Z_FINISH);
-    deflateEnd(&stream);
+}
+
+static void end_gzip(struct sink *sink) {
+    if (!sink->is_gzip) return;
+    if (!failure_is_set(sink->failure)) compress_input(sink, Z_FINISH);
+    deflateEnd(&sink->gzip);
 }
 
 /* ---- Finishing ---- */
@@ -426,6 +433,7 @@ static bool put_in_place(const struct sink *sink) {
 }
 
 static void finish(struct sink *sink) {
+    end_gzip(sink);
     struct stat written;
     bool has_stamp = sink->batch && sink->temp && fstat(sink->fd, &written) == 0;
     if (sink->fd >= 0) {
@@ -447,28 +455,64 @@ static void finish(struct sink *sink) {
     free(sink->target);
 }
 
+/* ---- The whole ---- */
+
+static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, struct failure *failure) {
+    memset(sink, 0, sizeof *sink);
+    sink->failure = failure;
+    sink->name = path;
+    sink->fd = -1;
+    sink->batch = batch;
+    XXH3_64bits_reset(&sink->hash);
+    /* A stage before has failed: its output is not to appear. */
+    if (failure_is_set(failure)) return;
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
+        open_standard_output(sink);
+        return;
+    }
+    open_file(sink);
+    if (!failure_is_set(failure) && text_ends_with(text_of(path), TEXT(".gz"))) begin_gzip(sink);
+}
+
+void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
+    if (!failure_is_set(sink->failure)) {
+        if (sink->is_gzip)
+            write_gzip(sink, chunks, progress);
+        else
+            write_plain(sink, chunks, progress);
+    }
+    chunk_list_fini(chunks);
+}
+
+static bool end(struct sink *sink, struct sink_written *written) {
+    finish(sink);
+    *written = (struct sink_written){sink->written_bytes, XXH3_64bits_digest(&sink->hash), sink->stamp};
+    return !failure_is_set(sink->failure);
+}
+
+struct sink *sink_open(const char *path, const struct sink_batch *batch, struct failure *failure) {
+    /* malloc does not promise the alignment of the hash's state. */
+    struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
+    if (sink)
+        begin(sink, path, batch, failure);
+    else
+        failure_set_memory(failure);
+    return sink;
+}
+
+bool sink_close(struct sink *sink, struct sink_written *written) {
+    *written = (struct sink_written){0};
+    bool is_good = sink && end(sink, written);
+    free(sink);
+    return is_good;
+}
+
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
                         struct failure *failure, struct progress progress, struct sink_written *written) {
-    struct sink sink = {.failure = failure, .name = path, .fd = -1, .batch = batch};
-    XXH3_64bits_reset(&sink.hash);
-    bool is_standard_output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
-    if (failure_is_set(failure)) {
-        /* A stage before has failed: its output is not to appear. */
-    } else if (is_standard_output) {
-        open_standard_output(&sink);
-    } else {
-        open_file(&sink);
-    }
-    if (!failure_is_set(failure)) {
-        if (!is_standard_output && text_ends_with(text_of(path), TEXT(".gz")))
-            write_gzip(&sink, chunks, progress);
-        else
-            write_plain(&sink, chunks, progress);
-    }
-    finish(&sink);
-    chunk_list_fini(chunks);
-    *written = (struct sink_written){sink.written_bytes, XXH3_64bits_digest(&sink.hash), sink.stamp};
-    return !failure_is_set(failure);
+    struct sink sink;
+    begin(&sink, path, batch, failure);
+    sink_put(&sink, chunks, progress);
+    return end(&sink, written);
 }
 
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,

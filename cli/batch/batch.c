@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,10 +98,18 @@ static void name_places(struct batch *batch) {
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
-/* If the archive cannot be written because a library is missing, the batch fails before it has written anything. */
+/* What would keep the archive from being written is known before anything else is. */
+static bool can_write_archive(struct batch *batch) {
+    const char *path = batch->options->output_archive;
+    if (!path || batch->is_kept) return true;
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return archive_file_load(path, &batch->failure);
+    failure_set(&batch->failure, FAILURE_IO, "cannot write %s: %s", path, strerror(EISDIR));
+    return false;
+}
+
 static void open_places(struct batch *batch) {
-    const char *archive_path = batch->options->output_archive;
-    if (archive_path && !batch->is_kept && !archive_file_load(archive_path, &batch->failure)) return;
+    if (!can_write_archive(batch)) return;
     if (batch->archive_folder) workspace_init(&batch->archive_workspace, batch->archive_folder, &batch->failure);
     if (batch->options->output_dir && !failure_is_set(&batch->failure))
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
@@ -226,7 +235,7 @@ static void collect_outputs(struct batch *batch, struct column *outputs) {
         struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             char **output = has_profile(entry) ? column_push(outputs) : NULL;
-            if (output) *output = entry->output;
+            if (output) *output = batch_entry_output(entry);
         }
     }
     column_sort(outputs, compare_outputs);
@@ -280,25 +289,24 @@ static bool convert_all(struct batch *batch) {
 
 /* ---- Reports. ---- */
 
-typedef void report_writer(struct batch *batch, struct chunk_list *out);
+typedef void report_writer(struct batch *batch, struct sink *sink, struct failure *failure);
 
-static void write_manifest(struct batch *batch, struct chunk_list *out) {
-    manifest_write(&batch->plan, &batch->outcome, batch->job_count, out);
+static void write_manifest(struct batch *batch, struct sink *sink, struct failure *failure) {
+    manifest_write(&batch->plan, &batch->outcome, batch->job_count, sink, failure);
 }
 
-static void write_junit(struct batch *batch, struct chunk_list *out) {
-    junit_write(&batch->plan, batch->outcome.duration_ns, out);
+static void write_junit(struct batch *batch, struct sink *sink, struct failure *failure) {
+    junit_write(&batch->plan, batch->outcome.duration_ns, sink, failure);
 }
 
-/* The exit code of writing it; good for no path. `sink` as sink_write_batched has it. */
-static int write_report(struct batch *batch, const char *path, const struct sink_batch *sink, report_writer *writer) {
+/* The exit code of writing it; good for no path. `place` as sink_open has it. */
+static int write_report(struct batch *batch, const char *path, const struct sink_batch *place, report_writer *writer) {
     if (!path) return EXIT_SUCCESS;
     struct failure failure = {0};
-    struct chunk_list chunks;
     struct sink_written written;
-    chunk_list_init(&chunks, &failure);
-    writer(batch, &chunks);
-    if (sink_write_batched(&chunks, path, sink, &failure, (struct progress){0}, &written)) return EXIT_SUCCESS;
+    struct sink *sink = sink_open(path, place, &failure);
+    if (sink) writer(batch, sink, &failure);
+    if (sink_close(sink, &written)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
     console_print_message(message);
@@ -326,7 +334,7 @@ static int exit_code_of(struct batch *batch, int report_code) {
         const struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             if (atomic_load(&entry->status) != BATCH_FAILED) continue;
-            if (entry->result.status != GECKO_CONVERT_LOST) return FAILURE_INPUT;
+            if (batch_entry_outcome(entry) != GECKO_CONVERT_LOST) return FAILURE_INPUT;
             is_lossy = true;
         }
     }

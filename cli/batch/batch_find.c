@@ -41,7 +41,7 @@ static struct batch_source *add_source(struct finder *finder, const char *path, 
 
 static void settle(struct batch_source *source, enum batch_status status, const char *code,
                    const struct failure *failure) {
-    batch_entry_fail(&source->own, status, code, failure);
+    batch_entry_fail(&source->own, &source->texts, status, code, failure);
     atomic_store(&source->is_known, true);
 }
 

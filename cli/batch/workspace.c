@@ -112,7 +112,7 @@ void workspace_init(struct workspace *workspace, const char *path, struct failur
 }
 
 void workspace_remove(struct workspace *workspace) {
-    if (workspace->descriptor < 0) return;
+    if (!workspace->path || workspace->descriptor < 0) return;
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
         if (workspace->is_locked) empty_workspace(workspace);
         if (rmdir(workspace->path) == 0 || errno != ENOTEMPTY || !workspace->is_locked) break;

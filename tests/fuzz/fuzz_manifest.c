@@ -2,13 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_report.h"
 #include "cli/batch/manifest.h"
 #include "cli/batch/manifest_records.h"
 #include "conversion.h"
 #include "libconvert/memory.h"
 #include "source_file.h"
-#include "tests/support/chunk_text.h"
-#include "tests/support/json_check.h"
 
 /* Sources as the seeds have them. */
 static const struct {
@@ -46,7 +45,7 @@ static void check_entries(struct batch_source *source) {
         enum batch_status status = atomic_load(&entry->status);
         FUZZ_CHECK(status != BATCH_PENDING && status != BATCH_CONVERTED && status < BATCH_STATUS_COUNT, "%d",
                    (int)status);
-        FUZZ_CHECK(status != BATCH_UNCHANGED || entry->output, "unchanged, without an output");
+        FUZZ_CHECK(status != BATCH_UNCHANGED || batch_entry_output(entry), "unchanged, without an output");
         FUZZ_CHECK(!i == !entry->member, "member %zu", i);
     }
 }
@@ -68,22 +67,6 @@ static void reuse(struct batch_plan *plan) {
     }
 }
 
-/* The next report tells of it again. */
-static void check_next_report(struct batch_plan *plan) {
-    struct failure failure = {0};
-    struct chunk_list out;
-    size_t bad_at;
-    chunk_list_init(&out, &failure);
-    manifest_write(plan, &(struct batch_outcome){0}, 1, &out);
-    if (!failure_is_set(&failure)) {
-        struct text report = {chunk_text(&out), out.total_bytes};
-        bool is_json = json_is_well_formed(report, &bad_at);
-        FUZZ_CHECK(is_json, "byte %zu: %.*s", bad_at, 80, report.bytes + bad_at);
-        free((char *)(uintptr_t)report.bytes);
-    }
-    chunk_list_fini(&out);
-}
-
 static void use(const struct manifest_records *records) {
     static const atomic_bool is_stopping;
     struct batch_plan plan;
@@ -93,7 +76,7 @@ static void use(const struct manifest_records *records) {
     plan.records = records;
     manifest_records_output_count(records);
     reuse(&plan);
-    check_next_report(&plan);
+    batch_report_check(&plan);
     batch_plan_fini(&plan);
 }
 

@@ -942,7 +942,7 @@ static void test_marker_with_a_stack(void **state) {
     read_trace();
     assert_markers(
         "10/10 instant 50 Other p <label;label>\n"
-        "10/17 interval 0..25 Other m T{v=5} <label>\n");
+        "10/17 interval 0..25 Other m T{v=5} <label> taken at 50 in 10/10\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -1823,7 +1823,7 @@ static void build_rich(void) {
             put_leb(trace, plain);
             trace_block(trace, BUILD_INTERVAL_END);
             put_leb(trace, 300);
-            put_leb(trace, 1 | 4 | 8 | 16 | 32);
+            put_leb(trace, 1 | 4 | 8 | 16 | 32 | 64);
             put_leb(trace, typed);
             put_zigzag(trace, 100);
             put_zigzag(trace, 50);
@@ -1837,6 +1837,7 @@ static void build_rich(void) {
             put_label(trace, label);
             put_label_text(trace, label, "deep");
             put_script(trace, category, 7, 8);
+            put_origin(trace, 20, 3 + i, 12 + i, 10 + i % 2);
             trace_block(trace, BUILD_MARKER);
             add_count(trace, BUILD_COUNT, 10, counter, 5);
             add_count(trace, BUILD_COUNT_SET, 10, counter, 50);

@@ -769,6 +769,57 @@ static void test_stacks(void **state) {
     recorded_fini(&recorded);
 }
 
+static void *mark_with(void *backtrace) {
+    grec_thread_register("works");
+    GREC_INSTANT("before its work", NULL);
+    grec_add_named_marker("works", NULL, NULL, &(struct grec_marker_options){.backtrace = backtrace}, NULL, 0);
+    GREC_LABEL("its own", NULL);
+    grec_add_named_marker("own", NULL, NULL, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    return NULL;
+}
+
+/* A kept stack has the time and the thread of its taking, another process's too; and one that is taken for its marker
+ * those of the marker. */
+static void test_origins_of_stacks(void **state) {
+    static struct grec_backtrace backtrace;
+    struct recorded recorded;
+    pthread_t thread;
+    start_recording(*state, "origins.trace", no_options);
+    {
+        GREC_LABEL("asks", NULL);
+        GREC_INSTANT("before asking", NULL);
+        grec_take_backtrace(&backtrace);
+        GREC_INSTANT("after asking", NULL);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, mark_with, &backtrace), 0);
+    pthread_join(thread, NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        grec_add_named_marker("child", NULL, NULL, &(struct grec_marker_options){.backtrace = &backtrace}, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(wait_for_child(child), 0);
+    stop_and_read(&recorded, *state, "origins.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    const struct thread *main_thread = NULL, *owner = NULL;
+    const struct marker *before = find_marker(profile, "before asking", &main_thread);
+    const struct marker *after = find_marker(profile, "after asking", NULL);
+    static const char *const names[] = {"works", "child"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct marker *marker = find_marker(profile, names[i], &owner);
+        const struct stack_origin *origin = profile_marker_origin(profile, marker);
+        assert_stack(profile, marker->stack, "asks");
+        assert_ptr_equal(profile_foreign_thread(profile, owner, marker), main_thread);
+        assert_true(origin->time_ns >= before->start_ns && origin->time_ns <= after->start_ns);
+    }
+    const struct marker *own = find_marker(profile, "own", &owner);
+    assert_null(profile_foreign_thread(profile, owner, own));
+    assert_int_equal(profile_marker_origin(profile, own)->time_ns, own->start_ns);
+    recorded_fini(&recorded);
+}
+
 /* A backtrace of a recording that is over is none. */
 static void test_backtrace_of_another_recording(void **state) {
     static struct grec_backtrace backtrace;
@@ -1191,6 +1242,7 @@ int main(void) {
         TEST(test_phases),
         TEST(test_scopes),
         TEST(test_stacks),
+        TEST(test_origins_of_stacks),
         TEST(test_backtrace_of_another_recording),
         TEST(test_other_threads),
         TEST(test_other_threads_under_a_filter),
