@@ -95,7 +95,7 @@ recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
     recorder/hash.c recorder/label_copy.c recorder/libc_thread.c recorder/libraries.c recorder/mappings.c \
-    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_stack.c \
+    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c recorder/own_stack.c \
     recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
     recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
     recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_handle.c recorder/thread_registry.c \
@@ -168,7 +168,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
 # Functions of the C library that the recorder stands before: not in the archive, which would put them into programs.
-preload_sources := recorder/single_thread.c
+preload_sources := recorder/signal_preload.c recorder/single_thread.c
 preload_objects := $(preload_sources:%.c=$(BUILD)/obj/%.o)
 
 $(preload_objects): private compile += -ftls-model=initial-exec
@@ -183,9 +183,12 @@ $(BUILD)/obj/recorder/memory_preload.o: private compile += -fno-builtin
 # It finds the recorder beside itself, wherever the two are installed. Empty where the dynamic linker finds both.
 MEMORY_RPATH ?= $$ORIGIN
 
+# The recorder comes before the C library too, as it does when it is preloaded itself: as what this library is auxiliary
+# to, it is looked into first.
 $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(BUILD)/libgecko_recorder.so
 	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) \
+	    -Wl,-f,libgecko_recorder.so.$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
 
 # Unit tests are linked with this archive, of which each takes what it uses, and with the whole recorder, part of which
 # starts by itself.

@@ -24,8 +24,8 @@ enum sample_slot_state {
 };
 
 struct sample_slot {
-    uint32_t state; /* enum sample_slot_state */
-    uint32_t is_signalled; /* a signal is on its way to the thread */
+    uint32_t state;  /* enum sample_slot_state */
+    uint32_t signal; /* that is on its way to the thread; 0: none */
 
     /* The sampler's, while the state is free. */
     uint64_t control_block;        /* which the C library has for the thread; 0: not known */
@@ -43,6 +43,12 @@ struct sample_slot {
 /* In the handler, whose third argument is `interrupted`: leaves what was asked for, if anything was, of the calling
  * thread, whose labels these are. [signal-safe] */
 void sample_slot_answer(struct sample_slot *slot, const struct grec_label_stack *labels, const void *interrupted);
+
+/* Whether the signal is the one that was on its way to the slot's thread, which has come then. [signal-safe] */
+static inline bool sample_slot_take_signal(struct sample_slot *slot, int number) {
+    uint32_t expected = (uint32_t)number;
+    return __atomic_compare_exchange_n(&slot->signal, &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
 
 /* Of the sampler's thread: takes back a request. Returns false if it is being answered just now, or was. */
 bool sample_slot_cancel(struct sample_slot *slot);

@@ -30,6 +30,7 @@ struct sampled_thread {
     bool is_said_unreached; /* in the log… */
     bool is_said_refused;   /* …and that it had no room for a handler once */
     bool is_reachable;      /* it was found not to block the signal, some time */
+    uint32_t signal_count;  /* of the signal that it was found not to block */
     bool is_foreign;        /* the C library does not know it */
     uint64_t control_block; /* that the C library has for it; 0: not known */
     uint64_t found_ticks;

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,6 +19,7 @@
 #include "libc_thread.h"
 #include "libraries.h"
 #include "mappings.h"
+#include "own_signal.h"
 #include "own_thread.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
@@ -34,9 +34,6 @@
 #include "writer.h"
 
 enum {
-    /* Its default is to be ignored, so one that is on the way to a thread that executes another program does no harm
-     * there, where SIGPROF would end the program. */
-    SAMPLER_SIGNAL = SIGURG,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
     UNREACHED_PERIOD_MS = 100,   /* between two looks whether it still does */
@@ -81,7 +78,8 @@ static struct {
     bool takes_all_threads;
     bool begins_late;
     bool can_be_quiet;
-    bool has_signal; /* it is this library's */
+    int signal;            /* that threads are interrupted by; 0: none */
+    uint32_t signal_count; /* that there were so far */
     bool has_paused;
     bool has_said_forbidden;
     bool has_stuck_handler; /* of a thread that was stopped in the middle of it */
@@ -111,38 +109,32 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 
 /* ---- The signal. ---- */
 
-static void handle(int number, siginfo_t *info, void *context) {
-    (void)number;
-    (void)info;
+static bool answer(int number, void *interrupted) {
     struct thread_record *record = thread_registry_find_asked();
-    if (record) sample_slot_answer(&record->sample, &record->labels, context);
+    if (!record || !sample_slot_take_signal(&record->sample, number)) return false;
+    sample_slot_answer(&record->sample, &record->labels, interrupted);
+    return true;
 }
 
-static bool is_handler_ours(void) {
-    struct sigaction now;
-    return sigaction(SAMPLER_SIGNAL, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+static void say_signal(int number) {
+    char text[TEXT_BYTES];
+    const char *first = own_signal_name(own_signal_first());
+    if (number)
+        snprintf(text, sizeof text, "the program uses %s: its threads are interrupted by %s", first,
+                 own_signal_name(number));
+    else
+        snprintf(text, sizeof text, "the program uses %s: its threads are sampled without stacks", first);
+    recording_write_message(text);
 }
 
-/* The application's own handler stays, and threads go without stacks. */
-static void take_signal(void) {
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sampler.has_signal = is_handler_ours();
-    if (sampler.has_signal) return;
-    action.sa_sigaction = handle;
-    sigfillset(&action.sa_mask);
-    struct sigaction before;
-    sigaction(SAMPLER_SIGNAL, NULL, &before);
-    bool is_free = !(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
-    sampler.has_signal = is_free && sigaction(SAMPLER_SIGNAL, &action, NULL) == 0;
-    if (!sampler.has_signal)
-        recording_write_message("the program has a handler of SIGURG: its threads are sampled without stacks");
-}
-
-/* Each round: the program's handler does not know what to make of ours. */
-static void check_signal(void) {
-    if (!sampler.has_signal || is_handler_ours()) return;
-    sampler.has_signal = false;
-    recording_write_message("the program took SIGURG for itself: its threads are sampled without stacks from here on");
+/* The program may take the signal for itself at any time. */
+static void find_signal(void) {
+    int number = own_signal_find();
+    bool is_as_before = sampler.signal_count && number == sampler.signal;
+    if (is_as_before) return;
+    sampler.signal = number;
+    sampler.signal_count++;
+    if (number != own_signal_first()) say_signal(number);
 }
 
 /* ---- Looking at a thread. ---- */
@@ -233,13 +225,26 @@ static void prepare(struct sample_slot *slot, const struct sampled_thread *threa
         slot->own_stack = (struct stack_limits){0, 0};
 }
 
+static bool is_spared(const struct thread_record *record) {
+    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* A thread that is to be spared says so and then looks whether a signal is on its way; here it is the other way round. */
+static bool send_signal(struct thread_record *record, const struct sampled_thread *thread) {
+    struct sample_slot *slot = &record->sample;
+    __atomic_store_n(&slot->signal, (uint32_t)sampler.signal, __ATOMIC_SEQ_CST);
+    if (!is_spared(record) && syscall(SYS_tgkill, sampler.pid, thread->tid, sampler.signal) == 0) return true;
+    __atomic_store_n(&slot->signal, 0, __ATOMIC_SEQ_CST);
+    return false;
+}
+
 static void ask(struct thread_record *record, struct sampled_thread *thread) {
     struct sample_slot *slot = &record->sample;
     prepare(slot, thread);
     thread->request_ticks = clock_ticks();
     thread->unasked_cpu_ns = 0;
     __atomic_store_n(&slot->state, SAMPLE_SLOT_REQUESTED, __ATOMIC_SEQ_CST);
-    if (syscall(SYS_tgkill, sampler.pid, thread->tid, SAMPLER_SIGNAL) == 0) return;
+    if (send_signal(record, thread)) return;
     sample_slot_cancel(slot);
     thread->request_ticks = 0;
 }
@@ -281,13 +286,14 @@ static bool is_wanted(struct sampled_thread *thread) {
     return !thread->is_unwanted;
 }
 
-static void say_unreached(struct sampled_thread *thread) {
+static void say_unreached(const struct thread_record *record, struct sampled_thread *thread) {
     char text[TEXT_BYTES];
-    const char *reason =
-        thread->is_foreign ? "was not made by the C library" : "does not answer SIGURG, which it blocks";
+    const char *reason = is_spared(record)    ? "has too small an alternate stack for"
+                         : thread->is_foreign ? "was not made by the C library, and is not sent"
+                                              : "blocks";
     thread->is_said_unreached = true;
-    snprintf(text, sizeof text, "thread %u \"%.*s\" %s: it is sampled without stacks", thread->tid,
-             (int)thread->name_bytes_count, thread->name, reason);
+    snprintf(text, sizeof text, "thread %u \"%.*s\" %s %s: it is sampled without stacks", thread->tid,
+             (int)thread->name_bytes_count, thread->name, reason, own_signal_name(sampler.signal));
     recording_write_message(text);
 }
 
@@ -326,22 +332,30 @@ static void write_answer(struct thread_record *record, struct sampled_thread *th
 /* A signal that it blocks would stay pending, for a sigwait of the program's to find. Soon after the first time it is
  * looked again: a new thread blocks all signals, and is not known to the C library, until it runs. One that has come for
  * its record is known. */
-static bool is_out_of_reach(const struct thread_writers *writers, struct sampled_thread *thread, uint64_t now_ticks) {
-    if (thread->is_reachable) return false;
-    if (now_ticks < thread->next_check_ticks) return true;
-    thread->is_foreign =
-        !libc_thread_find(thread->tid, &thread->control_block) && thread_registry_is_held(writers);
-    thread->is_reachable = !thread->is_foreign && !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
-    if (thread->is_reachable) return false;
-    if (!thread->unreached_ticks) thread->unreached_ticks = now_ticks;
-    uint64_t past_ticks = now_ticks - thread->unreached_ticks, period_ticks = ticks_of_ms(UNREACHED_PERIOD_MS);
+static bool is_reachable(const struct thread_writers *writers, struct sampled_thread *thread, uint64_t now_ticks) {
+    if (thread->signal_count != sampler.signal_count) {
+        thread->signal_count = sampler.signal_count;
+        thread->is_reachable = false;
+        thread->next_check_ticks = 0;
+    }
+    if (thread->is_reachable || now_ticks < thread->next_check_ticks) return thread->is_reachable;
+    thread->is_foreign = !libc_thread_find(thread->tid, &thread->control_block) && thread_registry_is_held(writers);
+    thread->is_reachable = !thread->is_foreign && !task_blocks_signal(thread->tid, sampler.signal);
+    uint64_t since_ticks = thread->unreached_ticks ? thread->unreached_ticks : now_ticks;
+    uint64_t past_ticks = now_ticks - since_ticks, period_ticks = ticks_of_ms(UNREACHED_PERIOD_MS);
     thread->next_check_ticks = now_ticks + (past_ticks < period_ticks ? past_ticks : period_ticks);
-    return true;
+    return thread->is_reachable;
 }
 
-static bool can_be_asked(const struct thread_writers *writers, struct sampled_thread *thread,
-                         const struct round *round) {
-    return sampler.has_signal && !thread->request_ticks && !is_out_of_reach(writers, thread, round->now_ticks);
+static bool can_be_asked(const struct thread_writers *writers, const struct thread_record *record,
+                         struct sampled_thread *thread, const struct round *round) {
+    if (!sampler.signal || thread->request_ticks) return false;
+    if (!is_spared(record) && is_reachable(writers, thread, round->now_ticks)) {
+        thread->unreached_ticks = 0;
+        return true;
+    }
+    if (!thread->unreached_ticks) thread->unreached_ticks = round->now_ticks;
+    return false;
 }
 
 static bool is_overdue(const struct sampled_thread *thread, const struct round *round) {
@@ -350,7 +364,7 @@ static bool is_overdue(const struct sampled_thread *thread, const struct round *
 }
 
 static bool is_answer_due(const struct sampled_thread *thread, const struct round *round) {
-    bool is_asked = sampler.has_signal && thread->request_ticks;
+    bool is_asked = sampler.signal && thread->request_ticks;
     return is_asked && !thread->is_unreached && !is_overdue(thread, round);
 }
 
@@ -368,7 +382,7 @@ static void leave_unreached(struct thread_record *record, struct sampled_thread 
     identify(record, thread, round);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
-    if (sampler.has_signal && is_overdue(thread, round) && !thread->is_said_unreached) say_unreached(thread);
+    if (sampler.signal && is_overdue(thread, round) && !thread->is_said_unreached) say_unreached(record, thread);
 }
 
 static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -384,8 +398,8 @@ static void say_refused(struct sampled_thread *thread) {
     if (thread->is_said_refused || !thread->uid) return;
     thread->is_said_refused = true;
     snprintf(text, sizeof text,
-             "thread %u \"%.*s\" had too little room on its stack for a handler of SIGURG: a sample has no stack",
-             thread->tid, (int)thread->name_bytes_count, thread->name);
+             "thread %u \"%.*s\" had too little room on its stack for a handler of %s: a sample has no stack",
+             thread->tid, (int)thread->name_bytes_count, thread->name, own_signal_name(sampler.signal));
     recording_write_message(text);
 }
 
@@ -467,7 +481,7 @@ static void look_closer(const struct thread_writers *writers, struct thread_reco
                         struct sampled_thread *thread, struct round *round, uint64_t used) {
     if (is_answer_due(thread, round)) return;
     /* What it waits in comes last: it may begin to wait until the signal is there. */
-    bool is_askable = can_be_asked(writers, thread, round);
+    bool is_askable = can_be_asked(writers, record, thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
@@ -644,7 +658,7 @@ static void tick(uint64_t now_ns) {
         return;
     }
     if (sampler.has_paused) forget_pause();
-    check_signal();
+    find_signal();
     libraries_refresh(false);
     mappings_read_wanted(now_ns);
     task_list_refresh(now_ns);
@@ -807,7 +821,7 @@ static void run(void) {
     mappings_read(NULL);
     process_counters_open();
     task_list_open(sampler.takes_all_threads);
-    take_signal();
+    find_signal();
     check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
     sampler.worked_ns = deadline_ns;
@@ -831,6 +845,8 @@ static void run(void) {
 
 bool sampler_start(const struct sampler_options *options) {
     char text[32];
+    /* Before the program's next instruction: it may be about to block all signals for good. */
+    own_signal_begin(answer);
     sampler.epoch++;
     sampler.end_word = 0;
     sampler.phase = SAMPLER_WAITS;
@@ -838,6 +854,7 @@ bool sampler_start(const struct sampler_options *options) {
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;
     sampler.has_said_forbidden = false;
+    sampler.signal_count = 0;
     sampler.interval_ns = (uint64_t)options->interval_us * 1000;
     __atomic_store_n(&sampler.takes_all_threads, options->takes_all_threads, __ATOMIC_RELAXED);
     snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
@@ -859,6 +876,7 @@ void sampler_stop(bool is_process_ending) {
     futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
     work_alarm_ring();
     own_thread_join(&sampler.thread);
+    own_signal_end();
 }
 
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
@@ -874,6 +892,7 @@ void sampler_forget(void) {
 }
 
 void sampler_leave_parent(void) {
+    own_signal_enter_child();
     own_thread_forget(&sampler.thread);
     forget_files();
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "own_signal.h"
 #include "own_thread.h"
 #include "process.h"
 #include "session.h"
@@ -143,22 +144,19 @@ static void call_at_exit(void) {
     if (has_exit_key && exit_key < KEYS_IN_THREAD) pthread_setspecific(exit_key, thread_record_self);
 }
 
-void thread_signals_block(sigset_t *before) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, before);
-}
+void thread_signals_block(sigset_t *before) { own_signal_block_all(before); }
 
-void thread_signals_restore(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+void thread_signals_restore(const sigset_t *before) { own_signal_restore_mask(before); }
 
 static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     record->start_ticks = clock_is_known() ? clock_ticks() : 0; /* 0: from the first event on */
     __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->sample.is_signalled, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
     __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
@@ -209,18 +207,22 @@ void thread_registry_drop(struct thread_writers *writers) {
     if (word & HELD) swap_word(writers, word, 0);
 }
 
-static bool is_asked(const struct thread_record *record, uint64_t control_block) {
-    return __atomic_load_n(&record->sample.state, __ATOMIC_ACQUIRE) == SAMPLE_SLOT_REQUESTED &&
+static bool is_asked(const struct thread_record *record) {
+    return __atomic_load_n(&record->sample.signal, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
+    return is_asked(record) &&
            __atomic_load_n(&record->sample.control_block, __ATOMIC_RELAXED) == control_block;
 }
 
 struct thread_record *thread_registry_find_asked(void) {
     uint64_t self = (uint64_t)(uintptr_t)pthread_self();
-    if (thread_record_self) return thread_record_self;
-    if (held_record_self && is_asked(held_record_self, self)) return held_record_self;
+    if (thread_record_self) return is_asked(thread_record_self) ? thread_record_self : NULL;
+    if (held_record_self && is_held_for(held_record_self, self)) return held_record_self;
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
         for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
-            if (is_asked(&block->records[i], self)) return held_record_self = &block->records[i];
+            if (is_held_for(&block->records[i], self)) return held_record_self = &block->records[i];
     return NULL;
 }
 

@@ -59,6 +59,7 @@ struct thread_record {
     bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */
     char name[THREAD_NAME_BYTES];
     uint32_t is_asleep;        /* as the program says */
+    uint32_t is_spared;        /* not to be signalled: see own_signal_spare_thread */
     uint64_t busy_since_ticks; /* the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     /* The sampler's: here, since what it looks at in each round is to lie on one page. */
     struct sampled_thread sampled;
@@ -100,8 +101,8 @@ uint32_t thread_record_copy_name(const struct thread_record *record, char name[T
 void thread_signals_block(sigset_t *before);
 void thread_signals_restore(const sigset_t *before);
 
-/* The record of the calling thread that the sampler has asked for its stack: its own, or the one that is held for it.
- * NULL: none. For the handler of the sampler's signal. [signal-safe] */
+/* The calling thread's record, its own or the one that is held for it, if a signal of the sampler's is on its way to the
+ * thread; else NULL. [signal-safe] */
 struct thread_record *thread_registry_find_asked(void);
 
 /* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its

@@ -94,7 +94,7 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         /* What a signal keeps from appearing is not done: it has not failed. */
         bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
         enum batch_status status = is_good ? BATCH_CONVERTED : is_empty ? BATCH_EMPTY : BATCH_FAILED;
-        if (is_empty) trace->error_code = batch_code_empty;
+        if (status == BATCH_EMPTY) trace->error_code = batch_code_empty;
         if (!is_ended) atomic_store(&entry->status, status);
     } else {
         fail_without_memory(source, entry);
