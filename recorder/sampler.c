@@ -526,7 +526,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (thread->tid != tid) {
         end_thread(thread, round, tid);
         thread->found_ticks = round->now_ticks;
-        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
+        sample_slot_clear(&record->sample);
     }
     if (thread->is_unwanted) drop_if_ended(writers);
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
