@@ -1,7 +1,6 @@
 /* Entries of event chunks. An entry is read as a whole or not at all: what it needs is looked up first, and only when
  * all of it is there the profile and the place are changed. */
-#include <stdlib.h>
-
+#include "libconvert/memory.h"
 #include "native_trace_internal.h"
 
 /* A trace whose definitions are gone would have all of it set aside, for nothing. */
@@ -577,11 +576,10 @@ static enum native_verdict read_entry(struct native_trace *trace, struct native_
 static bool set_aside(struct native_trace *trace, const struct native_blocks *blocks) {
     size_t bytes_count = blocks->bytes.bytes_count;
     if (bytes_count > SET_ASIDE_BYTES_MAX - trace->set_aside_bytes) return false;
-    char *bytes = malloc(bytes_count);
+    char *bytes = memory_allocate(trace->profile->failure, bytes_count);
     struct native_blocks *kept_blocks = bytes ? column_push(&trace->set_aside) : NULL;
     if (!kept_blocks) {
-        failure_set_memory(trace->profile->failure);
-        free(bytes);
+        memory_free(bytes);
         native_sampled_destroy(blocks->place.sampled);
         return true;
     }
@@ -689,6 +687,6 @@ void native_events_read_set_aside(struct native_trace *trace) {
         blocks->bytes = (struct text){0};
         blocks->place.sampled = NULL;
         native_events_read(trace, taken);
-        free((char *)(uintptr_t)taken.bytes.bytes);
+        memory_free((char *)(uintptr_t)taken.bytes.bytes);
     }
 }

@@ -19,6 +19,8 @@
 
 #include "clock.h"
 #include "hash.h"
+#include "own_files.h"
+#include "own_thread.h"
 #include "process.h"
 
 enum {
@@ -100,6 +102,18 @@ static int pool_file(const struct pool *pool) {
     if (is_ours) return pool->file;
     errno = EBADF;
     return -1;
+}
+
+/* In the calling thread's table, where nothing else can have the number. */
+void pool_restore_file(const struct pool *pool) {
+    struct stat status;
+    if (pool->file < 0 || pool_file(pool) >= 0 || !own_files_are_private()) return;
+    int file = open(pool->path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return;
+    bool is_ours =
+        fstat(file, &status) == 0 && status.st_dev == pool->file_device && status.st_ino == pool->file_number;
+    if (is_ours && file != pool->file) dup3(file, pool->file, O_CLOEXEC);
+    if (!is_ours || file != pool->file) close(file);
 }
 
 /* ---- Disk space. ---- */
@@ -221,19 +235,28 @@ void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) {
 
 /* ---- Taking. ---- */
 
-enum { NO_CHUNK = -1 };
+enum {
+    NO_CHUNK = -1,
+    LATE_CHUNK = -2, /* there will be one soon */
+};
 
 static uint64_t take_global_index(struct pool *pool) {
     return __atomic_fetch_add(&pool->header->next_global_index, 1, __ATOMIC_RELAXED);
 }
 
-static void wake_helper_when_low(struct pool *pool, uint64_t taken_count) {
+static bool is_low(const struct pool *pool, uint64_t taken_count) {
     uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_RELAXED);
-    if (reserved >= taken_count + ahead_count(pool) / 2 || reserved >= pool->shared->max_chunk_count) return;
-    pool_wake_helper(pool);
+    return reserved < taken_count + ahead_count(pool) / 2 && reserved < pool->shared->max_chunk_count;
 }
 
-/* A chunk that was never used; NO_CHUNK at the limit. */
+bool pool_is_low(const struct pool *pool) {
+    return is_low(pool, __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED));
+}
+
+/* The program has closed the trace's descriptor, which the recorder's threads have in tables of their own. */
+static bool is_file_elsewhere(void) { return errno == EBADF && own_thread_file_count(); }
+
+/* A chunk that was never used; NO_CHUNK at the limit, or LATE_CHUNK. */
 static int64_t take_new(struct pool *pool) {
     uint64_t max_count = pool->shared->max_chunk_count;
     uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
@@ -242,12 +265,16 @@ static int64_t take_new(struct pool *pool) {
         uint64_t target = count + TAKER_BATCH_COUNT < max_count ? count + TAKER_BATCH_COUNT : max_count;
         if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
             !reserve_chunks(pool, target) && !reserve_chunks(pool, count + 1)) {
+            if (is_file_elsewhere()) {
+                pool_wake_helper(pool);
+                return LATE_CHUNK;
+            }
             session_storage_failed(errno);
             return NO_CHUNK;
         }
     } while (!__atomic_compare_exchange_n(&pool->header->chunk_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    wake_helper_when_low(pool, count + 1);
+    if (is_low(pool, count + 1)) pool_wake_helper(pool);
     return (int64_t)count;
 }
 
@@ -332,11 +359,11 @@ static bool has_stopped(const struct pool *pool) {
 static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state state, uint64_t *global_index) {
     *global_index = take_global_index(pool);
     int64_t number = take_new(pool);
-    if (number != NO_CHUNK)
+    if (number >= 0)
         table_store(pool, (uint64_t)number, entry_of(state, *global_index));
-    else if (!has_stopped(pool))
+    else if (number == NO_CHUNK && !has_stopped(pool))
         number = take_oldest(pool, state, *global_index);
-    return number == NO_CHUNK ? NULL : pool_chunk(pool, (uint64_t)number);
+    return number < 0 ? NULL : pool_chunk(pool, (uint64_t)number);
 }
 
 /* At every instant the header is that of a free chunk or a whole one. */
@@ -708,8 +735,8 @@ bool pool_enter(struct pool *pool) {
 
 static bool is_session(const struct trace_header *header, uint64_t session_id) {
     return !memcmp(header->magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header->version == TRACE_VERSION &&
-           header->session_id == session_id && header->clock == recorder_clock.kind &&
-           header->hash == hash_bytes(header, offsetof(struct trace_header, hash));
+           header->session_id == session_id && header->hash == hash_bytes(header, offsetof(struct trace_header, hash)) &&
+           clock_adopt(header->clock, header->ticks_per_second);
 }
 
 /* The first page, and then, when it is the right trace, all. */

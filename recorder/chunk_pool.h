@@ -151,6 +151,13 @@ static inline uint64_t pool_chunk_number(const struct pool *pool, const struct t
 /* Reserves, ahead of need, what is missing; false when there is never more to do, or no more room (errno). */
 bool pool_reserve_ahead(struct pool *pool);
 
+/* For a thread with a descriptor table of its own: opens the file again if the program had closed it before the table
+ * was made. */
+void pool_restore_file(const struct pool *pool);
+
+/* Whether fewer chunks are left ahead than should be. */
+bool pool_is_low(const struct pool *pool);
+
 /* Tells the helper, in whatever process it runs, that it has something to do. [signal-safe] */
 void pool_wake_helper(struct pool *pool);
 /* Waits until pool_wake_helper is called again after helper_word was `seen`, less than a second at most. */

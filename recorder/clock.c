@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -36,9 +38,9 @@ static bool kernel_distrusts_counter(void) {
     return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7);
 }
 
-static bool is_counter_refused(void) {
+static bool is_monotonic_asked_for(void) {
     const char *asked = secure_getenv("GECKO_RECORDER_CLOCK");
-    return (asked && !strcmp(asked, "monotonic")) || kernel_distrusts_counter();
+    return asked && !strcmp(asked, "monotonic");
 }
 
 /* Of a few tries the one between whose ends the least time passed. */
@@ -67,9 +69,51 @@ static uint64_t measure_ticks_per_second(void) {
     return (uint64_t)((double)(end.ticks - start.ticks) * 1e9 / (double)(end.monotonic_ns - start.monotonic_ns));
 }
 
+/* ---- A counter that may not be read. ---- */
+
+/* When it was forbidden. */
+static struct clock_pair last_pair;
+
+/* Machines without that number have no counter that can be forbidden either. */
+void clock_read_by_system(clockid_t clock, struct timespec *time) {
+#if defined(SYS_clock_gettime)
+    syscall(SYS_clock_gettime, clock, time);
+#else
+    clock_gettime(clock, time);
+#endif
+}
+
+uint64_t clock_estimate_ticks(void) {
+    uint64_t passed_ns = clock_ns_of(CLOCK_MONOTONIC) - last_pair.monotonic_ns;
+    return last_pair.ticks + (uint64_t)((double)passed_ns * (double)recorder_clock.ticks_per_second / 1e9);
+}
+
+void clock_forbid_counter(void) {
+    if (clock_is_counter_forbidden()) return;
+    if (clock_is_known()) last_pair = clock_read_pair();
+    __atomic_store_n(&recorder_clock.is_counter_forbidden, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Only some machines have the question. */
+static bool is_forbidden_here(void) {
+    int mode = 0;
+    return prctl(PR_GET_TSC, &mode, 0, 0, 0) == 0 && mode == PR_TSC_SIGSEGV;
+}
+
 void clock_init(void) {
     if (recorder_clock.ticks_per_second) return;
-    recorder_clock.kind = is_counter_refused() ? TRACE_CLOCK_MONOTONIC : counter_kind();
+    if (is_forbidden_here()) clock_forbid_counter();
+    bool is_refused = is_monotonic_asked_for() || kernel_distrusts_counter() || clock_is_counter_forbidden();
+    recorder_clock.kind = is_refused ? TRACE_CLOCK_MONOTONIC : counter_kind();
     uint64_t rate = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
     __atomic_store_n(&recorder_clock.ticks_per_second, rate, __ATOMIC_RELEASE);
+}
+
+bool clock_adopt(uint32_t kind, uint64_t ticks_per_second) {
+    if (recorder_clock.ticks_per_second) return kind == recorder_clock.kind;
+    if (!ticks_per_second) return false;
+    if (kind != TRACE_CLOCK_MONOTONIC && (is_monotonic_asked_for() || is_forbidden_here())) return false;
+    recorder_clock.kind = kind;
+    __atomic_store_n(&recorder_clock.ticks_per_second, ticks_per_second, __ATOMIC_RELEASE);
+    return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own_signal.h"
 #include "sampler.h"
 #include "session.h"
 
@@ -31,6 +32,7 @@ static const char help_text[] =
     "GECKO_RECORDER_THREADS=WORDS record threads whose names contain one of these words, comma-separated\n"
     "GECKO_RECORDER_CHILDREN=0    do not record forked and executed children (default 1: into the same trace)\n"
     "GECKO_RECORDER_CLOCK=monotonic  do not use the processor's cycle counter\n"
+    "GECKO_RECORDER_SIGNAL=NAME   interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or WINCH)\n"
     "GECKO_RECORDER_HELP=1        print this and go on\n";
 
 static bool is_true(const char *value) { return value && *value && strcmp(value, "0") != 0; }
@@ -99,6 +101,14 @@ static bool check_clock(void) {
     return !value || !*value || !strcmp(value, "monotonic") || refuse("GECKO_RECORDER_CLOCK", value, "monotonic");
 }
 
+static bool check_signal(void) {
+    const char *value = secure_getenv("GECKO_RECORDER_SIGNAL");
+    int number;
+    return !value || !*value || own_signal_parse(value, &number) ||
+           refuse("GECKO_RECORDER_SIGNAL", value,
+                  "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N");
+}
+
 /* Values of variables that can be read, and that no recording can have. */
 static bool check_ranges(const struct grec_options *options) {
     static const struct {
@@ -127,7 +137,8 @@ static bool read_options(struct grec_options *options) {
     const char *children = secure_getenv("GECKO_RECORDER_CHILDREN");
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
-        !read_storage(&options->storage) || !read_interval(options) || !check_clock())
+        !read_storage(&options->storage) || !read_interval(options) || !check_clock() ||
+        !check_signal())
         return false;
     read_all_threads(options);
     options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;

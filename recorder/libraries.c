@@ -1,7 +1,6 @@
 #include "libraries.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "definitions.h"
+#include "mappings.h"
 #include "process.h"
 #include "session.h"
 #include "writer.h"
@@ -216,53 +216,33 @@ static void add_dump(uint64_t start, uint64_t end, const char *path) {
     recording_leave(&recording);
 }
 
-/* A line of /proc/thread-self/maps: "start-end permissions offset device inode   path". */
-static void read_map(char *line) {
-    char *at, *path = strchr(line, '/');
-    if (!path || !is_dump(path)) return;
-    uint64_t start = strtoull(line, &at, 16);
-    add_dump(start, *at == '-' ? strtoull(at + 1, NULL, 16) : start, path);
+static void look_at_mapping(uint64_t start, uint64_t end, const char *path) {
+    if (is_dump(path)) add_dump(start, end, path);
 }
 
-/* Without stdio, whose memory would be counted as the program's. */
-void libraries_find_dumps(void) {
-    static char bytes[2 * PATH_MAX];
-    size_t kept_bytes = 0;
-    ssize_t count;
-    int file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    while ((count = read(file, bytes + kept_bytes, sizeof bytes - 1 - kept_bytes)) > 0) {
-        char *line = bytes, *end;
-        bytes[kept_bytes + (size_t)count] = '\0';
-        for (; (end = strchr(line, '\n')); line = end + 1) {
-            *end = '\0';
-            read_map(line);
-        }
-        kept_bytes = strlen(line);
-        memmove(bytes, line, kept_bytes);
-    }
-    close(file);
-}
+void libraries_find_dumps(void) { mappings_read(look_at_mapping); }
 
 /* ---- Tables. ---- */
 
 /* Set by a refresh that replaced a snapshot. */
 static bool has_replaced;
 
-static void look_for_handler(struct thread_writers *writers, void *context) {
+/* Whoever walks its own stack is in a recording call, and a handler in the middle of an answer. */
+static void look_for_walk(struct thread_writers *writers, struct thread_record *record, void *context) {
     bool *is_any = context;
-    if (__atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE)) *is_any = true;
+    if (!thread_registry_tid(writers)) return;
+    if (__atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE) || sample_slot_is_answering(&record->sample)) *is_any = true;
 }
 
-/* A handler, and whoever walks its own stack, is in a recording call. */
 void libraries_reclaim(void) {
     bool is_any = false;
-    if (!has_replaced) return;
+    if (!has_replaced && !mappings_are_replaced()) return;
     session_fence();
-    thread_registry_each(look_for_handler, &is_any);
+    thread_registry_each_record(look_for_walk, &is_any);
     if (is_any) return;
     has_replaced = false;
     unwind_snapshot_reclaim();
+    mappings_reclaim();
 }
 
 /* ---- Forks. ---- */

@@ -12,10 +12,10 @@
  * the first look of a sampler. Not within a recording call. */
 void libraries_refresh(bool is_start);
 
-/* Defines what JIT runtimes have mapped to be found: files jit-PID.dump. */
+/* Reads the list of mappings, and defines what JIT runtimes have mapped to be found: files jit-PID.dump. */
 void libraries_find_dumps(void);
 
-/* Frees tables that no handler reads any more. Between rounds. */
+/* Frees tables and lists of mappings that nobody reads any more. Between rounds. */
 void libraries_reclaim(void);
 
 /* The id of the last mapping that was defined; 0: none. In any thread. [signal-safe] */

@@ -1,15 +1,21 @@
 #include "own_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-bool own_memory_open(struct own_memory *memory) {
-    *memory = (struct own_memory){.file = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC)};
+bool own_memory_begin(struct own_memory *memory) {
+    char path[32];
+    snprintf(path, sizeof path, "%ld/mem", syscall(SYS_gettid));
+    memory->is_forbidden = false;
+    memory->file = own_file_open(&memory->kept, path);
     return memory->file >= 0;
 }
 
-void own_memory_close(struct own_memory *memory) { close(memory->file); }
+void own_memory_end(struct own_memory *memory) { own_file_release(&memory->kept, memory->file); }
+
+void own_memory_forget(struct own_memory *memory) { own_file_forget(&memory->kept); }
 
 size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, size_t bytes_count) {
     size_t copied = 0;

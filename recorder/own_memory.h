@@ -9,14 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "own_files.h"
+
 struct own_memory {
+    struct own_file kept;
     int file;
     bool is_forbidden; /* a copy was refused, whatever the address */
 };
 
-/* False: it cannot be read here, and errno tells why. */
-bool own_memory_open(struct own_memory *memory);
-void own_memory_close(struct own_memory *memory);
+/* Before copies, in a thread of the recorder's: false if it cannot be read here, and errno tells why. */
+bool own_memory_begin(struct own_memory *memory);
+void own_memory_end(struct own_memory *memory);
+
+/* The thread that had the file open has ended, or is not this process's. */
+void own_memory_forget(struct own_memory *memory);
 
 /* Copies bytes from the address on, up to the first page that is not there; returns how many. */
 size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, size_t bytes_count);

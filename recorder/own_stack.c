@@ -3,6 +3,7 @@
 #include "libraries.h"
 #include "stack_walk.h"
 #include "thread_registry.h"
+#include "thread_stack.h"
 #include "writer.h"
 
 /* Frames of this library are the innermost ones: their parts of the stack end no later than the entry's does, which is
@@ -19,10 +20,9 @@ const struct merged_stack *own_stack_take(const struct recording *recording, con
     struct thread_record *record = thread_record_self;
     /* There is one for each thread. */
     if (!snapshot || recording->depth) return NULL;
-    thread_record_find_limits(record, (uint64_t)(uintptr_t)__builtin_frame_address(0));
+    struct stack_limits limits = thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
     struct own_stack *own = &record->own_stack;
-    size_t count =
-        stack_walk_here(snapshot, record->stack_limits, own->walked, NATIVE_FRAME_COUNT_MAX, &own->merged.is_truncated);
+    size_t count = stack_walk_here(snapshot, limits, own->walked, NATIVE_FRAME_COUNT_MAX, &own->merged.is_truncated);
     /* The next one may be asked for in a long time: it is to be whole. */
     if (own->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     size_t own_count = own_frame_count(own->walked, count, entry);

@@ -1,7 +1,7 @@
 #include "own_thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,12 +10,21 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "session.h"
 #include "thread_registry.h"
+
+enum { GONE_LOOK_COUNT = 10000 };
+
+enum keeper_word { KEEPER_ABSENT = 0, KEEPER_WAITS, KEEPER_EXITS, KEEPER_LEAVES };
 
 static struct {
     /* There are never fewer own threads than have counted themselves, and never more than are not joined. */
     uint32_t own_count;
     uint32_t unjoined_count;
+    pid_t pid;              /* of the process that has them */
+    uint32_t looking_count; /* that look whether they are alone: begun, and not ended */
+    uint32_t file_count;    /* threads with descriptor tables of their own */
+    uint32_t keeper_word;   /* a futex; enum keeper_word */
     bool is_alone;
     bool is_first_outlived; /* by another one of the program's */
     int first_code;
@@ -45,16 +54,81 @@ static bool parse_facts(const char *text, struct process_facts *facts) {
     return true;
 }
 
-static bool read_facts(struct kept_file *kept, struct process_facts *facts) {
+static bool read_facts(struct own_file *file, struct process_facts *facts) {
     char text[1024];
-    if (kept_file_is_ours(kept)) return file_read_text(kept->file, text, sizeof text) && parse_facts(text, facts);
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    kept_file_set(kept, file);
-    bool is_read = file_read_text(file, text, sizeof text) && parse_facts(text, facts);
-    close(file);
-    return is_read;
+    return own_file_read(file, "../stat", text, sizeof text) && parse_facts(text, facts);
 }
+
+/* ---- The keeper. ---- */
+
+static long futex(uint32_t *word, int operation, uint32_t value) {
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static void tell_keeper(enum keeper_word word) {
+    uint32_t waits = KEEPER_WAITS;
+    if (__atomic_compare_exchange_n(&ending.keeper_word, &waits, (uint32_t)word, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+        futex(&ending.keeper_word, FUTEX_WAKE, 1);
+}
+
+/* Signals that came when nobody was left to take them would have found no process. */
+static void take_signals(const sigset_t *signals_before) {
+    sigset_t blocked = *signals_before, pending;
+    sigpending(&pending);
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(&pending, number) == 1) sigaddset(&blocked, number);
+    thread_signals_restore(&blocked);
+}
+
+/* What exit calls is the program's, in a thread like any other. */
+static void *keep(void *argument) {
+    static sigset_t signals_before;
+    uint32_t word;
+    memcpy(&signals_before, argument, sizeof signals_before);
+    __atomic_store_n(&ending.keeper_word, KEEPER_WAITS, __ATOMIC_RELEASE);
+    futex(&ending.keeper_word, FUTEX_WAKE, 1);
+    while ((word = __atomic_load_n(&ending.keeper_word, __ATOMIC_ACQUIRE)) == KEEPER_WAITS)
+        futex(&ending.keeper_word, FUTEX_WAIT, KEEPER_WAITS);
+    __atomic_fetch_sub(&ending.own_count, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+    if (word == KEEPER_LEAVES) return NULL;
+    prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0);
+    take_signals(&signals_before);
+    exit(0);
+}
+
+/* Returns once the keeper has started. */
+static bool start_keeper(sigset_t *signals_before) {
+    pthread_t keeper;
+    if (pthread_create(&keeper, NULL, keep, signals_before) != 0) return false;
+    pthread_setname_np(keeper, HELPER_THREAD_NAME);
+    pthread_detach(keeper);
+    while (__atomic_load_n(&ending.keeper_word, __ATOMIC_ACQUIRE) == KEEPER_ABSENT)
+        futex(&ending.keeper_word, FUTEX_WAIT, KEEPER_ABSENT);
+    return true;
+}
+
+void own_thread_end_first(void) {
+    sigset_t signals_before;
+    if (!__atomic_load_n(&ending.looking_count, __ATOMIC_SEQ_CST)) return;
+    thread_signals_block(&signals_before);
+    __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+    if (!start_keeper(&signals_before)) {
+        __atomic_fetch_sub(&ending.own_count, 1, __ATOMIC_RELEASE);
+        __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+    }
+    thread_signals_restore(&signals_before);
+    if (!__atomic_load_n(&ending.looking_count, __ATOMIC_SEQ_CST)) tell_keeper(KEEPER_LEAVES);
+}
+
+/* Without anybody who looks, the keeper would keep the process alive. */
+static void end_looking(void) {
+    if (__atomic_sub_fetch(&ending.looking_count, 1, __ATOMIC_SEQ_CST) == 0) tell_keeper(KEEPER_LEAVES);
+}
+
+/* ---- Being alone. ---- */
 
 static bool is_alone(void) { return __atomic_load_n(&ending.is_alone, __ATOMIC_ACQUIRE); }
 
@@ -69,19 +143,11 @@ bool own_thread_is_alone(struct own_thread *thread, uint64_t now_ns) {
     if (facts.thread_count > __atomic_load_n(&ending.own_count, __ATOMIC_ACQUIRE) + 1) return false;
     __atomic_store_n(&ending.first_code, facts.first_code, __ATOMIC_RELAXED);
     __atomic_store_n(&ending.is_alone, true, __ATOMIC_RELEASE);
+    tell_keeper(KEEPER_EXITS);
     return true;
 }
 
-/* ---- Its life. ---- */
-
-/* Signals that came when nobody was left to take them would have found no process. */
-static void take_signals(const sigset_t *signals_before) {
-    sigset_t blocked = *signals_before, pending;
-    sigpending(&pending);
-    for (int number = 1; number < NSIG; number++)
-        if (sigismember(&pending, number) == 1) sigaddset(&blocked, number);
-    thread_signals_restore(&blocked);
-}
+/* ---- Start and end. ---- */
 
 static void end_by_signal(int number) {
     sigset_t none;
@@ -91,47 +157,67 @@ static void end_by_signal(int number) {
     raise(number);
 }
 
-/* The C library calls exit behind this: what that calls is the program's, in a thread like any other. Unless a thread
- * has ended behind its back, by the system call or by seccomp, and is there for ever as it counts them: then the status
- * of the last thread to end is that of the process (before Linux 6.0 the first thread's is). */
-static void end_alone(const struct own_thread *thread) {
+/* The first thread ended by the system call or by seccomp: the C library counts it for ever, and does not call exit.
+ * The status of the last thread to end is that of the process (before Linux 6.0 the first thread's is). */
+static void end_alone(void) {
     int code = ending.is_first_outlived ? 0 : ending.first_code;
     if (WIFSIGNALED(code)) end_by_signal(WTERMSIG(code));
     if (WEXITSTATUS(code)) syscall(SYS_exit, WEXITSTATUS(code));
-    prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0);
-    take_signals(&thread->signals_before);
 }
 
 static void *run(void *argument) {
     struct own_thread *thread = argument;
+    thread->tid = (pid_t)syscall(SYS_gettid);
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
+    bool has_files = own_files_begin(thread->trace_file);
+    if (has_files) __atomic_fetch_add(&ending.file_count, 1, __ATOMIC_RELEASE);
     thread->run();
-    kept_file_close(&thread->process_file);
+    if (has_files) __atomic_fetch_sub(&ending.file_count, 1, __ATOMIC_RELEASE);
     __atomic_fetch_sub(&ending.own_count, 1, __ATOMIC_RELEASE);
-    if (is_alone()) end_alone(thread);
+    end_looking();
+    if (is_alone() && !__atomic_load_n(&ending.keeper_word, __ATOMIC_ACQUIRE)) end_alone();
     return NULL;
 }
 
-bool own_thread_start(struct own_thread *thread, void (*start)(void)) {
-    /* Not at once: a program that is about to begin may be at its descriptors. */
-    *thread = (struct own_thread){.run = start, .next_look_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_LOOK_NS};
-    thread_signals_block(&thread->signals_before);
+bool own_thread_start(struct own_thread *thread, void (*start)(void), int trace_file) {
+    sigset_t signals_before;
+    *thread = (struct own_thread){.run = start,
+                                  .trace_file = trace_file,
+                                  .next_look_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_LOOK_NS};
+    thread_signals_block(&signals_before);
+    ending.pid = getpid();
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&ending.looking_count, 1, __ATOMIC_SEQ_CST);
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;
-    if (!thread->is_running) __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
-    thread_signals_restore(&thread->signals_before);
+    if (!thread->is_running) {
+        __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+        end_looking();
+    }
+    thread_signals_restore(&signals_before);
     return thread->is_running;
 }
 
 void own_thread_join(struct own_thread *thread) {
     if (!thread->is_running) return;
-    if (!pthread_equal(thread->handle, pthread_self())) pthread_join(thread->handle, NULL);
+    if (!pthread_equal(thread->handle, pthread_self())) {
+        pthread_join(thread->handle, NULL);
+        /* pthread_join returns a moment before the kernel stops counting the thread. The loop is bounded because
+         * another thread may get the number. */
+        for (int i = 0; i < GONE_LOOK_COUNT && syscall(SYS_tgkill, getpid(), thread->tid, 0) == 0; i++) sched_yield();
+    }
     __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = false;
 }
 
+/* A child that was made without fork() finds what its parent had. */
+uint32_t own_thread_count(void) {
+    return ending.pid == getpid() ? __atomic_load_n(&ending.unjoined_count, __ATOMIC_ACQUIRE) : 0;
+}
+
 void own_thread_forget(struct own_thread *thread) {
-    kept_file_close(&thread->process_file);
+    own_file_forget(&thread->process_file);
     thread->is_running = false;
     memset(&ending, 0, sizeof ending);
 }
+
+uint32_t own_thread_file_count(void) { return __atomic_load_n(&ending.file_count, __ATOMIC_ACQUIRE); }

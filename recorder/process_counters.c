@@ -150,7 +150,6 @@ static void sample_memory(void) {
 /* ---- All. ---- */
 
 void process_counters_open(void) {
-    process_counters_close();
     counters.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     counters.next_slow_ns = 0;
@@ -163,6 +162,11 @@ void process_counters_close(void) {
     if (counters.memory_file >= 0) close(counters.memory_file);
     counters.memory_file = -1;
     for (uint32_t i = 0; i < counters.zone_count; i++) close(counters.zones[i].file);
+    counters.zone_count = 0;
+}
+
+void process_counters_forget(void) {
+    counters.memory_file = -1;
     counters.zone_count = 0;
 }
 

@@ -10,6 +10,9 @@
 void process_counters_open(void);
 void process_counters_close(void);
 
+/* In a forked child, whose descriptors are others. */
+void process_counters_forget(void);
+
 /* Records what has changed. now_ns: of CLOCK_MONOTONIC. */
 void process_counters_sample(uint64_t now_ns);
 

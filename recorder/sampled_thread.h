@@ -27,15 +27,20 @@ struct sampled_thread {
     bool is_renamed;
     bool has_stack;         /* `last` is what it was doing when it last did anything */
     bool is_unreached;      /* it cannot be asked, or does not answer */
-    bool is_said_unreached; /* in the log */
+    bool is_said_unreached; /* in the log… */
+    bool is_said_refused;   /* …and that it had no room for a handler once */
     bool is_reachable;      /* it was found not to block the signal, some time */
-    bool has_no_room;       /* on its stack, for the signal's handler */
+    uint32_t signal_count;  /* of the signal that it was found not to block */
+    bool is_foreign;        /* the C library does not know it */
+    uint64_t control_block; /* that the C library has for it; 0: not known */
     uint64_t found_ticks;
-    uint64_t blocked_ticks;    /* of when it was found to block it first, before that; 0: it was not */
+    uint64_t unreached_ticks;  /* of when it was first found to be out of reach, before that; 0: it was not */
     uint64_t next_check_ticks; /* of whether it still does */
     uint64_t unasked_cpu_ns;   /* that it has used since it was asked */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
+    uint64_t late_wait_ticks;  /* of when it was last seen in a wait that is cut when it is late; 0: never */
+    uint32_t spared_count;     /* looks in a row at which it was not asked, since it was about to leave such a wait */
     uint64_t request_ticks;    /* of the signal that is under way; 0: none */
     uint64_t chunk_of_name;    /* the sampler's chunk, by its number, in which the thread is introduced… */
     uint64_t chunk_of_stack;   /* …and `last` stands; 0: none */

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,8 +16,10 @@
 #include "cpu_balance.h"
 #include "cpu_turns.h"
 #include "definitions.h"
-#include "interrupted_call.h"
+#include "libc_thread.h"
 #include "libraries.h"
+#include "mappings.h"
+#include "own_signal.h"
 #include "own_thread.h"
 #include "process_counters.h"
 #include "sampled_thread.h"
@@ -27,20 +28,28 @@
 #include "task_list.h"
 #include "task_wait.h"
 #include "thread_registry.h"
+#include "thread_stack.h"
 #include "waiting_stack.h"
+#include "work_alarm.h"
 #include "writer.h"
 
 enum {
-    /* Its default is to be ignored, so one that is on the way to a thread that executes another program does no harm
-     * there, where SIGPROF would end the program. */
-    SAMPLER_SIGNAL = SIGURG,
     /* A thread that does not answer for so long, though it runs, blocks the signal. */
     UNREACHED_MS = 500,
-    BLOCKED_PERIOD_MS = 100,     /* between two looks whether it still does */
+    UNREACHED_PERIOD_MS = 100,   /* between two looks whether it still does */
     SLOW_PERIOD_NS = 1000000000, /* of what changes seldom */
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
+    STRETCHED_NS_MAX = 1000000, /* between two rounds, of a program that uses little processor time */
+    QUIET_AFTER_NS = 10000000,  /* without a thread that runs: the sampler sleeps too */
+    /* A process that a recorded one has made is sampled when it has used so much, or lived for so long. */
+    LATE_CPU_NS = 5000000,
+    LATE_LIFE_NS = 100000000,
+    LATE_LOOK_NS = 10000000,
+    /* A thread that was in a poll or select so recently may have been woken from one, and not run since. */
+    LATE_WAIT_MS = 100,
+    SPARED_COUNT_MAX = 8,
     TEXT_BYTES = 160,
 };
 
@@ -53,8 +62,11 @@ struct round {
     uint32_t running_count; /* of all threads: they used some */
 };
 
+enum sampler_phase { SAMPLER_WAITS = 0, SAMPLER_HAS_BEGUN, SAMPLER_NEVER_BEGINS };
+
 static struct {
     struct own_thread thread;
+    uint32_t phase; /* enum sampler_phase */
     uint32_t epoch;
     uint32_t own_tid;
     pid_t pid;
@@ -62,14 +74,21 @@ static struct {
     uint64_t interval_ns;
     uint64_t next_slow_ns;
     bool takes_all_threads;
-    bool has_signal; /* it is this library's */
+    bool begins_late;
+    bool can_be_quiet;
+    int signal;            /* that threads are interrupted by; 0: none */
+    uint32_t signal_count; /* that there were so far */
     bool has_paused;
     bool has_said_forbidden;
+    bool has_stuck_handler; /* of a thread that was stopped in the middle of it */
     void (*callback)(void *context); /* after each round */
     void *callback_context;
     uint64_t tick_count;
     uint64_t late_tick_count;
     uint32_t running_count; /* threads, in the last round */
+    uint64_t worked_ns;     /* when a thread was last found to have run */
+    uint64_t round_ns;      /* when the last round was… */
+    uint64_t round_cpu_ns;  /* …and what the program had used by then */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -88,47 +107,32 @@ static uint64_t ns_of_ticks(uint64_t ticks) {
 
 /* ---- The signal. ---- */
 
-/* A thread that is not registered is so after this, where that is wanted; one that has given its record back as it ends
- * has had its track. */
-static void handle(int number, siginfo_t *info, void *context) {
-    int saved_errno = errno;
-    (void)info;
-    if (!sample_slot_has_room(context)) {
-        if (thread_writers_self) sample_slot_refuse();
-        return;
-    }
-    bool is_taken = __atomic_load_n(&sampler.takes_all_threads, __ATOMIC_RELAXED) && !thread_is_ending;
-    bool is_ours = thread_writers_self || (is_taken && grec_is_recording() && thread_registry_claim());
-    if (is_ours) sample_slot_take(context);
-    interrupted_call_repeat(number, context);
-    errno = saved_errno;
+static bool answer(int number, void *interrupted) {
+    struct thread_record *record = thread_registry_find_asked();
+    if (!record || !sample_slot_take_signal(&record->sample, number)) return false;
+    sample_slot_answer(&record->sample, &record->labels, interrupted);
+    return true;
 }
 
-static bool is_handler_ours(void) {
-    struct sigaction now;
-    return sigaction(SAMPLER_SIGNAL, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+static void say_signal(int number) {
+    char text[TEXT_BYTES];
+    const char *first = own_signal_name(own_signal_first());
+    if (number)
+        snprintf(text, sizeof text, "the program uses %s: its threads are interrupted by %s", first,
+                 own_signal_name(number));
+    else
+        snprintf(text, sizeof text, "the program uses %s: its threads are sampled without stacks", first);
+    recording_write_message(text);
 }
 
-/* The application's own handler stays, and threads go without stacks. */
-static void take_signal(void) {
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sampler.has_signal = is_handler_ours();
-    if (sampler.has_signal) return;
-    action.sa_sigaction = handle;
-    sigfillset(&action.sa_mask);
-    struct sigaction before;
-    sigaction(SAMPLER_SIGNAL, NULL, &before);
-    bool is_free = !(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
-    sampler.has_signal = is_free && sigaction(SAMPLER_SIGNAL, &action, NULL) == 0;
-    if (!sampler.has_signal)
-        recording_write_message("the program has a handler of SIGURG: its threads are sampled without stacks");
-}
-
-/* Each round: the program's handler does not know what to make of ours. */
-static void check_signal(void) {
-    if (!sampler.has_signal || is_handler_ours()) return;
-    sampler.has_signal = false;
-    recording_write_message("the program took SIGURG for itself: its threads are sampled without stacks from here on");
+/* The program may take the signal for itself at any time. */
+static void find_signal(void) {
+    int number = own_signal_find();
+    bool is_as_before = sampler.signal_count && number == sampler.signal;
+    if (is_as_before) return;
+    sampler.signal = number;
+    sampler.signal_count++;
+    if (number != own_signal_first()) say_signal(number);
 }
 
 /* ---- Looking at a thread. ---- */
@@ -157,8 +161,10 @@ static void weigh(struct thread_writers *writers, struct thread_record *record, 
     struct round *round = context;
     struct sampled_thread *thread = &record->sampled;
     uint32_t tid = thread_registry_tid(writers);
+    /* Pages of records that nobody has are not written to: after a fork that would copy them. */
+    if (!tid) return;
     thread->is_asked = false;
-    if (thread->epoch != sampler.epoch || !tid || thread->tid != tid || !thread->is_looked_at) return;
+    if (thread->epoch != sampler.epoch || thread->tid != tid || !thread->is_looked_at) return;
     thread->is_asked = thread->is_awake && task_read_cpu_ns(tid, &thread->asked_cpu_ns);
     cpu_balance_add(&round->balance, thread->is_asked ? thread->asked_cpu_ns : thread->cpu_ns, !thread->is_awake);
 }
@@ -189,14 +195,56 @@ static bool is_asleep(const struct thread_record *record) {
     return __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
 }
 
-static void ask(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    __atomic_store_n(&record->sample.state, SAMPLE_SLOT_REQUESTED, __ATOMIC_RELEASE);
-    if (syscall(SYS_tgkill, sampler.pid, thread->tid, SAMPLER_SIGNAL) != 0) {
-        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
-        return;
+static bool is_on_processor(const struct sampled_thread *thread) {
+    uint64_t cpu_ns;
+    return task_read_cpu_ns(thread->tid, &cpu_ns) && cpu_ns != thread->cpu_ns;
+}
+
+/* A poll whose time limit has passed still returns EINTR if a signal comes before its thread runs again, and the kernel
+ * does not tell such a thread from one that works. So a thread that polls is asked while it is on a processor: its time
+ * goes on between two questions. Where the sampler itself has taken the thread's processor that is never so, hence the
+ * maximum. */
+static bool is_to_be_spared(struct sampled_thread *thread, const struct round *round) {
+    bool has_polled = thread->late_wait_ticks && round->now_ticks - thread->late_wait_ticks < ticks_of_ms(LATE_WAIT_MS);
+    if (!has_polled || thread->spared_count == SPARED_COUNT_MAX || is_on_processor(thread)) {
+        thread->spared_count = 0;
+        return false;
     }
-    thread->request_ticks = round->now_ticks;
+    thread->spared_count++;
+    return true;
+}
+
+/* The thread finds in its slot what its handler must not ask the system for. */
+static void prepare(struct sample_slot *slot, const struct sampled_thread *thread) {
+    __atomic_store_n(&slot->control_block, thread->control_block, __ATOMIC_RELAXED);
+    if (slot->own_stack.high || !thread->control_block) return;
+    bool is_first = thread->tid == (uint32_t)sampler.pid;
+    if (!thread_stack_find(thread->control_block, is_first, &slot->own_stack))
+        slot->own_stack = (struct stack_limits){0, 0};
+}
+
+static bool is_spared(const struct thread_record *record) {
+    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* A thread that is to be spared says so and then looks whether a signal is on its way; here it is the other way round. */
+static bool send_signal(struct thread_record *record, const struct sampled_thread *thread) {
+    struct sample_slot *slot = &record->sample;
+    __atomic_store_n(&slot->signal, (uint32_t)sampler.signal, __ATOMIC_SEQ_CST);
+    if (!is_spared(record) && syscall(SYS_tgkill, sampler.pid, thread->tid, sampler.signal) == 0) return true;
+    __atomic_store_n(&slot->signal, 0, __ATOMIC_SEQ_CST);
+    return false;
+}
+
+static void ask(struct thread_record *record, struct sampled_thread *thread) {
+    struct sample_slot *slot = &record->sample;
+    prepare(slot, thread);
+    thread->request_ticks = clock_ticks();
     thread->unasked_cpu_ns = 0;
+    __atomic_store_n(&slot->state, SAMPLE_SLOT_REQUESTED, __ATOMIC_SEQ_CST);
+    if (send_signal(record, thread)) return;
+    sample_slot_cancel(slot);
+    thread->request_ticks = 0;
 }
 
 static void name_thread(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
@@ -217,13 +265,17 @@ static bool take_own_name(const struct thread_record *record, struct sampled_thr
     return true;
 }
 
-/* Without the thread's own words. */
-static void identify_unreached(struct thread_record *record, struct sampled_thread *thread) {
+/* One that has ended and recorded once more is another one in the trace. */
+static void identify(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     char name[TASK_NAME_BYTES];
+    uint64_t uid = thread_record_uid(record);
+    if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
+    bool is_named = take_own_name(record, thread);
     if (thread->uid) return;
-    thread->uid = thread_record_uid(record);
-    thread->start_ticks = clock_ticks();
-    if (!take_own_name(record, thread)) name_thread(thread, name, task_read_name(thread->tid, name));
+    thread->uid = uid;
+    thread->start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
+    if (!thread->start_ticks) thread->start_ticks = clock_ticks();
+    if (!is_named) name_thread(thread, name, task_read_name(thread->tid, name));
 }
 
 /* Whether the options want it, by the name that is known of it. */
@@ -232,13 +284,14 @@ static bool is_wanted(struct sampled_thread *thread) {
     return !thread->is_unwanted;
 }
 
-static void say_unreached(struct sampled_thread *thread) {
+static void say_unreached(const struct thread_record *record, struct sampled_thread *thread) {
     char text[TEXT_BYTES];
-    const char *reason = thread->has_no_room ? "has no room on its stack for a handler of SIGURG"
-                                             : "does not answer SIGURG, which it blocks";
+    const char *reason = is_spared(record)    ? "has too small an alternate stack for"
+                         : thread->is_foreign ? "was not made by the C library, and is not sent"
+                                              : "blocks";
     thread->is_said_unreached = true;
-    snprintf(text, sizeof text, "thread %u \"%.*s\" %s: it is sampled without stacks", thread->tid,
-             (int)thread->name_bytes_count, thread->name, reason);
+    snprintf(text, sizeof text, "thread %u \"%.*s\" %s %s: it is sampled without stacks", thread->tid,
+             (int)thread->name_bytes_count, thread->name, reason, own_signal_name(sampler.signal));
     recording_write_message(text);
 }
 
@@ -251,70 +304,65 @@ static void drop_stack(struct sampled_thread *thread) {
 
 static bool may_drop_stack(const struct sampled_thread *thread) { return thread->dropped_count < DROPPED_COUNT_MAX; }
 
-/* It ends where a table was to be built, which the next round begins with or this one began with. */
-static bool awaits_table(const struct sample_slot *slot) {
-    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count;
-    return slot->taken.is_truncated && has_more;
+/* It ends where a table was to be built, or on a stack that was not known, and the next round begins with more or this
+ * one began with it. */
+static bool awaits_more(const struct sample_slot *slot) {
+    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count ||
+                    mappings_are_wanted() || mappings_read_count() != slot->read_count;
+    return slot->is_truncated && has_more;
 }
 
-static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                         uint64_t ticks) {
+    static struct merged_stack stack;
     const struct sample_slot *slot = &record->sample;
-    /* One that ended and, in the signal's handler, recorded once more is another one in the trace. */
-    if (thread->uid && thread->uid != slot->uid) end_thread(thread, round, thread->tid);
-    thread->uid = slot->uid;
-    thread->start_ticks = slot->start_ticks;
-    if (slot->is_named || !thread->name_bytes_count) name_thread(thread, slot->name, slot->name_bytes_count);
-    thread->is_named = slot->is_named;
-    struct sample_facts facts = facts_of(record, slot->taken_ticks);
-    sampled_thread_write(thread, &round->recording, &slot->taken, &facts);
+    identify(record, thread, round);
+    if (!is_wanted(thread)) return;
+    struct sample_facts facts = facts_of(record, ticks);
+    for (uint32_t i = 0; i < slot->labels.left_out_count; i++) session_count_cut_text();
+    merged_stack_make(&stack, slot->walked, slot->walked_count, &slot->labels.labels, round->recording.depth);
+    stack.is_truncated = slot->is_truncated;
+    sampled_thread_write(thread, &round->recording, &stack, &facts);
     thread->dropped_count = 0;
     thread->is_cpu_known = true;
 }
 
-/* What the thread has left, if it has answered. */
-static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    struct sample_slot *slot = &record->sample;
-    if (!thread->request_ticks) return;
-    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
-    if (state == SAMPLE_SLOT_REQUESTED) return;
-    thread->request_ticks = 0;
-    thread->is_unreached = false;
-    thread->has_no_room |= state == SAMPLE_SLOT_NO_ROOM;
-    if (state == SAMPLE_SLOT_NO_ROOM) __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
-    if (state != SAMPLE_SLOT_TAKEN) return;
-    thread->is_unwanted = slot->is_unwanted;
-    if (awaits_table(slot) && may_drop_stack(thread))
-        drop_stack(thread);
-    else if (!thread->is_unwanted)
-        write_answer(record, thread, round);
-    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
-}
-
 /* A signal that it blocks would stay pending, for a sigwait of the program's to find. Soon after the first time it is
- * looked again: a new thread blocks all signals until it runs. */
-static bool blocks_signal(struct sampled_thread *thread, uint64_t now_ticks) {
-    if (thread->is_reachable) return false;
-    if (now_ticks < thread->next_check_ticks) return true;
-    thread->is_reachable = !task_blocks_signal(thread->tid, SAMPLER_SIGNAL);
-    if (thread->is_reachable) return false;
-    if (!thread->blocked_ticks) thread->blocked_ticks = now_ticks;
-    uint64_t blocked_ticks = now_ticks - thread->blocked_ticks, period_ticks = ticks_of_ms(BLOCKED_PERIOD_MS);
-    thread->next_check_ticks = now_ticks + (blocked_ticks < period_ticks ? blocked_ticks : period_ticks);
-    return true;
+ * looked again: a new thread blocks all signals, and is not known to the C library, until it runs. One that has come for
+ * its record is known. */
+static bool is_reachable(const struct thread_writers *writers, struct sampled_thread *thread, uint64_t now_ticks) {
+    if (thread->signal_count != sampler.signal_count) {
+        thread->signal_count = sampler.signal_count;
+        thread->is_reachable = false;
+        thread->next_check_ticks = 0;
+    }
+    if (thread->is_reachable || now_ticks < thread->next_check_ticks) return thread->is_reachable;
+    thread->is_foreign = !libc_thread_find(thread->tid, &thread->control_block) && thread_registry_is_held(writers);
+    thread->is_reachable = !thread->is_foreign && !task_blocks_signal(thread->tid, sampler.signal);
+    uint64_t since_ticks = thread->unreached_ticks ? thread->unreached_ticks : now_ticks;
+    uint64_t past_ticks = now_ticks - since_ticks, period_ticks = ticks_of_ms(UNREACHED_PERIOD_MS);
+    thread->next_check_ticks = now_ticks + (past_ticks < period_ticks ? past_ticks : period_ticks);
+    return thread->is_reachable;
 }
 
-static bool can_be_asked(struct sampled_thread *thread, const struct round *round) {
-    bool is_free = sampler.has_signal && !thread->request_ticks && !thread->has_no_room;
-    return is_free && !blocks_signal(thread, round->now_ticks);
+static bool can_be_asked(const struct thread_writers *writers, const struct thread_record *record,
+                         struct sampled_thread *thread, const struct round *round) {
+    if (!sampler.signal || thread->request_ticks) return false;
+    if (!is_spared(record) && is_reachable(writers, thread, round->now_ticks)) {
+        thread->unreached_ticks = 0;
+        return true;
+    }
+    if (!thread->unreached_ticks) thread->unreached_ticks = round->now_ticks;
+    return false;
 }
 
 static bool is_overdue(const struct sampled_thread *thread, const struct round *round) {
-    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->blocked_ticks;
+    uint64_t since_ticks = thread->request_ticks ? thread->request_ticks : thread->unreached_ticks;
     return since_ticks && round->now_ticks - since_ticks > ticks_of_ms(UNREACHED_MS);
 }
 
 static bool is_answer_due(const struct sampled_thread *thread, const struct round *round) {
-    bool is_asked = sampler.has_signal && thread->request_ticks;
+    bool is_asked = sampler.signal && thread->request_ticks;
     return is_asked && !thread->is_unreached && !is_overdue(thread, round);
 }
 
@@ -325,15 +373,14 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
     thread->is_cpu_known = true;
 }
 
-/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack. One that
- * was found just now may be about to end, and have had its track. */
-static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, const struct round *round) {
+/* It cannot be reached: there is no signal to be had, or it blocks it, or a handler would overflow its stack, or have no
+ * thread-local storage. One that was found just now may be about to end, and have had its track. */
+static void leave_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
-    identify_unreached(record, thread);
+    identify(record, thread, round);
     if (!is_wanted(thread)) return;
     thread->is_unreached = true;
-    bool is_for_good = thread->has_no_room || is_overdue(thread, round);
-    if (sampler.has_signal && is_for_good && !thread->is_said_unreached) say_unreached(thread);
+    if (sampler.signal && is_overdue(thread, round) && !thread->is_said_unreached) say_unreached(record, thread);
 }
 
 static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
@@ -342,6 +389,38 @@ static void write_without_stack(struct thread_record *record, struct sampled_thr
     if (thread->has_stack) thread->chunk_of_stack = 0;
     thread->has_stack = false;
     write_as_before(record, thread, round);
+}
+
+static void say_refused(struct sampled_thread *thread) {
+    char text[TEXT_BYTES];
+    if (thread->is_said_refused || !thread->uid) return;
+    thread->is_said_refused = true;
+    snprintf(text, sizeof text,
+             "thread %u \"%.*s\" had too little room on its stack for a handler of %s: a sample has no stack",
+             thread->tid, (int)thread->name_bytes_count, thread->name, own_signal_name(sampler.signal));
+    recording_write_message(text);
+}
+
+/* What the thread has left, if it has answered. A thread that had no room for a handler may have some next time. */
+static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    struct sample_slot *slot = &record->sample;
+    if (!thread->request_ticks) return;
+    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+    if (state == SAMPLE_SLOT_REQUESTED || state == SAMPLE_SLOT_ANSWERING) return;
+    uint64_t ticks = thread->request_ticks;
+    thread->request_ticks = 0;
+    thread->is_unreached = false;
+    if (state == SAMPLE_SLOT_ANSWERED) {
+        if (awaits_more(slot) && may_drop_stack(thread))
+            drop_stack(thread);
+        else
+            write_answer(record, thread, round, ticks);
+    }
+    if (state == SAMPLE_SLOT_REFUSED) {
+        write_without_stack(record, thread, round);
+        say_refused(thread);
+    }
+    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
 static void say_error(const char *what) {
@@ -365,7 +444,7 @@ static void check_waits(void) {
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                        const struct task_wait *wait) {
     static struct merged_stack stack;
-    identify_unreached(record, thread);
+    identify(record, thread, round);
     if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
@@ -396,23 +475,24 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 }
 
 /* Of a thread that may have another stack than before. */
-static void look_closer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                        uint64_t used) {
+static void look_closer(const struct thread_writers *writers, struct thread_record *record,
+                        struct sampled_thread *thread, struct round *round, uint64_t used) {
     if (is_answer_due(thread, round)) return;
     /* What it waits in comes last: it may begin to wait until the signal is there. */
-    bool is_askable = can_be_asked(thread, round);
+    bool is_askable = can_be_asked(writers, record, thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
     }
     thread->wait_fingerprint = wait.fingerprint;
+    if (wait.is_cut_when_late) thread->late_wait_ticks = round->now_ticks;
     if (wait.is_left_in_peace || (!is_askable && wait.pc))
         write_wait(record, thread, round, &wait);
-    else if (is_askable)
-        ask(record, thread, round);
-    else
+    else if (!is_askable)
         write_without_stack(record, thread, round);
+    else if (!is_to_be_spared(thread, round))
+        ask(record, thread);
 }
 
 static bool is_muted(const struct thread_writers *writers) {
@@ -462,7 +542,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (is_known && !used)
         write_as_before(record, thread, round);
     else
-        look_closer(record, thread, round, used);
+        look_closer(writers, record, thread, round, used);
 }
 
 /* ---- Rounds. ---- */
@@ -525,6 +605,21 @@ static void end_with(struct thread_writers *writers, struct thread_record *recor
     if (thread->epoch == sampler.epoch && tid && thread->tid == tid) collect(record, thread, context);
 }
 
+/* A handler that has begun is awaited: it reads what sampler_forget frees. */
+static void end_request(struct thread_writers *writers, struct thread_record *record, void *context) {
+    enum { TRY_COUNT = 20000, NAP_US = 50 };
+    (void)context;
+    if (!thread_registry_tid(writers)) return;
+    sample_slot_cancel(&record->sample);
+    for (int i = 0; sample_slot_is_answering(&record->sample); i++) {
+        if (i == TRY_COUNT) {
+            sampler.has_stuck_handler = true;
+            return;
+        }
+        usleep(NAP_US);
+    }
+}
+
 /* Nobody looks any more whether their threads have ended. */
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
     (void)record;
@@ -549,18 +644,21 @@ static void sample_threads(void) {
     if (!round.is_balance_kept) cpu_balance_settle(&round.balance, round.found_ns);
     recording_leave(&round.recording);
     sampler.running_count = round.running_count;
+    if (round.running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
 }
 
 static void tick(uint64_t now_ns) {
     uint64_t times_ns[4] = {now_ns};
     if (!grec_is_recording()) {
         sampler.has_paused = true;
+        sampler.worked_ns = now_ns;
         thread_registry_each_record(look_in_pause, NULL);
         return;
     }
     if (sampler.has_paused) forget_pause();
-    check_signal();
+    find_signal();
     libraries_refresh(false);
+    mappings_read_wanted(now_ns);
     task_list_refresh(now_ns);
     look_around(now_ns);
     times_ns[1] = clock_ns_of(CLOCK_MONOTONIC);
@@ -574,6 +672,7 @@ static void tick(uint64_t now_ns) {
     const uint64_t spent_ns[] = {times_ns[1] - times_ns[0], times_ns[2] - times_ns[1], times_ns[3] - times_ns[2]};
     write_tick(&recording, spent_ns);
     recording_leave(&recording);
+    session_reserve_ahead();
     libraries_reclaim();
 }
 
@@ -598,10 +697,23 @@ static bool sleep_until(uint64_t deadline_ns) {
     }
 }
 
+/* Up to a millisecond, the sampler looks once for each interval of processor time that the program uses: where many
+ * processes share the processors, each with a sampler, all samplers together look no more often than one of a program
+ * that keeps them busy alone. */
+static uint64_t next_step_ns(uint64_t now_ns) {
+    if (sampler.interval_ns >= STRETCHED_NS_MAX) return sampler.interval_ns;
+    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
+    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = cpu_ns - sampler.round_cpu_ns;
+    sampler.round_ns = now_ns;
+    sampler.round_cpu_ns = cpu_ns;
+    uint64_t factor_max = STRETCHED_NS_MAX / sampler.interval_ns, factor = used_ns ? passed_ns / used_ns : factor_max;
+    return sampler.interval_ns * (factor < 1 ? 1 : factor < factor_max ? factor : factor_max);
+}
+
 /* Instants that were missed are left out: they would come in a burst. */
 static uint64_t next_deadline(uint64_t deadline_ns) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
-    deadline_ns += sampler.interval_ns;
+    deadline_ns += next_step_ns(now_ns);
     if (deadline_ns <= now_ns) {
         uint64_t missed = (now_ns - deadline_ns) / sampler.interval_ns + 1;
         sampler.late_tick_count += missed;
@@ -630,45 +742,97 @@ static void ask_for_short_slices(void) {
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+static bool is_quiet(uint64_t now_ns) {
+    uint64_t after_ns = sampler.interval_ns > QUIET_AFTER_NS / 2 ? 2 * sampler.interval_ns : QUIET_AFTER_NS;
+    return sampler.can_be_quiet && sampler.interval_ns < OWN_THREAD_LOOK_NS &&
+           now_ns > sampler.worked_ns + after_ns;
+}
+
+/* False: the thread is to end. */
+static bool await_round(uint64_t *deadline_ns) {
+    uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    if (!is_quiet(now_ns)) return sleep_until(*deadline_ns);
+    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+    work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+    *deadline_ns = clock_ns_of(CLOCK_MONOTONIC);
+    return !__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE);
+}
+
+static bool is_worth_it(uint64_t start_ns) {
+    return clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) >= LATE_CPU_NS ||
+           clock_ns_of(CLOCK_MONOTONIC) - start_ns >= LATE_LIFE_NS;
+}
+
+/* False: the thread is to end. */
+static bool begin(void) {
+    uint64_t start_ns = clock_ns_of(CLOCK_MONOTONIC);
+    uint32_t phase = SAMPLER_WAITS;
+    while (sampler.begins_late && !is_worth_it(start_ns))
+        if (!sleep_until(clock_ns_of(CLOCK_MONOTONIC) + LATE_LOOK_NS)) return false;
+    return __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_HAS_BEGUN, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
 static void call_back(void) {
     void (*callback)(void *) = __atomic_load_n(&sampler.callback, __ATOMIC_ACQUIRE);
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
+static void forget_files(void) {
+    task_file_forget_all();
+    task_list_forget();
+    process_counters_forget();
+    waiting_stack_forget();
+    libc_thread_forget();
+    mappings_forget_file();
+}
+
 static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
+    if (!begin()) return;
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
-    sampler.own_tid = (uint32_t)syscall(SYS_gettid);
+    pool_restore_file(&session_pool);
     sampler.pid = getpid();
+    sampler.own_tid = (uint32_t)syscall(SYS_gettid);
+    sampler.can_be_quiet = work_alarm_open();
     libraries_refresh(true);
+    mappings_read(NULL);
     process_counters_open();
     task_list_open(sampler.takes_all_threads);
-    take_signal();
+    find_signal();
     check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
-    while (sleep_until(deadline_ns)) {
+    sampler.worked_ns = deadline_ns;
+    while (await_round(&deadline_ns)) {
         tick(clock_ns_of(CLOCK_MONOTONIC));
         sampler.tick_count++;
         call_back();
         cpu_turns_take(deadline_ns, sampler.running_count);
         deadline_ns = next_deadline(deadline_ns);
     }
+    thread_registry_each_record(end_request, NULL);
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
-    task_file_close_all();
     process_counters_close();
+    work_alarm_close();
+    forget_files();
 }
 
 bool sampler_start(const struct sampler_options *options) {
     char text[32];
+    /* Before the program's next instruction: it may be about to block all signals for good. */
+    own_signal_begin(answer);
     sampler.epoch++;
     sampler.end_word = 0;
+    sampler.phase = SAMPLER_WAITS;
+    sampler.begins_late = options->begins_late;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;
     sampler.has_said_forbidden = false;
+    sampler.signal_count = 0;
     sampler.interval_ns = (uint64_t)options->interval_us * 1000;
     __atomic_store_n(&sampler.takes_all_threads, options->takes_all_threads, __ATOMIC_RELAXED);
     snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
@@ -677,14 +841,20 @@ bool sampler_start(const struct sampler_options *options) {
     cpu_balance_begin();
     /* A program that registers its threads may take stacks of its own, as it starts too. */
     if (!options->takes_all_threads) unwind_snapshot_want_all();
-    return own_thread_start(&sampler.thread, run);
+    return own_thread_start(&sampler.thread, run, session_pool.file);
 }
 
-void sampler_stop(void) {
+void sampler_stop(bool is_process_ending) {
+    uint32_t phase = SAMPLER_WAITS;
     if (!sampler.thread.is_running) return;
-    __atomic_store_n(&sampler.end_word, 1, __ATOMIC_RELEASE);
+    __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_NEVER_BEGINS, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+    __atomic_store_n(&sampler.end_word, 1, __ATOMIC_SEQ_CST);
+    if (phase == SAMPLER_WAITS && is_process_ending) return;
     futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
+    work_alarm_ring();
     own_thread_join(&sampler.thread);
+    own_signal_end();
 }
 
 void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
@@ -693,11 +863,14 @@ void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
 }
 
 void sampler_forget(void) {
+    if (sampler.has_stuck_handler) return;
     libraries_forget();
     unwind_snapshot_forget();
+    mappings_forget();
 }
 
 void sampler_leave_parent(void) {
+    own_signal_enter_child();
     own_thread_forget(&sampler.thread);
-    task_file_close_all();
+    forget_files();
 }

@@ -18,6 +18,7 @@
 #include "counters.h"
 #include "definitions.h"
 #include "libraries.h"
+#include "own_files.h"
 #include "own_thread.h"
 #include "process.h"
 #include "sampled_thread.h"
@@ -68,6 +69,7 @@ static struct {
     bool is_helper_told_to_end;
     uint32_t holder_tid;     /* of the mutex */
     uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
+    bool is_confined;        /* by a filter of system calls, which threads inherit */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -204,6 +206,7 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
 /* ---- The helper thread, which keeps chunks ready. ---- */
 
 static void help(void) {
+    pool_restore_file(&session_pool);
     while (!own_thread_is_alone(&session.helper, clock_ns_of(CLOCK_MONOTONIC))) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
@@ -214,10 +217,14 @@ static void help(void) {
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
-    if (session.settings.flags & GREC_NO_HELPER) return;
+    if (session.settings.flags & GREC_NO_HELPER || session.is_confined) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
-    if (own_thread_start(&session.helper, help)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+    if (own_thread_start(&session.helper, help, session_pool.file)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
+}
+
+void session_reserve_ahead(void) {
+    if (!session.helper.is_running && pool_is_low(&session_pool)) pool_reserve_ahead(&session_pool);
 }
 
 static void end_helper(void) {
@@ -227,26 +234,68 @@ static void end_helper(void) {
     own_thread_join(&session.helper);
 }
 
+/* Of a process that came to the recording of another one: the trace is that one's. */
+static bool is_guest(void) {
+    bool is_new;
+    return session.owner_start_ns != process_self(&is_new)->start_ns;
+}
+
 /* ---- The sampler. ---- */
 
 /* After recording is on, or at least the pool there: it records. */
 static void start_sampler(void) {
     const struct sampler_options options = {.interval_us = session.settings.interval_us,
-                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS};
-    if (session.settings.flags & GREC_SAMPLER && !sampler_start(&options))
-        recording_write_message("there is no thread for the sampler: nothing is sampled");
+                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS,
+                                            .begins_late = is_guest()};
+    if (!(session.settings.flags & GREC_SAMPLER) || session.is_confined) return;
+    if (!sampler_start(&options)) recording_write_message("there is no thread for the sampler: nothing is sampled");
 }
 
-static void end_threads(void) {
-    sampler_stop();
+static void end_threads(bool is_process_ending) {
+    sampler_stop(is_process_ending);
     end_helper();
+}
+
+/* ---- Programs that need to have one thread, or confine theirs. ---- */
+
+/* A handler may make such a call in the middle of one of these functions. */
+bool session_be_alone(void) {
+    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
+    if (is_holder || !own_thread_count()) return false;
+    lock();
+    end_threads(false);
+    return true;
+}
+
+void session_end_being_alone(void) {
+    if (session.is_recording) {
+        start_helper();
+        start_sampler();
+    }
+    unlock();
+}
+
+void session_prepare_filter(bool is_for_all_threads) {
+    bool is_alone = is_for_all_threads && session_be_alone();
+    session.is_confined = true;
+    if (is_alone) session_end_being_alone();
 }
 
 /* ---- Switching recording on and off. ---- */
 
 static void set_recording(bool is_on) {
-    uint32_t on = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
+    bool is_by_clock = recorder_clock.kind == TRACE_CLOCK_MONOTONIC || clock_is_counter_forbidden();
+    uint32_t on = is_by_clock ? RECORDING_BY_CLOCK : RECORDING_BY_COUNTER;
     __atomic_store_n(&grec_recording_, is_on ? on : 0, __ATOMIC_SEQ_CST);
+}
+
+/* Between the two steps a recording call of another thread may still read the counter, as it may: the calling thread is
+ * the one that is going to be forbidden to. */
+void session_forbid_counter(void) {
+    uint32_t by_counter = RECORDING_BY_COUNTER;
+    clock_forbid_counter();
+    __atomic_compare_exchange_n(&grec_recording_, &by_counter, (uint32_t)RECORDING_BY_CLOCK, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_RELAXED);
 }
 
 static void set_labelling(bool is_on) { __atomic_store_n(&grec_labelling_, is_on, __ATOMIC_RELAXED); }
@@ -352,10 +401,10 @@ static void describe(void) {
 /* ---- Starting. ---- */
 
 static bool initialize(void) {
+    bool is_new;
     if (session.is_initialized) return true;
     if (!process_init()) return false;
-    clock_init();
-    thread_registry_init();
+    process_self(&is_new);
     session.has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     session.is_initialized = true;
     return true;
@@ -394,7 +443,7 @@ static void begin_recording(bool is_paused) {
     start_sampler();
 }
 
-static void stop_locked(void);
+static void stop_locked(bool is_process_ending);
 
 /* A recording that is on ends when the new one can begin. */
 static int start_new(const struct settings *settings) {
@@ -407,7 +456,7 @@ static int start_new(const struct settings *settings) {
         return GREC_ERROR_STORAGE;
     }
     if (!pool_publish(&pool)) return error_of_errno();
-    stop_locked();
+    stop_locked(false);
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
@@ -473,7 +522,7 @@ static int replace_pool(const struct settings *settings, bool is_quiet) {
 static int change_settings(const struct settings *settings, bool replaces_pool) {
     bool was_paused = session.is_paused;
     recording_write_mark(TRACE_PAUSE);
-    end_threads();
+    end_threads(false);
     bool is_quiet = quiesce();
     int error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK, saved_errno = errno;
     if (error == GREC_OK) session.settings = *settings;
@@ -487,12 +536,6 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
 }
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
-
-/* Of a process that came to the recording of another one: the trace is that one's. */
-static bool is_guest(void) {
-    bool is_new;
-    return session.owner_start_ns != process_self(&is_new)->start_ns;
-}
 
 static int go_on(const struct grec_options *options) {
     struct settings settings;
@@ -518,6 +561,7 @@ static int start_locked(const struct grec_options *options) {
     static const struct grec_options defaults;
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
+    clock_init();
     if (session.is_recording) return go_on(options);
     if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
@@ -533,10 +577,8 @@ int grec_start(const struct grec_options *options) {
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options) {
     struct settings settings;
     struct pool pool;
-    bool is_new;
     errno = 0;
     if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
-    process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
     settings.limit_bytes = pool.header->limit_bytes ? pool.header->limit_bytes : GREC_UNLIMITED;
@@ -603,26 +645,27 @@ static void mark_unsampled(grec_time end) {
     grec_add_marker(&marker, &options, NULL, 0);
 }
 
-static void stop_locked(void) {
+/* The end of the process frees what is mapped, in less time. */
+static void stop_locked(bool is_process_ending) {
     if (!session.is_recording) return;
     grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
-    end_threads();
+    end_threads(is_process_ending);
     mark_unsampled(end);
     bool is_quiet = quiesce();
-    if (is_quiet) sampler_forget();
+    if (is_quiet && !is_process_ending) sampler_forget();
     recording_flush_lost();
     session.is_recording = false;
     set_labelling(false);
     session.is_paused = false;
     pool_leave(&session_pool);
     /* What is in memory can still be saved. */
-    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet);
+    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet && !is_process_ending);
 }
 
 void grec_stop(void) {
     lock();
-    stop_locked();
+    stop_locked(false);
     unlock();
 }
 
@@ -673,15 +716,7 @@ void grec_get_status(struct grec_status *status) {
     unlock();
 }
 
-static void say(const char *text) {
-    size_t left = strlen(text);
-    while (left) {
-        ssize_t written = write(STDERR_FILENO, text, left);
-        if (written <= 0) return;
-        text += written;
-        left -= (size_t)written;
-    }
-}
+static void say(const char *text) { own_files_say(text, strlen(text)); }
 
 static const char *describe_error(int error) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
@@ -783,11 +818,10 @@ static void settle_in_child(void) {
     if (session_enter_child() && at_fork.can_sample) start_sampler();
 }
 
-/* Threads may register themselves before anything is recorded. */
+/* Threads may register themselves before anything is recorded. What only a recording needs has to wait: many programs
+ * load this library and record nothing. */
 __attribute__((constructor)) static void begin_process(void) {
-    bool is_new;
     thread_registry_init();
-    if (process_init()) process_self(&is_new);
     pthread_atfork(prepare_fork, settle_in_parent, settle_in_child);
     session_start_from_environment();
 }
@@ -797,7 +831,7 @@ __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && session_is_from_environment();
-    stop_locked();
+    stop_locked(true);
     if (is_saved_at_end && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, describe_error(errno));
     unlock();

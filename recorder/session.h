@@ -24,6 +24,8 @@ void session_fence(void);
 
 /* Whether the options leave threads out. [signal-safe] */
 bool session_has_thread_filter(void);
+/* For the sampler, in a process without a helper: prepares chunks. */
+void session_reserve_ahead(void);
 
 /* Whether threads of that name are recorded. [signal-safe] */
 bool session_wants_thread(const char *name, uint32_t name_bytes_count);
@@ -31,6 +33,19 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count);
 /* This process turned out to be a forked child: it becomes part of the recording. False: it does not record.
  * [signal-safe] */
 bool session_enter_child(void);
+
+/* For a call that succeeds only where there is one thread: ends the recorder's own, until session_end_being_alone. False:
+ * there are none, and that is not to be called. */
+bool session_be_alone(void);
+void session_end_being_alone(void);
+
+/* Before the process installs a filter of system calls, for threads and children that are made from now on, or for all
+ * threads at once: the recorder makes no more threads, since they could be killed for what they do, and ends those that
+ * the filter would come to. */
+void session_prepare_filter(bool is_for_all_threads);
+
+/* Before the calling thread is forbidden to read the cycle counter: see clock_forbid_counter. */
+void session_forbid_counter(void);
 
 /* Counts a text that was cut, payload values that no field is there for, a marker with a stale handle. [signal-safe] */
 void session_count_cut_text(void);

@@ -3,12 +3,8 @@
 #if UNWIND_KNOWS_MACHINE
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "mappings.h"
 
 /* The sanitizers keep red zones within frames, where saved registers and return addresses are not: those are read as
  * the machine has them. Threads' own stacks cannot race with themselves, but with what the thread sanitizer believes.
@@ -61,11 +57,6 @@ static uint64_t strip_signature(uint64_t address) {
 
 /* ---- The walk. ---- */
 
-struct range {
-    uint64_t low;
-    uint64_t high;
-};
-
 struct walk {
     const struct unwind_snapshot *snapshot;
     uint64_t pc;
@@ -76,16 +67,20 @@ struct walk {
     bool is_base_known;
     bool is_exact;
     const ucontext_t *interrupted; /* where all registers of this frame are; NULL: only those above are known */
-    struct range stack;            /* that sp is on */
+    struct stack_limits stack;     /* that sp is on */
+    bool is_elsewhere;             /* neither the thread's own nor its alternate one: a coroutine's */
     uint64_t shift;                /* from an address on it to where its bytes are: 0, or those of a copy */
     bool is_beyond;                /* what was needed lies above the stack */
     stack_find_depth *find_depth;  /* for a frame pointer that is not known; NULL: none */
-    struct range outer_stack;      /* that it may come to, once; empty: none */
+    struct stack_limits own;       /* the thread's own stack… */
+    struct stack_limits alternate; /* …and its alternate one; empty: none */
 };
 
 enum step { STEP_TAKEN, STEP_OUTERMOST, STEP_LOST };
 
-static bool is_within(struct range range, uint64_t address) { return address >= range.low && address < range.high; }
+static bool is_within(struct stack_limits range, uint64_t address) {
+    return address >= range.low && address < range.high;
+}
 
 /* A word of the stack, at sp or above. */
 READS_STACK static bool load(struct walk *walk, uint64_t address, uint64_t *value) {
@@ -232,7 +227,19 @@ static void enter_interrupted(struct walk *walk, const ucontext_t *context) {
     walk->interrupted = context;
 }
 
-/* Out of a signal handler, perhaps from the alternate stack onto the thread's. */
+/* The alternate stack may lie within the thread's: the inner one counts. */
+static bool find_stack(struct walk *walk, uint64_t sp) {
+    walk->is_elsewhere = false;
+    if (is_within(walk->alternate, sp))
+        walk->stack = walk->alternate;
+    else if (is_within(walk->own, sp))
+        walk->stack = walk->own;
+    else
+        walk->is_elsewhere = mappings_find(sp, &walk->stack);
+    return is_within(walk->stack, sp);
+}
+
+/* Out of a signal handler, perhaps from the alternate stack onto the one that was interrupted. */
 static enum step step_by_signal(struct walk *walk) {
     uint64_t place = walk->sp + CONTEXT_AT_SIGNAL_FRAME_BYTES, before = walk->sp;
     uint64_t needed_bytes = offsetof(ucontext_t, uc_mcontext) + sizeof(mcontext_t);
@@ -240,10 +247,9 @@ static enum step step_by_signal(struct walk *walk) {
         return STEP_LOST;
     const ucontext_t *context = (const ucontext_t *)(uintptr_t)(place + walk->shift);
     uint64_t sp = context_register(context, UNWIND_SP);
-    if (is_within(walk->outer_stack, sp)) {
-        walk->stack = walk->outer_stack;
-        walk->outer_stack = (struct range){0, 0};
-    } else if (sp <= before || sp >= walk->stack.high) {
+    if (is_within(walk->stack, sp)) {
+        if (sp <= before) return STEP_LOST;
+    } else if (walk->shift || !find_stack(walk, sp)) {
         return STEP_LOST;
     }
     enter_interrupted(walk, context);
@@ -267,18 +273,24 @@ static bool is_link_good(const struct walk *walk, uint64_t *link) {
 }
 #endif
 
+/* What a coroutine begins with has no rule, as a thread's has: its caller is not on this stack. */
+static enum step step_without_rule(struct walk *walk) {
+    enum step step = step_by_frame_pointer(walk);
+    return step == STEP_LOST && walk->is_elsewhere && !walk->is_exact ? STEP_OUTERMOST : step;
+}
+
 static enum step step_out(struct walk *walk) {
     uint64_t link = 0;
     const struct unwind_rule *rule =
         walk->snapshot ? unwind_snapshot_find(walk->snapshot, walk->is_exact ? walk->pc : walk->pc - 1) : NULL;
-    if (!rule) return step_by_frame_pointer(walk);
+    if (!rule) return step_without_rule(walk);
     switch ((enum unwind_cfa_kind)rule->cfa_kind) {
         case UNWIND_CFA_SIGNAL:
             return step_by_signal(walk);
         case UNWIND_CFA_TO_COME:
             return STEP_LOST;
         case UNWIND_CFA_UNKNOWN:
-            return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_by_frame_pointer(walk);
+            return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_without_rule(walk);
         default:
             return step_by_rule(walk, rule);
     }
@@ -306,43 +318,26 @@ static size_t walk_out(struct walk *walk, struct walked_frame *frames, size_t ca
 
 /* ---- Which stack. ---- */
 
-/* What of a stack is mapped for sure. A growing one is where this call, whose frames lie at `here` and below, stands on
- * it, and then from here on. */
-static struct range mapped_part(struct stack_limits limits, uint64_t here) {
-    struct range range = {.low = limits.low, .high = limits.high};
-    if (here >= limits.grows_to && here < range.low) range.low = here;
-    return range;
-}
-
-static struct range range_of(const stack_t *stack) {
+static struct stack_limits range_of(const stack_t *stack) {
     uint64_t low = (uint64_t)(uintptr_t)stack->ss_sp;
-    if ((stack->ss_flags & SS_DISABLE) || stack->ss_size > UINT64_MAX - low) return (struct range){0, 0};
-    return (struct range){.low = low, .high = low + stack->ss_size};
+    if ((stack->ss_flags & SS_DISABLE) || stack->ss_size > UINT64_MAX - low) return (struct stack_limits){0, 0};
+    return (struct stack_limits){.low = low, .high = low + stack->ss_size};
 }
 
-/* The alternate stack may lie within the thread's: the inner one counts. */
-static void choose_stack(struct walk *walk, struct range own, struct range alternate) {
-    walk->stack = own;
-    if (!is_within(alternate, walk->sp)) return;
-    walk->stack = alternate;
-    walk->outer_stack = own;
-}
-
-size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits limits,
+size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits own,
                   struct walked_frame *frames, size_t capacity, bool *is_truncated) {
-    struct walk walk = {.snapshot = snapshot};
+    struct walk walk = {.snapshot = snapshot, .own = own, .alternate = range_of(&context->uc_stack)};
     enter_interrupted(&walk, context);
-    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    choose_stack(&walk, mapped_part(limits, here), range_of(&context->uc_stack));
+    find_stack(&walk, walk.sp);
     return walk_out(&walk, frames, capacity, is_truncated);
 }
 
-static struct range alternate_range(void) {
+static struct stack_limits alternate_range(void) {
     stack_t stack;
     int saved_errno = errno;
     bool is_known = sigaltstack(NULL, &stack) == 0;
     errno = saved_errno;
-    return is_known ? range_of(&stack) : (struct range){0, 0};
+    return is_known ? range_of(&stack) : (struct stack_limits){0, 0};
 }
 
 /* Into registers that need not be saved: one that is to be read must not be written before. */
@@ -360,14 +355,14 @@ static struct range alternate_range(void) {
     } while (0)
 #endif
 
-__attribute__((noinline)) size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits,
+__attribute__((noinline)) size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits own,
                                                  struct walked_frame *frames, size_t capacity, bool *is_truncated) {
-    struct walk walk = {.snapshot = snapshot, .is_fp_known = true, .is_base_known = true, .is_exact = true};
+    struct walk walk = {
+        .snapshot = snapshot, .is_fp_known = true, .is_base_known = true, .is_exact = true, .own = own};
     READ_REGISTERS(walk.pc, walk.sp, walk.fp, walk.base);
-    struct range own = mapped_part(limits, walk.sp);
-    choose_stack(&walk, own, is_within(own, walk.sp) ? (struct range){0, 0} : alternate_range());
+    if (!is_within(own, walk.sp)) walk.alternate = alternate_range();
     /* Out of this function, which is no frame of the caller's. */
-    if (!is_within(walk.stack, walk.sp) || step_out(&walk) != STEP_TAKEN) {
+    if (!find_stack(&walk, walk.sp) || step_out(&walk) != STEP_TAKEN) {
         *is_truncated = true;
         return 0;
     }
@@ -387,117 +382,6 @@ size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint
     size_t count = walk_out(&walk, frames, capacity, is_truncated);
     *is_cut = walk.is_beyond;
     return count;
-}
-
-/* ---- Where a thread's stack is. ---- */
-
-enum { MAPS_BYTES = 512 }; /* little, for handlers on small stacks */
-
-/* A line of /proc/thread-self/maps as far as it is of use; read byte by byte from pieces of the file. */
-struct maps_line {
-    uint64_t start;
-    uint64_t end;
-    bool is_readable;
-    bool is_stack; /* the main thread's */
-};
-
-struct maps {
-    int file;
-    size_t at;
-    size_t count;
-    char bytes[MAPS_BYTES];
-};
-
-/* -1: the end, or an error. */
-static int next_byte(struct maps *maps) {
-    if (maps->at == maps->count) {
-        ssize_t count;
-        do count = read(maps->file, maps->bytes, sizeof maps->bytes);
-        while (count < 0 && errno == EINTR);
-        if (count <= 0) return -1;
-        maps->at = 0;
-        maps->count = (size_t)count;
-    }
-    return (unsigned char)maps->bytes[maps->at++];
-}
-
-/* Up to the byte behind the number, which is returned. */
-static int take_hexadecimal(struct maps *maps, uint64_t *value) {
-    *value = 0;
-    for (;;) {
-        int byte = next_byte(maps);
-        if (byte >= '0' && byte <= '9')
-            *value = *value << 4 | (uint64_t)(byte - '0');
-        else if (byte >= 'a' && byte <= 'f')
-            *value = *value << 4 | (uint64_t)(byte - 'a' + 10);
-        else
-            return byte;
-    }
-}
-
-static bool take_line(struct maps *maps, struct maps_line *line) {
-    static const char stack_name[] = " [stack]";
-    size_t matched = 0;
-    if (take_hexadecimal(maps, &line->start) != '-' || take_hexadecimal(maps, &line->end) != ' ') return false;
-    line->is_readable = next_byte(maps) == 'r';
-    for (int byte = next_byte(maps); byte != '\n'; byte = next_byte(maps)) {
-        if (byte < 0) return false;
-        matched = byte == stack_name[matched] ? matched + 1 : byte == ' ';
-    }
-    line->is_stack = matched == sizeof stack_name - 1;
-    return true;
-}
-
-/* How far down the main thread's stack may grow: to what is below, and to the limit. */
-static uint64_t growth_end(const struct maps_line *line, uint64_t end_below) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) != 0) return line->start;
-    uint64_t lowest = limit.rlim_cur < line->end ? line->end - limit.rlim_cur : 0;
-    if (lowest < end_below) lowest = end_below;
-    return lowest < line->start ? lowest : line->start;
-}
-
-static bool find_line(struct maps *maps, uint64_t address, struct stack_limits *limits) {
-    struct maps_line line;
-    for (uint64_t end_below = 0; take_line(maps, &line); end_below = line.end) {
-        if (address >= line.end) continue;
-        if (!line.is_readable) return false;
-        uint64_t grows_to = line.is_stack ? growth_end(&line, end_below) : line.start;
-        if (address < grows_to) return false;
-        *limits = (struct stack_limits){.grows_to = grows_to, .low = line.start, .high = line.end};
-        return true;
-    }
-    return false;
-}
-
-bool stack_limits_find(uint64_t address, struct stack_limits *limits) {
-    int saved_errno = errno;
-    struct maps maps = {.file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
-    bool is_found = maps.file >= 0 && find_line(&maps, address, limits);
-    if (maps.file >= 0) close(maps.file);
-    errno = saved_errno;
-    return is_found;
-}
-
-static bool find_thread_stack(struct stack_limits *limits) {
-    pthread_attr_t attributes;
-    void *low;
-    size_t bytes_count;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
-    bool is_known = pthread_attr_getstack(&attributes, &low, &bytes_count) == 0;
-    pthread_attr_destroy(&attributes);
-    if (!is_known) return false;
-    uint64_t start = (uint64_t)(uintptr_t)low;
-    *limits = (struct stack_limits){.grows_to = start, .low = start, .high = start + bytes_count};
-    return true;
-}
-
-bool stack_limits_of_self(struct stack_limits *limits) {
-    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    /* Of the main thread the C library tells how far the stack may grow, not what is mapped. */
-    bool is_main = syscall(SYS_gettid) == getpid();
-    if (!is_main && find_thread_stack(limits) && here >= limits->low && here < limits->high) return true;
-    return stack_limits_find(here, limits);
 }
 
 #endif

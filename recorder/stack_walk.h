@@ -1,4 +1,4 @@
-/* Return addresses on a thread's own stack, walked from a signal handler in that thread or from a call of it.
+/* Return addresses on the stack that a thread runs on, walked from a signal handler in that thread or from a call of it.
  *
  * By unwind tables where the code is known, by frame pointers where it is not (generated code, hand-written assembly).
  * Neither is trusted: every load lies between the current sp and the stack's end, and sp grows with every frame, so
@@ -14,10 +14,9 @@
 
 #include "unwind_table.h"
 
-/* Memory that stays mapped, readable and a stack for as long as its thread lives: [low, high). A growing one (the main
- * thread's) may since have grown down, at most to grows_to; any other has grows_to == low. All zero: not known. */
+/* Memory that a stack is on: [low, high). The main thread's, which grows, counts from where it may grow to. All zero: not
+ * known. */
 struct stack_limits {
-    uint64_t grows_to;
     uint64_t low;
     uint64_t high;
 };
@@ -32,15 +31,16 @@ struct walked_frame {
 };
 
 /* Walks from where a signal interrupted the calling thread; the first frame, which is exact, is always there if
- * capacity is. The innermost frame comes first. `snapshot` may be NULL: frame pointers alone. `limits` are those of the
- * thread; the alternate stack is taken from the context. *is_truncated: outermost frames are missing, or may be.
- * Returns the count of frames. [signal-safe] */
-size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits limits,
+ * capacity is. The innermost frame comes first. `snapshot` may be NULL: frame pointers alone. `own` is the thread's own
+ * stack; the alternate stack is taken from the context, and any other stack, as a coroutine has, from mappings.h.
+ * *is_truncated: outermost frames are missing, or may be. A coroutine begins where no more callers are found: its stack
+ * is whole. Returns the count of frames. [signal-safe] */
+size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits own,
                   struct walked_frame *frames, size_t capacity, bool *is_truncated);
 
 /* The same from the call itself: the first frame is the caller's, by its return address. The alternate stack is asked
- * from the kernel when the call is not on the thread's. [signal-safe] */
-size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits, struct walked_frame *frames,
+ * from the kernel if the call is not on the thread's own. [signal-safe] */
+size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits own, struct walked_frame *frames,
                        size_t capacity, bool *is_truncated);
 
 /* Of another thread's stack what lies at `start` and above, in memory of the caller's. Both are multiples of 8. */
@@ -61,16 +61,5 @@ typedef bool stack_find_depth(const struct unwind_snapshot *snapshot, uint64_t e
 size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint64_t sp, const struct stack_copy *copy,
                        stack_find_depth *find_depth, struct walked_frame *frames, size_t capacity, bool *is_truncated,
                        bool *is_cut);
-
-/* The mapping of this process that `address` lies in, readable, from /proc/thread-self/maps; false: there is none, or it
- * cannot be read. For the stack of a thread, hand in any address on it, such as its sp. Neighbours that the kernel
- * shows as one mapping are taken for one: of a stack that was not mapped for itself (one in the heap, say) the end is
- * then too high, and what lies there may be unmapped later; prefer stack_limits_of_self where it can be called. Takes
- * some 10 µs a hundred mappings, no memory, no lock: [signal-safe], but too slow for each signal. */
-bool stack_limits_find(uint64_t address, struct stack_limits *limits);
-
-/* The calling thread's stack. Exact for threads of pthread_create, with stacks of the program's too. Not in handlers:
- * the C library may allocate for it. */
-bool stack_limits_of_self(struct stack_limits *limits);
 
 #endif

@@ -7,12 +7,11 @@
 #include <stdint.h>
 
 /* The file's text, with a zero behind it: "running", or the number of the call, -1 where there is none, its arguments,
- * sp and pc. Returns how many bytes it has; 0: it cannot be read, and errno says why. The file stays open, since opening
- * it takes five times as long as reading it: at a high number, for a few threads at a time, and only as long as it is
- * ours, whatever the program does to descriptors that it does not know. */
+ * sp and pc. Returns how many bytes it has; 0: it cannot be read, and errno says why. The file stays open for a few
+ * threads at a time, since opening it takes five times as long as reading it. */
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max);
 
-/* Closes what is open. */
-void task_file_close_all(void);
+/* The thread that had the files open has ended, or is not this process's. */
+void task_file_forget_all(void);
 
 #endif

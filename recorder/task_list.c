@@ -1,15 +1,15 @@
 #include "task_list.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gecko_recorder.h"
+#include "own_files.h"
 #include "session.h"
 #include "thread_registry.h"
 
@@ -36,7 +36,8 @@ struct task {
 };
 
 static struct {
-    DIR *folder;
+    bool is_open;
+    struct own_file folder;
     bool takes_all;
     uint64_t next_ns;
     uint64_t next_swap_ns;
@@ -81,14 +82,12 @@ static void mark(struct task *task) {
 /* ---- Single threads. ---- */
 
 uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t count = read(file, name, TASK_NAME_BYTES);
-    close(file);
-    if (count > 0 && name[count - 1] == '\n') count--;
-    return count > 0 ? (uint32_t)count : 0;
+    char path[32], text[TASK_NAME_BYTES + 1];
+    snprintf(path, sizeof path, "%u/comm", tid);
+    size_t count = own_file_read(NULL, path, text, sizeof text);
+    if (count && text[count - 1] == '\n') count--;
+    memcpy(name, text, count);
+    return (uint32_t)count;
 }
 
 /* By the number that the kernel has for the clock: pthread_getcpuclockid wants more than a tid. */
@@ -104,13 +103,9 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
 bool task_blocks_signal(uint32_t tid, int number) {
     static const char key[] = "\nSigBlk:";
     static char text[STATUS_BYTES_MAX];
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t count = read(file, text, sizeof text - 1);
-    close(file);
-    text[count > 0 ? count : 0] = '\0';
+    char path[32];
+    snprintf(path, sizeof path, "%u/status", tid);
+    own_file_read(NULL, path, text, sizeof text);
     const char *found = strstr(text, key);
     return found && strtoull(found + sizeof key - 1, NULL, 16) >> (number - 1) & 1;
 }
@@ -192,7 +187,10 @@ static void mark_all(void) {
 /* Reading the folder takes a microsecond a thread. */
 static bool is_as_before(uint64_t now_ns) {
     struct stat status;
-    if (fstat(dirfd(list.folder), &status) != 0) return false;
+    int folder = own_file_open(&list.folder, ".");
+    bool is_known = folder >= 0 && fstat(folder, &status) == 0;
+    own_file_release(&list.folder, folder);
+    if (!is_known) return false;
     bool is_same = status.st_nlink == list.link_count && now_ns < list.next_swap_ns;
     list.link_count = status.st_nlink;
     return is_same;
@@ -203,19 +201,28 @@ static uint64_t swap_period_ns(void) {
     return period_ns < SWAP_PERIOD_NS_MAX ? period_ns : SWAP_PERIOD_NS_MAX;
 }
 
+struct look {
+    uint64_t now_ns;
+    bool is_long_ago; /* the last one at names */
+};
+
+static void look_at_new(unsigned tid, void *context) {
+    const struct look *look = context;
+    if (tid && !thread_registry_has(tid)) look_at(tid, look->now_ns, look->is_long_ago);
+}
+
 static void read_folder(uint64_t now_ns, bool is_look) {
-    struct dirent *entry;
+    struct look look = {now_ns, is_look};
     list.next_swap_ns = now_ns + swap_period_ns();
-    rewinddir(list.folder);
-    while ((entry = readdir(list.folder))) {
-        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (tid && !thread_registry_has(tid)) look_at(tid, now_ns, is_look);
-    }
+    int folder = own_file_open(&list.folder, ".");
+    if (folder < 0) return;
+    own_folder_each(folder, look_at_new, &look);
+    own_file_release(&list.folder, folder);
     drop_unseen();
 }
 
 void task_list_refresh(uint64_t now_ns) {
-    if (!list.folder || now_ns < list.next_ns) return;
+    if (!list.is_open || now_ns < list.next_ns) return;
     list.next_ns = now_ns + PERIOD_NS;
     bool is_look = now_ns >= list.next_look_ns;
     read_times(now_ns);
@@ -234,13 +241,16 @@ void task_list_open(bool takes_all) {
     list.next_ns = list.next_swap_ns = list.next_look_ns = 0;
     list.link_count = 0;
     list.count = 0;
-    list.folder = opendir("/proc/self/task");
+    list.is_open = true;
 }
 
 void task_list_close(uint64_t now_ns) {
-    if (!list.folder) return;
+    if (!list.is_open) return;
     read_times(now_ns);
     mark_all();
-    closedir(list.folder);
-    list.folder = NULL;
+}
+
+void task_list_forget(void) {
+    own_file_forget(&list.folder);
+    list.is_open = false;
 }

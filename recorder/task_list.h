@@ -14,6 +14,9 @@ void task_list_open(bool takes_all);
 /* What is not in markers yet becomes so. */
 void task_list_close(uint64_t now_ns);
 
+/* The thread that had the list open has ended, or is not this process's. */
+void task_list_forget(void);
+
 /* Looks at the list when it is time to. */
 void task_list_refresh(uint64_t now_ns);
 

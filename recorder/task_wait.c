@@ -61,6 +61,33 @@ static struct wait {
 #undef WAIT
 };
 
+/* The kernel looks for signals once more when the time limit of these has passed. */
+static const long calls_cut_when_late[] = {
+#ifdef SYS_poll
+    SYS_poll,
+#endif
+#ifdef SYS_select
+    SYS_select,
+#endif
+#ifdef SYS__newselect
+    SYS__newselect,
+#endif
+#ifdef SYS_ppoll
+    SYS_ppoll,
+    SYS_pselect6,
+#endif
+#ifdef SYS_ppoll_time64
+    SYS_ppoll_time64,
+    SYS_pselect6_time64,
+#endif
+};
+
+static bool is_cut_when_late(long number) {
+    for (size_t i = 0; i < sizeof calls_cut_when_late / sizeof *calls_cut_when_late; i++)
+        if (calls_cut_when_late[i] == number) return true;
+    return false;
+}
+
 static struct wait *find_wait(long number) {
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         if (waits[i].number == number) return &waits[i];
@@ -94,26 +121,6 @@ static const struct {
     {SYS_openat, NO_ARGUMENT},
 };
 
-static const long transfers[] = {
-#ifdef SYS_futex
-    SYS_futex,
-#endif
-#ifdef SYS_futex_time64
-    SYS_futex_time64,
-#endif
-#ifdef SYS_accept
-    SYS_accept,
-#endif
-    SYS_read,         SYS_readv,  SYS_write,   SYS_writev,  SYS_recvfrom,
-    SYS_recvmsg,      SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_getrandom,
-};
-
-bool task_wait_is_repeatable(long number) {
-    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
-        if (transfers[i] == number) return true;
-    return find_wait(number) != NULL;
-}
-
 /* The kernel's file has the number of the call, its arguments, sp and pc; -1, sp and pc where a thread sleeps in none;
  * or "running". */
 enum { ARGUMENT_COUNT = 6, TEXT_BYTES = 256 };
@@ -134,6 +141,7 @@ static void read_call(struct task_wait *wait, long number, char *at) {
     struct wait *known = find_wait(number);
     wait->label = known ? &known->label : NULL;
     wait->is_left_in_peace = known || !is_restarted(number, arguments);
+    wait->is_cut_when_late = is_cut_when_late(number);
 }
 
 struct task_wait task_wait_find(uint32_t tid) {

@@ -13,6 +13,8 @@ struct task_wait {
     /* A signal handler could cut short what it waits in, SA_RESTART or not: sleeping, polling, a transfer with a time
      * limit or half done. Such a thread is left in peace. */
     bool is_left_in_peace;
+    /* A signal cuts the wait short even after its time limit has passed, as long as the thread has not run again. */
+    bool is_cut_when_late;
     /* Of the call, its arguments, sp and pc: a thread that has the same one again waits at the same place. 0: it runs.
      */
     uint64_t fingerprint;
@@ -22,10 +24,6 @@ struct task_wait {
 };
 
 struct task_wait task_wait_find(uint32_t tid);
-
-/* The system call of that number has done nothing when it ends with EINTR, and may be made again. [any thread,
- * signal-safe] */
-bool task_wait_is_repeatable(long number);
 
 /* Whether the kernel tells it of a thread that is there; else errno says why. */
 bool task_wait_is_told(uint32_t tid);

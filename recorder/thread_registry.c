@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "own_signal.h"
+#include "own_thread.h"
 #include "process.h"
 #include "session.h"
 #include "thread_handle.h"
@@ -32,8 +34,11 @@ static bool has_exit_key;
 
 __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
-__thread bool thread_is_ending;
+/* The record that was last found for a thread which has not come for it. */
+static __thread struct thread_record *held_record_self;
 __thread struct grec_label_stack *grec_label_stack_;
+
+static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 /* Those that the record's last thread did not pop. */
 static void forget_labels(struct grec_label_stack *labels) {
@@ -44,16 +49,17 @@ static void forget_labels(struct grec_label_stack *labels) {
 
 static void end_thread(void *record) {
     (void)record;
-    thread_is_ending = true;
+    if (own_tid() == (uint32_t)getpid()) own_thread_end_first();
     if (thread_record_self) forget_labels(&thread_record_self->labels);
     grec_thread_unregister();
 }
 
+/* The first thread's end is to be noticed even if that thread never records. */
 void thread_registry_init(void) {
-    if (!has_exit_key) has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+    if (has_exit_key) return;
+    has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+    if (has_exit_key) pthread_setspecific(exit_key, &exit_key);
 }
-
-static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 static struct block *map_block(void) {
     struct block *block =
@@ -138,20 +144,19 @@ static void call_at_exit(void) {
     if (has_exit_key && exit_key < KEYS_IN_THREAD) pthread_setspecific(exit_key, thread_record_self);
 }
 
-void thread_signals_block(sigset_t *before) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, before);
-}
+void thread_signals_block(sigset_t *before) { own_signal_block_all(before); }
 
-void thread_signals_restore(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+void thread_signals_restore(const sigset_t *before) { own_signal_restore_mask(before); }
 
 static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     record->start_ticks = clock_is_known() ? clock_ticks() : 0; /* 0: from the first event on */
-    record->stack_limits = (struct stack_limits){0, 0, 0};
+    __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
     forget_labels(&record->labels);
     __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
@@ -200,6 +205,25 @@ bool thread_registry_is_held(const struct thread_writers *writers) {
 void thread_registry_drop(struct thread_writers *writers) {
     uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
     if (word & HELD) swap_word(writers, word, 0);
+}
+
+static bool is_asked(const struct thread_record *record) {
+    return __atomic_load_n(&record->sample.signal, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
+    return is_asked(record) &&
+           __atomic_load_n(&record->sample.control_block, __ATOMIC_RELAXED) == control_block;
+}
+
+struct thread_record *thread_registry_find_asked(void) {
+    uint64_t self = (uint64_t)(uintptr_t)pthread_self();
+    if (thread_record_self) return is_asked(thread_record_self) ? thread_record_self : NULL;
+    if (held_record_self && is_held_for(held_record_self, self)) return held_record_self;
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (is_held_for(&block->records[i], self)) return held_record_self = &block->records[i];
+    return NULL;
 }
 
 struct thread_writers *thread_registry_claim(void) {
@@ -292,14 +316,6 @@ uint32_t thread_registry_tid(const struct thread_writers *writers) {
 bool thread_registry_has(uint32_t tid) {
     struct place place;
     return find_word(tid, &place) || find_word(HELD | tid, &place);
-}
-
-/* glibc keeps a thread's own data at the top of the stack that it runs on: nothing above is part of that. */
-void thread_record_find_limits(struct thread_record *record, uint64_t sp) {
-    struct stack_limits *limits = &record->stack_limits;
-    uint64_t self = (uint64_t)(uintptr_t)pthread_self();
-    if (limits->high || !stack_limits_find(sp, limits)) return;
-    if (self > sp && self < limits->high) limits->high = self;
 }
 
 /* ---- Numbers in the trace. The recording's number in the high bits tells that the rest is of this one. ---- */

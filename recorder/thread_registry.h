@@ -59,8 +59,8 @@ struct thread_record {
     bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */
     char name[THREAD_NAME_BYTES];
     uint32_t is_asleep;        /* as the program says */
+    uint32_t is_spared;        /* not to be signalled: see own_signal_spare_thread */
     uint64_t busy_since_ticks; /* the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
-    struct stack_limits stack_limits; /* all zero: not known yet */
     /* The sampler's: here, since what it looks at in each round is to lie on one page. */
     struct sampled_thread sampled;
     struct own_stack own_stack;
@@ -72,8 +72,6 @@ struct thread_record {
 /* Of the calling thread; NULL while it has none. */
 extern __thread struct thread_writers *thread_writers_self __attribute__((tls_model("initial-exec")));
 extern __thread struct thread_record *thread_record_self __attribute__((tls_model("initial-exec")));
-/* The calling thread has given its record back because it ends. */
-extern __thread bool thread_is_ending __attribute__((tls_model("initial-exec")));
 
 /* Once, before threads are claimed. */
 void thread_registry_init(void);
@@ -103,8 +101,9 @@ uint32_t thread_record_copy_name(const struct thread_record *record, char name[T
 void thread_signals_block(sigset_t *before);
 void thread_signals_restore(const sigset_t *before);
 
-/* Finds the limits of the calling thread's stack, once: sp is on it. [signal-safe] */
-void thread_record_find_limits(struct thread_record *record, uint64_t sp);
+/* The calling thread's record, its own or the one that is held for it, if a signal of the sampler's is on its way to the
+ * thread; else NULL. [signal-safe] */
+struct thread_record *thread_registry_find_asked(void);
 
 /* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its
  * own, or the sampler's. Within a recording call. [signal-safe] */

@@ -41,16 +41,16 @@ void unwind_snapshot_reclaim(void) {}
 
 void unwind_snapshot_forget(void) {}
 
-size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits limits,
+size_t stack_walk(const struct unwind_snapshot *snapshot, const ucontext_t *context, struct stack_limits own,
                   struct walked_frame *frames, size_t capacity, bool *is_truncated) {
     (void)context;
-    return stack_walk_here(snapshot, limits, frames, capacity, is_truncated);
+    return stack_walk_here(snapshot, own, frames, capacity, is_truncated);
 }
 
-size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits limits, struct walked_frame *frames,
+size_t stack_walk_here(const struct unwind_snapshot *snapshot, struct stack_limits own, struct walked_frame *frames,
                        size_t capacity, bool *is_truncated) {
     (void)snapshot;
-    (void)limits;
+    (void)own;
     (void)frames;
     (void)capacity;
     *is_truncated = false;
@@ -65,18 +65,7 @@ size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint
     (void)copy;
     (void)find_depth;
     *is_cut = false;
-    return stack_walk_here(snapshot, (struct stack_limits){0, 0, 0}, frames, capacity, is_truncated);
-}
-
-bool stack_limits_find(uint64_t address, struct stack_limits *limits) {
-    (void)address;
-    (void)limits;
-    return false;
-}
-
-bool stack_limits_of_self(struct stack_limits *limits) {
-    (void)limits;
-    return false;
+    return stack_walk_here(snapshot, (struct stack_limits){0, 0}, frames, capacity, is_truncated);
 }
 
 #endif

@@ -20,4 +20,7 @@ enum waiting_stack_result {
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_t tid, const struct task_wait *wait,
                                              const struct grec_label_stack *labels, uint32_t depth);
 
+/* The thread that took stacks has ended, or is not this process's. */
+void waiting_stack_forget(void);
+
 #endif

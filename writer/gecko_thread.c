@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "libconvert/memory.h"
 #include "marker_json.h"
 #include "table_of_rows.h"
 #include "thread_json.h"
@@ -22,9 +22,8 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
     numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
     column_init(&writer->path, sizeof(uint32_t), failure);
-    writer->frame_order = calloc(frame_count + 1, sizeof *writer->frame_order);
-    writer->frame_places = calloc(frame_count + 1, sizeof *writer->frame_places);
-    if (!writer->frame_order || !writer->frame_places) failure_set_memory(failure);
+    writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
+    writer->frame_places = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_places);
 }
 
 void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
@@ -33,8 +32,8 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     numbering_fini(&writer->stacks);
     numbering_fini(&writer->sources);
     column_fini(&writer->path);
-    free(writer->frame_order);
-    free(writer->frame_places);
+    memory_free(writer->frame_order);
+    memory_free(writer->frame_places);
     *writer = (struct gecko_thread_writer){0};
 }
 
@@ -134,16 +133,13 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
 static void write_with_source(struct gecko_thread_writer *writer, struct json *json, struct text text,
                               source_id source) {
     enum { SUFFIX_BYTES = 16 };
-    char *bytes = malloc(text.bytes_count + SUFFIX_BYTES);
-    if (!bytes) {
-        failure_set_memory(writer->profile->failure);
-        return;
-    }
+    char *bytes = memory_allocate(writer->profile->failure, text.bytes_count + SUFFIX_BYTES);
+    if (!bytes) return;
     memcpy(bytes, text.bytes, text.bytes_count);
     uint32_t number = numbering_of(&writer->sources, source.index);
     int suffix_bytes = snprintf(bytes + text.bytes_count, SUFFIX_BYTES, "[%" PRIu32 "]", number);
     json_text(json, (struct text){bytes, text.bytes_count + (size_t)suffix_bytes});
-    free(bytes);
+    memory_free(bytes);
 }
 
 static void write_string_table(struct gecko_thread_writer *writer, struct json *json) {
@@ -246,14 +242,11 @@ static int compare_marker_places(const void *left, const void *right) {
 /* The markers in the client's order, owned by the caller; NULL when there are none or memory ran out (latched). */
 static struct marker_place *order_markers(const struct column *markers, struct failure *failure) {
     if (!markers->count) return NULL;
-    struct marker_place *places = malloc(markers->count * sizeof *places);
-    if (!places) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct marker_place *places = memory_allocate(failure, markers->count * sizeof *places);
+    if (!places) return NULL;
     for (uint32_t i = 0; i < markers->count; i++)
         places[i] = (struct marker_place){marker_sort_ns(column_at(markers, i)), i};
-    qsort(places, markers->count, sizeof *places, compare_marker_places);
+    memory_sort(failure, places, markers->count, sizeof *places, compare_marker_places);
     return places;
 }
 
@@ -338,7 +331,7 @@ static void write_markers(struct gecko_thread_writer *writer, const struct threa
     struct marker_place *places = order_markers(&thread->markers, writer->profile->failure);
     for (size_t i = 0; places && i < thread->markers.count; i++)
         write_marker(writer, thread, column_at(&thread->markers, places[i].row), json);
-    free(places);
+    memory_free(places);
     table_of_rows_end(json);
 }
 

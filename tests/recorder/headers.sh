@@ -63,7 +63,11 @@ check_package() {
     if [ "$(package --modversion)" = "$header_version" ]; then pass; else fail "gecko-recorder.pc has another version"; fi
 }
 
-# What programs can see of a library: names of the header, and the allocator of the one that is preloaded for it.
+# What programs can see of a library: names of the header, functions of the C library that the recorder stands before, and
+# the allocator of the one that is preloaded for it.
+preload_names='bsd_signal prctl pthread_create pthread_sigmask sigaction sigaltstack sigblock siggetmask sighold sigignore
+siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigtimedwait sigwait sigwaitinfo ssignal sysv_signal
+__sysv_signal'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
 
 exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }
@@ -73,7 +77,7 @@ check_exported() {
     names=$(exported_names "$library")
     [ "$names" ] || fail "$library exports nothing"
     for name in $names; do
-        if grep -qE "GREC_API .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | grep -q " $name "; then
+        if grep -qE "GREC_API .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | tr '\n' ' ' | grep -q " $name "; then
             pass
         else
             fail "$library exports $name"
@@ -271,7 +275,7 @@ esac
 check_names
 install_all
 check_package
-check_exported libgecko_recorder.so ''
+check_exported libgecko_recorder.so "$preload_names"
 check_exported libgecko_recorder_memory.so "$allocator_names"
 check_allocator
 check_preload libgecko_recorder.so "$texts_of_preloaded"

@@ -396,38 +396,69 @@ static void test_removed_file(void **state) {
     temp_folder_fini(&removal.folder);
 }
 
+struct closing {
+    const char *path;
+    uint32_t flags;
+};
+
+/* Records into much more of the file than what was prepared before. With its helper the recorder goes on, since that
+ * has the file open in a descriptor table of its own. */
+static void record_much(uint32_t flags) {
+    enum { EVENT_COUNT = 2000000, GROWN_BYTES = 4 * 1024 * 1024 };
+    struct grec_status status = {0};
+    if (flags & GREC_NO_HELPER) {
+        for (int i = 0; i < EVENT_COUNT; i++) GREC_INSTANT("behind", GREC_OTHER);
+        grec_get_status(&status);
+        CRASH_CHECK(status.stop_errno == EBADF);
+        return;
+    }
+    while (status.size_bytes < GROWN_BYTES) {
+        for (int i = 0; i < 1000; i++) GREC_INSTANT("behind", GREC_OTHER);
+        grec_get_status(&status);
+        CRASH_CHECK(status.stop_errno == 0);
+    }
+}
+
 /* A program that closes all descriptors gets the recorder's number for a file of its own. */
-static void take_descriptors(void *path) {
-    enum { OWN_BYTES = 100000, EVENT_COUNT = 2000000, FILE_COUNT = 600 };
-    struct grec_status status;
+static void take_descriptors(void *context) {
+    enum { OWN_BYTES = 100000, FILE_COUNT = 600 };
+    const struct closing *closing = context;
     struct stat own;
     char own_path[PATH_MAX];
     int copies[FILE_COUNT];
-    CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .limit_bytes = GREC_UNLIMITED}) == GREC_OK);
+    CRASH_CHECK(grec_start(&(struct grec_options){
+                    .path = closing->path, .limit_bytes = GREC_UNLIMITED, .flags = closing->flags}) == GREC_OK);
     GREC_INSTANT("before", GREC_OTHER);
     say_to("/dev/null");
     CRASH_CHECK(syscall(SYS_close_range, 3u, ~0u, 0u) == 0);
-    snprintf(own_path, sizeof own_path, "%s.own", (const char *)path);
+    snprintf(own_path, sizeof own_path, "%s.own", closing->path);
     int file = open(own_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     CRASH_CHECK(file >= 0 && ftruncate(file, OWN_BYTES) == 0);
     for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK((copies[i] = dup(file)) >= 0);
-    for (int i = 0; i < EVENT_COUNT; i++) GREC_INSTANT("behind", GREC_OTHER);
-    grec_get_status(&status);
-    CRASH_CHECK(status.stop_errno == EBADF);
+    record_much(closing->flags);
     grec_stop();
     CRASH_CHECK(fstat(file, &own) == 0 && own.st_size == OWN_BYTES);
     for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(fcntl(copies[i], F_GETFD) >= 0);
 }
 
-static void test_descriptors_closed_by_the_program(void **state) {
-    (void)state;
+static void run_with_closed_descriptors(uint32_t flags) {
     /* The thread sanitizer's runtime needs descriptors of its own. */
     if (CRASH_IS_TSAN) skip();
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
-    const char *path = temp_folder_file(&folder, "closed.trace");
-    assert_int_equal(crash_run(take_descriptors, (void *)(uintptr_t)path, DEADLINE_SECONDS), 0);
+    struct closing closing = {.path = temp_folder_file(&folder, "closed.trace"), .flags = flags};
+    assert_int_equal(crash_run(take_descriptors, &closing, DEADLINE_SECONDS), 0);
     temp_folder_fini(&folder);
+}
+
+static void test_descriptors_closed_by_the_program(void **state) {
+    (void)state;
+    run_with_closed_descriptors(0);
+}
+
+static void test_descriptors_closed_without_helper(void **state) {
+    (void)state;
+    run_with_closed_descriptors(GREC_NO_HELPER);
 }
 
 /* The trace is not what the program prints to. */
@@ -479,6 +510,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_start_on_full_disk, mend_disk),
         cmocka_unit_test_teardown(test_removed_file, mend_disk),
         cmocka_unit_test_teardown(test_descriptors_closed_by_the_program, mend_disk),
+        cmocka_unit_test_teardown(test_descriptors_closed_without_helper, mend_disk),
         cmocka_unit_test_teardown(test_without_standard_files, mend_disk),
         cmocka_unit_test_teardown(test_shortened_file, mend_disk),
     };

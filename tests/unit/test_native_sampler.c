@@ -31,6 +31,7 @@ struct fixture {
     struct profile profile;
     bool has_profile;
     const char *map_folder;
+    bool ignores_code_files;
     char *document;
 };
 
@@ -58,7 +59,8 @@ static void read_bytes(struct text bytes, size_t window_bytes) {
     fixture.has_profile = true;
     struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
     assert_non_null(input);
-    struct reader_options options = {.perf_map_folder = fixture.map_folder};
+    struct reader_options options = {.perf_map_folder = fixture.map_folder,
+                                     .ignores_code_files = fixture.ignores_code_files};
     reader_native_trace.run(input, &fixture.profile, &options);
     assert_true(failure_is_set(&fixture.failure) || ledger_is_balanced(&fixture.profile.ledger));
     input_close(input);
@@ -1140,6 +1142,19 @@ static void test_mapped_file_goes_before(void **state) {
     assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
 }
 
+static void test_ignored_files(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    fixture.ignores_code_files = true;
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    fixture.ignores_code_files = false;
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+}
+
 /* Maps the dump into process 10; the id of the mapping. */
 static uint64_t define_dump(void) {
     struct trace_builder *trace = &fixture.trace;
@@ -1229,19 +1244,168 @@ static void test_jitdump_with_damage(void **state) {
     assert_dump(&dump, dump.count - 1, known, 3, 0);
     dump.bytes[0] ^= 1;
     assert_dump(&dump, dump.count, unknown, 1, 1);
-    /* A folder of that name is no file. */
-    const char *path = temp_folder_file(&folder, "jit-10.dump");
+}
+
+/* ---- Files about generated code that are not read ---- */
+
+static const char owner_note[] = "file about generated code that belongs to another user, not read",
+                  kind_note[] = "file about generated code that is no regular file, not read",
+                  size_note[] = "file about generated code of more than 1 GiB, not read";
+
+/* The user that this program takes itself for; 0: the real one. */
+static uid_t assumed_user;
+
+uid_t geteuid(void) { return assumed_user ? assumed_user : getuid(); }
+
+/* Makes the file another user's: gives it away as root, or else takes this program for another user's. */
+static uid_t give_away(const char *name) {
+    enum { OTHER_USER = 4711 };
+    if (getuid() == 0)
+        assert_int_equal(lchown(temp_folder_file(&folder, name), OTHER_USER, OTHER_USER), 0);
+    else
+        assumed_user = OTHER_USER;
+    return getuid() == 0 ? OTHER_USER : getuid();
+}
+
+/* Reads the trace, which is of a process with a perf map, and asserts what became of the map. */
+static void assert_unread(const char *note) {
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger(note, 1);
+    assert_ledger("damaged part of a file about generated code", 0);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void build_mapped_trace(void) {
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+}
+
+static int teardown_owner(void **state) {
+    assumed_user = 0;
+    return teardown_jit(state);
+}
+
+static void test_perf_map_of_another_user(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_map_of_the_owner_of_the_trace(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    struct text trace = trace_text(&fixture.trace);
+    write_file("trace", trace.bytes, trace.bytes_count);
+    uid_t user = give_away("perf-10.map"), owner;
+    give_away("trace");
+    struct input *input = input_open(temp_folder_file(&folder, "trace"), &fixture.failure);
+    assert_non_null(input);
+    assert_true(input_owner(input, &owner));
+    assert_int_equal(owner, user);
+    profile_init(&fixture.profile, &fixture.failure);
+    fixture.has_profile = true;
+    struct reader_options options = {.perf_map_folder = fixture.map_folder};
+    reader_native_trace.run(input, &fixture.profile, &options);
+    input_close(input);
+    profile_finish(&fixture.profile);
+    assert_samples("10/20 one 0 1 a new name\n");
+    assert_ledger(owner_note, 0);
+}
+
+static void test_jitdump_of_another_user(void **state) {
+    (void)state;
+    struct dump dump;
+    dump_header(&dump, 10, 1);
+    dump_load(&dump, 0, 0x1000, 0x100, "name");
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, last, false);
+    give_away("jit-10.dump");
+    assert_unread(owner_note);
+}
+
+/* A link that anybody may have made to a file of this user's. */
+static void test_link_of_another_user(void **state) {
+    (void)state;
+    if (getuid() != 0) skip();
+    write_file("file", perf_map, sizeof perf_map - 1);
+    assert_int_equal(symlink("file", temp_folder_file(&folder, "perf-10.map")), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_maps_that_are_no_files(void **state) {
+    (void)state;
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    build_mapped_trace();
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_unread(kind_note);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    read_trace();
-    assert_samples(unknown);
-    assert_ledger("file about generated code that cannot be used", 0);
+    assert_unread(kind_note);
     rmdir(path);
+}
+
+/* Of 20 GB, none of which is on the disk. */
+static void test_perf_map_that_is_too_large(void **state) {
+    (void)state;
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    if (truncate(path, INT64_C(20) << 30) != 0) skip();
+    build_mapped_trace();
+    assert_unread(size_note);
+}
+
+/* gzip of a good perf map: as it stands it is damaged text. */
+static void test_perf_map_is_not_unpacked(void **state) {
+    (void)state;
+    write_file("file", perf_map, sizeof perf_map - 1);
+    char command[PATH_MAX + 64];
+    snprintf(command, sizeof command, "cd '%s' && gzip -c file > perf-10.map", folder.path);
+    assert_int_equal(system(command), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("file about generated code that cannot be used", 1);
+}
+
+/* Takes the file's place after it was looked at. */
+static const char *replaced_path;
+
+int open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (replaced_path && strcmp(path, replaced_path) == 0) {
+        unlink(path);
+        mkfifo(path, 0600);
+        replaced_path = NULL;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+static void test_perf_map_that_becomes_a_fifo(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    replaced_path = temp_folder_file(&folder, "perf-10.map");
+    assert_unread(kind_note);
+    assert_null(replaced_path);
 }
 
 int main(void) {
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define JIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_jit)
+#define OWNER_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_owner)
     const struct CMUnitTest tests[] = {
         TEST(test_sampler_trace),
         TEST(test_windows_make_no_difference),
@@ -1279,9 +1443,18 @@ int main(void) {
         JIT_TEST(test_end_behind_what_waits),
         JIT_TEST(test_file_of_a_process_without_an_end),
         JIT_TEST(test_mapped_file_goes_before),
+        JIT_TEST(test_ignored_files),
         JIT_TEST(test_jitdump),
         JIT_TEST(test_jitdump_with_moves),
         JIT_TEST(test_jitdump_with_damage),
+        OWNER_TEST(test_perf_map_of_another_user),
+        OWNER_TEST(test_perf_map_of_the_owner_of_the_trace),
+        OWNER_TEST(test_jitdump_of_another_user),
+        OWNER_TEST(test_link_of_another_user),
+        JIT_TEST(test_perf_maps_that_are_no_files),
+        JIT_TEST(test_perf_map_that_is_too_large),
+        JIT_TEST(test_perf_map_is_not_unpacked),
+        JIT_TEST(test_perf_map_that_becomes_a_fifo),
     };
     return cmocka_run_group_tests_name("native_sampler", tests, NULL, NULL);
 }

@@ -13,11 +13,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "recorder/session.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/recorder_workers.h"
+#include "tests/support/sanitizers.h"
 
 static struct grec_options no_options;
 
@@ -276,6 +281,70 @@ static void test_order_of_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- A counter that may not be read. ---- */
+
+enum { FORBIDDEN_COUNT = 100 };
+
+struct forbidden {
+    struct bracket brackets[2 * FORBIDDEN_COUNT];
+    uint64_t count;
+};
+
+/* The C library's clock reads the counter too. */
+static int64_t system_now_ns(void) {
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void record_forbidden(struct forbidden *forbidden) {
+    for (int i = 0; i < FORBIDDEN_COUNT; i++) {
+        struct bracket *bracket = &forbidden->brackets[forbidden->count];
+        bracket->before_ns = system_now_ns();
+        record_number(forbidden->count++);
+        bracket->after_ns = system_now_ns();
+    }
+}
+
+/* Before and after a thread forbids itself to read it, up to the end of the recording. */
+static void forbid_and_record(const struct temp_folder *folder, struct forbidden *forbidden) {
+    start_recording(folder, "forbidden.trace", no_options);
+    record_forbidden(forbidden);
+    session_forbid_counter();
+    if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) != 0) _exit(77);
+    record_forbidden(forbidden);
+    grec_thread_register("forbidden");
+    grec_stop();
+    _exit(0);
+}
+
+static void test_forbidden_counter(void **state) {
+    static int64_t errors[2 * FORBIDDEN_COUNT];
+    struct recorded recorded;
+    int status = -1;
+    struct forbidden *forbidden =
+        mmap(NULL, sizeof *forbidden, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    /* Their runtimes read the counter. */
+    if (IS_SANITIZED) skip();
+    pid_t pid = fork();
+    if (!pid) forbid_and_record(*state, forbidden);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
+    assert_int_equal(status, 0);
+    recorded_read(&recorded, temp_folder_file(*state, "forbidden.trace"));
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_int_equal(count_markers(profile, "number"), 2 * FORBIDDEN_COUNT);
+    const struct marker *marker = NULL;
+    for (size_t i = 0; (marker = next_marker(profile, "number", marker, NULL)); i++) {
+        uint64_t number = (uint64_t)value_of(profile, marker, 0)->number.mantissa;
+        errors[number] = error_of(&forbidden->brackets[number], on_clock(profile, marker->start_ns));
+    }
+    are_near(&recorded, errors, 2 * FORBIDDEN_COUNT);
+    recorded_fini(&recorded);
+    munmap(forbidden, sizeof *forbidden);
+}
+
 /* ---- The other clock. ---- */
 
 static void test_with_the_other_clock(void **state) {
@@ -303,11 +372,12 @@ static void test_with_the_other_clock(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_events),        TEST(test_lengths),          TEST(test_times_of_the_clock),
-        TEST(test_times_to_come), TEST(test_order_of_threads), TEST(test_with_the_other_clock),
+        TEST(test_times_to_come), TEST(test_order_of_threads), TEST(test_forbidden_counter),
+        TEST(test_with_the_other_clock),
     };
     /* The last one is this program again. */
     if (is_clock_forced()) {
-        const struct CMUnitTest forced[] = {tests[0], tests[1], tests[2], tests[3], tests[4]};
+        const struct CMUnitTest forced[] = {tests[0], tests[1], tests[2], tests[3], tests[4], tests[5]};
         return cmocka_run_group_tests(forced, NULL, NULL);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -556,10 +556,32 @@ static void test_clock(void **state) {
                    "gecko-recorder: GECKO_RECORDER_CLOCK=else is not monotonic: nothing is recorded\n");
 }
 
+static void test_signal(void **state) {
+    static const char *const good[] = {"GECKO_RECORDER_SIGNAL=URG",   "GECKO_RECORDER_SIGNAL=SIGWINCH",
+                                       "GECKO_RECORDER_SIGNAL=prof",  "GECKO_RECORDER_SIGNAL=RTMIN+2",
+                                       "GECKO_RECORDER_SIGNAL=RTMAX", "GECKO_RECORDER_SIGNAL="};
+    static const char *const bad[] = {"KILL", "SEGV", "7", "RTMAX+1", "RTMIN-1", "RTMINx"};
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=s.trace", good[i])));
+        take(&recorded, *state, "s.trace");
+        recorded_fini(&recorded);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char setting[64], said[256];
+        snprintf(setting, sizeof setting, "GECKO_RECORDER_SIGNAL=%s", bad[i]);
+        snprintf(said, sizeof said,
+                 "gecko-recorder: %s is not one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N: "
+                 "nothing is recorded\n",
+                 setting);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", setting)), said);
+    }
+}
+
 static void test_help(void **state) {
     static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",     "_LIMIT=SIZE",    "_CHUNK=SIZE",
                                             "_STORAGE=KIND",    "_INTERVAL=MS",     "_ALL_THREADS=1", "_THREADS=WORDS",
-                                            "_CHILDREN=0",      "_CLOCK=monotonic", "_HELP=1"};
+                                            "_CHILDREN=0",      "_CLOCK=monotonic", "_SIGNAL=NAME",   "_HELP=1"};
     struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
     assert_int_equal(ended.status, 0);
     assert_int_equal(temp_folder_count(*state), 0);
@@ -842,7 +864,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_storage),
         TEST(test_threads),
         TEST(test_clock),
-        TEST(test_help),
+        TEST(test_signal), TEST(test_help),
         TEST(test_hand_over),
         TEST(test_executed_child_joins),
         TEST(test_grandchild_joins),

@@ -10,7 +10,9 @@
 
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 #include "tests/support/sampler_check.h"
 
@@ -265,6 +267,11 @@ enum { BELOW_BYTES = 16384, UNTOUCHED = 0x5a, ENTERING_BYTES = 768 };
 static char *cramped_memory;
 static size_t cramped_bytes;
 
+static size_t small_stack_bytes(void) {
+    unsigned long frame_bytes = getauxval(AT_MINSIGSTKSZ);
+    return (frame_bytes ? frame_bytes : 2048) + ENTERING_BYTES;
+}
+
 /* For the kernel's frame there is room, as the system wants it. */
 static void run_with_small_alternate_stack(struct busy_thread *self) {
     const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
@@ -278,8 +285,7 @@ static void test_small_alternate_stack(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "cramped", .run = run_with_small_alternate_stack};
-    unsigned long frame_bytes = getauxval(AT_MINSIGSTKSZ);
-    cramped_bytes = (frame_bytes ? frame_bytes : 2048) + ENTERING_BYTES;
+    cramped_bytes = small_stack_bytes();
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
     memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
@@ -289,12 +295,100 @@ static void test_small_alternate_stack(void **state) {
     stop_and_read(&recorded, *state, "cramped.trace");
     busy_thread_join(&thread);
     for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
-    assert_int_equal(count_said(&recorded, "\"cramped\" has no room on its stack for a handler of SIGURG"), 1);
+    assert_int_equal(count_said(&recorded, "\"cramped\" had too little room on its stack for a handler of SIGURG"), 1);
     const struct thread *samples = need_thread(&recorded, "cramped");
     assert_true(samples_count(&samples->samples) > 20);
     assert_true(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
     recorded_fini(&recorded);
     free(cramped_memory);
+}
+
+/* With and without room, in turns. */
+static void run_with_and_without_room(struct busy_thread *self) {
+    const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    while (goes_on(self)) {
+        sigaltstack(&alternate, NULL);
+        for (int i = 0; i < 1000000; i++) NOT_THE_LAST_THING();
+        sigaltstack(&none, NULL);
+        for (int i = 0; i < 1000000; i++) NOT_THE_LAST_THING();
+    }
+}
+
+/* Only the sample for which there was no room is without a stack. */
+static void test_room_comes_back(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "cramped", .run = run_with_and_without_room};
+    size_t change_count = 0, count;
+    cramped_bytes = small_stack_bytes();
+    cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
+    assert_non_null(cramped_memory);
+    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(400);
+    stop_and_read(&recorded, *state, "cramped.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "cramped");
+    count = samples_count(&samples->samples);
+    for (size_t i = 1; i < count; i++)
+        change_count += stack_is_none(sample_stack(samples, i - 1)) && !stack_is_none(sample_stack(samples, i));
+    assert_true(change_count > 1);
+    recorded_fini(&recorded);
+    free(cramped_memory);
+}
+
+/* ---- Coroutines. ---- */
+
+CODE_SECTION(coroutine)
+
+static ucontext_t outside, inside;
+static struct busy_thread *coroutine_thread;
+
+IN_SECTION(coroutine) static void work_in_coroutine(void) {
+    while (goes_on(coroutine_thread)) NOT_THE_LAST_THING();
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(coroutine) static void begin_coroutine(void) {
+    work_in_coroutine();
+    NOT_THE_LAST_THING();
+}
+
+static void run_coroutine(struct busy_thread *self) {
+    enum { STACK_BYTES = 262144 };
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    coroutine_thread = self;
+    getcontext(&inside);
+    inside.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+    inside.uc_link = &outside;
+    makecontext(&inside, begin_coroutine, 0);
+    swapcontext(&outside, &inside);
+    munmap(stack, STACK_BYTES);
+}
+
+static void test_coroutine(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
+    start_sampling(*state, "coroutine.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "coroutine.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "coroutine");
+    size_t count = count_samples_in(&recorded.profile, samples, coroutine_code()), whole_count = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        bool is_whole = list.count == 3 && frame_is_in(&recorded.profile, list.frames[1], coroutine_code()) &&
+                        frame_is_in(&recorded.profile, list.frames[2], coroutine_code());
+        whole_count += is_whole;
+    }
+    assert_true(count > 20);
+    assert_int_equal(whole_count, count);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
+    recorded_fini(&recorded);
 }
 
 /* ---- Stacks that a thread takes of itself. ---- */
@@ -518,6 +612,8 @@ int main(void) {
         TEST(test_labels_between_frames),
         TEST(test_alternate_stack),
         TEST(test_small_alternate_stack),
+        TEST(test_room_comes_back),
+        TEST(test_coroutine),
 #if defined(__x86_64__)
         TEST(test_broken_frame_pointers),
 #endif

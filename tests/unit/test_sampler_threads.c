@@ -302,7 +302,7 @@ static void test_blocked_signal(void **state) {
     sleep_ms(1000);
     stop_and_read(&recorded, *state, "deaf.trace");
     busy_thread_join(&thread);
-    assert_int_equal(count_said(&recorded, "\"deaf\" does not answer SIGURG"), 1);
+    assert_int_equal(count_said(&recorded, "\"deaf\" blocks SIGURG"), 1);
     const struct thread *samples = need_thread(&recorded, "deaf");
     size_t without = 0, with_time = 0;
     for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
@@ -341,7 +341,7 @@ static void test_signal_in_pause(void **state) {
     wait_rounds(100);
     stop_and_read(&recorded, *state, "in-pause.trace");
     busy_thread_join(&thread);
-    assert_int_equal(count_said(&recorded, "does not answer SIGURG"), 0);
+    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
     assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 3);
     recorded_fini(&recorded);
 }
@@ -359,6 +359,7 @@ static void forget_signal(void) { signal(SIGURG, SIG_DFL); }
 
 /* The program's own handler stays, from before and from during the recording. */
 static void test_handler_of_the_program(void **state) {
+    skip_under_thread_sanitizer();
     struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO}, now;
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_here};
@@ -374,11 +375,8 @@ static void test_handler_of_the_program(void **state) {
     forget_signal();
     assert_true(now.sa_sigaction == count_own_signal);
     assert_int_equal(atomic_load(&own_signal_count), 1);
-    assert_int_equal(count_said(&recorded, "the program has a handler of SIGURG"), 1);
-    const struct thread *samples = need_thread(&recorded, "busy");
-    assert_true(samples_count(&samples->samples) > 10);
-    for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
-        assert_true(stack_is_none(sample_stack(samples, i)));
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 10);
     recorded_fini(&recorded);
 }
 
@@ -391,18 +389,18 @@ static void test_handler_taken_over(void **state) {
     busy_thread_start(&thread);
     wait_rounds(50);
     sigaction(SIGURG, &own, NULL);
-    sleep_ms(1200);
-    atomic_store(&own_signal_count, 0);
     wait_rounds(20);
+    atomic_store(&own_signal_count, 0);
+    wait_rounds(50);
     int later_count = atomic_load(&own_signal_count);
     stop_and_read(&recorded, *state, "taken.trace");
     busy_thread_join(&thread);
     forget_signal();
     assert_int_equal(later_count, 0);
-    assert_int_equal(count_said(&recorded, "the program took SIGURG for itself"), 1);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
     const struct thread *samples = need_thread(&recorded, "busy");
     assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 10);
-    assert_true(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
+    assert_false(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
     recorded_fini(&recorded);
 }
 

@@ -1,4 +1,4 @@
-/* Threads that cannot be asked for their stacks, since the program uses the signal itself or they block it: they have
+/* Threads that cannot be asked for their stacks, since the program uses the signals itself or they block them: they have
  * their tracks and their processor time all the same. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,7 +142,7 @@ static int64_t sum_cpu_of_name(const struct profile *profile, const char *name) 
     return sum_ns;
 }
 
-/* ---- The program uses the signal. ---- */
+/* ---- The program uses the signals. ---- */
 
 static atomic_int own_signal_count;
 
@@ -151,14 +151,20 @@ static void count_own_signal(int number) {
     atomic_fetch_add(&own_signal_count, 1);
 }
 
-static void take_signal(void) {
+static void take_signal(int number) {
     struct sigaction own = {.sa_handler = count_own_signal, .sa_flags = SA_RESTART};
     atomic_store(&own_signal_count, 0);
-    sigaction(SIGURG, &own, NULL);
+    sigaction(number, &own, NULL);
+}
+
+static void take_all_signals(void) {
+    take_signal(SIGURG);
+    take_signal(SIGWINCH);
 }
 
 static int tear_down(void **state) {
     signal(SIGURG, SIG_DFL);
+    signal(SIGWINCH, SIG_DFL);
     return tear_down_folder(state);
 }
 
@@ -183,28 +189,59 @@ static void run_strangers_without_signal(struct recorded *recorded, const struct
     assert_int_equal(count_markers(&recorded->profile, "CPU use of a thread that is not registered"), 0);
 }
 
-static void test_own_handler(void **state) {
+static void test_own_handlers(void **state) {
     struct recorded recorded;
-    take_signal();
+    take_all_signals();
     start_with_all(*state);
     run_strangers_without_signal(&recorded, *state);
     assert_int_equal(atomic_load(&own_signal_count), 0);
-    assert_int_equal(count_said(&recorded, "the program has a handler of SIGURG"), 1);
-    assert_int_equal(count_said(&recorded, "does not answer SIGURG"), 0);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
+    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
     recorded_fini(&recorded);
 }
 
-/* Seen in the round behind it: from then on its handler is left alone. */
-static void test_own_handler_later(void **state) {
+/* Seen in the round after it: from then on its handlers are left alone. */
+static void test_own_handlers_later(void **state) {
     struct recorded recorded;
     start_with_all(*state);
-    take_signal();
+    take_all_signals();
     wait_rounds(2);
     atomic_store(&own_signal_count, 0);
     run_strangers_without_signal(&recorded, *state);
     assert_int_equal(atomic_load(&own_signal_count), 0);
-    assert_int_equal(count_said(&recorded, "the program took SIGURG for itself"), 1);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
     recorded_fini(&recorded);
+}
+
+/* The next signal is taken, and the program's handler left alone, whenever it comes. */
+static void use_next_signal(const struct temp_folder *folder, bool is_at_start) {
+    struct recorded recorded;
+    struct stranger stranger;
+    if (is_at_start) take_signal(SIGURG);
+    start_with_all(folder);
+    if (!is_at_start) take_signal(SIGURG);
+    wait_rounds(2);
+    atomic_store(&own_signal_count, 0);
+    stranger_start(&stranger, "worker", work_seen);
+    stranger_wait_seen(&stranger);
+    stop_and_check(&recorded, folder);
+    busy_thread_join(&stranger.thread);
+    assert_int_equal(atomic_load(&own_signal_count), 0);
+    raise(SIGURG);
+    assert_int_equal(atomic_load(&own_signal_count), 1);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "worker"), working_code()) > 0);
+    recorded_fini(&recorded);
+}
+
+static void test_next_signal(void **state) {
+    skip_under_thread_sanitizer();
+    use_next_signal(*state, true);
+}
+
+static void test_next_signal_later(void **state) {
+    skip_under_thread_sanitizer();
+    use_next_signal(*state, false);
 }
 
 /* They end at any moment between two rounds. */
@@ -212,7 +249,7 @@ static void test_short_strangers(void **state) {
     enum { THREAD_COUNT = 10 };
     struct recorded recorded;
     uint64_t seen_ns = 0;
-    take_signal();
+    take_all_signals();
     start_with_all(*state);
     for (int i = 0; i < THREAD_COUNT; i++) {
         struct stranger stranger;
@@ -249,7 +286,7 @@ static void test_deaf_from_birth(void **state) {
     assert_int_equal(count_threads(&recorded.profile, "deaf"), THREAD_COUNT);
     assert_cpu(sum_cpu_of_name(&recorded.profile, "deaf"), seen_ns, process_cpu_ns());
     assert_no_stacks(need_thread(&recorded, "deaf"));
-    assert_int_equal(count_said(&recorded, "\"deaf\" does not answer SIGURG"), THREAD_COUNT);
+    assert_int_equal(count_said(&recorded, "\"deaf\" blocks SIGURG"), THREAD_COUNT);
     recorded_fini(&recorded);
 }
 
@@ -327,8 +364,9 @@ static void test_rest_of_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_own_handler),   TEST(test_own_handler_later), TEST(test_short_strangers), TEST(test_deaf_from_birth),
-        TEST(test_deaf_at_first), TEST(test_left_out),          TEST(test_rest_of_time),
+        TEST(test_own_handlers),      TEST(test_own_handlers_later), TEST(test_next_signal),
+        TEST(test_next_signal_later), TEST(test_short_strangers),    TEST(test_deaf_from_birth),
+        TEST(test_deaf_at_first),     TEST(test_left_out),           TEST(test_rest_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "recorder/mappings.h"
 #include "recorder/stack_walk.h"
+#include "recorder/thread_stack.h"
 #include "tests/support/random_numbers.h"
 
 /* Functions under test shall have frames of their own, without frame pointers where the flags leave it to them. */
@@ -49,6 +51,10 @@ static struct stack_limits own_limits;
 
 static void *keep_reachable;
 
+static struct stack_limits stack_of_self(void) {
+    return thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
+}
+
 static void refresh_snapshot(void) {
     unwind_snapshot_refresh();
     unwind_snapshot_build_all();
@@ -59,12 +65,15 @@ static int set_up(void **state) {
     void *addresses[4];
     backtrace(addresses, 4); /* loads the library that it needs */
     refresh_snapshot();
-    return stack_limits_of_self(&own_limits) ? 0 : -1;
+    mappings_read(NULL);
+    own_limits = stack_of_self();
+    return own_limits.high ? 0 : -1;
 }
 
 static int tear_down(void **state) {
     (void)state;
     unwind_snapshot_forget();
+    mappings_forget();
     return 0;
 }
 
@@ -145,20 +154,20 @@ static void test_recursion(void **state) {
     assert_true(compared_frame_count > 3000);
 }
 
-/* The limits were found when the stack was not as deep. */
-static void test_grown_stack(void **state) {
+/* Of a stack that is not the thread's nor known as anybody's there are no frames. */
+static void test_stack_of_nobody(void **state) {
     (void)state;
     struct stack_limits before = own_limits;
-    own_limits.low = own_limits.high - 64;
-    compared_frame_count = 0;
-    recurse(40);
-    assert_true(compared_frame_count > 40);
-    own_limits.grows_to = own_limits.low;
     struct walked walked;
+    own_limits.high = own_limits.low + 64;
+    mappings_forget();
     WALK_HERE(&walked);
     assert_int_equal(walked.count, 0);
     assert_true(walked.is_truncated);
+    assert_true(mappings_are_wanted());
     own_limits = before;
+    mappings_read(NULL);
+    assert_false(mappings_are_wanted());
 }
 
 static uint32_t compare_call_count;
@@ -184,7 +193,9 @@ static void test_callbacks_of_libc(void **state) {
 static void *compare_in_thread(void *context) {
     struct stack_limits before = own_limits;
     (void)context;
-    assert_true(stack_limits_of_self(&own_limits));
+    mappings_read(NULL);
+    own_limits = stack_of_self();
+    assert_true(own_limits.high);
     recurse(5);
     own_limits = before;
     return NULL;
@@ -305,14 +316,6 @@ static void check_signal(int flags) {
 static void test_signal_handler(void **state) {
     (void)state;
     check_signal(0);
-}
-
-static void test_signal_on_grown_stack(void **state) {
-    (void)state;
-    struct stack_limits before = own_limits;
-    own_limits.low = own_limits.high - 64;
-    check_signal(0);
-    own_limits = before;
 }
 
 static void test_alternate_stack(void **state) {
@@ -647,7 +650,7 @@ static void made_stack_init(struct made_stack *stack) {
     assert_int_equal(mprotect(stack->mapping + PAGE_BYTES, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
     stack->words = (uint64_t *)(void *)(stack->mapping + PAGE_BYTES);
     uint64_t low = (uintptr_t)stack->words;
-    stack->limits = (struct stack_limits){.grows_to = low, .low = low, .high = low + PAGE_BYTES};
+    stack->limits = (struct stack_limits){.low = low, .high = low + PAGE_BYTES};
 }
 
 static void made_stack_fini(struct made_stack *stack) { munmap(stack->mapping, 3 * PAGE_BYTES); }
@@ -763,7 +766,7 @@ static void test_unknown_stack(void **state) {
     put_chain(&stack);
     ucontext_t context = made_context(CODE, place_of(&stack, 4), place_of(&stack, 10));
     const struct stack_limits limits[] = {
-        {0}, own_limits, {place_of(&stack, 5), place_of(&stack, 5), stack.limits.high}};
+        {0}, own_limits, {place_of(&stack, 5), stack.limits.high}};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         assert_int_equal(stack_walk(NULL, &context, limits[i], walked.frames, FRAME_COUNT_MAX, &walked.is_truncated),
                          1);
@@ -828,104 +831,137 @@ static struct walked in_coroutine;
 
 static void run_coroutine(void) { WALK_HERE(&in_coroutine); }
 
+static void enter_coroutine(void *stack, size_t bytes_count) {
+    assert_int_equal(getcontext(&coroutine), 0);
+    coroutine.uc_stack = (stack_t){.ss_sp = stack, .ss_size = bytes_count};
+    coroutine.uc_link = &caller;
+    makecontext(&coroutine, run_coroutine, 0);
+    assert_int_equal(swapcontext(&caller, &coroutine), 0);
+}
+
+/* Of the function that a context starts in there is no rule: it is the outermost one. */
 static void test_switched_stack(void **state) {
     (void)state;
     enum { BYTES = 262144 };
     void *stack = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(stack != MAP_FAILED);
-    struct stack_limits before = own_limits;
-    for (int is_known = 0; is_known < 2; is_known++) {
-        assert_int_equal(getcontext(&coroutine), 0);
-        coroutine.uc_stack = (stack_t){.ss_sp = stack, .ss_size = BYTES};
-        coroutine.uc_link = &caller;
-        makecontext(&coroutine, run_coroutine, 0);
-        if (is_known) assert_true(stack_limits_find((uintptr_t)stack, &own_limits));
-        assert_int_equal(swapcontext(&caller, &coroutine), 0);
-        own_limits = before;
-        /* Of the function that a context starts in there is no rule: it might have callers. */
-        assert_true(in_coroutine.is_truncated);
-        assert_int_equal(in_coroutine.count, is_known ? 2 : 0);
-    }
+    mappings_forget();
+    enter_coroutine(stack, BYTES);
+    assert_true(in_coroutine.is_truncated);
+    assert_int_equal(in_coroutine.count, 0);
+    mappings_read(NULL);
+    enter_coroutine(stack, BYTES);
+    assert_false(in_coroutine.is_truncated);
+    assert_int_equal(in_coroutine.count, 2);
     munmap(stack, BYTES);
 }
 
 /* ---- Where stacks are. ---- */
 
-static void test_limits_of_main_thread(void **state) {
+static void test_first_stack(void **state) {
     (void)state;
     uint64_t here = (uintptr_t)__builtin_frame_address(0);
-    struct stack_limits limits;
-    assert_true(stack_limits_of_self(&limits));
-    assert_true(limits.low <= here && here < limits.high);
+    struct stack_limits limits, below;
     struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_STACK, &limit), 0);
-    bool is_grown = limits.high - limits.low >= limit.rlim_cur;
-    if (is_grown) assert_int_equal(limits.grows_to, limits.low);
-    if (is_grown) return;
-    assert_true(limits.grows_to < limits.low);
+    assert_true(thread_stack_find(0, true, &limits));
+    assert_true(limits.low <= here && here < limits.high);
     assert_true((uintptr_t)environ[0] < limits.high);
     assert_int_equal(limits.high % 4096, 0);
-    /* A place it may grow to belongs to it. */
-    struct stack_limits below;
-    assert_true(stack_limits_find(limits.low - 8, &below));
-    assert_int_equal(below.high, limits.high);
-    assert_int_equal(below.grows_to, limits.grows_to);
+    /* A place that it may grow to belongs to it. */
+    assert_int_equal(getrlimit(RLIMIT_STACK, &limit), 0);
+    if (limit.rlim_cur == RLIM_INFINITY) return;
+    assert_true(mappings_find(limits.high - limit.rlim_cur / 2, &below));
+    assert_memory_equal(&below, &limits, sizeof limits);
 }
 
-static void *find_limits(void *context) {
-    struct stack_limits *found = context;
-    stack_limits_of_self(&found[0]);
-    stack_limits_find((uintptr_t)__builtin_frame_address(0), &found[1]);
+struct found_stack {
+    struct stack_limits before, after; /* the mappings were read */
+    uint64_t here;
+};
+
+static void *find_stack(void *context) {
+    struct found_stack *found = context;
+    found->here = (uintptr_t)__builtin_frame_address(0);
+    mappings_forget();
+    found->before = thread_stack_of_self(found->here);
+    mappings_read(NULL);
+    found->after = thread_stack_of_self(found->here);
     return NULL;
 }
 
-static void test_limits_of_threads(void **state) {
-    (void)state;
-    struct stack_limits found[2] = {0};
+static struct found_stack find_stack_in_thread(const pthread_attr_t *attributes) {
+    struct found_stack found = {0};
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, find_limits, found), 0);
+    assert_int_equal(pthread_create(&thread, attributes, find_stack, &found), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_true(found[0].low && found[0].high > found[0].low && found[0].grows_to == found[0].low);
-    assert_true(found[1].low <= found[0].low && found[0].high <= found[1].high);
-    assert_int_equal(found[1].grows_to, found[1].low);
+    assert_true(found.before.low <= found.here && found.here < found.before.high);
+    assert_true(found.after.low < found.here && found.here < found.after.high);
+    assert_int_equal(found.before.high, found.after.high);
+    return found;
+}
 
+static void test_stacks_of_threads(void **state) {
+    (void)state;
+    enum { BYTES = 1 << 20, CONTROL_BLOCK_BYTES_MAX = 65536 };
+    find_stack_in_thread(NULL);
     /* One of the program's. */
-    enum { BYTES = 1 << 20 };
     void *stack = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_attr_t attributes;
     assert_int_equal(pthread_attr_init(&attributes), 0);
     assert_int_equal(pthread_attr_setstack(&attributes, stack, BYTES), 0);
-    assert_int_equal(pthread_create(&thread, &attributes, find_limits, found), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(found[0].low, (uintptr_t)stack);
-    assert_int_equal(found[0].high, (uintptr_t)stack + BYTES);
+    struct found_stack found = find_stack_in_thread(&attributes);
+    assert_in_range(found.after.high, (uintptr_t)stack + BYTES - CONTROL_BLOCK_BYTES_MAX, (uintptr_t)stack + BYTES);
     pthread_attr_destroy(&attributes);
     munmap(stack, BYTES);
 }
 
-static void test_limits_of_none(void **state) {
+static void test_addresses_of_no_stack(void **state) {
     (void)state;
     struct made_stack stack;
     struct stack_limits limits;
     made_stack_init(&stack);
-    assert_false(stack_limits_find(0, &limits));
-    assert_false(stack_limits_find(UINT64_MAX, &limits));
-    assert_false(stack_limits_find(stack.limits.low - 1, &limits));
-    assert_false(stack_limits_find(stack.limits.high, &limits));
-    assert_true(stack_limits_find(stack.limits.high - 1, &limits));
+    mappings_read(NULL);
+    assert_false(mappings_find(0, &limits));
+    assert_false(mappings_find(UINT64_MAX, &limits));
+    assert_false(mappings_find((uintptr_t)test_addresses_of_no_stack, &limits));
+    assert_false(mappings_find(stack.limits.low - 1, &limits));
+    assert_false(mappings_find(stack.limits.high, &limits));
+    assert_true(mappings_find(stack.limits.high - 1, &limits));
     assert_memory_equal(&limits, &stack.limits, sizeof limits);
     made_stack_fini(&stack);
+}
+
+/* Copies that somebody might still read stay until they are reclaimed. */
+static void test_mappings_replaced(void **state) {
+    (void)state;
+    struct stack_limits limits;
+    uint32_t read_count = mappings_read_count();
+    mappings_reclaim();
+    assert_false(mappings_are_replaced());
+    mappings_read(NULL);
+    assert_true(mappings_are_replaced());
+    assert_int_equal(mappings_read_count(), read_count + 1);
+    mappings_reclaim();
+    assert_false(mappings_are_replaced());
+    assert_true(mappings_find((uintptr_t)&limits, &limits));
+    /* Only what was looked for in vain is a reason to read again. */
+    mappings_read_wanted(UINT64_MAX);
+    assert_int_equal(mappings_read_count(), read_count + 1);
+    assert_false(mappings_find(0, &limits));
+    mappings_read_wanted(0);
+    assert_int_equal(mappings_read_count(), read_count + 1);
+    mappings_read_wanted(UINT64_MAX);
+    assert_int_equal(mappings_read_count(), read_count + 2);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_grown_stack),
+        cmocka_unit_test(test_stack_of_nobody),
         cmocka_unit_test(test_callbacks_of_libc),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_loaded_object),
         cmocka_unit_test(test_signal_handler),
-        cmocka_unit_test(test_signal_on_grown_stack),
         cmocka_unit_test(test_alternate_stack),
         cmocka_unit_test(test_timer_signals),
         cmocka_unit_test(test_replaced_snapshots),
@@ -941,9 +977,10 @@ int main(void) {
         cmocka_unit_test(test_unknown_stack),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_switched_stack),
-        cmocka_unit_test(test_limits_of_main_thread),
-        cmocka_unit_test(test_limits_of_threads),
-        cmocka_unit_test(test_limits_of_none),
+        cmocka_unit_test(test_first_stack),
+        cmocka_unit_test(test_stacks_of_threads),
+        cmocka_unit_test(test_addresses_of_no_stack),
+        cmocka_unit_test(test_mappings_replaced),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

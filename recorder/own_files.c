@@ -1,0 +1,168 @@
+#include "own_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* System calls that older headers do not know. Their numbers are the same on all machines but alpha. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+#define TASK_FOLDER "/proc/self/task"
+
+enum {
+    CLOSE_RANGE_UNSHARE_FLAG = 1 << 1,
+    /* Kept files are moved out of the way: under a low RLIMIT_NOFILE the low numbers are all that can be opened. */
+    KEPT_NUMBER_MIN = 64,
+};
+
+static __thread bool is_private;
+static __thread int task_folder = -1;
+
+bool own_files_are_private(void) { return is_private; }
+
+/* ---- The table. ---- */
+
+static bool close_range_of(unsigned first, unsigned last, unsigned flags) {
+    return first > last || syscall(SYS_close_range, first, last, flags) == 0;
+}
+
+static bool unshare_by_range(int kept) {
+    if (kept < 0) return close_range_of(0, UINT_MAX, CLOSE_RANGE_UNSHARE_FLAG);
+    unsigned number = (unsigned)kept;
+    return close_range_of(number + 1, UINT_MAX, CLOSE_RANGE_UNSHARE_FLAG) && close_range_of(0, number - 1, 0);
+}
+
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short bytes_count;
+    unsigned char type;
+    char name[];
+};
+
+/* Not readdir, whose memory would be counted as the program's. */
+void own_folder_each(int folder, void (*visit)(unsigned number, void *context), void *context) {
+    _Alignas(8) char entries[4096];
+    long bytes_count;
+    lseek(folder, 0, SEEK_SET);
+    while ((bytes_count = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < bytes_count;) {
+            const struct directory_entry *entry = (const void *)(entries + at);
+            if (entry->name[0] >= '0' && entry->name[0] <= '9') visit((unsigned)strtoul(entry->name, NULL, 10), context);
+            at += entry->bytes_count;
+        }
+    }
+}
+
+static void close_other(unsigned number, void *kept) {
+    const int *files = kept;
+    if ((int)number != files[0] && (int)number != files[1]) close((int)number);
+}
+
+/* Before Linux 5.9. */
+static bool unshare_by_list(int trace_file) {
+    if (unshare(CLONE_FILES) != 0) return false;
+    int kept[] = {trace_file, open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (kept[1] < 0) return true;
+    own_folder_each(kept[1], close_other, kept);
+    close(kept[1]);
+    return true;
+}
+
+/* Moves a descriptor up; it stays where it is if there is no higher number to be had. */
+static int raise_number(int file) {
+    int high = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, KEPT_NUMBER_MIN) : -1;
+    if (high < 0) return file;
+    close(file);
+    return high;
+}
+
+bool own_files_begin(int trace_file) {
+    is_private = unshare_by_range(trace_file) || (errno == ENOSYS && unshare_by_list(trace_file));
+    if (!is_private) return false;
+    task_folder = raise_number(open(TASK_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return true;
+}
+
+/* ---- Files. ---- */
+
+static int keep(struct own_file *own, int file) {
+    if (file < 0 || !is_private) return file;
+    int high = raise_number(file);
+    if (high != file) *own = (struct own_file){.is_kept = true, .file = high};
+    return high;
+}
+
+static int open_file(const char *path) {
+    char absolute[64];
+    if (task_folder >= 0) return openat(task_folder, path, O_RDONLY | O_CLOEXEC);
+    snprintf(absolute, sizeof absolute, TASK_FOLDER "/%s", path);
+    return open(absolute, O_RDONLY | O_CLOEXEC);
+}
+
+int own_file_open(struct own_file *own, const char *path) {
+    return own->is_kept ? own->file : keep(own, open_file(path));
+}
+
+int own_file_open_at(struct own_file *own, const char *absolute_path) {
+    return own->is_kept ? own->file : keep(own, open(absolute_path, O_RDONLY | O_CLOEXEC));
+}
+
+void own_file_release(const struct own_file *own, int file) {
+    if (file < 0 || (own && own->is_kept)) return;
+    int saved_errno = errno;
+    close(file);
+    errno = saved_errno;
+}
+
+void own_file_close(struct own_file *own) {
+    if (own->is_kept) close(own->file);
+    own->is_kept = false;
+}
+
+void own_file_forget(struct own_file *own) { own->is_kept = false; }
+
+size_t own_file_read(struct own_file *own, const char *path, char *text, size_t bytes_max) {
+    int file = own ? own_file_open(own, path) : open_file(path);
+    ssize_t count = file >= 0 ? pread(file, text, bytes_max - 1, 0) : -1;
+    own_file_release(own, file);
+    text[count > 0 ? count : 0] = '\0';
+    return count > 0 ? (size_t)count : 0;
+}
+
+/* ---- Standard error. ---- */
+
+static void say_to(int file, const char *text, size_t bytes_count) {
+    while (bytes_count) {
+        ssize_t written = write(file, text, bytes_count);
+        if (written <= 0) return;
+        text += written;
+        bytes_count -= (size_t)written;
+    }
+}
+
+void own_files_say(const char *text, size_t bytes_count) {
+    if (!is_private) {
+        say_to(STDERR_FILENO, text, bytes_count);
+        return;
+    }
+    int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    int file = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0) : -1;
+    if (process >= 0) close(process);
+    if (file < 0) return;
+    say_to(file, text, bytes_count);
+    close(file);
+}
