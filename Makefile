@@ -55,30 +55,30 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 # ---- Sources. ----
 
 library_sources := \
-    libconvert/arena.c libconvert/categories.c libconvert/child_process.c libconvert/column.c libconvert/counters.c \
-    libconvert/cursor.c libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c \
-    libconvert/decimal.c libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c \
-    libconvert/libarchive.c libconvert/library_symbols.c libconvert/libs.c libconvert/machine_memory.c \
-    libconvert/markers.c libconvert/memory.c libconvert/printable.c libconvert/profile.c \
+    libconvert/arena.c libconvert/categories.c libconvert/child_process.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
+    libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
+    libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
+    libconvert/library_symbols.c libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
+    libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
-    libconvert/reserved_types.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c \
-    libconvert/symbol_lines.c libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c \
-    libconvert/symbol_worker.c libconvert/symbolize.c libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c \
-    readers/collapsed.c readers/collapsed_line.c readers/collapsed_stacks.c readers/foreign.c readers/input.c \
-    readers/input_archive.c readers/input_gzip.c readers/input_lzma.c readers/input_members.c readers/native_chunks.c \
-    readers/native_clock.c readers/native_code.c readers/native_counters.c readers/native_cursor.c \
-    readers/native_definitions.c readers/native_events.c readers/native_jit.c readers/native_jitdump.c \
-    readers/native_ledger.c readers/native_log.c readers/native_mappings.c readers/native_marker_type.c \
-    readers/native_payload.c readers/native_sampled.c readers/native_stack.c readers/native_tasks.c \
-    readers/native_times.c readers/native_trace.c readers/perf_event_line.c readers/perf_events.c \
-    readers/perf_frame_line.c readers/perf_header.c readers/perf_maps.c readers/perf_records.c readers/perf_samples.c \
-    readers/perf_script.c readers/perf_script_names.c readers/perf_stack.c readers/perf_symbols.c readers/perf_tasks.c \
-    readers/registry.c readers/scan.c writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gecko.c \
-    writer/gecko_location.c writer/gecko_losses.c writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c \
-    writer/gecko_weights.c writer/json.c writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c \
-    writer/overhead_json.c writer/processed.c writer/processed_counters.c writer/processed_tables.c \
-    writer/processed_thread.c writer/sink.c writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c \
-    cli/convert.c cli/file_identity.c cli/report.c
+    libconvert/reserved_types.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
+    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbol_worker.c libconvert/symbolize.c \
+    libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
+    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_lzma.c \
+    readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
+    readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
+    readers/native_jit.c readers/native_jitdump.c readers/native_ledger.c readers/native_log.c \
+    readers/native_mappings.c readers/native_marker_type.c readers/native_payload.c readers/native_sampled.c \
+    readers/native_stack.c readers/native_tasks.c readers/native_times.c readers/native_trace.c \
+    readers/perf_event_line.c readers/perf_events.c readers/perf_frame_line.c readers/perf_header.c \
+    readers/perf_maps.c readers/perf_records.c readers/perf_samples.c readers/perf_script.c \
+    readers/perf_script_names.c readers/perf_stack.c readers/perf_symbols.c readers/perf_tasks.c readers/registry.c \
+    readers/scan.c writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gecko.c writer/gecko_location.c \
+    writer/gecko_losses.c writer/gecko_process.c writer/gecko_tables.c writer/gecko_thread.c writer/gecko_weights.c \
+    writer/json.c writer/log_json.c writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c \
+    writer/processed.c writer/processed_counters.c writer/processed_tables.c writer/processed_thread.c writer/sink.c \
+    writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c cli/convert.c cli/file_identity.c \
+    cli/report.c
 
 program_sources := \
     writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_entry.c \
@@ -227,6 +227,13 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 -include $(wildcard $(patsubst %.o,%.d,$(sort $(recorder_objects) $(library_objects) $(embedded_objects) $(static_objects) \
     $(program_objects) $(main_object))) $(BUILD)/tests/*.d)
 
+# Programs that the recorder must not harm: see tests/hosts/run.py.
+host_programs := $(patsubst tests/hosts/%.c,$(BUILD)/hosts/%,$(wildcard tests/hosts/*.c))
+
+$(host_programs): $(BUILD)/hosts/%: tests/hosts/%.c tests/hosts/host.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -ldl -o $@
+
 # ---- The demo application. ----
 
 demo_parts   := darkroom logger packer picture queue recipe store telemetry worker
@@ -289,23 +296,27 @@ test:
 	tests/support/install_packages.sh build static package test
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
-check: install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
+check: hosts-test install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
     include-test
 
 include-test:
 	tests/support/check_includes.sh
 
-unit-test: $(unit_tests:%=run-%)
-
-$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
-	@$(call run_test,tests/support/run_unit_test.sh $<)
 # Programs whose packages cannot be installed are left out, and said.
 .PHONY: test-programs
 test-programs: all
 	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
 	tests/programs/run.py $(BUILD)
+
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
+
+.PHONY: hosts-test
+hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+	tests/hosts/run.py $(BUILD)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
@@ -343,7 +354,7 @@ tsan:
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
 # The warnings of the other compiler: those of the first one are errors wherever the tests build something.
-warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c cli/main.c \
+warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c recorder/single_thread.c cli/main.c \
     $(wildcard tests/unit/*.c tests/fuzz/*.c fixtures/demo/*.c)
 warnings:
 	@printf '%s\n' $(warned_sources) | xargs -n 8 -P $(JOBS) clang $(compile_flags) -Irecorder -Werror -fsyntax-only
@@ -376,9 +387,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_obje
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay built-tests
-built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
-
+.PHONY: fuzz fuzz-programs fuzz-replay
 fuzz-replay: $(replay_programs)
 	$(call run_test,tests/fuzz/replay.sh $^)
 
@@ -431,6 +440,7 @@ help:
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
+	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'

@@ -64,6 +64,8 @@ bool mappings_find(uint64_t address, struct stack_limits *limits) {
     return true;
 }
 
+bool mappings_are_known(void) { return __atomic_load_n(&mappings.current, __ATOMIC_ACQUIRE) != NULL; }
+
 bool mappings_are_wanted(void) { return __atomic_load_n(&mappings.is_wanted, __ATOMIC_ACQUIRE) != 0; }
 
 uint32_t mappings_read_count(void) { return __atomic_load_n(&mappings.read_count, __ATOMIC_ACQUIRE); }

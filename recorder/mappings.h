@@ -16,6 +16,9 @@
  * sampler's is being answered. [signal-safe] */
 bool mappings_find(uint64_t address, struct stack_limits *limits);
 
+/* The list was read. [signal-safe] */
+bool mappings_are_known(void);
+
 /* Somebody looked for an address in vain, and the list has not been read since. [signal-safe] */
 bool mappings_are_wanted(void);
 

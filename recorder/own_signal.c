@@ -54,6 +54,8 @@ static __thread struct own_signal_note note __attribute__((tls_model("initial-ex
 
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
 
+static const uint64_t never_blocked = (uint64_t)1 << (SIGKILL - 1) | (uint64_t)1 << (SIGSTOP - 1);
+
 /* ---- Which signals. ---- */
 
 static const struct {
@@ -186,8 +188,7 @@ static void show_action(const struct candidate *candidate, struct sigaction *act
  * send it to their own threads. */
 static bool can_be_shared(const struct candidate *candidate) {
     const uint32_t needed = SA_RESTART | SA_ONSTACK, harmful = SA_NODEFER | (uint32_t)SA_RESETHAND;
-    uint64_t always_open = bit_of(SIGKILL) | bit_of(SIGSTOP);
-    bool blocks_all = (bits_of(&candidate->mask) | always_open) == (all_signals() | always_open);
+    bool blocks_all = (bits_of(&candidate->mask) | never_blocked) == all_signals();
     return own.is_interposed && candidate->number == SIGWINCH && blocks_all && (candidate->flags & needed) == needed &&
            !(candidate->flags & harmful);
 }
@@ -366,7 +367,7 @@ int own_signal_set_mask(int how, const sigset_t *set, sigset_t *before) {
     uint64_t noted = noted_blocks(blocked);
     if (set) {
         const struct own_signal_note now = {after(how, noted, how == SIG_UNBLOCK ? asked : asked & kept),
-                                            after(how, blocked, real)};
+                                            after(how, blocked, real) & ~never_blocked};
         own_signal_set_note(&now);
     }
     blocked |= noted;

@@ -36,7 +36,6 @@ struct sampled_thread {
     uint64_t found_ticks;
     uint64_t unreached_ticks;  /* of when it was first found to be out of reach, before that; 0: it was not */
     uint64_t next_check_ticks; /* of whether it still does */
-    uint64_t unasked_cpu_ns;   /* that it has used since it was asked */
     uint32_t dropped_count;    /* stacks in a row that were not written, to be asked for again */
     uint64_t wait_fingerprint; /* of what it waited in when it was last asked; 0: nothing */
     uint64_t late_wait_ticks;  /* of when it was last seen in a wait that is cut when it is late; 0: never */

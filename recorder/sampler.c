@@ -42,7 +42,9 @@ enum {
     DROPPED_COUNT_MAX = 64,
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
     STRETCHED_NS_MAX = 1000000, /* between two rounds, of a program that uses little processor time */
-    QUIET_AFTER_NS = 10000000,  /* without a thread that runs: the sampler sleeps too */
+    QUIET_AFTER_NS = 50000000,  /* without a thread that runs: the sampler sleeps too… */
+    QUIET_ROUND_NS = 1000000000, /* …and looks this often at least */
+    QUIET_CPU_NS = 3000, /* less than a thread needs to wake up and go to sleep again */
     /* A process that a recorded one has made is sampled when it has used so much, or lived for so long. */
     LATE_CPU_NS = 5000000,
     LATE_LIFE_NS = 100000000,
@@ -87,8 +89,8 @@ static struct {
     uint64_t late_tick_count;
     uint32_t running_count; /* threads, in the last round */
     uint64_t worked_ns;     /* when a thread was last found to have run */
-    uint64_t round_ns;      /* when the last round was… */
-    uint64_t round_cpu_ns;  /* …and what the program had used by then */
+    uint64_t round_ns;      /* when the last round was, for next_step_ns */
+    uint64_t round_cpu_ns;  /* what the program had used, for take_program_cpu_ns */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -186,7 +188,6 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
     thread->is_awake = used_ns != 0;
     round->running_count += thread->is_awake;
     thread->unwritten_cpu_ns += used_ns;
-    thread->unasked_cpu_ns += used_ns;
     *used = used_ns;
     return true;
 }
@@ -240,7 +241,6 @@ static void ask(struct thread_record *record, struct sampled_thread *thread) {
     struct sample_slot *slot = &record->sample;
     prepare(slot, thread);
     thread->request_ticks = clock_ticks();
-    thread->unasked_cpu_ns = 0;
     __atomic_store_n(&slot->state, SAMPLE_SLOT_REQUESTED, __ATOMIC_SEQ_CST);
     if (send_signal(record, thread)) return;
     sample_slot_cancel(slot);
@@ -437,7 +437,8 @@ static void say_forbidden(void) {
 
 static void check_waits(void) {
     if (!task_wait_is_told(sampler.own_tid))
-        say_error("threads that wait cannot be told from others, and may be interrupted: /proc/self/task/TID/syscall");
+        say_error("what threads wait in is not told, so only those on a processor are interrupted: "
+                  "/proc/self/task/TID/syscall");
 }
 
 /* The signal could cut short what it waits in. The innermost frame says so, where it would. */
@@ -466,12 +467,18 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
     thread->is_cpu_known = true;
 }
 
-/* Answering the signal takes processor time too: that alone does not change a stack. Where the kernel does not tell
- * who waits, one that has used no more is taken to do so: if it were asked again it could have to wait for ever. */
+/* Answering the signal takes processor time too: that alone does not change a stack. */
 static bool waits_as_before(const struct sampled_thread *thread, const struct task_wait *wait, uint64_t used) {
-    if (!thread->has_stack) return false;
-    if (!wait->is_told) return thread->unasked_cpu_ns < ANSWER_CPU_NS_MAX;
-    return wait->fingerprint && wait->fingerprint == thread->wait_fingerprint && used < ANSWER_CPU_NS_MAX;
+    return thread->has_stack && wait->fingerprint && wait->fingerprint == thread->wait_fingerprint &&
+           used < ANSWER_CPU_NS_MAX;
+}
+
+/* It may wait in a call that a signal would cut short, as far as is known. */
+static void write_unasked(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    if (thread->has_stack)
+        write_as_before(record, thread, round);
+    else
+        write_without_stack(record, thread, round);
 }
 
 /* Of a thread that may have another stack than before. */
@@ -481,6 +488,10 @@ static void look_closer(const struct thread_writers *writers, struct thread_reco
     /* What it waits in comes last: it may begin to wait until the signal is there. */
     bool is_askable = can_be_asked(writers, record, thread, round);
     struct task_wait wait = task_wait_find(thread->tid);
+    if (!wait.is_told && is_askable && !is_on_processor(thread)) {
+        write_unasked(record, thread, round);
+        return;
+    }
     if (waits_as_before(thread, &wait, used)) {
         write_as_before(record, thread, round);
         return;
@@ -697,15 +708,21 @@ static bool sleep_until(uint64_t deadline_ns) {
     }
 }
 
+/* What the process has used since this was asked the last time, without this thread. */
+static uint64_t take_program_cpu_ns(void) {
+    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
+    uint64_t used_ns = cpu_ns - sampler.round_cpu_ns;
+    sampler.round_cpu_ns = cpu_ns;
+    return used_ns;
+}
+
 /* Up to a millisecond, the sampler looks once for each interval of processor time that the program uses: where many
  * processes share the processors, each with a sampler, all samplers together look no more often than one of a program
  * that keeps them busy alone. */
 static uint64_t next_step_ns(uint64_t now_ns) {
     if (sampler.interval_ns >= STRETCHED_NS_MAX) return sampler.interval_ns;
-    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
-    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = cpu_ns - sampler.round_cpu_ns;
+    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = take_program_cpu_ns();
     sampler.round_ns = now_ns;
-    sampler.round_cpu_ns = cpu_ns;
     uint64_t factor_max = STRETCHED_NS_MAX / sampler.interval_ns, factor = used_ns ? passed_ns / used_ns : factor_max;
     return sampler.interval_ns * (factor < 1 ? 1 : factor < factor_max ? factor : factor_max);
 }
@@ -748,14 +765,27 @@ static bool is_quiet(uint64_t now_ns) {
            now_ns > sampler.worked_ns + after_ns;
 }
 
+/* Until the program has used some processor time, or a round is due all the same. False: the thread is to end. */
+static bool sleep_quietly(uint64_t now_ns) {
+    uint64_t end_ns = now_ns + QUIET_ROUND_NS;
+    take_program_cpu_ns();
+    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+    do {
+        work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+        if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
+        now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    } while (take_program_cpu_ns() < QUIET_CPU_NS && now_ns < end_ns);
+    sampler.round_ns = now_ns;
+    return true;
+}
+
 /* False: the thread is to end. */
 static bool await_round(uint64_t *deadline_ns) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
     if (!is_quiet(now_ns)) return sleep_until(*deadline_ns);
-    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
-    work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+    bool is_due = sleep_quietly(now_ns);
     *deadline_ns = clock_ns_of(CLOCK_MONOTONIC);
-    return !__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE);
+    return is_due;
 }
 
 static bool is_worth_it(uint64_t start_ns) {
@@ -812,6 +842,7 @@ static void run(void) {
         deadline_ns = next_deadline(deadline_ns);
     }
     thread_registry_each_record(end_request, NULL);
+    if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_helper(&session_pool);
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();

@@ -9,10 +9,16 @@ extern void *__libc_stack_end __attribute__((weak));
 
 static uint64_t first_stack_end(void) { return &__libc_stack_end ? (uint64_t)(uintptr_t)__libc_stack_end : 0; }
 
+/* How far below its end a stack is taken to reach that is not known better. */
+static const uint64_t USUAL_BYTES = 8 * 1024 * 1024;
+
 bool thread_stack_find(uint64_t control_block, bool is_first, struct stack_limits *limits) {
-    if (is_first) return first_stack_end() && mappings_find(first_stack_end(), limits);
-    if (!mappings_find(control_block, limits)) return false;
-    limits->high = control_block;
+    uint64_t end = is_first ? first_stack_end() : control_block;
+    if (!end) return false;
+    *limits = (struct stack_limits){.low = end > USUAL_BYTES ? end - USUAL_BYTES : 0, .high = end};
+    if (!mappings_are_known()) return true;
+    if (!mappings_find(end, limits)) return false;
+    if (!is_first) limits->high = end;
     return true;
 }
 
@@ -20,20 +26,14 @@ static bool is_within(struct stack_limits limits, uint64_t address) {
     return address >= limits.low && address < limits.high;
 }
 
-/* A stack that begins so near above the address is taken to be the one that the address is on. Calls of this call's
- * caller are right below. */
-static bool guess(uint64_t sp, uint64_t end, struct stack_limits *limits) {
-    enum { BYTES_MAX = 8 * 1024 * 1024, CALLS_BYTES_MAX = 65536 };
-    *limits = (struct stack_limits){.low = sp - CALLS_BYTES_MAX, .high = end};
-    return end > sp && end - sp < BYTES_MAX;
-}
-
 struct stack_limits thread_stack_of_self(uint64_t sp) {
+    const struct stack_limits none = {0, 0};
     struct stack_limits limits;
     uint64_t control_block = (uint64_t)(uintptr_t)pthread_self();
     if (thread_stack_find(control_block, false, &limits) && is_within(limits, sp)) return limits;
     if (thread_stack_find(0, true, &limits) && is_within(limits, sp)) return limits;
-    if (mappings_find(sp, &limits)) return (struct stack_limits){0, 0};
-    if (guess(sp, control_block, &limits) || guess(sp, first_stack_end(), &limits)) return limits;
-    return (struct stack_limits){0, 0};
+    if (mappings_find(sp, &limits)) return none;
+    /* That of a new thread is not in the list yet. */
+    limits = (struct stack_limits){.low = control_block - USUAL_BYTES, .high = control_block};
+    return is_within(limits, sp) ? limits : none;
 }

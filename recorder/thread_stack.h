@@ -8,11 +8,11 @@
 #include "stack_walk.h"
 
 /* By the thread's control block, which lies at the top of its stack, or, of the process's first thread, by where the
- * process began. False: it is not known. [signal-safe] */
+ * process began. Where the kernel's list of mappings cannot be read stacks are taken to have the usual size. False: it
+ * is not known. [signal-safe] */
 bool thread_stack_find(uint64_t control_block, bool is_first, struct stack_limits *limits);
 
-/* The calling thread's, if `sp` is on it; else all zero. Before mappings are known it is taken to end where it must.
- * [signal-safe] */
+/* The calling thread's, if `sp` is on it; else all zero. [signal-safe] */
 struct stack_limits thread_stack_of_self(uint64_t sp);
 
 #endif

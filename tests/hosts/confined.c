@@ -1,0 +1,192 @@
+/* Programs that give up calls of the system, the cycle counter, rights or room. */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "host.h"
+
+/* Without a clock. */
+static void work_blindly(void) {
+    for (int i = 0; i < 60000; i++) work_once();
+}
+
+/* ---- Calls of the system. ---- */
+
+/* Only these, for the calling thread and those that it makes. */
+static void allow_few_calls(void) {
+#define ALLOW(name) \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(write),
+        ALLOW(read),
+        ALLOW(exit),
+        ALLOW(exit_group),
+        ALLOW(rt_sigreturn),
+        ALLOW(rt_sigprocmask),
+        ALLOW(clone3),
+        ALLOW(clone),
+        ALLOW(mmap),
+        ALLOW(mprotect),
+        ALLOW(munmap),
+        ALLOW(madvise),
+        ALLOW(futex),
+        ALLOW(rseq),
+        ALLOW(set_robust_list),
+        ALLOW(clock_gettime),
+        ALLOW(newfstatat),
+        ALLOW(fstat),
+        ALLOW(brk),
+        ALLOW(rt_sigaction),
+        ALLOW(getrandom),
+        ALLOW(sched_getaffinity),
+        ALLOW(prlimit64),
+        ALLOW(gettid),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void *work_in_thread(void *unused) {
+    work_blindly();
+    return unused;
+}
+
+static void filter_calls(void) {
+    pthread_t thread;
+    allow_few_calls();
+    pthread_create(&thread, NULL, work_in_thread, NULL);
+    pthread_join(thread, NULL);
+    puts("worked");
+    fflush(stdout);
+    _exit(0);
+}
+
+/* From here on reading, writing and ending are all that is allowed, and the counter is not. */
+static void confine_strictly(void) {
+    static const char text[] = "worked\n";
+    work(50);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    work_blindly();
+    if (write(STDOUT_FILENO, text, sizeof text - 1) < 0) return;
+    syscall(SYS_exit, 0);
+}
+
+static void forbid_counter(void) {
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    work_blindly();
+    puts("worked");
+}
+
+/* ---- Rights. ---- */
+
+static void give_up_rights(void) {
+    enum { NOBODY = 65534 };
+    work(50);
+    int group = setgid(NOBODY), user = setuid(NOBODY);
+    printf("group %d, user %d\n", group, user);
+    fflush(stdout);
+    work(100);
+    pid_t pid = fork();
+    if (!pid) {
+        work(50);
+        _exit(0);
+    }
+    printf("child %d\n", wait_for(pid));
+}
+
+static void change_root(void) {
+    mkdir("jail", 0755);
+    printf("changed %d\n", chroot("jail") == 0 && chdir("/") == 0);
+    fflush(stdout);
+    work(200);
+    pid_t pid = fork();
+    if (!pid) {
+        work(50);
+        _exit(0);
+    }
+    printf("child %d\n", wait_for(pid));
+}
+
+static void forbid_dumps(void) {
+    prctl(PR_SET_DUMPABLE, 0);
+    work(200);
+    puts("worked");
+}
+
+/* ---- Room. ---- */
+
+static void limit_memory(void) {
+    const struct rlimit limit = {(rlim_t)400 << 20, (rlim_t)400 << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    void *memory = malloc((size_t)100 << 20);
+    printf("memory %d\n", memory != NULL);
+    work(200);
+    free(memory);
+}
+
+static void *work_for_100_ms(void *unused) {
+    work(100);
+    return unused;
+}
+
+static void limit_file_sizes(void) {
+    enum { THREAD_COUNT = 10 };
+    const struct rlimit limit = {100000, 100000};
+    pthread_t threads[THREAD_COUNT];
+    setrlimit(RLIMIT_FSIZE, &limit);
+    work(100);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, work_for_100_ms, NULL);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+    puts("worked");
+}
+
+static void map_much(void) {
+    enum { HUGE_COUNT = 200, SMALL_COUNT = 10000, PAGE_BYTES = 4096 };
+    int count = 0;
+    for (int i = 0; i < HUGE_COUNT; i++)
+        count += mmap(NULL, (size_t)1 << 38, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
+                 MAP_FAILED;
+    for (int i = 0; i < SMALL_COUNT; i++)
+        mmap(NULL, PAGE_BYTES, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    work(300);
+    printf("%d large mappings\n", count);
+}
+
+/* As many mappings as the system allows, and new threads among them. */
+static void map_all(void) {
+    enum { PAGE_BYTES = 4096, MAPPING_COUNT = 65000, THREAD_COUNT = 5 };
+    char *memory = mmap(NULL, (size_t)2 * PAGE_BYTES * MAPPING_COUNT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int count = 0;
+    while (count < MAPPING_COUNT && mprotect(memory + (size_t)2 * PAGE_BYTES * (size_t)count, PAGE_BYTES, PROT_NONE) == 0)
+        count++;
+    printf("%s\n", count > 20000 ? "many" : "few");
+    for (int i = 0; i < THREAD_COUNT; i++) {
+        pthread_t thread;
+        work(20);
+        if (pthread_create(&thread, NULL, work_for_100_ms, NULL) == 0) pthread_join(thread, NULL);
+    }
+}
+
+static const struct host_case cases[] = {
+    {"filter-calls", filter_calls},
+    {"confine-strictly", confine_strictly},
+    {"forbid-counter", forbid_counter},
+    {"give-up-rights", give_up_rights},
+    {"change-root", change_root},
+    {"forbid-dumps", forbid_dumps},
+    {"limit-memory", limit_memory},
+    {"limit-file-sizes", limit_file_sizes},
+    {"map-much", map_much},
+    {"map-all", map_all},
+};
+
+HOST_MAIN(cases)

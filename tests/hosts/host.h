@@ -1,0 +1,63 @@
+/* What the programs of this folder share. Each has some cases, does what its argument names, and lists the names without
+ * one. A case prints the same whatever else runs in its process. */
+#ifndef GECKO_TEST_HOST_H
+#define GECKO_TEST_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct host_case {
+    const char *name;
+    void (*run)(void);
+};
+
+static volatile unsigned long host_sum;
+
+/* A little work. */
+static inline void work_once(void) {
+    for (unsigned long i = 0; i < 2000; i++) host_sum += i * i;
+}
+
+static inline long thread_cpu_ms(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Works for so many milliseconds of processor time. */
+__attribute__((noinline)) static void work(long ms) {
+    for (long end = thread_cpu_ms() + ms; thread_cpu_ms() < end;) work_once();
+}
+
+/* What a child has returned, or 256 and the signal that ended it. */
+static inline int wait_for(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+    }
+    return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static inline int host_main(int count, char **arguments, const struct host_case *cases, size_t case_count) {
+    for (size_t i = 0; i < case_count; i++) {
+        if (count < 2) {
+            puts(cases[i].name);
+        } else if (!strcmp(arguments[1], cases[i].name)) {
+            cases[i].run();
+            return 0;
+        }
+    }
+    return count < 2 ? 0 : 2;
+}
+
+#define HOST_MAIN(cases)                                                          \
+    int main(int count, char **arguments) {                                       \
+        return host_main(count, arguments, cases, sizeof(cases) / sizeof *(cases)); \
+    }
+
+#endif

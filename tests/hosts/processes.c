@@ -1,0 +1,198 @@
+/* Programs that make others, in all the ways there are, wait for them, stop them, trace them, and end badly. */
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "host.h"
+
+extern char **environ;
+
+/* ---- Making them. ---- */
+
+static int work_in_clone(void *unused) {
+    (void)unused;
+    work(30);
+    return 0;
+}
+
+/* Children that share the memory of their parent. */
+static void share_memory(void) {
+    enum { STACK_BYTES = 1 << 20, CHILD_COUNT = 5 };
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < CHILD_COUNT; i++)
+        printf("child %d\n", wait_for(clone(work_in_clone, stack + STACK_BYTES, CLONE_VM | SIGCHLD, NULL)));
+    work(50);
+}
+
+static pid_t execute_true(void) {
+    static char program[] = "/bin/true";
+    char *const arguments[] = {program, NULL};
+    pid_t pid = vfork();
+    if (!pid) {
+        execve(program, arguments, environ);
+        _exit(9);
+    }
+    return pid;
+}
+
+static pid_t spawn_true(void) {
+    static char program[] = "/bin/true";
+    char *const arguments[] = {program, NULL};
+    pid_t pid = 0;
+    posix_spawn(&pid, program, NULL, NULL, arguments, environ);
+    return pid;
+}
+
+static void spawn_many(void) {
+    enum { CHILD_COUNT = 60 };
+    int sum = 0;
+    for (int i = 0; i < CHILD_COUNT; i++) sum += wait_for(i % 2 ? spawn_true() : execute_true());
+    printf("sum %d\n", sum);
+}
+
+static void fork_many(void) {
+    enum { CHILD_COUNT = 200 };
+    int count = 0;
+    for (int i = 0; i < CHILD_COUNT; i++)
+        if (!fork()) {
+            if (i % 3 == 0) work(1);
+            _exit(0);
+        }
+    while (wait(NULL) > 0) count++;
+    printf("%d ended\n", count);
+}
+
+/* The process becomes itself again and again, each time while threads of the recorder are at work. */
+static void execute_itself(void) {
+    enum { TIMES = 30 };
+    const char *times = getenv("HOST_TIMES_LEFT");
+    int left = times ? atoi(times) : TIMES;
+    char text[16];
+    work(5);
+    if (!left) {
+        puts("executed");
+        return;
+    }
+    snprintf(text, sizeof text, "%d", left - 1);
+    setenv("HOST_TIMES_LEFT", text, 1);
+    execl("/proc/self/exe", "processes", "execute-itself", (char *)NULL);
+}
+
+static void become_daemon(void) {
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0) return;
+    pid_t pid = fork();
+    if (pid) {
+        /* Until the daemon has ended. */
+        close(ends[1]);
+        printf("read %zd\n", read(ends[0], &byte, 1));
+        return;
+    }
+    if (daemon(0, 1) != 0) _exit(1);
+    work(100);
+    pid = fork();
+    if (!pid) {
+        work(50);
+        _exit(0);
+    }
+    wait_for(pid);
+    puts("daemon");
+    fflush(stdout);
+}
+
+/* ---- Waiting for them. ---- */
+
+static void do_nothing(int number) { (void)number; }
+
+/* As timeout(1) does: the end of a child comes as a signal that does nothing but end a sigsuspend. */
+static void suspend_until_ended(void) {
+    enum { CHILD_COUNT = 40 };
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigset_t blocked, before;
+    sigaction(SIGCHLD, &action, NULL);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGCHLD);
+    for (int i = 0; i < CHILD_COUNT; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            usleep(5000);
+            _exit(0);
+        }
+        sigprocmask(SIG_BLOCK, &blocked, &before);
+        while (waitpid(pid, NULL, WNOHANG) == 0) sigsuspend(&before);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    puts("all ended");
+}
+
+/* ---- Stopping and tracing them. ---- */
+
+static void stop_and_continue(void) {
+    enum { TIMES = 20 };
+    pid_t parent = getpid(), pid = fork();
+    if (!pid) {
+        for (int i = 0; i < TIMES; i++) {
+            usleep(5000);
+            kill(parent, SIGSTOP);
+            usleep(5000);
+            kill(parent, SIGCONT);
+        }
+        _exit(0);
+    }
+    work(200);
+    printf("child %d\n", wait_for(pid));
+}
+
+/* Each signal stops the child, and is handed on. */
+static void trace_child(void) {
+    int status = 0;
+    pid_t pid = fork();
+    if (!pid) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        work(100);
+        _exit(7);
+    }
+    while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+        long number = WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
+        ptrace(PTRACE_CONT, pid, NULL, number);
+    }
+    printf("child %d\n", WEXITSTATUS(status));
+}
+
+/* ---- Ending badly. ---- */
+
+static void abort_at_work(void) {
+    work(50);
+    abort();
+}
+
+static void fault(void) {
+    work(50);
+    *(volatile int *)8 = 1;
+}
+
+static void end_by_signal(void) {
+    work(50);
+    raise(SIGTERM);
+}
+
+static const struct host_case cases[] = {
+    {"share-memory", share_memory},
+    {"spawn-many", spawn_many},
+    {"fork-many", fork_many},
+    {"execute-itself", execute_itself},
+    {"become-daemon", become_daemon},
+    {"suspend-until-ended", suspend_until_ended},
+    {"stop-and-continue", stop_and_continue},
+    {"trace-child", trace_child},
+    {"abort-at-work", abort_at_work},
+    {"fault", fault},
+    {"end-by-signal", end_by_signal},
+};
+
+HOST_MAIN(cases)

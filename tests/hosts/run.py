@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Runs every case of the programs in BUILD/hosts without the recorder, and with the recorder preloaded at 1 kHz and
+10 kHz: the same output and exit code, and a trace that becomes a good profile.
+
+usage: tests/hosts/run.py BUILD [CASE...]
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads"]
+INTERVALS_MS = ["1", "0.1"]
+NEEDS_ROOT = {"change-root", "give-up-rights"}
+# They are recorded by that clock too, which the C library reads from the counter.
+CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monotonic"]}
+# Of the samples with processor time so many have more than one frame: nothing that these programs do hides callers.
+STACK_SHARES = {"coroutines": 0.95, "work-with-all-blocked": 0.95, "read-signals": 0.95, "handle-all": 0.95,
+                "filter-calls": 0.95}
+HANG_SECONDS = 300
+
+
+def run(program, case, folder, variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
+    environment.update(variables, LC_ALL="C")
+    ended = subprocess.run([program, case], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                           capture_output=True, timeout=HANG_SECONDS, check=False)
+    return ended.returncode, ended.stdout
+
+
+def frame_count(stacks, stack):
+    count = 0
+    while stack is not None:
+        count += 1
+        offset = stacks["prefixOffset"][stack]
+        stack = stack - offset if offset else None
+    return count
+
+
+def stack_share(profile):
+    """The share of samples with processor time that have a caller."""
+    stacks = profile["shared"]["stackTable"]
+    busy = whole = 0
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        for stack, cpu in zip(samples["stack"], samples.get("threadCPUDelta") or []):
+            if not cpu:
+                continue
+            busy += 1
+            whole += stack is not None and frame_count(stacks, stack) > 1
+    return whole / busy if busy else 1.0
+
+
+def profile_faults(converter, case, trace, folder):
+    profile = folder / "profile.json"
+    for arguments in (["--quiet", "--symbols", "none", trace, "-o", profile], ["check", profile]):
+        ended = subprocess.run([converter, *arguments], capture_output=True, timeout=HANG_SECONDS, check=False)
+        if ended.returncode != 0:
+            yield f"gecko-convert {arguments[0]}: {ended.returncode}: {ended.stderr.decode()}{ended.stdout.decode()}"
+            return
+    share = stack_share(json.loads(profile.read_text()))
+    if share < STACK_SHARES.get(case, 0):
+        yield f"only {share:.1%} of the samples at work have callers"
+
+
+def faults(build, program, case):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o777)
+        plain = run(program, case, folder, {})
+        for interval in INTERVALS_MS:
+            for clock in CLOCKS.get(case, [""]):
+                trace = folder / f"{interval}{clock}.trace"
+                recorded = run(program, case, folder, {
+                    "LD_PRELOAD": str(build / "libgecko_recorder.so"), "GECKO_RECORDER": "1",
+                    "GECKO_RECORDER_OUTPUT": str(trace), "GECKO_RECORDER_INTERVAL": interval,
+                    "GECKO_RECORDER_CLOCK": clock})
+                where = f"every {interval} ms{' by the clock ' + clock if clock else ''}"
+                if recorded != plain:
+                    yield f"{where}: {recorded} in place of {plain}"
+                for fault in profile_faults(build / "gecko-convert", case, trace, folder):
+                    yield f"{where}: {fault}"
+
+
+def check(build, program, case):
+    try:
+        return list(faults(build, program, case))
+    except subprocess.TimeoutExpired as expired:
+        return [f"hangs: {expired}"]
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    wanted = sys.argv[2:]
+    passed = skipped = failed = 0
+    jobs = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name in PROGRAMS:
+            program = build / "hosts" / name
+            for case in subprocess.run([program], capture_output=True, check=True).stdout.decode().split():
+                if wanted and case not in wanted:
+                    continue
+                if case in NEEDS_ROOT and os.geteuid() != 0:
+                    skipped += 1
+                    continue
+                jobs[pool.submit(check, build, program, case)] = f"{name} {case}"
+        for job in concurrent.futures.as_completed(jobs):
+            for fault in job.result():
+                print(f"{jobs[job]}: {fault}", file=sys.stderr)
+            passed += not job.result()
+            failed += bool(job.result())
+    left_out = f", {skipped} need root" if skipped else ""
+    print(f"hosts: {passed} passed, {failed} failed{left_out}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,408 @@
+/* Programs that use the signals which the sampler takes, block all signals, or wait for them: they see what they have set,
+ * and get what was sent. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+
+#include "host.h"
+
+enum { WORK_MS = 20 };
+
+static const int candidates[] = {SIGURG, SIGWINCH};
+
+/* ---- Handlers. ---- */
+
+static atomic_int come_count;
+
+static void count_signal(int number) {
+    (void)number;
+    atomic_fetch_add(&come_count, 1);
+}
+
+static void count_with_facts(int number, siginfo_t *info, void *context) {
+    bool is_right = info->si_signo == number && info->si_pid == getpid() && context;
+    atomic_fetch_add(&come_count, is_right ? 1 : 1000);
+}
+
+static const char *name_handler(const struct sigaction *action) {
+    if (action->sa_handler == SIG_DFL) return "default";
+    if (action->sa_handler == SIG_IGN) return "ignored";
+    return action->sa_handler == count_signal ? "counted" : "another";
+}
+
+static void say_handler(int number) {
+    struct sigaction action;
+    sigaction(number, NULL, &action);
+    printf("%s, flags %x, mask %d%d\n", name_handler(&action),
+           (unsigned)(action.sa_flags & (SA_RESTART | SA_NODEFER | SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND)),
+           sigismember(&action.sa_mask, SIGUSR1), sigismember(&action.sa_mask, number));
+}
+
+static void ignore(void) {
+    for (int i = 0; i < 2; i++) {
+        say_handler(candidates[i]);
+        signal(candidates[i], SIG_IGN);
+        work(WORK_MS);
+        say_handler(candidates[i]);
+        raise(candidates[i]);
+        signal(candidates[i], SIG_DFL);
+        work(WORK_MS);
+        say_handler(candidates[i]);
+        raise(candidates[i]);
+    }
+}
+
+/* By all ways in which it may come. */
+static void send_all_ways(int number) {
+    atomic_store(&come_count, 0);
+    work(WORK_MS);
+    raise(number);
+    kill(getpid(), number);
+    pthread_kill(pthread_self(), number);
+    sigqueue(getpid(), number, (union sigval){.sival_int = 1});
+    work(WORK_MS);
+    printf("%d came\n", atomic_load(&come_count));
+}
+
+static void handle(void) {
+    for (int i = 0; i < 2; i++) {
+        int number = candidates[i];
+        printf("before %d\n", signal(number, count_signal) == SIG_DFL);
+        send_all_ways(number);
+        say_handler(number);
+        printf("before %d\n", signal(number, SIG_DFL) == count_signal);
+        work(WORK_MS);
+    }
+}
+
+static void handle_with_flags(void) {
+    for (int i = 0; i < 2; i++) {
+        int number = candidates[i];
+        struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART | SA_NODEFER}, before;
+        sigemptyset(&action.sa_mask);
+        sigaddset(&action.sa_mask, SIGUSR1);
+        sigaction(number, &action, NULL);
+        say_handler(number);
+        send_all_ways(number);
+        struct sigaction with_facts = {.sa_sigaction = count_with_facts, .sa_flags = SA_SIGINFO};
+        sigaction(number, &with_facts, &before);
+        printf("before: %s\n", name_handler(&before));
+        send_all_ways(number);
+        struct sigaction once = {.sa_handler = count_signal, .sa_flags = (int)SA_RESETHAND};
+        sigaction(number, &once, NULL);
+        send_all_ways(number);
+        say_handler(number);
+    }
+}
+
+static void send_to_process(int number) {
+    enum { TIMES = 5 };
+    atomic_store(&come_count, 0);
+    for (int i = 0; i < TIMES; i++) {
+        work(WORK_MS);
+        kill(getpid(), number);
+    }
+    printf("%d came\n", atomic_load(&come_count));
+}
+
+/* As runtimes of languages do. */
+static void handle_all(void) {
+    struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    for (int number = 1; number < NSIG; number++) sigaction(number, &action, NULL);
+    work(100);
+    send_to_process(SIGWINCH);
+    send_all_ways(SIGURG);
+    say_handler(SIGWINCH);
+    say_handler(SIGURG);
+    work(100);
+}
+
+/* With functions that are older, which the compiler warns of. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void handle_the_old_way(void) {
+    for (int i = 0; i < 2; i++) {
+        int number = candidates[i];
+        printf("%d", sigset(number, count_signal) == SIG_DFL);
+        siginterrupt(number, 1);
+        say_handler(number);
+        send_all_ways(number);
+        printf("%d", sighold(number));
+        atomic_store(&come_count, 0);
+        raise(number);
+        work(WORK_MS);
+        printf("%d", atomic_load(&come_count));
+        printf("%d", sigrelse(number));
+        printf("%d", atomic_load(&come_count));
+        printf("%d", sigset(number, SIG_HOLD) == count_signal);
+        printf("%d", sigset(number, SIG_IGN) == SIG_HOLD);
+        printf("%d\n", sigignore(number));
+        say_handler(number);
+        signal(number, SIG_DFL);
+    }
+}
+#pragma GCC diagnostic pop
+
+/* ---- Masks. ---- */
+
+static void say_mask(const char *when) {
+    sigset_t set;
+    sigemptyset(&set);
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    printf("%s:", when);
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(&set, number) == 1) printf(" %d", number);
+    puts("");
+}
+
+static void block_all(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static void *work_with_mask(void *unused) {
+    say_mask("in a thread");
+    work(100);
+    return unused;
+}
+
+static void run_thread(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, work_with_mask, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void set_masks(void) {
+    sigset_t some, none, before;
+    sigemptyset(&none);
+    sigemptyset(&some);
+    sigaddset(&some, SIGURG);
+    sigaddset(&some, SIGUSR2);
+    say_mask("first");
+    sigprocmask(SIG_BLOCK, &some, NULL);
+    say_mask("some");
+    work(WORK_MS);
+    run_thread();
+    block_all();
+    say_mask("all");
+    run_thread();
+    pthread_sigmask(SIG_UNBLOCK, &some, &before);
+    printf("before %d\n", sigismember(&before, SIGURG));
+    say_mask("without some");
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    say_mask("none");
+    printf("error %d\n", pthread_sigmask(99, &some, NULL));
+}
+
+/* Worker threads as those of xz have them. */
+static void work_with_all_blocked(void) {
+    enum { THREAD_COUNT = 2 };
+    pthread_t threads[THREAD_COUNT];
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, work_with_mask, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+}
+
+static bool is_pending(int number) {
+    sigset_t set;
+    sigpending(&set);
+    return sigismember(&set, number) == 1;
+}
+
+/* A signal that is blocked comes when it is not any more. */
+static void block_and_send(void) {
+    for (int i = 0; i < 2; i++) {
+        sigset_t none;
+        int number = candidates[i];
+        sigemptyset(&none);
+        signal(number, count_signal);
+        block_all();
+        work(WORK_MS);
+        atomic_store(&come_count, 0);
+        raise(number);
+        kill(getpid(), number);
+        work(WORK_MS);
+        printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
+        signal(number, SIG_DFL);
+        work(WORK_MS);
+    }
+}
+
+/* In a child that has its parent's memory until it executes another program. */
+static void set_in_child(void) {
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    sigemptyset(&none);
+    for (int i = 0; i < 2; i++) signal(candidates[i], count_signal);
+    work(WORK_MS);
+    fflush(stdout);
+    pid_t pid = vfork();
+    if (!pid) {
+        for (int number = 1; number < NSIG; number++) sigaction(number, &by_default, NULL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execlp("echo", "echo", "executed", (char *)NULL);
+        _exit(1);
+    }
+    printf("child %d\n", wait_for(pid));
+    for (int i = 0; i < 2; i++) {
+        say_handler(candidates[i]);
+        send_all_ways(candidates[i]);
+    }
+    fflush(stdout);
+    pid = fork();
+    if (!pid) {
+        for (int i = 0; i < 2; i++) say_handler(candidates[i]);
+        say_mask("in a child");
+        work(WORK_MS);
+        send_all_ways(SIGURG);
+        fflush(stdout);
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+/* ---- Waits for signals. ---- */
+
+/* Nothing but what was sent. */
+static void wait_for_signal(void) {
+    sigset_t all;
+    int number = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    alarm(1);
+    while (number != SIGALRM)
+        if (sigwait(&all, &number) == 0) printf("%d\n", number);
+}
+
+static void wait_for_a_while(void) {
+    enum { TIMES = 50 };
+    const struct timespec moment = {0, 2000000};
+    siginfo_t info;
+    sigset_t all;
+    int other_count = 0;
+    block_all();
+    sigfillset(&all);
+    for (int i = 0; i < TIMES; i++) {
+        work(2);
+        int number = sigtimedwait(&all, &info, &moment);
+        other_count += number != -1;
+    }
+    printf("%d signals\n", other_count);
+    kill(getpid(), SIGURG);
+    kill(getpid(), SIGWINCH);
+    int first = sigwaitinfo(&all, &info), second = sigtimedwait(&all, NULL, &moment);
+    printf("%d and %d\n", first + second, first == SIGURG || second == SIGURG);
+}
+
+/* The signals are blocked, and read as from a file: PostgreSQL has SIGURG so. */
+static void read_signals(void) {
+    enum { SIGNAL_COUNT = 20 };
+    struct signalfd_siginfo facts;
+    sigset_t set;
+    int wrong_count = 0;
+    block_all();
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    int file = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    say_mask("set");
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        struct pollfd descriptor = {.fd = file, .events = POLLIN};
+        work(5);
+        wrong_count += poll(&descriptor, 1, 0) != 0;
+        if (i % 2)
+            raise(SIGURG);
+        else
+            kill(getpid(), SIGURG);
+        wrong_count += poll(&descriptor, 1, -1) != 1;
+        bool is_read = read(file, &facts, sizeof facts) == (ssize_t)sizeof facts;
+        wrong_count += !is_read || facts.ssi_signo != SIGURG;
+    }
+    printf("%d wrong\n", wrong_count);
+    work(100);
+}
+
+/* ---- Calls that a signal can cut short: programs that know of that. ---- */
+
+static void wait_with_retries(void) {
+    enum { ROUND_COUNT = 60 };
+    int wrong_count = 0;
+    for (int i = 0; i < ROUND_COUNT; i++) {
+        struct timespec left = {0, 1000000};
+        struct itimerspec in_a_moment = {{0, 0}, {0, 1000000}};
+        uint64_t expirations = 0;
+        int result;
+        while (nanosleep(&left, &left) != 0) wrong_count += errno != EINTR;
+        work(1);
+        while ((result = poll(NULL, 0, 1)) != 0) wrong_count += errno != EINTR;
+        do {
+            struct timeval moment = {0, 500};
+            result = select(0, NULL, NULL, NULL, &moment);
+            wrong_count += result != 0 && errno != EINTR;
+        } while (result != 0);
+        int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+        timerfd_settime(timer, 0, &in_a_moment, NULL);
+        while (read(timer, &expirations, sizeof expirations) < 0) wrong_count += errno != EINTR;
+        wrong_count += expirations != 1;
+        close(timer);
+    }
+    printf("%d wrong\n", wrong_count);
+}
+
+static void write_with_retries(void) {
+    enum { PIECE_BYTES = 1 << 20, PIECE_COUNT = 20 };
+    static char piece[PIECE_BYTES];
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    pid_t pid = fork();
+    if (!pid) {
+        long sum = 0;
+        ssize_t count;
+        close(ends[1]);
+        while ((count = read(ends[0], piece, sizeof piece)) > 0 || (count < 0 && errno == EINTR))
+            sum += count > 0 ? count : 0;
+        printf("%ld bytes\n", sum);
+        fflush(stdout);
+        _exit(0);
+    }
+    close(ends[0]);
+    for (long left = (long)PIECE_BYTES * PIECE_COUNT; left > 0;) {
+        ssize_t count = write(ends[1], piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES);
+        if (count > 0) left -= count;
+    }
+    close(ends[1]);
+    printf("child %d\n", wait_for(pid));
+}
+
+static const struct host_case cases[] = {
+    {"ignore", ignore},
+    {"handle", handle},
+    {"handle-with-flags", handle_with_flags},
+    {"handle-all", handle_all},
+    {"handle-the-old-way", handle_the_old_way},
+    {"set-masks", set_masks},
+    {"work-with-all-blocked", work_with_all_blocked},
+    {"block-and-send", block_and_send},
+    {"set-in-child", set_in_child},
+    {"wait-for-signal", wait_for_signal},
+    {"wait-for-a-while", wait_for_a_while},
+    {"read-signals", read_signals},
+    {"wait-with-retries", wait_with_retries},
+    {"write-with-retries", write_with_retries},
+};
+
+HOST_MAIN(cases)

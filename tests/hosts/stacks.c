@@ -1,0 +1,175 @@
+/* Programs that run on other stacks than their threads', that leave functions by jumps, or that go deep. */
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <ucontext.h>
+
+#include "host.h"
+
+/* ---- Coroutines. ---- */
+
+enum { COROUTINE_COUNT = 4, PAGE_BYTES = 4096 };
+
+static ucontext_t outside, coroutines[COROUTINE_COUNT];
+
+__attribute__((noinline)) static void work_in_coroutine(void) {
+    work_once();
+    host_sum++;
+}
+
+__attribute__((noinline)) static void run_coroutine(int number) {
+    for (;;) {
+        work_in_coroutine();
+        host_sum++;
+        swapcontext(&coroutines[number], &outside);
+    }
+}
+
+static void *map_stack(size_t bytes_count) {
+    return mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* With a page between the stacks that cannot be read. */
+static void run_coroutines(void) {
+    enum { STACK_BYTES = 16 * PAGE_BYTES };
+    for (int i = 0; i < COROUTINE_COUNT; i++) {
+        char *stack = map_stack(STACK_BYTES);
+        mprotect(stack, PAGE_BYTES, PROT_NONE);
+        getcontext(&coroutines[i]);
+        coroutines[i].uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+        makecontext(&coroutines[i], (void (*)(void))run_coroutine, 1, i);
+    }
+    for (long end = thread_cpu_ms() + 500; thread_cpu_ms() < end;)
+        for (int i = 0; i < COROUTINE_COUNT; i++) swapcontext(&outside, &coroutines[i]);
+    puts("switched");
+}
+
+static void work_and_return(void) { work(400); }
+
+static void run_on(void *stack, size_t bytes_count) {
+    getcontext(&coroutines[0]);
+    coroutines[0].uc_stack = (stack_t){.ss_sp = stack, .ss_size = bytes_count};
+    coroutines[0].uc_link = &outside;
+    makecontext(&coroutines[0], work_and_return, 0);
+    swapcontext(&outside, &coroutines[0]);
+}
+
+/* On a stack that is just large enough for a signal, between bytes that must stay as they are. */
+static void run_on_small_stack(void) {
+    enum { STACK_BYTES = 16384, AROUND_BYTES = 16384, UNTOUCHED = 0x5a };
+    static unsigned char bytes[AROUND_BYTES + STACK_BYTES + AROUND_BYTES];
+    int changed_count = 0;
+    memset(bytes, UNTOUCHED, sizeof bytes);
+    run_on(bytes + AROUND_BYTES, STACK_BYTES);
+    for (size_t i = 0; i < AROUND_BYTES; i++)
+        changed_count += (bytes[i] != UNTOUCHED) + (bytes[AROUND_BYTES + STACK_BYTES + i] != UNTOUCHED);
+    printf("%d bytes changed\n", changed_count);
+}
+
+/* ---- Stacks for signals. ---- */
+
+static void work_in_handler(int number) {
+    (void)number;
+    work(2);
+}
+
+/* Where a handler runs on it, there is no room for another one. */
+static void handle_on_other_stack(void) {
+    enum { STACK_BYTES = 8192, SIGNAL_COUNT = 60 };
+    const stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
+    struct sigaction action = {.sa_handler = work_in_handler, .sa_flags = SA_ONSTACK};
+    printf("set %d\n", sigaltstack(&stack, NULL));
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        raise(SIGUSR1);
+        work(1);
+    }
+}
+
+/* Too small for the kernel's frame on processors with large registers. */
+static void have_small_stack(void) {
+    enum { STACK_BYTES = 2748, BELOW_BYTES = 4096, UNTOUCHED = 0x77 };
+    unsigned char *bytes = malloc(BELOW_BYTES + STACK_BYTES);
+    const stack_t stack = {.ss_sp = bytes + BELOW_BYTES, .ss_size = STACK_BYTES};
+    int changed_count = 0;
+    if (!bytes) return;
+    memset(bytes, UNTOUCHED, BELOW_BYTES + STACK_BYTES);
+    printf("set %d\n", sigaltstack(&stack, NULL));
+    work(400);
+    for (size_t i = 0; i < BELOW_BYTES; i++) changed_count += bytes[i] != UNTOUCHED;
+    printf("%d bytes changed\n", changed_count);
+}
+
+/* ---- Jumps. ---- */
+
+static void jump(void) {
+    static jmp_buf place;
+    volatile long count = 0;
+    for (long end = thread_cpu_ms() + 400; thread_cpu_ms() < end;)
+        if (!setjmp(place)) {
+            count++;
+            longjmp(place, 1);
+        }
+    printf("%s\n", count > 100 ? "jumped" : "stuck");
+}
+
+static sigjmp_buf outer_place;
+
+static void jump_out(int number) {
+    (void)number;
+    siglongjmp(outer_place, 1);
+}
+
+/* Out of a handler that may have come at any instruction. */
+static void jump_out_of_handlers(void) {
+    const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    volatile int count = 0;
+    signal(SIGALRM, jump_out);
+    sigsetjmp(outer_place, 1);
+    if (count++ == 0) setitimer(ITIMER_REAL, &often, NULL);
+    while (count < 300) host_sum++;
+    setitimer(ITIMER_REAL, &never, NULL);
+    puts("jumped");
+}
+
+/* ---- Depth. ---- */
+
+__attribute__((noinline)) static void go_deep(int depth) {
+    volatile char room[64];
+    room[0] = (char)depth;
+    if (depth)
+        go_deep(depth - 1);
+    else
+        work(300);
+    host_sum += (unsigned long)room[0];
+}
+
+static void recurse(void) {
+    go_deep(5000);
+    puts("returned");
+}
+
+__attribute__((noinline)) static void never_return(unsigned long depth) {
+    volatile char room[100000];
+    room[0] = (char)depth;
+    work(1);
+    if (depth < ULONG_MAX) never_return(depth + 1);
+    host_sum += (unsigned long)room[0];
+}
+
+static void overflow(void) { never_return(0); }
+
+static const struct host_case cases[] = {
+    {"coroutines", run_coroutines},
+    {"small-stack", run_on_small_stack},
+    {"handle-on-other-stack", handle_on_other_stack},
+    {"have-small-stack", have_small_stack},
+    {"jump", jump},
+    {"jump-out-of-handlers", jump_out_of_handlers},
+    {"recurse", recurse},
+    {"overflow", overflow},
+};
+
+HOST_MAIN(cases)
