@@ -32,25 +32,39 @@ demangler := -liberty
 # Code for any address throughout: programs, static libraries, which may go into shared ones, and shared libraries are
 # made of the same objects.
 warnings := -Wall -Wextra -Wconversion -Wshadow
-sanitize := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-compile  := $(CC) -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(sanitize) \
-    $(CPPFLAGS) $(CFLAGS)
-link     := $(CC) $(sanitize) $(CFLAGS) $(LDFLAGS)
+# Sanitized code is optimised less: it compiles in half the time, and the sanitizers see as much. Other builds show the
+# warnings.
+sanitize := $(if $(SANITIZE),-O1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+
+# Checks at run time and read-only tables of the linker. They stand before the flags of whoever builds, which may take them
+# back. _FORTIFY_SOURCE needs an optimizing compiler, and sanitizers check the plain functions more thoroughly.
+optimizes := $(filter-out -O0,$(lastword $(filter -O%,$(CPPFLAGS) $(CFLAGS))))
+fortify   := $(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(if $(optimizes),\
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+harden    := -fstack-protector-strong $(fortify)
+
+compile_flags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -fPIC -fvisibility=hidden $(warnings) $(harden) \
+    $(CPPFLAGS) $(CFLAGS) $(sanitize)
+compile       := $(CC) $(compile_flags)
+link_flags    := -Wl,-z,relro -Wl,-z,now $(CFLAGS) $(sanitize) $(LDFLAGS)
+link          := $(CC) $(link_flags)
+link_program  := $(CC) -pie $(link_flags)
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
 # ---- Sources. ----
 
 library_sources := \
-    libconvert/arena.c libconvert/categories.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
+    libconvert/arena.c libconvert/categories.c libconvert/child_process.c libconvert/column.c libconvert/counters.c libconvert/cursor.c \
     libconvert/debug_data.c libconvert/debug_file.c libconvert/debug_file_search.c libconvert/decimal.c \
     libconvert/failure.c libconvert/file_stamp.c libconvert/index_set.c libconvert/ledger.c libconvert/libarchive.c \
-    libconvert/libs.c libconvert/markers.c libconvert/printable.c libconvert/profile.c \
+    libconvert/library_symbols.c libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
+    libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
     libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
-    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbolize.c \
+    libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbol_worker.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
-    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c \
+    readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_lzma.c \
     readers/input_members.c readers/native_chunks.c readers/native_clock.c readers/native_code.c \
     readers/native_counters.c readers/native_cursor.c readers/native_definitions.c readers/native_events.c \
     readers/native_jit.c readers/native_jitdump.c readers/native_ledger.c readers/native_log.c \
@@ -67,31 +81,34 @@ library_sources := \
     cli/report.c
 
 program_sources := \
-    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_find.c \
-    cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c cli/batch/file_digest.c \
-    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c cli/batch/manifest_records.c \
-    cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c cli/check/check_command.c \
-    cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c cli/check/check_processed.c \
-    cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c cli/console.c cli/document.c \
-    cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
-    cli/info/info_text.c cli/info/totals.c cli/options.c cli/output_name.c cli/progress_tty.c cli/style.c
+    writer/archive_file.c cli/arguments.c cli/batch/batch.c cli/batch/batch_convert.c cli/batch/batch_entry.c \
+    cli/batch/batch_find.c cli/batch/batch_look.c cli/batch/batch_plan.c cli/batch/batch_table.c cli/batch/crew.c \
+    cli/batch/file_digest.c cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_parts.c \
+    cli/batch/manifest_records.c cli/batch/member_path.c cli/batch/workspace.c cli/bus_guard.c cli/check/check.c \
+    cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c cli/check/check_markers.c \
+    cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_end.c cli/check/offences.c cli/command.c \
+    cli/console.c cli/document.c cli/exit_guard.c cli/info/info.c cli/info/info_command.c cli/info/info_document.c \
+    cli/info/info_json.c cli/info/info_profile.c cli/info/info_text.c cli/info/totals.c cli/options.c \
+    cli/output_name.c cli/progress_tty.c cli/style.c
 
 recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
     recorder/hash.c recorder/label_copy.c recorder/libc_thread.c recorder/libraries.c recorder/mappings.c \
-    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c recorder/own_stack.c \
-    recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
-    recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
-    recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_registry.c \
-    recorder/thread_stack.c recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c \
-    recorder/unwind_table.c recorder/waiting_stack.c recorder/writer.c
+    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c \
+    recorder/own_stack.c recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c \
+    recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
+    recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_handle.c \
+    recorder/thread_registry.c recorder/thread_stack.c recorder/unwind_cfi.c recorder/unwind_none.c \
+    recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/work_alarm.c \
+    recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-# These replace the allocator, as the sanitizers do, or load the recorder into programs that were built without them.
-unsanitized_unit_tests := test_allocation_failure test_sampler_preload
+# These replace the allocator or the dynamic linker, as the sanitizers do, or load the recorder into programs that were built without them.
+unsanitized_unit_tests := test_allocation_failure test_libarchive test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # The thread sanitizer runs handlers late: what signals do to calls of the system is not for it.
+# Those with a single thread have nothing for it.
 threaded_unit_tests    := test_batch test_convert $(filter-out test_sampler_calls,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
@@ -116,7 +133,7 @@ $(BUILD)/flags: force
 	@$(PKG_CONFIG) --exists $(all_packages) || \
 	    { echo "gecko-convert needs $(all_packages): run 'make deps'" >&2; exit 1; }
 	@mkdir -p $(@D)
-	@echo '$(compile) $(link)' | cmp -s - $@ || echo '$(compile) $(link)' > $@
+	@echo '$(compile) $(link_program)' | cmp -s - $@ || echo '$(compile) $(link_program)' > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -129,7 +146,7 @@ $(BUILD)/obj/libconvert/libarchive_reader.o $(BUILD)/obj/libconvert/libarchive_w
 	$(call quiet,CC,$@)$(compile) -DGECKO_LINKS_LIBARCHIVE $(call package_flags,--cflags,$(all_packages)) -MMD -MP -c $< -o $@
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link_program) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
 # One object in which only the public names are left.
 $(BUILD)/libgecko_convert.a: $(embedded_objects)
@@ -152,7 +169,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	@$(AR) rcs $@ $(BUILD)/gecko_recorder.o
 
 # Functions of the C library that the recorder stands before: not in the archive, which would put them into programs.
-preload_sources := recorder/counter_preload.c recorder/signal_preload.c
+preload_sources := recorder/signal_preload.c recorder/single_thread.c
 preload_objects := $(preload_sources:%.c=$(BUILD)/obj/%.o)
 
 $(preload_objects): private compile += -ftls-model=initial-exec
@@ -174,14 +191,21 @@ $(BUILD)/libgecko_recorder_memory.so: $(BUILD)/obj/recorder/memory_preload.o $(B
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) \
 	    -Wl,-f,libgecko_recorder.so.$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
 
-$(BUILD)/tests/%: tests/unit/%.c $(program_objects) $(library_objects) $(recorder_objects) $(BUILD)/flags
+# Unit tests are linked with this archive, of which each takes what it uses, and with the whole recorder, part of which
+# starts by itself.
+$(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
-	    $(program_objects) $(library_objects) $(recorder_objects) \
-	    $(LDFLAGS) $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
+	    $(recorder_objects) $(BUILD)/tests/converter.a $(LDFLAGS) \
+	    $(call package_flags,--libs,$(packages) $(program_packages) $(test_packages)) $(demangler) -lpthread -o $@
 
 # They make archives, and look into them.
-$(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
+$(BUILD)/tests/test_allocation_failure $(BUILD)/tests/test_input $(BUILD)/tests/test_sink: private test_packages += $(late_packages)
 
 # What the test of stack walks loads at run time: calls of the C library are bound at their first use.
 $(BUILD)/tests/test_stack_walk: | $(BUILD)/tests/walked_object.so
@@ -193,7 +217,7 @@ $(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
 $(BUILD)/tests/test_sampler_storms $(BUILD)/tests/test_sampler_stacks: | $(BUILD)/tests/walked_object.so
 
 # What the test of preloading runs.
-preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/ending
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending
 
 $(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
 
@@ -260,21 +284,36 @@ demo_profiles := $(foreach format,processed gecko,$(foreach build,plain frame-po
 
 # ---- Tests. ----
 
-.PHONY: tsan warnings bench test check unit-test readings cli-test batch-test client-test goldens update-goldens include-test asan
+# Each suite prints lines like "NAME: N passed, N failed", which .ci/run adds up. The slow ones come first, so that the
+# quick ones fill the gaps. Suites mostly wait, for processes that they start: there are more jobs than processors.
+TEST_JOBS ?= $(shell expr 2 '*' $$(nproc))
+
+# A test program built with sanitizers fails if any of its processes reports something.
+run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
+
+.PHONY: test check unit-test include-test readings cli-test batch-test profile-rules goldens update-goldens client-test \
+    headers-test asan sanitized-check tsan threads-check warnings bench
 test:
 	tests/support/install_packages.sh build static package test
-	$(MAKE) warnings
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' check
-	$(MAKE) asan tsan
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
-check: include-test unit-test hosts-test fuzz-replay readings cli-test batch-test goldens profile-rules client-test headers-test \
-    install-test
+check: install-test client-test unit-test hosts-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
+    include-test
 
 include-test:
 	tests/support/check_includes.sh
 
-unit-test: $(unit_tests:%=$(BUILD)/tests/%)
-	tests/support/run_unit_tests.sh $^
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
+# Programs whose packages cannot be installed are left out, and said.
+.PHONY: test-programs
+test-programs: all
+	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+	tests/programs/run.py $(BUILD)
 
 .PHONY: hosts-test
 hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
@@ -289,14 +328,13 @@ cli-test: $(BUILD)/gecko-convert
 batch-test: $(BUILD)/gecko-convert
 	tests/support/check_batches.py $<
 
-.PHONY: profile-rules
 profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/check/rules.py $(abspath $<)
 	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
 	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh check
+	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.sh check)
 
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
@@ -306,69 +344,60 @@ client-test: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/client/run.sh build/client
 	build/client/bin/node tests/client/check_demo.mjs build/client $(demo_profiles)
 
-.PHONY: headers-test
 headers-test: all
 	tests/recorder/headers.sh $(BUILD)
 
 asan:
-	$(MAKE) -j$(JOBS) BUILD=build/asan SANITIZE=address,undefined sanitized-programs
 	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
 
 # Conversions side by side in threads, and the recorder, under the thread sanitizer.
 tsan:
-	$(MAKE) -j$(JOBS) BUILD=build/tsan SANITIZE=thread threaded-programs
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
-# Both compilers, and no warning. What the first one builds is what 'make test' runs.
+# The warnings of the other compiler: those of the first one are errors wherever the tests build something.
+warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c cli/main.c \
+    $(wildcard tests/unit/*.c tests/fuzz/*.c fixtures/demo/*.c)
 warnings:
-	$(MAKE) -j$(JOBS) CFLAGS='$(CFLAGS) -Werror' all test-programs
-	$(MAKE) -j$(JOBS) BUILD=build/warnings-clang CC=clang CFLAGS='-O2 -Werror' all test-programs
-	@echo 'warnings: 2 passed, 0 failed'
+	@printf '%s\n' $(warned_sources) | xargs -n 8 -P $(JOBS) clang $(compile_flags) -Irecorder -Werror -fsyntax-only
+	@echo 'warnings of clang: $(words $(warned_sources)) passed, 0 failed'
 
-.PHONY: sanitized-programs sanitized-check threaded-programs threads-check
-threaded-programs: $(threaded_unit_tests:%=$(BUILD)/tests/%)
+sanitized-check: $(sanitized_unit_tests:%=run-%) fuzz-replay goldens
 
-threads-check: threaded-programs
-	tests/support/run_unit_tests.sh $(threaded_unit_tests:%=$(BUILD)/tests/%)
-
-sanitized-programs: $(sanitized_unit_tests:%=$(BUILD)/tests/%) $(BUILD)/gecko-convert
-
-sanitized-check: sanitized-programs fuzz-replay
-	tests/support/run_unit_tests.sh $(sanitized_unit_tests:%=$(BUILD)/tests/%)
-	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/support/goldens.sh check
+threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Fuzzing. ----
 
-fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_input fuzz_profile
-fuzz_objects    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion replay $(fuzz_targets))
+fuzz_targets    := fuzz_perf_script fuzz_collapsed fuzz_native_trace fuzz_native_packed fuzz_jit fuzz_symbols \
+    fuzz_symbol_name fuzz_input fuzz_batch fuzz_manifest fuzz_profile fuzz_options
+fuzz_support    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,conversion source_file)
+fuzz_objects    := $(fuzz_support) $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)
 fuzz_programs   := $(fuzz_targets:%=$(BUILD)/%)
 FUZZ_SECONDS    ?= 60
 
 # The targets over files, without a fuzzer.
-$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/conversion.o $(BUILD)/obj/tests/fuzz/replay.o \
-    $(program_objects) $(library_objects)
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(fuzz_support) $(BUILD)/obj/tests/fuzz/replay.o $(program_objects) \
+    $(library_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(link) $^ $(call package_flags,--libs,$(packages) $(program_packages)) $(demangler) -o $@
 
-$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/conversion.o $(program_objects) \
-    $(library_objects)
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(call package_flags,--libs,$(packages) $(program_packages)) \
 	    $(demangler) -o $@
 
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay test-programs
-test-programs: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
+.PHONY: fuzz fuzz-programs fuzz-replay built-tests
+built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
 
 fuzz-replay: $(replay_programs)
-	tests/fuzz/replay.sh $^
+	$(call run_test,tests/fuzz/replay.sh $^)
 
 fuzz:
 	tests/support/install_packages.sh build fuzz
-	$(MAKE) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
-	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(fuzz_targets:%=build/fuzz/%)
+	$(MAKE) -j$(JOBS) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
+	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(JOBS) $(fuzz_targets:%=build/fuzz/%)
 
 fuzz-programs: $(fuzz_programs)
 
@@ -400,6 +429,11 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
+.PHONY: bench-programs
+bench-programs: all
+	-tests/support/install_packages.sh programs bench
+	bench/programs.py --build $(BUILD)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -409,12 +443,14 @@ help:
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
 	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
+	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
-	@echo 'make fuzz            fuzz readers, emitters and inputs, FUZZ_SECONDS=60 each'
-	@echo 'make warnings        build with gcc and with clang, warnings are errors'
+	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'
+	@echo 'make warnings        what clang warns of, in all sources; warnings are errors'
 	@echo 'make bench           time and memory of a large conversion; see bench/README.md'
 	@echo 'make bench-recorder  what events and samples cost, beside others; see bench/README.md'
+	@echo 'make bench-programs  what recording real programs costs, beside perf; see bench/README.md'
 	@echo 'make update-goldens  write the golden outputs anew; read the diff'
 	@echo 'make install         programs, libraries, headers, pages, completions: PREFIX=/usr/local DESTDIR= LIBDIR= …'
 	@echo 'make uninstall       remove what make install with the same variables has installed'

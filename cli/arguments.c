@@ -61,6 +61,31 @@ static void store_number(unsigned *target, const struct option *option, const ch
         *target = number;
 }
 
+/* "512M": powers of 1024. At least one byte. */
+static bool parse_size(const char *value, uint64_t *bytes) {
+    static const char units[] = "KMGT";
+    if (strcmp(value, "unlimited") == 0) {
+        *bytes = UINT64_MAX;
+        return true;
+    }
+    uint64_t number = 0;
+    const char *next = value;
+    for (; *next >= '0' && *next <= '9'; next++)
+        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *next - '0', &number))
+            return false;
+    const char *unit = *next ? strchr(units, *next) : NULL;
+    for (const char *step = units; unit && step <= unit; step++)
+        if (__builtin_mul_overflow(number, 1024, &number)) return false;
+    *bytes = number;
+    return number && !next[unit != NULL];
+}
+
+static void store_size(uint64_t *target, const struct option *option, const char *value, struct failure *failure) {
+    if (!parse_size(value, target))
+        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is no size such as 512M or 4G, and not unlimited",
+                    option->name, value);
+}
+
 static void store(struct argument_reader *reader, const struct option *option, const char *value) {
     void *target = reader->values + option->target;
     if (needs_value(option) && !*value) {
@@ -82,6 +107,9 @@ static void store(struct argument_reader *reader, const struct option *option, c
             break;
         case OPTION_NUMBER:
             store_number(target, option, value, reader->failure);
+            break;
+        case OPTION_SIZE:
+            store_size(target, option, value, reader->failure);
             break;
         case OPTION_LIST:
             add_to_list(target, value, reader->failure);

@@ -11,6 +11,7 @@ enum option_kind {
     OPTION_TEXT,   /* the target is a const char * */
     OPTION_EXTRA,  /* the same, but the value may be left out; then it is empty */
     OPTION_NUMBER, /* from number_min to number_max; the target is an unsigned */
+    OPTION_SIZE,   /* bytes, with K, M, G or T behind them; "unlimited" is UINT64_MAX; the target is a uint64_t */
     OPTION_LIST,   /* the target is a struct options_list, to which each use adds */
     OPTION_CHOICE, /* one of the choices; the target is an unsigned number, the choice's */
     OPTION_NAME,   /* one of the choices; the target is a const char *, the choice's name */

@@ -77,6 +77,8 @@ static void describe_failure(const char *path, const struct failure *failure, ch
     else if (failure->has_position)
         snprintf(out, capacity_bytes, "%s: at byte %llu: %s", name, (unsigned long long)failure->position.offset,
                  failure->message);
+    else if (failure->code == FAILURE_MEMORY) /* which names no file */
+        snprintf(out, capacity_bytes, "%s: %s", name, failure->message);
     else
         snprintf(out, capacity_bytes, "%s", failure->message);
 }

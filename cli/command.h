@@ -25,6 +25,7 @@ enum command_action { COMMAND_SHOW_FILES, COMMAND_SHOW_HELP };
 struct command_options {
     enum command_action action;
     bool wants_json;
+    uint64_t max_memory_bytes; /* for each file; 0: half of what the machine has */
     struct options_list files; /* at least one, unless it is help that is wanted */
 };
 

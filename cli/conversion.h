@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "gecko_convert.h"
+#include "libconvert/memory.h"
 #include "libconvert/profile.h"
 #include "readers/input.h"
 #include "writer/sink.h"
@@ -22,6 +23,7 @@ struct conversion_ends {
     const volatile sig_atomic_t *has_lost_bytes; /* not 0 once the input has become shorter; asked after reading */
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
     const struct sink_batch *batch;
+    struct memory_limit *memory; /* of several conversions together, in place of the options' max_memory_bytes */
 
     /* How much of the input has been read, for those whom a part of the whole is not enough: with the options'
      * progress_context. NULL: nobody. */

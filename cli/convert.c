@@ -46,6 +46,7 @@ struct conversion {
     struct gecko_convert_result *result;         /* borrowed */
     struct sink_written written;
     const char *input_name; /* as messages have it */
+    struct memory_limit own_memory; /* where the ends bring none */
     struct failure failure;
     struct failure input_failure; /* of the input alone, until it is read */
     struct profile profile;
@@ -101,7 +102,8 @@ static void read_trace(struct conversion *conversion, struct input *input) {
     conversion->reader = choose_reader(conversion, input);
     if (failure_is_set(&conversion->failure)) return;
     struct reader_options options = {.weight = (enum weight_choice)conversion->options->weight,
-                                     .root = (enum root_choice)conversion->options->root};
+                                     .root = (enum root_choice)conversion->options->root,
+                                     .ignores_code_files = conversion->options->symbols == GECKO_CONVERT_SYMBOLS_NONE};
     conversion->reader->run(input, &conversion->profile, &options);
 }
 
@@ -375,6 +377,8 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     bool is_standard_input = options->input_path && strcmp(options->input_path, "-") == 0;
     conversion.input_name = is_standard_input ? "standard input" : options->input_path;
     if (ends->input_name) conversion.input_name = ends->input_name;
+    if (!ends->memory) memory_limit_init(&conversion.own_memory, options->max_memory_bytes);
+    conversion.failure.memory = conversion.input_failure.memory = ends->memory ? ends->memory : &conversion.own_memory;
     conversion.progress_root = (struct progress_root){
         .callback = options->progress, .source_callback = ends->source_progress, .context = options->progress_context};
     /* Whoever looks at the profile does not wait for more. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 #include "libconvert/utf8.h"
 
@@ -41,11 +42,8 @@ static void *with_room(struct parser *parser, void *pointer, size_t count, size_
     enum { FIRST_CAPACITY = 64 };
     if (count < *capacity) return pointer;
     size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    void *grown = reallocarray(pointer, wanted, element_bytes);
-    if (grown)
-        *capacity = wanted;
-    else
-        failure_set_memory(parser->document->failure);
+    void *grown = memory_resize(parser->document->failure, pointer, wanted * element_bytes);
+    if (grown) *capacity = wanted;
     return grown;
 }
 
@@ -330,8 +328,8 @@ void document_read(struct document *document, struct input *input) {
     if (!failure_is_set(document->failure) && parser.waiting_count) document->root = parser.waiting[0];
     arena_fini(&parser.yajl_memory);
     column_fini(&parser.last_objects);
-    free(parser.levels);
-    free(parser.waiting);
+    memory_free(parser.levels);
+    memory_free(parser.waiting);
 }
 
 void document_init(struct document *document, struct failure *failure) {

@@ -7,7 +7,8 @@
  *
  * Nothing here keeps state between calls: any number of threads may convert at the same time, each with options
  * and a result of its own. Nothing here prints, exits, changes the locale or installs a signal handler. A caller
- * that writes to pipes ignores SIGPIPE; a file that shrinks while it is read raises SIGBUS. */
+ * that writes to pipes ignores SIGPIPE; a trace that shrinks while it is read raises SIGBUS. When memory runs out while
+ * an archive is read, libarchive may call exit. */
 #ifndef GECKO_CONVERT_H
 #define GECKO_CONVERT_H
 
@@ -34,7 +35,7 @@ enum gecko_convert_status {
     GECKO_CONVERT_BAD_INPUT = 1, /* the input is no good */
     GECKO_CONVERT_BAD_USAGE = 2, /* the options are no good */
     GECKO_CONVERT_IO_FAILED = 3, /* reading or writing failed: disk, permission, pipe */
-    GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out */
+    GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out, or more than max_memory_bytes was needed */
     GECKO_CONVERT_LOST = 5       /* is_strict, and something was lost */
 };
 
@@ -50,16 +51,25 @@ enum gecko_convert_root {
     GECKO_CONVERT_ROOT_THREAD = 1 /* a thread of its own: comm, comm-pid or comm-pid/tid */
 };
 
-/* Which addresses are looked up in their libraries' symbols and debug information. */
+/* Which addresses are looked up in their libraries' symbols and debug information.
+ *
+ * A child process looks them up, so that a damaged library or a failed allocation in libdw cannot crash the caller. The
+ * conversion forks the child and waits for it. The child keeps none of the caller's files open, takes no signals, and
+ * runs none of the caller's code but pthread_atfork handlers and, if it has its own, the allocator: that must work in the
+ * child of a threaded program, as those of glibc and musl do. A caller that waits for any of its children may be told of
+ * this one; that does no harm. Nothing is forked with GECKO_CONVERT_SYMBOLS_NONE, or when there is nothing to look up. */
 enum gecko_convert_symbols {
     GECKO_CONVERT_SYMBOLS_AUTO = 0,  /* those that the trace has no function for, as a recorder leaves them */
-    GECKO_CONVERT_SYMBOLS_NONE = 1,  /* none: functions are as the trace has them */
+    GECKO_CONVERT_SYMBOLS_NONE = 1,  /* none: functions are as the trace has them, and no file is opened that it names */
     GECKO_CONVERT_SYMBOLS_ALWAYS = 2 /* all; what the trace says stays where nothing is found */
 };
 
 /* Called by the converting thread with the part of the work that is done, 0..1000, never decreasing, and only
  * when it changed. */
 typedef void gecko_convert_progress(void *context, unsigned permille);
+
+/* For max_memory_bytes: no limit. */
+#define GECKO_CONVERT_UNLIMITED UINT64_MAX
 
 /* Zero is the default of every member but the two paths. All pointers are borrowed for the time of the call. */
 struct gecko_convert_options {
@@ -73,6 +83,9 @@ struct gecko_convert_options {
     enum gecko_convert_symbols symbols;
     const char *const *debug_dirs; /* folders to look for debug information in, before the system's */
     size_t debug_dir_count;
+    /* Of all memory that the conversion holds at a time. One that needs more fails. 0: half of what the machine has, or
+     * the control group of the process where that has less. */
+    uint64_t max_memory_bytes;
     bool is_strict; /* a conversion that would lose something fails */
     gecko_convert_progress *progress;
     void *progress_context;

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "console.h"
 #include "conversion.h"
+#include "exit_guard.h"
 #include "options.h"
 #include "progress_tty.h"
 #include "report.h"
@@ -151,15 +152,22 @@ static int act(struct options *options, const struct failure *failure) {
     return convert(options);
 }
 
+static int run(int argument_count, char *const *arguments) {
+    int exit_code;
+    if (command_run(argument_count, arguments, &exit_code)) return exit_code;
+    struct failure failure = {0};
+    struct options options;
+    options_init(&options, argument_count, arguments, &failure);
+    exit_code = act(&options, &failure);
+    options_fini(&options);
+    return exit_code;
+}
+
 int main(int argc, char **argv) {
     fill_closed_streams();
     handle_signals();
-    int exit_code;
-    if (command_run(argc - 1, argv + 1, &exit_code)) return exit_code;
-    struct failure failure = {0};
-    struct options options;
-    options_init(&options, argc > 0 ? argc - 1 : 0, argv + 1, &failure);
-    exit_code = act(&options, &failure);
-    options_fini(&options);
+    exit_guard_begin();
+    int exit_code = run(argc > 0 ? argc - 1 : 0, argv + 1);
+    exit_guard_end();
     return exit_code;
 }

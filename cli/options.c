@@ -96,6 +96,13 @@ static const struct option options_known[] = {
      .target = TARGET(convert.product),
      .value_name = "NAME",
      .help = "what the profile is of (default: what the trace tells)"},
+    {.name = "max-memory",
+     .kind = OPTION_SIZE,
+     .target = TARGET(convert.max_memory_bytes),
+     .value_name = "SIZE",
+     .help = "fail rather than take more memory than this: bytes, or with K, M, G\n"
+             "or T, or unlimited (default: half of what the machine has, or its\n"
+             "control group); in a batch only the input that needs more fails"},
     {.name = "strict",
      .kind = OPTION_FLAG,
      .target = TARGET(convert.is_strict),
@@ -301,7 +308,7 @@ void options_print_help(FILE *stream) {
         "  1  the input is no good; of a batch, one or more of them\n"
         "  2  the command line is no good\n"
         "  3  reading or writing failed: disk, permission, pipe\n"
-        "  4  memory ran out\n"
+        "  4  memory ran out, or more than --max-memory was needed\n"
         "  5  --strict, and something would be lost\n"
         "Unless the code is 0, OUTPUT is not written and an old file of that name stays.\n"
         "(When only the report cannot be written, the code is 3 or 4 and OUTPUT is good.)\n"

@@ -1,7 +1,8 @@
 #include "arena.h"
 
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "memory.h"
 
 enum { CHUNK_BYTES = 64 * 1024 };
 
@@ -15,7 +16,7 @@ void arena_init(struct arena *arena, struct failure *failure) { *arena = (struct
 void arena_fini(struct arena *arena) {
     for (struct arena_chunk *chunk = arena->chunks; chunk;) {
         struct arena_chunk *next = chunk->next;
-        free(chunk);
+        memory_free(chunk);
         chunk = next;
     }
     *arena = (struct arena){0};
@@ -29,11 +30,8 @@ static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
         failure_set_memory(arena->failure);
         return NULL;
     }
-    struct arena_chunk *chunk = malloc(sizeof *chunk + capacity);
-    if (!chunk) {
-        failure_set_memory(arena->failure);
-        return NULL;
-    }
+    struct arena_chunk *chunk = memory_allocate(arena->failure, sizeof *chunk + capacity);
+    if (!chunk) return NULL;
     chunk->next = arena->chunks;
     arena->chunks = chunk;
     if (!is_large) {

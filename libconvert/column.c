@@ -3,28 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-void column_init(struct column *column, size_t element_bytes, struct failure *failure) {
-    *column = (struct column){.failure = failure, .element_bytes = element_bytes};
+#include "memory.h"
+
+void column_init(struct column *column, uint32_t element_bytes, struct failure *failure) {
+    *column =
+        (struct column){.failure = failure, .element_bytes = element_bytes, .chunk_limit = COLUMN_CHUNKS_MAX};
 }
 
 void column_fini(struct column *column) {
-    for (unsigned i = 0; i < column->chunk_count; i++) free(column->chunks[i]);
+    for (unsigned i = 0; i < column->chunk_count; i++) memory_free(column->chunks[i]);
+    memory_free(column->chunks);
     *column = (struct column){0};
 }
 
 bool column_grow(struct column *column) {
-    size_t elements = (size_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
-    if (column->chunk_count == COLUMN_CHUNKS_MAX - 1) {
+    if (column->chunk_count == column->chunk_limit) {
         failure_set(column->failure, FAILURE_MEMORY, "more than 2^31 rows in one table: split the input");
         return false;
     }
-    size_t chunk_bytes;
-    char *chunk = __builtin_mul_overflow(elements, column->element_bytes, &chunk_bytes) ? NULL : malloc(chunk_bytes);
-    if (!chunk) {
-        failure_set_memory(column->failure);
-        return false;
-    }
-    column->chunks[column->chunk_count++] = chunk;
+    uint32_t elements = (uint32_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
+    char **chunks = memory_resize(column->failure, column->chunks, (column->chunk_count + 1u) * sizeof *chunks);
+    if (!chunks) return false;
+    column->chunks = chunks;
+    char *chunk = memory_allocate(column->failure, (size_t)elements * column->element_bytes);
+    if (!chunk) return false;
+    chunks[column->chunk_count++] = chunk;
     column->capacity += elements;
     return true;
 }
@@ -57,8 +60,8 @@ static bool is_sorted(const struct column *column, comparison *compare) {
 void column_sort(struct column *column, comparison *compare) {
     if (is_sorted(column, compare)) return;
     size_t element_bytes = column->element_bytes;
-    struct place *places = malloc(column->count * sizeof *places);
-    char *sorted = malloc(column->count * element_bytes);
+    struct place *places = memory_allocate(column->failure, column->count * sizeof *places);
+    char *sorted = memory_allocate(column->failure, column->count * element_bytes);
     if (places && sorted) {
         for (size_t i = 0; i < column->count; i++) places[i] = (struct place){column_at(column, i), i};
         struct order order = {compare};
@@ -66,9 +69,7 @@ void column_sort(struct column *column, comparison *compare) {
         for (size_t i = 0; i < column->count; i++) memcpy(sorted + i * element_bytes, places[i].element, element_bytes);
         for (size_t i = 0; i < column->count; i++)
             memcpy(column_at(column, i), sorted + i * element_bytes, element_bytes);
-    } else {
-        failure_set_memory(column->failure);
     }
-    free(places);
-    free(sorted);
+    memory_free(places);
+    memory_free(sorted);
 }

@@ -1,5 +1,8 @@
 /* A growable array in chunks of doubling size. It grows by adding a chunk and never moves an element, so
- * pointers to elements stay valid. Element i lives in chunk log2(i / FIRST + 1). */
+ * pointers to elements stay valid. Element i lives in chunk log2(i / FIRST + 1).
+ *
+ * Some profiles have a million threads, each with several columns that stay empty or nearly so: an empty column is 32
+ * bytes and owns nothing, and the first chunk is small. */
 #ifndef GECKO_COLUMN_H
 #define GECKO_COLUMN_H
 
@@ -8,18 +11,19 @@
 
 #include "failure.h"
 
-enum { COLUMN_FIRST_CHUNK_LOG2 = 5, COLUMN_CHUNKS_MAX = 32 - COLUMN_FIRST_CHUNK_LOG2 };
+enum { COLUMN_FIRST_CHUNK_LOG2 = 3, COLUMN_CHUNKS_MAX = 31 - COLUMN_FIRST_CHUNK_LOG2 };
 
 struct column {
     struct failure *failure; /* borrowed */
-    size_t element_bytes;
-    size_t count;    /* at most UINT32_MAX - 1: element numbers fit an id */
-    size_t capacity; /* elements in the chunks there are */
-    unsigned chunk_count;
-    char *chunks[COLUMN_CHUNKS_MAX];
+    char **chunks;           /* owned */
+    uint32_t count;          /* below 2^31: element numbers fit an id */
+    uint32_t capacity;       /* elements in the chunks there are */
+    uint32_t element_bytes;
+    uint16_t chunk_count;
+    uint16_t chunk_limit; /* no more chunks than these */
 };
 
-void column_init(struct column *column, size_t element_bytes, struct failure *failure);
+void column_init(struct column *column, uint32_t element_bytes, struct failure *failure);
 void column_fini(struct column *column);
 
 /* Adds the next chunk; false when memory ran out (latched). */

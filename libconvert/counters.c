@@ -18,7 +18,7 @@ static void add_to(struct counter_sample *sum, const struct counter_sample *samp
 
 void counter_order(struct counter *counter) {
     column_sort(&counter->samples, compare_times);
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < counter->samples.count; i++) {
         struct counter_sample *sample = sample_at(counter, i);
         if (kept_count && sample_at(counter, kept_count - 1)->time_ns == sample->time_ns)

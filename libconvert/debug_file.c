@@ -1,6 +1,7 @@
 #include "debug_file.h"
 
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
@@ -70,6 +71,21 @@ struct text debug_file_section(const struct debug_file *file, const char *name) 
     return (struct text){0};
 }
 
+bool debug_file_uncompress(const struct debug_file *file) {
+    size_t names;
+    errno = 0;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return errno != ENOMEM;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) && errno != ENOMEM;) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        const char *found = elf_strptr(file->elf, names, header.sh_name);
+        struct text name = text_of(found ? found : "");
+        if (text_starts_with(name, TEXT(".zdebug_"))) elf_compress_gnu(section, 0, 0);
+        if (header.sh_flags & SHF_COMPRESSED && text_starts_with(name, TEXT(".debug_"))) elf_compress(section, 0, 0);
+    }
+    return errno != ENOMEM;
+}
+
 static void read_sections(struct debug_file *file) {
     size_t names;
     if (elf_getshdrstrndx(file->elf, &names) != 0) return;
@@ -109,6 +125,11 @@ void debug_file_close(struct debug_file *file) {
     if (file->elf) elf_end(file->elf);
     if (file->descriptor >= 0) close(file->descriptor);
     *file = (struct debug_file){.descriptor = -1};
+}
+
+bool debug_file_is_whole(const struct debug_file *file) {
+    struct stat status;
+    return fstat(file->descriptor, &status) == 0 && (uint64_t)status.st_size >= file->size_bytes;
 }
 
 bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address) {

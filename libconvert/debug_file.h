@@ -30,6 +30,9 @@ bool debug_file_open(struct debug_file *file, const char *path);
 bool debug_file_open_supplement(struct debug_file *file, const char *path);
 void debug_file_close(struct debug_file *file);
 
+/* False once the file has become shorter than it was when it was opened: what was read of it may then be zeros. */
+bool debug_file_is_whole(const struct debug_file *file);
+
 /* The address that the byte at that offset of the file has, as its segments say. */
 bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address);
 
@@ -39,6 +42,10 @@ bool debug_file_has_code_at(const struct debug_file *file, uint64_t address);
 /* The bytes of the section of that name, which lie in the file; none when it has no such section, or one without bytes.
  */
 struct text debug_file_section(const struct debug_file *file, const char *name);
+
+/* Uncompresses the sections of debug information, which libdw else does, and takes those that it has no memory for to
+ * be missing. Damaged ones stay as they are. False when memory ran out. */
+bool debug_file_uncompress(const struct debug_file *file);
 
 /* The file's link to its debug information: a file name without slash, and the checksum of that file. The name lies in
  * the file. */

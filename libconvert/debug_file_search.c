@@ -212,6 +212,13 @@ void debug_files_close(struct debug_files *files) {
     debug_file_close(&files->supplement);
 }
 
+bool debug_files_are_whole(const struct debug_files *files) {
+    const struct debug_file *all[] = {&files->first, &files->second, &files->supplement};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->elf && !debug_file_is_whole(all[i])) return false;
+    return true;
+}
+
 const struct debug_file *debug_files_dwarf(const struct debug_files *files) {
     return best(files)->has_dwarf ? best(files) : NULL;
 }

@@ -37,6 +37,9 @@ enum debug_search_outcome debug_files_open(struct debug_files *files, const stru
                                            const struct debug_folders *folders, struct failure *failure);
 void debug_files_close(struct debug_files *files);
 
+/* False once one of the files has become shorter. */
+bool debug_files_are_whole(const struct debug_files *files);
+
 /* The file whose DWARF, whose symbol table counts. */
 const struct debug_file *debug_files_dwarf(const struct debug_files *files); /* NULL: none has any */
 const struct debug_file *debug_files_symbols(const struct debug_files *files);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void failure_clear(struct failure *failure) { memset(failure, 0, sizeof *failure); }
+void failure_clear(struct failure *failure) { *failure = (struct failure){.memory = failure->memory}; }
 
 static void latch(struct failure *failure, enum failure_code code, const char *format, va_list arguments) {
     failure->code = code;

@@ -26,7 +26,10 @@ struct position {
     uint64_t offset; /* bytes */
 };
 
+struct memory_limit;
+
 struct failure {
+    struct memory_limit *memory; /* what the memory of the same work is counted against; NULL: nothing. Borrowed */
     enum failure_code code;
     bool has_position;
     struct position position;
@@ -34,7 +37,7 @@ struct failure {
     char message[640];
 };
 
-/* A zeroed latch is a good one; this is for using one again. */
+/* A zeroed latch is a good one; this is for using one again. The limit of its memory stays. */
 void failure_clear(struct failure *failure);
 
 static inline bool failure_is_set(const struct failure *failure) { return failure->code != FAILURE_NONE; }

@@ -1,6 +1,10 @@
 /* An open-addressing hash that holds only row numbers; the rows live in the caller's columns.
- * A slot keeps 32 bits of the row's XXH3 beside the number, so that growing touches no row and a probe
- * compares rows only when those bits agree. Grown at a load of 3/4. */
+ * A slot keeps 32 bits of the row's hash beside the number, so that growing touches no row and a probe
+ * compares rows only when those bits agree. Grown at a load of 3/4.
+ *
+ * The hash is XXH3 with a secret that each process draws at random. Rows come from foreign files: with a hash that
+ * is known beforehand, a file could hold names that all fall into one slot, and each look-up would walk them all.
+ * Nothing that is written may depend on a hash; order comes from row numbers. */
 #ifndef GECKO_INDEX_SET_H
 #define GECKO_INDEX_SET_H
 
@@ -31,8 +35,18 @@ void index_set_fini(struct index_set *set);
 /* Makes room for one more row; false when memory ran out (latched). */
 bool index_set_grow(struct index_set *set);
 
+enum { INDEX_SET_SECRET_BYTES = 192 };
+
+/* Drawn when the program or the library is loaded, and constant from then on. */
+extern uint8_t index_set_secret[INDEX_SET_SECRET_BYTES];
+
 static inline uint32_t index_set_hash(const void *bytes, size_t bytes_count) {
-    return (uint32_t)XXH3_64bits(bytes, bytes_count);
+    return (uint32_t)XXH3_64bits_withSecret(bytes, bytes_count, index_set_secret, INDEX_SET_SECRET_BYTES);
+}
+
+/* A hash that stands for the bytes themselves: whoever does not know the secret cannot make two texts that share one. */
+static inline XXH128_hash_t index_set_identity(const void *bytes, size_t bytes_count) {
+    return XXH3_128bits_withSecret(bytes, bytes_count, index_set_secret, INDEX_SET_SECRET_BYTES);
 }
 
 /* Walking the slots of a hash: start, test the slot, go on while it is taken by another row. */

@@ -26,6 +26,7 @@ bool libarchive_load(const char *name, struct failure *failure) {
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LIBRARY "libarchive.so.13"
@@ -46,11 +47,12 @@ static const char *const names[] = {
 
 _Static_assert(sizeof libarchive == sizeof names / sizeof *names * sizeof(void *), "one pointer for each name");
 
-/* The dynamic linker has no code for memory that ran out, only words. */
-static void fail(const char *name, struct failure *failure) {
+/* The dynamic linker has words for memory that ran out, or not even that: then the error number of the allocation that
+ * failed is left. */
+static void fail(const char *name, int error, struct failure *failure) {
     const char *reason = dlerror();
     if (!reason) reason = "for no reason that is told";
-    if (strstr(reason, strerror(ENOMEM)) || strstr(reason, "out of memory"))
+    if (error == ENOMEM || strstr(reason, strerror(ENOMEM)) || strstr(reason, "out of memory"))
         failure_set_memory(failure);
     else
         failure_set(failure, FAILURE_IO,
@@ -67,10 +69,23 @@ static bool find_functions(void *library) {
     return true;
 }
 
+/* The dynamic linker ends the process when it has no memory for its tables. It needs less than this. */
+static bool has_memory(void) {
+    enum { LINKER_BYTES = 1024 * 1024 };
+    void *block = malloc(LINKER_BYTES);
+    free(block);
+    return block;
+}
+
 static bool load(const char *name, struct failure *failure) {
+    if (!has_memory()) {
+        failure_set_memory(failure);
+        return false;
+    }
+    errno = 0;
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library && find_functions(library)) return true;
-    fail(name, failure);
+    fail(name, errno, failure);
     if (library) dlclose(library);
     return false;
 }

@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cursor.h"
+#include "memory.h"
 
 enum { BUILD_ID_BYTES_MAX = 64, BREAKPAD_ID_DIGITS = 33 };
 
@@ -68,15 +68,12 @@ static void set_ids(struct libs *libs, struct lib *lib, const unsigned char *bui
 /* "name (2)", uncut: names that differ must go on doing so. */
 static string_id intern_numbered(struct strings *texts, struct text name, uint32_t number) {
     enum { SUFFIX_BYTES_MAX = sizeof " (4294967295)" };
-    char *numbered = malloc(name.bytes_count + SUFFIX_BYTES_MAX);
-    if (!numbered) {
-        failure_set_memory(texts->rows.failure);
-        return string_none();
-    }
+    char *numbered = memory_allocate(texts->rows.failure, name.bytes_count + SUFFIX_BYTES_MAX);
+    if (!numbered) return string_none();
     if (name.bytes_count) memcpy(numbered, name.bytes, name.bytes_count);
     int suffix_bytes = snprintf(numbered + name.bytes_count, SUFFIX_BYTES_MAX, " (%" PRIu32 ")", number);
     string_id id = strings_intern(texts, (struct text){numbered, name.bytes_count + (size_t)suffix_bytes});
-    free(numbered);
+    memory_free(numbered);
     return id;
 }
 

@@ -138,6 +138,9 @@ struct marker_graph {
     enum graph_color color;
 };
 
+/* The key of a payload that names the thread of a stack: see has_foreign_stacks. */
+#define MARKER_STACK_THREAD_KEY "stackThread"
+
 /* What the front-end needs in order to show markers of one type. Texts, fields and graphs are static or live as long
  * as the profile (profile_text, profile_allocate). */
 struct marker_schema {
@@ -153,9 +156,18 @@ struct marker_schema {
     uint32_t field_count;
     const struct marker_graph *graphs;
     uint32_t graph_count;
+    /* Some markers have stacks of other threads: the client shows such a thread if it is a field of the payload. Kept by
+     * profile_add_marker. */
+    bool has_foreign_stacks;
 };
 
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };
+
+/* Where and when a marker's stack was taken. */
+struct stack_origin {
+    int64_t time_ns;
+    thread_id thread;
+};
 
 struct marker {
     int64_t start_ns;
@@ -166,6 +178,7 @@ struct marker {
     uint16_t schema;    /* row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
     uint8_t phase;      /* enum marker_phase */
     uint8_t category;
+    uint32_t origin; /* of the stack: see profile_stack_origin; 0: at the marker's start, in its thread */
 };
 _Static_assert(sizeof(struct marker) <= 48, "a marker costs at most 48 bytes and its payload");
 

@@ -80,6 +80,7 @@ struct profile {
     struct column marker_schemas;    /* struct marker_schema */
     struct column marker_values;     /* union marker_value */
     struct column marker_cells;      /* union marker_value: of lists and tables */
+    struct column stack_origins;     /* struct stack_origin */
     struct row_table large_weights;  /* struct decimal: those that do not fit their 31 bits */
     struct column processes;         /* struct process */
     struct column threads;           /* struct thread, in order of first appearance */
@@ -172,6 +173,18 @@ uint16_t profile_marker_schema(struct profile *profile, const struct marker_sche
 /* The run of these values, copied, for a list (texts) or a table (row by row); absent when memory ran out (latched).
  * Each run is the value of one field of one marker. */
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
+
+/* Returns the number of this origin, for a marker; 0 when memory ran out (latched). */
+uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin);
+/* The origin that the marker's number stands for; NULL when it has none. */
+static inline const struct stack_origin *profile_marker_origin(const struct profile *profile,
+                                                               const struct marker *marker) {
+    return marker->origin ? column_at(&profile->stack_origins, marker->origin - 1) : NULL;
+}
+
+/* The thread in which the stack of a marker of `thread` was taken, if that is another one; NULL otherwise. */
+const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
+                                            const struct marker *marker);
 
 /* Adds a marker; `values` has one value for each field of the marker's schema. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,

@@ -1,7 +1,6 @@
 /* Allocations in order. What is given back belongs to what was taken: the client looks for it in the same thread's
  * table, so it goes there, whichever thread gave it back. */
-#include <stdlib.h>
-
+#include "memory.h"
 #include "profile.h"
 
 /* An allocation where it was added. */
@@ -43,11 +42,8 @@ static size_t allocation_count(const struct profile *profile) {
 
 /* All of them in order of time, owned by the caller; NULL when memory ran out (latched). */
 static struct event *order_events(const struct profile *profile, size_t count) {
-    struct event *events = malloc(count * sizeof *events);
-    if (!events) {
-        failure_set_memory(profile->failure);
-        return NULL;
-    }
+    struct event *events = memory_allocate(profile->failure, count * sizeof *events);
+    if (!events) return NULL;
     size_t next = 0;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         const struct column *allocations = allocations_of(profile, i);
@@ -56,7 +52,7 @@ static struct event *order_events(const struct profile *profile, size_t count) {
             events[next++] = (struct event){allocation->time_ns, i, row};
         }
     }
-    qsort(events, count, sizeof *events, compare_events);
+    memory_sort(profile->failure, events, count, sizeof *events, compare_events);
     return events;
 }
 
@@ -102,11 +98,10 @@ void profile_order_allocations(struct profile *profile) {
     struct ordering ordering = {.profile = profile};
     row_table_init(&ordering.addresses, sizeof(struct address_key), profile->failure);
     column_init(&ordering.owners, sizeof(uint32_t), profile->failure);
-    ordering.tables = malloc(profile->threads.count * sizeof *ordering.tables);
-    if (!ordering.tables) failure_set_memory(profile->failure);
+    ordering.tables = memory_allocate(profile->failure, profile->threads.count * sizeof *ordering.tables);
     if (events && ordering.tables) place_events(&ordering, events, count);
     row_table_fini(&ordering.addresses);
     column_fini(&ordering.owners);
-    free(ordering.tables);
-    free(events);
+    memory_free(ordering.tables);
+    memory_free(events);
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "memory.h"
 #include "profile.h"
 
 /* ---- Order ---- */
@@ -34,29 +35,23 @@ static bool times_ascend(const struct column *time_ns) {
 /* Puts the values of a column into the order of the rows. */
 static void reorder(struct column *column, const struct sample_row *rows, uint32_t count, struct failure *failure) {
     if (!column->count) return;
-    int64_t *values = malloc(count * sizeof *values);
-    if (!values) {
-        failure_set_memory(failure);
-        return;
-    }
+    int64_t *values = memory_allocate(failure, count * sizeof *values);
+    if (!values) return;
     for (uint32_t i = 0; i < count; i++) values[i] = *(int64_t *)column_at(column, rows[i].place);
     for (uint32_t i = 0; i < count; i++) *(int64_t *)column_at(column, i) = values[i];
-    free(values);
+    memory_free(values);
 }
 
 static void sort_samples(struct samples *samples, struct failure *failure) {
     if (times_ascend(&samples->time_ns)) return;
     uint32_t count = samples_count(samples);
-    struct sample_row *rows = malloc(count * sizeof *rows);
-    if (!rows) {
-        failure_set_memory(failure);
-        return;
-    }
+    struct sample_row *rows = memory_allocate(failure, count * sizeof *rows);
+    if (!rows) return;
     for (uint32_t i = 0; i < count; i++)
         rows[i] = (struct sample_row){*(int64_t *)column_at(&samples->time_ns, i), i,
                                       *(stack_id *)column_at(&samples->stack, i),
                                       *(uint32_t *)column_at(&samples->weight, i)};
-    qsort(rows, count, sizeof *rows, compare_sample_rows);
+    memory_sort(failure, rows, count, sizeof *rows, compare_sample_rows);
     for (uint32_t i = 0; i < count; i++) {
         *(int64_t *)column_at(&samples->time_ns, i) = rows[i].time_ns;
         *(stack_id *)column_at(&samples->stack, i) = rows[i].stack;
@@ -66,7 +61,7 @@ static void sort_samples(struct samples *samples, struct failure *failure) {
         reorder(&samples->details->cpu_ns, rows, count, failure);
         reorder(&samples->details->delay_ns, rows, count, failure);
     }
-    free(rows);
+    memory_free(rows);
 }
 
 static int compare_marker_starts(const void *left, const void *right) {
@@ -101,7 +96,7 @@ static int compare_log_lines(const void *left, const void *right) {
 /* Keeps the counters that is_kept says so of, in their order. */
 static void filter_counters(struct profile *profile, bool is_kept(struct profile *profile, struct counter *counter)) {
     struct column *counters = &profile->counters;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < counters->count; i++) {
         struct counter *counter = column_at(counters, i);
         if (is_kept(profile, counter))
@@ -244,6 +239,8 @@ static void make_times_relative(struct profile *profile) {
         struct overhead *overhead = column_at(&profile->overheads, i);
         overhead->time_ns -= origin_ns;
     }
+    for (size_t i = 0; i < profile->stack_origins.count; i++)
+        ((struct stack_origin *)column_at(&profile->stack_origins, i))->time_ns -= origin_ns;
     make_log_relative(&profile->profiling_log, origin_ns);
     make_log_relative(&profile->gathering_log, origin_ns);
 }
@@ -258,11 +255,8 @@ static int compare_deltas(const void *left, const void *right) {
 
 /* The median of the times between neighbouring samples of a thread, over the first of them. */
 static int64_t estimate_interval_ns(const struct profile *profile) {
-    int64_t *deltas = malloc(INTERVAL_DELTAS_MAX * sizeof *deltas);
-    if (!deltas) {
-        failure_set_memory(profile->failure);
-        return DEFAULT_INTERVAL_NS;
-    }
+    int64_t *deltas = memory_allocate(profile->failure, INTERVAL_DELTAS_MAX * sizeof *deltas);
+    if (!deltas) return DEFAULT_INTERVAL_NS;
     size_t count = 0;
     for (size_t i = 0; i < profile->threads.count && count < INTERVAL_DELTAS_MAX; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
@@ -274,7 +268,7 @@ static int64_t estimate_interval_ns(const struct profile *profile) {
     }
     qsort(deltas, count, sizeof *deltas, compare_deltas);
     int64_t interval_ns = count ? deltas[count / 2] : DEFAULT_INTERVAL_NS;
-    free(deltas);
+    memory_free(deltas);
     return interval_ns;
 }
 
@@ -372,17 +366,15 @@ static void order_process(struct profile *profile, const struct process *process
 
 static void order_threads(struct profile *profile) {
     size_t process_count = profile->processes.count;
-    struct process_threads *lists = malloc((process_count + 1) * sizeof *lists);
-    uint32_t *next = malloc((profile->threads.count + 1) * sizeof *next);
+    struct process_threads *lists = memory_allocate(profile->failure, process_count * sizeof *lists);
+    uint32_t *next = memory_allocate(profile->failure, profile->threads.count * sizeof *next);
     if (lists && next) {
         list_threads(profile, lists, next);
         for (size_t i = 0; i < process_count; i++)
             order_process(profile, column_at(&profile->processes, i), &lists[i], next);
-    } else {
-        failure_set_memory(profile->failure);
     }
-    free(lists);
-    free(next);
+    memory_free(lists);
+    memory_free(next);
 }
 
 static bool counter_has_thread(struct profile *profile, struct counter *counter) {
@@ -395,7 +387,7 @@ static bool counter_has_thread(struct profile *profile, struct counter *counter)
 /* The client wants a thread for them. */
 static void filter_overheads(struct profile *profile) {
     struct column *overheads = &profile->overheads;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < overheads->count; i++) {
         const struct overhead *overhead = column_at(overheads, i);
         if (profile_place_of_process(profile, overhead->process) < profile->thread_order.count)

@@ -8,7 +8,7 @@ static const struct text taken_names[] = {
 };
 
 /* What stands in a payload besides its fields. */
-static const struct text taken_keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack")};
+static const struct text taken_keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT(MARKER_STACK_THREAD_KEY)};
 
 static bool is_among(const struct text *texts, size_t count, struct text text) {
     for (size_t i = 0; i < count; i++)
@@ -89,11 +89,37 @@ static void note_wide_values(const struct profile *profile, const struct marker_
         if (!fields[i].has_wide_values) fields[i].has_wide_values = is_wide(profile, &fields[i], &values[i]);
 }
 
+uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin) {
+    struct stack_origin *row = column_push(&profile->stack_origins);
+    if (!row) return 0;
+    *row = origin;
+    return (uint32_t)profile->stack_origins.count;
+}
+
+const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
+                                            const struct marker *marker) {
+    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    if (!origin || stack_is_none(marker->stack) || thread_is_none(origin->thread)) return NULL;
+    const struct thread *foreign = profile_thread_at(profile, origin->thread);
+    return foreign == thread ? NULL : foreign;
+}
+
+/* A marker without a payload gets one, for the thread to stand in. */
+static void note_foreign_stack(struct profile *profile, struct marker *marker) {
+    static const struct marker_schema bare = {.name = TEXT("StackOfAnotherThread"),
+                                              .display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE};
+    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = profile_marker_schema(profile, &bare);
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    ((struct marker_schema *)column_at(&profile->marker_schemas, marker->schema))->has_foreign_stacks = true;
+}
+
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
+    bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
+    if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
     marker.values_at = (uint32_t)profile->marker_values.count;
-    if (marker.schema != MARKER_SCHEMA_NONE) {
+    if (has_fields) {
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker.schema);
         if (!push_values(&profile->marker_values, values, schema->field_count)) return;
         note_wide_values(profile, schema, values);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void row_table_init(struct row_table *table, size_t row_bytes, struct failure *failure) {
+void row_table_init(struct row_table *table, uint32_t row_bytes, struct failure *failure) {
     column_init(&table->rows, row_bytes, failure);
     index_set_init(&table->index, failure);
 }

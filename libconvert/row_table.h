@@ -13,7 +13,7 @@ struct row_table {
     struct index_set index;
 };
 
-void row_table_init(struct row_table *table, size_t row_bytes, struct failure *failure);
+void row_table_init(struct row_table *table, uint32_t row_bytes, struct failure *failure);
 void row_table_fini(struct row_table *table);
 
 /* Number of the row with these bytes, added when it is new; ID_NONE when memory ran out (latched). */

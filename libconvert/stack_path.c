@@ -1,6 +1,6 @@
 #include "stack_path.h"
 
-#include <stdlib.h>
+#include "memory.h"
 
 struct stack_path_step {
     frame_id frame;
@@ -8,19 +8,16 @@ struct stack_path_step {
 };
 
 void stack_path_fini(struct stack_path *path) {
-    free(path->steps);
+    memory_free(path->steps);
     *path = (struct stack_path){0};
 }
 
 static bool reserve(struct stack_path *path, struct profile *profile, uint32_t count) {
     if (count <= path->capacity) return true;
-    uint32_t capacity = path->capacity ? path->capacity : 16;
+    uint32_t capacity = path->capacity ? path->capacity : 4;
     while (capacity < count) capacity *= 2;
-    struct stack_path_step *steps = realloc(path->steps, capacity * sizeof *steps);
-    if (!steps) {
-        failure_set_memory(profile->failure);
-        return false;
-    }
+    struct stack_path_step *steps = memory_resize(profile->failure, path->steps, capacity * sizeof *steps);
+    if (!steps) return false;
     path->steps = steps;
     path->capacity = capacity;
     return true;

@@ -2,8 +2,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "memory.h"
 #include "utf8.h"
 
 void strings_init(struct strings *strings, struct failure *failure) {
@@ -19,13 +19,10 @@ void strings_fini(struct strings *strings) {
 }
 
 static string_id intern_repaired(struct strings *strings, struct text text) {
-    char *repaired = malloc(utf8_repaired_bytes_max(text.bytes_count));
-    if (!repaired) {
-        failure_set_memory(strings->rows.failure);
-        return string_none();
-    }
+    char *repaired = memory_allocate(strings->rows.failure, utf8_repaired_bytes_max(text.bytes_count));
+    if (!repaired) return string_none();
     string_id id = strings_intern(strings, (struct text){repaired, utf8_repair(text, repaired)});
-    free(repaired);
+    memory_free(repaired);
     return id;
 }
 

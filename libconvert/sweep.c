@@ -1,6 +1,6 @@
 #include "sweep.h"
 
-#include <stdlib.h>
+#include "memory.h"
 
 /* For each row of a table its number afterwards; ID_NONE for one that goes. While rows are being marked, any other
  * value says that the row stays. */
@@ -15,11 +15,8 @@ struct sweep {
 };
 
 static struct numbers numbers_create(uint32_t count, struct failure *failure) {
-    struct numbers numbers = {.rows = malloc(count ? count * sizeof *numbers.rows : 1), .count = count};
-    if (numbers.rows)
-        memset(numbers.rows, 0xff, count * sizeof *numbers.rows);
-    else
-        failure_set_memory(failure);
+    struct numbers numbers = {.rows = memory_allocate(failure, count * sizeof *numbers.rows), .count = count};
+    if (numbers.rows) memset(numbers.rows, 0xff, count * sizeof *numbers.rows);
     return numbers;
 }
 
@@ -161,7 +158,7 @@ static void move_rows(const struct sweep *sweep, struct row_table *table, const 
         struct native_symbol native_symbol;
         struct stack stack;
     } row;
-    size_t row_bytes = table->rows.element_bytes;
+    uint32_t row_bytes = table->rows.element_bytes;
     struct row_table moved;
     row_table_init(&moved, row_bytes, sweep->profile->failure);
     for (uint32_t i = 0; i < numbers->count; i++) {
@@ -264,12 +261,12 @@ void sweep_profile(struct profile *profile) {
         .stacks = numbers_create(row_table_count(&profile->stacks), failure),
     };
     if (!failure_is_set(failure)) sweep_tables(&sweep);
-    free(sweep.strings.rows);
-    free(sweep.libs.rows);
-    free(sweep.resources.rows);
-    free(sweep.sources.rows);
-    free(sweep.native_symbols.rows);
-    free(sweep.funcs.rows);
-    free(sweep.frames.rows);
-    free(sweep.stacks.rows);
+    memory_free(sweep.strings.rows);
+    memory_free(sweep.libs.rows);
+    memory_free(sweep.resources.rows);
+    memory_free(sweep.sources.rows);
+    memory_free(sweep.native_symbols.rows);
+    memory_free(sweep.funcs.rows);
+    memory_free(sweep.frames.rows);
+    memory_free(sweep.stacks.rows);
 }

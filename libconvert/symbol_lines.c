@@ -3,10 +3,10 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <stdlib.h>
 
 #include "arena.h"
+#include "child_process.h"
 #include "column.h"
 #include "ids.h"
 #include "index_set.h"
@@ -76,7 +76,6 @@ struct symbol_lines {
     Elf *supplement_elf; /* borrowed, or `empty_elf` */
     Elf *empty_elf;      /* NULL where it is not needed */
     Dwarf *supplement;
-    jmp_buf out_of_memory;
     bool is_broken;
     uint64_t steps_left;       /* entries and ranges still to be read: far more than there are in any sound file */
     struct column units;       /* Dwarf_Off */
@@ -104,13 +103,7 @@ struct symbol_lines {
 
 /* ---- Memory of libdw's. ---- */
 
-/* libdw tells a function without a context that memory ran out, and ends the process when that function returns. So the
- * reader that this thread is in the middle of is here: it has no meaning between calls. */
-static _Thread_local struct symbol_lines *reading;
-
-static __attribute__((noreturn)) void leave_libdw(void) { longjmp(reading->out_of_memory, 1); }
-
-/* Elsewhere it takes what it has no memory for to be damaged. */
+/* If libdw has no memory for something, it reports damage or ends the process. errno tells the two apart. */
 static void check_memory(const struct symbol_lines *lines) {
     if (errno == ENOMEM) failure_set_memory(lines->failure);
 }
@@ -184,15 +177,19 @@ static bool start_libdw(struct symbol_lines *lines) {
     if (!lines->supplement) return false;
     lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
     if (!lines->dwarf) return false;
-    dwarf_new_oom_handler(lines->dwarf, leave_libdw);
-    dwarf_new_oom_handler(lines->supplement, leave_libdw);
+    dwarf_new_oom_handler(lines->dwarf, child_leave);
+    dwarf_new_oom_handler(lines->supplement, child_leave);
     dwarf_setalt(lines->dwarf, lines->supplement);
     return true;
 }
 
 /* ---- Ranges. ---- */
 
-static bool take_step(struct symbol_lines *lines) { return lines->steps_left && lines->steps_left--; }
+/* Checks errno at each step, since libdw may open files later and overwrite it. */
+static bool take_step(struct symbol_lines *lines) {
+    check_memory(lines);
+    return lines->steps_left && lines->steps_left--;
+}
 
 static int compare_ranges(const void *left, const void *right) {
     const struct range *a = left, *b = right;
@@ -204,7 +201,7 @@ static int compare_ranges(const void *left, const void *right) {
 static void settle_ranges(struct column *ranges) {
     column_sort(ranges, compare_ranges);
     if (failure_is_set(ranges->failure)) return;
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     uint64_t covered = 0;
     for (size_t i = 0; i < ranges->count; i++) {
         struct range range = *(const struct range *)column_at(ranges, i);
@@ -231,17 +228,23 @@ static uint32_t find_in_ranges(const struct column *ranges, uint64_t address) {
     return address < range->end ? range->row : ID_NONE;
 }
 
-/* Goes on to the entry's next range; *at is 0 at first. False behind the last. */
-static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, ptrdiff_t *at, uint64_t *start, uint64_t *end) {
+/* A position in the ranges of an entry. dwarf_ranges reads the base address that it wrote in the call before. */
+struct range_position {
+    ptrdiff_t offset;
     Dwarf_Addr base;
-    while (take_step(lines) && (*at = dwarf_ranges(die, *at, &base, start, end)) > 0)
+};
+
+/* Advances to the entry's next range. A position of zeros is before the first one. Returns false after the last one. */
+static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, struct range_position *at, uint64_t *start,
+                       uint64_t *end) {
+    while (take_step(lines) && (at->offset = dwarf_ranges(die, at->offset, &at->base, start, end)) > 0)
         if (*start >= HEADER_BYTES_MIN && *start < *end) return true;
     return false;
 }
 
 /* How many ranges of the entry were added. */
 static size_t add_ranges(struct symbol_lines *lines, struct column *ranges, Dwarf_Die *die, uint32_t row) {
-    ptrdiff_t at = 0;
+    struct range_position at = {0};
     uint64_t start, end;
     size_t count = 0;
     while (next_range(lines, die, &at, &start, &end)) {
@@ -306,7 +309,7 @@ static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct pla
 
 static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct place place) {
     if (place.function == ID_NONE) return;
-    ptrdiff_t at = 0;
+    struct range_position at = {0};
     uint64_t start, end;
     place.depth++;
     while (next_range(lines, die, &at, &start, &end)) {
@@ -373,7 +376,9 @@ static void find_root(struct symbol_lines *lines, Dwarf_Die *unit_die) {
     Dwarf_Die split;
     lines->root = *unit_die;
     if (dwarf_cu_info(unit_die->cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
-    if (unit_type == DW_UT_skeleton && split.cu && dwarf_tag(&split) != DW_TAG_invalid) lines->root = split;
+    if (unit_type != DW_UT_skeleton || !split.cu || dwarf_tag(&split) == DW_TAG_invalid) return;
+    dwarf_new_oom_handler(dwarf_cu_getdwarf(split.cu), child_leave);
+    lines->root = split;
 }
 
 static void read_functions(struct symbol_lines *lines, uint32_t unit) {
@@ -658,11 +663,6 @@ static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
 /* False when there is no DWARF that can be read, or when memory ran out. */
 static bool start(struct symbol_lines *lines) {
-    reading = lines;
-    if (setjmp(lines->out_of_memory)) {
-        failure_set_memory(lines->failure);
-        return false;
-    }
     errno = 0;
     if (!lines->supplement_elf)
         lines->supplement_elf = lines->empty_elf = elf_memory((char *)(uintptr_t)&empty_file, sizeof empty_file);
@@ -673,7 +673,8 @@ static bool start(struct symbol_lines *lines) {
 
 struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
                                          struct failure *failure) {
-    struct symbol_lines *lines = malloc(sizeof *lines);
+    bool is_ready = debug_file_uncompress(file) && (!supplement || debug_file_uncompress(supplement));
+    struct symbol_lines *lines = is_ready ? malloc(sizeof *lines) : NULL;
     if (!lines) {
         failure_set_memory(failure);
         return NULL;
@@ -703,12 +704,6 @@ void symbol_lines_destroy(struct symbol_lines *lines) {
 
 size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]) {
     if (lines->is_broken || failure_is_set(lines->failure)) return 0;
-    reading = lines;
-    if (setjmp(lines->out_of_memory)) {
-        failure_set_memory(lines->failure);
-        lines->is_broken = true;
-        return 0;
-    }
     errno = 0;
     size_t count = find_calls(lines, address, calls);
     check_memory(lines);

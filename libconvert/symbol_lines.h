@@ -25,8 +25,9 @@ struct symbol_call {
 
 enum { SYMBOL_CALLS_MAX = 256 };
 
-/* NULL when the file has no DWARF that can be read, or when memory ran out (latched). `supplement`: what the file's
- * debug information shares with others; NULL: there is none. Both stay open as long. */
+/* Returns NULL when the file has no DWARF that can be read, or when memory ran out (latched). When memory runs out inside
+ * libdw, the process may end by child_leave or crash. `supplement` is what the file's debug information shares with that
+ * of other files; NULL: nothing. Both files must stay open until symbol_lines_destroy. */
 struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
                                          struct failure *failure);
 void symbol_lines_destroy(struct symbol_lines *lines);

@@ -16,18 +16,30 @@ static const struct text stub_suffix = TEXT("@plt");
 struct name_buffer {
     char *bytes;
     size_t bytes_count;
+    bool is_cut;
+    bool is_of_rust;
     jmp_buf full;
 };
 
+static bool is_ascii(const char *bytes, size_t bytes_count) {
+    for (size_t i = 0; i < bytes_count; i++)
+        if ((unsigned char)bytes[i] >= 0x80) return false;
+    return true;
+}
+
 /* A name of some hundred bytes can unfold to more than any memory, and the demangler cannot be told to stop: it is left
- * where it stands. All it has then is on the stack, but for the letters of a Rust name beyond ASCII. */
+ * where it stands. All it has is on the stack then, unless it passes on an identifier of Rust beyond ASCII, which it has
+ * allocated: so it is left at the next piece, which is ASCII. */
 static void append(const char *bytes, size_t bytes_count, void *context) {
     struct name_buffer *buffer = context;
     size_t left = SYMBOL_NAME_BYTES_MAX - buffer->bytes_count;
     size_t taken = bytes_count < left ? bytes_count : left;
+    if (!bytes_count) return; /* the bytes may be NULL then */
     memcpy(buffer->bytes + buffer->bytes_count, bytes, taken);
     buffer->bytes_count += taken;
-    if (taken < bytes_count) longjmp(buffer->full, 1);
+    if (taken == bytes_count) return;
+    buffer->is_cut = true;
+    if (!buffer->is_of_rust || is_ascii(bytes, bytes_count)) longjmp(buffer->full, 1);
 }
 
 static struct text cut(char *bytes) {
@@ -49,7 +61,8 @@ static struct text without_suffix(struct text name) {
     size_t dot = text_find_last(name, '.');
     if (dot == name.bytes_count || !is_decimal(text_from(name, dot + 1))) return name;
     struct text stem = text_slice(name, 0, dot);
-    return text_ends_with(stem, llvm) ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
+    bool has_suffix = text_ends_with(stem, llvm) && stem.bytes_count > llvm.bytes_count;
+    return has_suffix ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
 }
 
 bool symbol_name_is_mangled(struct text name) {
@@ -59,7 +72,9 @@ bool symbol_name_is_mangled(struct text name) {
 
 static bool demangle(const char *mangled, struct name_buffer *buffer) {
     /* Old Rust names are C++ names too, which say less. */
+    buffer->is_of_rust = true;
     if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, buffer)) return true;
+    buffer->is_of_rust = buffer->is_cut = false;
     buffer->bytes_count = 0;
     int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP | DMGL_NO_RECURSE_LIMIT;
     return cplus_demangle_v3_callback(mangled, options, append, buffer);
@@ -73,7 +88,9 @@ static struct text demangle_function(struct text name, char out[SYMBOL_NAME_BYTE
         mangled[name.bytes_count] = '\0';
         struct name_buffer buffer = {.bytes = out};
         if (setjmp(buffer.full)) return cut(out);
-        if (demangle(mangled, &buffer) && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
+        bool is_demangled = demangle(mangled, &buffer);
+        if (is_demangled && buffer.is_cut) return cut(out);
+        if (is_demangled && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
     }
     if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
     memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);

@@ -1,20 +1,12 @@
 #include "symbolize.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "symbol_lines.h"
-#include "symbol_names.h"
-#include "symbol_table.h"
-
-/* A frame to look up. */
-struct request {
-    uint32_t lib;
-    int32_t address;
-    uint32_t frame;
-};
+#include "library_symbols.h"
+#include "memory.h"
+#include "symbol_worker.h"
 
 /* What is known of a function of the chain at an address. */
 struct link {
@@ -38,33 +30,30 @@ struct symbolizer {
     struct profile *profile;                 /* borrowed */
     const struct symbolize_options *options; /* borrowed */
     struct progress progress;
-    struct request *requests; /* by library, address, frame */
+    struct symbol_request *requests; /* by library, address, frame */
     size_t request_count;
     uint32_t *answer_of_frame; /* ID_NONE: nothing was found */
     struct column answers;     /* struct answer */
     struct column links;       /* struct link */
-    struct strings linker_names;
-    struct column names;    /* string_id: those names as the source has them */
-    uint64_t missing_count; /* addresses in libraries whose file is missing */
-    uint64_t unknown_count; /* addresses in files that say nothing of them */
+    uint64_t missing_count;    /* addresses in libraries whose file is missing */
+    uint64_t unknown_count;    /* addresses in files that say nothing of them */
+
+    /* The process that looks up addresses, and what it has sent. */
+    struct child_process child;
+    struct column names; /* string_id */
+    struct column files; /* source_id */
 };
 
-/* What numbers in a trace of perf's are, in a file that is not at its addresses when it starts at 0 ("not PIE"): perf
- * prints offsets in the file in call graphs, addresses in samples without one. */
-enum address_terms {
-    TERMS_OF_EACH, /* those that can be but one thing are that; of others it is not known */
-    TERMS_OFFSETS,
-    TERMS_ADDRESSES
-};
-
-/* The files of one library while its addresses are looked up. */
+/* One library while its answers come in. */
 struct library {
-    struct debug_files files;
-    struct symbol_table table;
-    struct symbol_lines *lines; /* NULL: no DWARF */
     lib_id lib;
-    enum address_terms terms;
+    const struct symbol_request *requests;
+    size_t request_count;
+    uint64_t address_count; /* distinct ones */
+    size_t answered_count;  /* requests */
+    uint64_t unknown_count;
     uint64_t ambiguous_count; /* addresses that were not looked up, as they may be two things */
+    struct symbol_library_end end;
 };
 
 /* ---- What to look up. ---- */
@@ -98,7 +87,7 @@ static bool is_wanted(const struct profile *profile, const struct frame *frame, 
 }
 
 static int compare_requests(const void *left, const void *right) {
-    const struct request *a = left, *b = right;
+    const struct symbol_request *a = left, *b = right;
     if (a->lib != b->lib) return a->lib < b->lib ? -1 : 1;
     if (a->address != b->address) return a->address < b->address ? -1 : 1;
     return (a->frame > b->frame) - (a->frame < b->frame);
@@ -118,248 +107,281 @@ static bool gather_requests(struct symbolizer *symbolizer) {
     uint32_t frame_count = row_table_count(&profile->frames);
     size_t request_count = count_wanted(symbolizer);
     if (!request_count) return false;
-    symbolizer->requests = malloc(request_count * sizeof *symbolizer->requests);
-    symbolizer->answer_of_frame = malloc(frame_count * sizeof *symbolizer->answer_of_frame);
-    if (!symbolizer->requests || !symbolizer->answer_of_frame) {
-        failure_set_memory(profile->failure);
-        return false;
-    }
+    struct failure *failure = profile->failure;
+    symbolizer->requests = memory_allocate(failure, request_count * sizeof *symbolizer->requests);
+    symbolizer->answer_of_frame = memory_allocate(failure, frame_count * sizeof *symbolizer->answer_of_frame);
+    if (!symbolizer->requests || !symbolizer->answer_of_frame) return false;
     memset(symbolizer->answer_of_frame, 0xff, frame_count * sizeof *symbolizer->answer_of_frame);
     for (uint32_t i = 0; i < frame_count; i++) {
         const struct frame *frame = profile_frame_at(profile, (frame_id){i});
         if (!is_wanted(profile, frame, symbolizer->options->symbols)) continue;
-        symbolizer->requests[symbolizer->request_count++] = (struct request){frame->lib.index, frame->address, i};
+        symbolizer->requests[symbolizer->request_count++] = (struct symbol_request){frame->lib.index, frame->address, i};
     }
-    qsort(symbolizer->requests, request_count, sizeof *symbolizer->requests, compare_requests);
-    return true;
+    memory_sort(failure, symbolizer->requests, request_count, sizeof *symbolizer->requests, compare_requests);
+    return !failure_is_set(failure);
 }
 
-/* ---- Looking up. ---- */
+/* ---- Answers. ---- */
 
-/* The name as the source has it. Names come again and again, and to demangle one costs more than all else. */
-static string_id intern_name(struct symbolizer *symbolizer, const char *name) {
-    struct profile *profile = symbolizer->profile;
-    string_id linker_name = strings_intern(&symbolizer->linker_names, text_of(name));
-    if (string_is_none(linker_name)) return string_none();
-    if (linker_name.index < symbolizer->names.count)
-        return *(const string_id *)column_at(&symbolizer->names, linker_name.index);
-    char bytes[SYMBOL_NAME_BYTES_MAX];
-    errno = 0;
-    struct text demangled = symbol_name_demangle(text_of(name), bytes);
-    if (errno == ENOMEM) failure_set_memory(profile->failure);
-    string_id *added = column_push(&symbolizer->names);
-    if (!added) return string_none();
-    *added = profile_string(profile, demangled);
-    return *added;
+static bool receive(struct symbolizer *symbolizer, void *bytes, size_t bytes_count) {
+    return channel_receive(&symbolizer->child.channel, bytes, bytes_count);
 }
 
-static void add_link(struct symbolizer *symbolizer, struct link link) {
-    struct link *added = column_push(&symbolizer->links);
-    if (added) *added = link;
-}
-
-/* The path of the call's file, joined where it is relative to a folder. */
-static source_id intern_source(struct profile *profile, const struct symbol_call *call) {
-    if (!call->file) return source_none();
-    struct text file = text_of(call->file);
-    if (text_starts_with(file, TEXT("/")) || !call->folder) return profile_source(profile, file);
-    while (text_starts_with(file, TEXT("./"))) file = text_from(file, 2);
-    char path[PATH_MAX];
-    int bytes_count = snprintf(path, sizeof path, "%s/%.*s", call->folder, (int)file.bytes_count, file.bytes);
-    bool fits = bytes_count > 0 && (size_t)bytes_count < sizeof path;
-    return profile_source(profile, fits ? (struct text){path, (size_t)bytes_count} : file);
-}
-
-static void add_call(struct symbolizer *symbolizer, const struct symbol_call *call, string_id physical_name) {
-    struct profile *profile = symbolizer->profile;
-    struct link link = {
-        .name = call->name && *call->name ? intern_name(symbolizer, call->name) : physical_name,
-        .source = intern_source(profile, call),
-        .func_line = call->declaration_line,
-        .line = call->line,
-        .column = call->line ? call->column : 0,
-    };
-    add_link(symbolizer, link);
-}
-
-/* The native symbol of an answer, and the function's name. */
-static string_id name_symbol(struct symbolizer *symbolizer, const struct library *library, uint64_t address,
-                             struct answer *answer) {
-    struct profile *profile = symbolizer->profile;
-    const struct symbol *symbol = symbol_table_find(&library->table, address);
-    if (!symbol) return string_none();
-    string_id name = intern_name(symbolizer, symbol->name);
-    uint64_t relative = symbol->start - library->files.first.base;
-    if (symbol->start >= library->files.first.base && relative <= INT32_MAX && !string_is_none(name))
-        answer->native_symbol = profile_native_symbol(profile, library->lib, (uint32_t)relative, name);
+static bool receive_name(struct symbolizer *symbolizer, struct text text) {
+    string_id *name = column_push(&symbolizer->names);
+    if (name) *name = profile_string(symbolizer->profile, text);
     return name;
 }
 
-/* What a number of a trace of perf's may be, in the file; *at_offset is the address that it then stands for. */
-struct meanings {
-    bool is_offset;
-    bool is_address;
-    uint64_t at_offset;
-};
-
-static struct meanings find_meanings(const struct debug_file *file, int32_t given) {
-    struct meanings meanings = {0};
-    uint64_t number = (uint64_t)given;
-    meanings.is_offset = debug_file_address_of_offset(file, number, &meanings.at_offset);
-    meanings.is_address = file->base && debug_file_has_code_at(file, number);
-    /* Where only one of the two is code, that is it. */
-    if (meanings.is_address && meanings.is_offset)
-        meanings.is_offset = debug_file_has_code_at(file, meanings.at_offset);
-    return meanings;
+static bool receive_file(struct symbolizer *symbolizer, struct text text) {
+    source_id *file = column_push(&symbolizer->files);
+    if (file) *file = profile_source(symbolizer->profile, text);
+    return file;
 }
 
-/* All numbers of a library are of one kind, unless there are some that can only be the one and some that can only be
- * the other. */
-static enum address_terms find_terms(const struct debug_file *file, const struct request *requests, size_t count) {
-    bool has_offsets = false, has_addresses = false;
-    for (size_t i = 0; i < count; i++) {
-        struct meanings meanings = find_meanings(file, requests[i].address);
-        if (meanings.is_offset && !meanings.is_address) has_offsets = true;
-        if (meanings.is_address && !meanings.is_offset) has_addresses = true;
-    }
-    if (has_offsets == has_addresses) return TERMS_OF_EACH;
-    return has_offsets ? TERMS_OFFSETS : TERMS_ADDRESSES;
+static bool receive_text(struct symbolizer *symbolizer, const struct symbol_message *message) {
+    char bytes[SYMBOL_TEXT_BYTES_MAX];
+    if (message->bytes_count > sizeof bytes || !receive(symbolizer, bytes, message->bytes_count)) return false;
+    struct text text = {bytes, message->bytes_count};
+    return message->kind == SYMBOL_MESSAGE_NAME ? receive_name(symbolizer, text) : receive_file(symbolizer, text);
 }
 
-/* False when the number means nothing in the file, or may mean two things. */
-static bool find_address_in_file(struct symbolizer *symbolizer, struct library *library, int32_t given,
-                                 uint64_t *address) {
-    struct meanings meanings = find_meanings(&library->files.first, given);
-    bool is_ambiguous = meanings.is_offset && meanings.is_address && library->terms == TERMS_OF_EACH;
-    if (is_ambiguous && symbolizer->options->symbols != SYMBOLS_ALWAYS) {
-        library->ambiguous_count++;
-        return false;
-    }
-    bool is_address = meanings.is_address && (!meanings.is_offset || library->terms == TERMS_ADDRESSES);
-    *address = is_address ? (uint64_t)given : meanings.at_offset;
-    return is_address || meanings.is_offset;
+/* A process that is about to crash may send anything, so numbers are checked before they are used. */
+static bool is_number_in(uint32_t number, const struct column *texts) {
+    return number == ID_NONE || number < texts->count;
 }
 
-/* The address in the library's own terms, and that relative to its start. */
-static bool find_address(struct symbolizer *symbolizer, struct library *library, int32_t given, uint64_t *address,
-                         int32_t *relative) {
-    const struct debug_file *file = &library->files.first;
-    *address = file->base + (uint64_t)given;
-    bool is_in_file = symbolizer->profile->meta.has_file_offsets && file->has_code;
-    if (is_in_file && !find_address_in_file(symbolizer, library, given, address)) return false;
-    if (*address < file->base || *address - file->base > INT32_MAX) return false;
-    *relative = (int32_t)(*address - file->base);
+static string_id name_at(const struct symbolizer *symbolizer, uint32_t number) {
+    if (number == ID_NONE) return string_none();
+    return *(const string_id *)column_at(&symbolizer->names, number);
+}
+
+static source_id file_at(const struct symbolizer *symbolizer, uint32_t number) {
+    if (number == ID_NONE) return source_none();
+    return *(const source_id *)column_at(&symbolizer->files, number);
+}
+
+static bool receive_link(struct symbolizer *symbolizer) {
+    struct symbol_link link;
+    if (!receive(symbolizer, &link, sizeof link)) return false;
+    if (!is_number_in(link.name, &symbolizer->names) || !is_number_in(link.file, &symbolizer->files)) return false;
+    struct link *added = column_push(&symbolizer->links);
+    if (!added) return false;
+    *added = (struct link){.name = name_at(symbolizer, link.name),
+                           .source = file_at(symbolizer, link.file),
+                           .func_line = link.func_line,
+                           .line = link.line,
+                           .column = link.column};
     return true;
 }
 
-/* Number of the answer; ID_NONE when nothing is known. */
-static uint32_t look_up(struct symbolizer *symbolizer, struct library *library, int32_t given) {
-    struct answer answer = {.native_symbol = native_symbol_none(), .first_link = (uint32_t)symbolizer->links.count};
-    uint64_t address;
-    if (!find_address(symbolizer, library, given, &address, &answer.address)) return ID_NONE;
-    string_id name = name_symbol(symbolizer, library, address, &answer);
-    struct symbol_call calls[SYMBOL_CALLS_MAX];
-    size_t call_count = library->lines ? symbol_lines_find(library->lines, address, calls) : 0;
-    for (size_t i = 0; i < call_count; i++) add_call(symbolizer, &calls[i], i ? string_none() : name);
-    answer.has_lines = call_count > 0;
-    if (!call_count && string_is_none(name)) return ID_NONE;
-    if (!call_count) add_link(symbolizer, (struct link){.name = name, .source = source_none()});
-    answer.link_count = (uint32_t)symbolizer->links.count - answer.first_link;
+/* Receives the links of the answer and adds it; sets *row to its number. */
+static bool receive_place(struct symbolizer *symbolizer, lib_id lib, const struct symbol_answer *given, uint32_t *row) {
+    if (given->link_count > SYMBOL_CALLS_MAX || !is_number_in(given->symbol_name, &symbolizer->names)) return false;
+    struct answer answer = {.address = given->address,
+                            .native_symbol = native_symbol_none(),
+                            .first_link = (uint32_t)symbolizer->links.count,
+                            .link_count = given->link_count,
+                            .has_lines = given->has_lines};
+    string_id name = name_at(symbolizer, given->symbol_name);
+    if (!string_is_none(name) && given->symbol_address != ID_NONE)
+        answer.native_symbol = profile_native_symbol(symbolizer->profile, lib, given->symbol_address, name);
+    for (uint32_t i = 0; i < given->link_count; i++)
+        if (!receive_link(symbolizer)) return false;
+    *row = (uint32_t)symbolizer->answers.count;
     struct answer *added = column_push(&symbolizer->answers);
-    if (!added) return ID_NONE;
-    *added = answer;
-    return (uint32_t)(symbolizer->answers.count - 1);
+    if (added) *added = answer;
+    return added;
+}
+
+static bool receive_answer(struct symbolizer *symbolizer, struct library *library) {
+    struct symbol_answer answer;
+    uint32_t row = ID_NONE;
+    size_t i = library->answered_count;
+    if (i == library->request_count || !receive(symbolizer, &answer, sizeof answer)) return false;
+    if (answer.outcome == SYMBOL_FOUND && !receive_place(symbolizer, library->lib, &answer, &row)) return false;
+    library->unknown_count += answer.outcome == SYMBOL_UNKNOWN;
+    library->ambiguous_count += answer.outcome == SYMBOL_AMBIGUOUS;
+    int32_t address = library->requests[i].address;
+    for (; i < library->request_count && library->requests[i].address == address; i++)
+        symbolizer->answer_of_frame[library->requests[i].frame] = row;
+    library->answered_count = i;
+    size_t done = (size_t)(library->requests - symbolizer->requests) + i;
+    progress_report(symbolizer->progress, done, symbolizer->request_count);
+    return true;
+}
+
+static bool receive_end(struct symbolizer *symbolizer, struct library *library) {
+    if (!receive(symbolizer, &library->end, sizeof library->end)) return false;
+    return library->end.search != DEBUG_FILE_FOUND || library->answered_count == library->request_count;
+}
+
+static void receive_failure(struct symbolizer *symbolizer) {
+    struct failure failure;
+    if (!receive(symbolizer, &failure, sizeof failure)) return;
+    failure.message[sizeof failure.message - 1] = '\0';
+    failure_set(symbolizer->profile->failure, failure.code, "%s", failure.message);
+}
+
+/* Receives all answers of the library. Returns false when the process ended before their end, or after a failure
+ * (latched). */
+static bool receive_library(struct symbolizer *symbolizer, struct library *library) {
+    struct symbol_message message;
+    while (receive(symbolizer, &message, sizeof message)) {
+        bool is_good = false;
+        switch (message.kind) {
+            case SYMBOL_MESSAGE_NAME:
+            case SYMBOL_MESSAGE_FILE:
+                is_good = receive_text(symbolizer, &message);
+                break;
+            case SYMBOL_MESSAGE_ANSWER:
+                is_good = receive_answer(symbolizer, library);
+                break;
+            case SYMBOL_MESSAGE_LIBRARY_END:
+                return receive_end(symbolizer, library);
+            case SYMBOL_MESSAGE_FAILURE:
+                receive_failure(symbolizer);
+                break;
+        }
+        if (!is_good || failure_is_set(symbolizer->profile->failure)) return false;
+    }
+    return false;
 }
 
 /* ---- Libraries. ---- */
 
-static void note(struct profile *profile, uint64_t count, const char *format, struct text path) {
+/* Enters "address in PATH: WHAT" into the ledger. */
+static void enter(struct profile *profile, const struct library *library, enum ledger_fate fate, uint64_t count,
+                  const char *what) {
+    struct text path = libs_at(&profile->libs, library->lib)->path;
     char cause[512];
-    int path_bytes = path.bytes_count < 400 ? (int)path.bytes_count : 400;
-    int bytes_count = snprintf(cause, sizeof cause, format, path_bytes, path.bytes);
+    int path_bytes = path.bytes_count < 300 ? (int)path.bytes_count : 300;
+    int bytes_count = snprintf(cause, sizeof cause, "address in %.*s: %s", path_bytes, path.bytes, what);
     if (bytes_count < 0) return;
     size_t cause_bytes = (size_t)bytes_count < sizeof cause ? (size_t)bytes_count : sizeof cause - 1;
-    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED, (struct text){cause, cause_bytes}, count, NULL);
+    if (fate == LEDGER_LOST) ledger_read(&profile->ledger, LEDGER_VALUES, count);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, fate, (struct text){cause, cause_bytes}, count, NULL);
 }
 
-static void note_found(struct profile *profile, const struct library *library, uint64_t count) {
-    struct text path = libs_at(&profile->libs, library->lib)->path;
-    if (!library->files.is_verified)
-        note(profile, count, "address in %.*s: looked up in the file there, without a build id to compare", path);
-    if (debug_files_dwarf(&library->files) && !library->lines)
-        note(profile, count, "address in %.*s: the debug information there cannot be read", path);
-    if (library->ambiguous_count)
-        note(profile, library->ambiguous_count,
-             "address in %.*s: may be an offset in the file or not, so it was not looked up", path);
-    if (library->files.lacks_supplement)
-        note(profile, count, "address in %.*s: what its debug information shares with others was not found", path);
+static void note(struct symbolizer *symbolizer, const struct library *library, uint64_t count, const char *what) {
+    enter(symbolizer->profile, library, LEDGER_NOTED, count, what);
 }
 
-/* The distinct addresses among the library's requests. */
-static uint64_t count_addresses(const struct request *requests, size_t count) {
-    uint64_t addresses = count > 0;
-    for (size_t i = 1; i < count; i++) addresses += requests[i].address != requests[i - 1].address;
-    return addresses;
+static void note_found(struct symbolizer *symbolizer, const struct library *library) {
+    uint64_t count = library->address_count;
+    if (!library->end.is_verified)
+        note(symbolizer, library, count, "looked up in the file there, without a build id to compare");
+    if (library->end.lacks_lines) note(symbolizer, library, count, "the debug information there cannot be read");
+    note(symbolizer, library, library->ambiguous_count, "may be an offset in the file or not, so it was not looked up");
+    if (library->end.lacks_supplement)
+        note(symbolizer, library, count, "what its debug information shares with others was not found");
 }
 
-static void look_up_all(struct symbolizer *symbolizer, struct library *library, const struct request *requests,
-                        size_t count) {
-    struct profile *profile = symbolizer->profile;
-    uint32_t answer = ID_NONE;
-    for (size_t i = 0; i < count && !failure_is_set(profile->failure); i++) {
-        if (!i || requests[i].address != requests[i - 1].address) {
-            answer = look_up(symbolizer, library, requests[i].address);
-            symbolizer->unknown_count += answer == ID_NONE;
-            size_t done = (size_t)(requests - symbolizer->requests) + i;
-            progress_report(symbolizer->progress, done, symbolizer->request_count);
-        }
-        symbolizer->answer_of_frame[requests[i].frame] = answer;
-    }
+static void drop_answers(struct symbolizer *symbolizer, const struct library *library) {
+    for (size_t i = 0; i < library->answered_count; i++)
+        symbolizer->answer_of_frame[library->requests[i].frame] = ID_NONE;
 }
 
-static void read_library(struct symbolizer *symbolizer, struct library *library, const struct request *requests,
-                         size_t count) {
-    struct failure *failure = symbolizer->profile->failure;
-    const struct debug_file *symbols = debug_files_symbols(&library->files);
-    if (!symbol_table_init(&library->table, symbols, &library->files.first, failure)) return;
-    const struct debug_file *dwarf = debug_files_dwarf(&library->files);
-    const struct debug_file *supplement = library->files.supplement.elf ? &library->files.supplement : NULL;
-    library->lines = dwarf ? symbol_lines_create(dwarf, supplement, failure) : NULL;
-    if (symbolizer->profile->meta.has_file_offsets) library->terms = find_terms(&library->files.first, requests, count);
-    look_up_all(symbolizer, library, requests, count);
-    symbolizer->unknown_count -= library->ambiguous_count;
-    note_found(symbolizer->profile, library, count_addresses(requests, count));
-    symbol_lines_destroy(library->lines);
-    symbol_table_fini(&library->table);
+static void note_shorter(struct symbolizer *symbolizer, const struct library *library) {
+    drop_answers(symbolizer, library);
+    note(symbolizer, library, library->address_count,
+         "not looked up, as the file there became shorter, or its disk failed, while it was read");
 }
 
-static void symbolize_library(struct symbolizer *symbolizer, const struct request *requests, size_t count) {
-    struct profile *profile = symbolizer->profile;
-    struct library library = {.lib = {requests->lib}};
-    const struct lib *lib = libs_at(&profile->libs, library.lib);
-    switch (debug_files_open(&library.files, lib, &symbolizer->options->folders, profile->failure)) {
+/* Settles a library whose end has been received. */
+static void settle_library(struct symbolizer *symbolizer, const struct library *library) {
+    switch ((enum debug_search_outcome)library->end.search) {
         case DEBUG_FILE_MISSING:
-            symbolizer->missing_count += count_addresses(requests, count);
+            symbolizer->missing_count += library->address_count;
             break;
         case DEBUG_FILE_REFUSED:
-            note(profile, count_addresses(requests, count),
-                 "address in %.*s: the file there has another build id, or none, and was not used", lib->path);
+            note(symbolizer, library, library->address_count,
+                 "the file there has another build id, or none, and was not used");
             break;
         case DEBUG_FILE_FOUND:
-            read_library(symbolizer, &library, requests, count);
-            debug_files_close(&library.files);
+            if (library->end.is_shorter) {
+                note_shorter(symbolizer, library);
+                break;
+            }
+            symbolizer->unknown_count += library->unknown_count;
+            note_found(symbolizer, library);
             break;
     }
 }
 
+/* Settles a library whose process ended before it had sent the library's end. */
+static void settle_failed_library(struct symbolizer *symbolizer, const struct library *library, enum child_end end) {
+    struct profile *profile = symbolizer->profile;
+    if (failure_is_set(profile->failure)) return;
+    if (end == CHILD_NO_MEMORY) {
+        failure_set_memory(profile->failure);
+    } else if (end == CHILD_LOST_BYTES) {
+        note_shorter(symbolizer, library);
+    } else {
+        drop_answers(symbolizer, library);
+        enter(profile, library, LEDGER_LOST, library->address_count,
+              "not looked up, as reading the file there crashed: memory ran out, or the file is damaged");
+    }
+}
+
+size_t symbol_requests_end(const struct symbol_request *requests, size_t count, size_t first) {
+    size_t end = first + 1;
+    while (end < count && requests[end].lib == requests[first].lib) end++;
+    return end;
+}
+
+static struct library library_at(const struct symbolizer *symbolizer, size_t first) {
+    const struct symbol_request *requests = symbolizer->requests + first;
+    struct library library = {.lib = {requests->lib}, .requests = requests, .address_count = 1};
+    library.request_count = symbol_requests_end(symbolizer->requests, symbolizer->request_count, first) - first;
+    for (size_t i = 1; i < library.request_count; i++)
+        library.address_count += requests[i].address != requests[i - 1].address;
+    return library;
+}
+
+/* Receives libraries, beginning with the one at `first`. Returns the request that the next process has to begin with. */
+static size_t receive_libraries(struct symbolizer *symbolizer, size_t first) {
+    while (first < symbolizer->request_count) {
+        struct library library = library_at(symbolizer, first);
+        first += library.request_count;
+        if (!receive_library(symbolizer, &library)) {
+            settle_failed_library(symbolizer, &library, child_await(&symbolizer->child));
+            return first;
+        }
+        settle_library(symbolizer, &library);
+        progress_report(symbolizer->progress, first, symbolizer->request_count);
+    }
+    child_await(&symbolizer->child);
+    return first;
+}
+
+/* Counts all libraries from the one at `first` on as lost, after child_start has failed. */
+static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
+    if (errno == ENOMEM) {
+        failure_set_memory(symbolizer->profile->failure);
+        return;
+    }
+    char what[256];
+    snprintf(what, sizeof what, "not looked up, as no process could be started that does: %s", strerror(errno));
+    while (first < symbolizer->request_count) {
+        struct library library = library_at(symbolizer, first);
+        enter(symbolizer->profile, &library, LEDGER_LOST, library.address_count, what);
+        first += library.request_count;
+    }
+}
+
+/* One process looks up all libraries. If it crashes, another process goes on with the next library. */
 static void symbolize_libraries(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
-    const struct request *requests = symbolizer->requests;
-    for (size_t i = 0, end; i < symbolizer->request_count && !failure_is_set(profile->failure); i = end) {
-        for (end = i + 1; end < symbolizer->request_count; end++)
-            if (requests[end].lib != requests[i].lib) break;
-        symbolize_library(symbolizer, requests + i, end - i);
-        progress_report(symbolizer->progress, end, symbolizer->request_count);
+    for (size_t first = 0; first < symbolizer->request_count && !failure_is_set(profile->failure);) {
+        struct symbol_work work = {profile, symbolizer->options, symbolizer->requests + first,
+                                   symbolizer->request_count - first};
+        symbolizer->names.count = symbolizer->files.count = 0;
+        if (!child_start(&symbolizer->child, symbol_worker_run, &work)) {
+            lose_libraries(symbolizer, first);
+            break;
+        }
+        first = receive_libraries(symbolizer, first);
     }
     struct ledger *ledger = &profile->ledger;
     ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, TEXT("address in a library whose file was not found"),
@@ -428,11 +450,8 @@ static stack_id rebuild_stack(struct symbolizer *symbolizer, stack_id prefix, fr
 static stack_id *rebuild_stacks(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
     uint32_t count = row_table_count(&profile->stacks);
-    stack_id *new_ids = malloc((count ? count : 1) * sizeof *new_ids);
-    if (!new_ids) {
-        failure_set_memory(profile->failure);
-        return NULL;
-    }
+    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
+    if (!new_ids) return NULL;
     struct row_table old_stacks = profile->stacks;
     row_table_init(&profile->stacks, sizeof(struct stack), profile->failure);
     for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++) {
@@ -472,18 +491,18 @@ void profile_symbolize(struct profile *profile, const struct symbolize_options *
     struct symbolizer symbolizer = {.profile = profile, .options = options, .progress = progress};
     column_init(&symbolizer.answers, sizeof(struct answer), profile->failure);
     column_init(&symbolizer.links, sizeof(struct link), profile->failure);
-    strings_init(&symbolizer.linker_names, profile->failure);
     column_init(&symbolizer.names, sizeof(string_id), profile->failure);
+    column_init(&symbolizer.files, sizeof(source_id), profile->failure);
     if (gather_requests(&symbolizer)) symbolize_libraries(&symbolizer);
     if (symbolizer.answers.count && !failure_is_set(profile->failure)) {
         stack_id *new_ids = rebuild_stacks(&symbolizer);
         if (!failure_is_set(profile->failure)) renumber_threads(profile, new_ids);
-        free(new_ids);
+        memory_free(new_ids);
     }
     column_fini(&symbolizer.answers);
     column_fini(&symbolizer.links);
-    strings_fini(&symbolizer.linker_names);
     column_fini(&symbolizer.names);
-    free(symbolizer.requests);
-    free(symbolizer.answer_of_frame);
+    column_fini(&symbolizer.files);
+    memory_free(symbolizer.requests);
+    memory_free(symbolizer.answer_of_frame);
 }

@@ -1,12 +1,12 @@
 #include "threads.h"
 
-#include <stdlib.h>
+#include "memory.h"
 
 static void fini_details(struct sample_details *details) {
     if (!details) return;
     column_fini(&details->cpu_ns);
     column_fini(&details->delay_ns);
-    free(details);
+    memory_free(details);
 }
 
 void samples_fini(struct samples *samples) {
@@ -31,11 +31,8 @@ void samples_add_no_details(struct samples *samples) {
 static bool provide_details(struct samples *samples) {
     struct failure *failure = samples->time_ns.failure;
     if (samples->details) return true;
-    samples->details = calloc(1, sizeof *samples->details);
-    if (!samples->details) {
-        failure_set_memory(failure);
-        return false;
-    }
+    samples->details = memory_allocate_zeroed(failure, 1, sizeof *samples->details);
+    if (!samples->details) return false;
     column_init(&samples->details->cpu_ns, sizeof(int64_t), failure);
     column_init(&samples->details->delay_ns, sizeof(int64_t), failure);
     return true;

@@ -36,12 +36,12 @@ struct allocation {
 struct process {
     int64_t pid;           /* PID_UNKNOWN when the trace does not tell it */
     uint32_t life;         /* 0 for the first process with this pid, 1 for the next… */
+    thread_id main_thread; /* set by profile_finish; none when the trace has none */
     struct text pid_text;  /* how the pid is written: "123", "123.2" for the second life; set by profile_finish unless a
                               reader set it */
     struct text name;      /* set by profile_finish after the main thread, unless a reader set it */
     int64_t start_ns;      /* TIME_NONE: before the trace */
     int64_t end_ns;        /* TIME_NONE: after it */
-    thread_id main_thread; /* set by profile_finish; none when the trace has none */
 };
 
 struct thread {

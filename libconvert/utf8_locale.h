@@ -5,7 +5,7 @@
 
 #include <locale.h>
 
-/* To be freed with freelocale. 0: the system has none, or memory ran out. */
+/* To be freed with freelocale. 0: the system has none, or memory ran out (errno: ENOMEM). */
 locale_t utf8_locale_create(void);
 
 #endif

@@ -18,7 +18,7 @@ done
 rm -rf "$folder"
 sources=$folder/gecko-convert-$version
 mkdir -p "$sources"
-tar -c Makefile README.md cli docs examples libconvert packaging readers recorder writer | tar -x -C "$sources"
+tar -c Makefile README.md SECURITY.md cli docs examples libconvert packaging readers recorder writer | tar -x -C "$sources"
 cp -r "$sources/packaging/debian" "$sources/debian"
 cd "$sources"
 # What the calling make was told is not for the packages, which have Debian's flags.

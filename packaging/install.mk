@@ -94,7 +94,7 @@ without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
 $(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(static_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static $(without_xar) $^ $(call static_flags,$(all_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(all_packages)) $(demangler) -o $@
 
 # ---- Debian packages. ----
 

@@ -1,6 +1,6 @@
 #include "collapsed_stacks.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 static const struct {
     struct text suffix;
@@ -35,7 +35,7 @@ void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *prof
 void collapsed_stacks_fini(struct collapsed_stacks *stacks) {
     column_fini(&stacks->named_frames);
     column_fini(&stacks->levels);
-    free(stacks->text);
+    memory_free(stacks->text);
 }
 
 static struct category_pair intern_category(struct categories *categories, enum frame_kind kind) {
@@ -145,11 +145,8 @@ static size_t shared_bytes_count(struct text a, struct text b) {
 static bool reserve_text(struct collapsed_stacks *stacks, size_t bytes_count) {
     if (bytes_count <= stacks->text_capacity_bytes) return true;
     size_t capacity_bytes = bytes_count * 2;
-    char *text = realloc(stacks->text, capacity_bytes);
-    if (!text) {
-        failure_set_memory(stacks->profile->failure);
-        return false;
-    }
+    char *text = memory_resize(stacks->profile->failure, stacks->text, capacity_bytes);
+    if (!text) return false;
     stacks->text = text;
     stacks->text_capacity_bytes = capacity_bytes;
     return true;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "input_archive.h"
+#include "libconvert/memory.h"
 
 enum {
     WINDOW_BYTES = 4 * 1024 * 1024,  /* of a map, what a peek shows unless more is wanted */
@@ -17,6 +18,7 @@ enum {
     READ_BYTES = 256 * 1024,         /* of a pipe, at a time */
     SMALL_FILE_BYTES = 64 * 1024,    /* is read at once: threads that map and unmap wait for each other */
     SPAN_COPY_BYTES = 4 * 1024,      /* so much of the next block joins a span at least */
+    SPAN_FIRST_BYTES = 16 * 1024,    /* members of an archive need no more, and there may be a million of them */
     LAYERS_MAX = 8                   /* wrappings in wrappings: some gzip files unpack to themselves for ever */
 };
 
@@ -122,13 +124,10 @@ static bool span_reserve(struct input *input, size_t more_bytes) {
     size_t needed_bytes = span->bytes_count + more_bytes;
     if (needed_bytes <= span->capacity_bytes) return true;
 
-    size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : READ_BYTES;
+    size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : SPAN_FIRST_BYTES;
     while (capacity_bytes < needed_bytes) capacity_bytes *= 2;
-    char *bytes = realloc(span->bytes, capacity_bytes);
-    if (!bytes) {
-        failure_set_memory(input->failure);
-        return false;
-    }
+    char *bytes = memory_resize(input->failure, span->bytes, capacity_bytes);
+    if (!bytes) return false;
     span->bytes = bytes;
     span->capacity_bytes = capacity_bytes;
     return true;
@@ -239,6 +238,14 @@ void input_source_progress(const struct input *input, uint64_t *done_bytes, uint
     *total_bytes = input->is_whole ? input->whole.bytes_count : 0;
 }
 
+bool input_owner(const struct input *input, uid_t *owner) {
+    while (input->below) input = input->below;
+    struct stat status;
+    if (input->descriptor < 0 || fstat(input->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    *owner = status.st_uid;
+    return true;
+}
+
 struct text input_wrapping(const struct input *input) {
     return text_of(input->wrapping);
 }
@@ -263,8 +270,8 @@ void input_close(struct input *input) {
         if (input->map.bytes_count) munmap((void *)(uintptr_t)input->map.bytes, input->map.bytes_count);
         if (input->descriptor >= 0 && !input->is_standard_input) close(input->descriptor);
         free(input->own_name);
-        free(input->span.bytes);
-        free(input->read_buffer);
+        memory_free(input->span.bytes);
+        memory_free(input->read_buffer);
         free(input);
         input = below;
     }
@@ -292,11 +299,8 @@ struct input *input_from_blocks(const char *name, input_next_block *next_block, 
 
 /* False when not all of it came, as the file has changed; or memory ran out (latched). */
 static bool read_small_file(struct input *input, size_t file_bytes) {
-    input->read_buffer = malloc(file_bytes);
-    if (!input->read_buffer) {
-        failure_set_memory(input->failure);
-        return false;
-    }
+    input->read_buffer = memory_allocate(input->failure, file_bytes);
+    if (!input->read_buffer) return false;
     size_t done_bytes = 0;
     for (ssize_t count = 1; count && done_bytes < file_bytes;) {
         count = pread(input->descriptor, input->read_buffer + done_bytes, file_bytes - done_bytes, (off_t)done_bytes);
@@ -351,9 +355,8 @@ static bool open_source(struct input *input, const char *path) {
     }
     if (take_file(input, &status)) return true;
     if (failure_is_set(input->failure)) return false;
-    free(input->read_buffer);
-    input->read_buffer = malloc(READ_BYTES);
-    if (!input->read_buffer) failure_set_memory(input->failure);
+    memory_free(input->read_buffer);
+    input->read_buffer = memory_allocate(input->failure, READ_BYTES);
     return input->read_buffer != NULL;
 }
 

@@ -6,6 +6,7 @@
 #define GECKO_INPUT_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "input_source.h"
 #include "libconvert/failure.h"
@@ -73,6 +74,9 @@ struct input_loan {
 
 /* The input as what something else reads from: only that consumes it from now on. Both must stay where they are. */
 struct input_source input_lend(struct input *from, struct input_loan *loan);
+
+/* Sets *owner to the owner of the file that the bytes come from. Returns false when they come from a pipe or from memory. */
+bool input_owner(const struct input *input, uid_t *owner);
 
 /* "gzip", "tar > app.txt"…: what the trace was wrapped in; empty when in nothing. Borrowed. */
 struct text input_wrapping(const struct input *input);

@@ -6,20 +6,31 @@
 #include <stdlib.h>
 
 #include "input_gzip.h"
+#include "input_lzma.h"
 #include "libconvert/libarchive.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 #include "libconvert/utf8_locale.h"
 
-enum { MEMBER_NAME_BYTES = 100, REASON_BYTES = 200, TAR_HEADER_BYTES = 512 };
+enum {
+    MEMBER_NAME_BYTES = 100,
+    REASON_BYTES = 200,
+    TAR_HEADER_BYTES = 512,
+    WATCH_EVERY_BYTES = 1024 * 1024, /* see watch_memory */
+    WATCHED_HEADER_BYTES = 16 * 1024 /* that a member stands for besides its content */
+};
+
+enum decoder { DECODER_LIBARCHIVE, DECODER_GZIP, DECODER_XZ, DECODER_LZMA };
 
 struct wrapper {
     const char *name;
+    enum decoder decoder;
 
     /* How it begins: with these bytes, or as a function says. */
     struct text magic;
     bool (*recognises)(struct text start);
 
-    /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. Neither: gzip. */
+    /* Switches libarchive's support on: a filter for a compressed stream, a format for an archive. */
     int (**filter)(struct archive *reader);
     int (**format)(struct archive *reader);
     const char *options; /* libarchive's for the format; NULL: none */
@@ -40,7 +51,9 @@ struct input_archive {
     const char *name;
     struct failure *failure;
     struct input_gzip *gzip; /* does all the work of the wrapper gzip */
+    struct input_lzma *lzma; /* and this of xz and lzma */
     struct archive *reader;
+    struct archive_entry *entry; /* the reader's own one may be missing: libarchive does not check whether it got it */
     locale_t locale; /* that names are read in; 0: there is none */
 
     enum place place;
@@ -51,6 +64,7 @@ struct input_archive {
     bool has_member_size;
     int64_t member_size_bytes;
     uint64_t member_bytes; /* handed out */
+    size_t unwatched_bytes; /* see watch_memory */
     char member_name[MEMBER_NAME_BYTES];
     char wrapping[MEMBER_NAME_BYTES + 16];
 };
@@ -137,13 +151,12 @@ static bool is_zip(struct text start) {
 
 /* Only what libarchive does within this process, and no format that a text could be taken for. */
 static const struct wrapper wrappers[] = {
-    {.name = "gzip", .magic = TEXT("\x1f\x8b")},
+    {.name = "gzip", .decoder = DECODER_GZIP, .magic = TEXT("\x1f\x8b")},
     {.name = "xz",
+     .decoder = DECODER_XZ,
      .magic = {"\xfd"
                "7zXZ\0",
-               6},
-     .filter = &libarchive.read_support_filter_xz,
-     .library_version = &libarchive.liblzma_version},
+               6}},
     {.name = "zstd",
      .recognises = is_zstd,
      .filter = &libarchive.read_support_filter_zstd,
@@ -160,10 +173,7 @@ static const struct wrapper wrappers[] = {
      .recognises = is_lzip,
      .filter = &libarchive.read_support_filter_lzip,
      .library_version = &libarchive.liblzma_version},
-    {.name = "lzma",
-     .recognises = is_lzma,
-     .filter = &libarchive.read_support_filter_lzma,
-     .library_version = &libarchive.liblzma_version},
+    {.name = "lzma", .decoder = DECODER_LZMA, .recognises = is_lzma},
     {.name = "compress", .magic = TEXT("\x1f\x9d"), .filter = &libarchive.read_support_filter_compress},
     {.name = "zip",
      .recognises = is_zip,
@@ -217,7 +227,8 @@ static void fail_encrypted(struct input_archive *archive) {
 
 /* What libarchive complains of, as this project has it. */
 static void fail(struct input_archive *archive) {
-    if (libarchive.error_number(archive->reader) == ENOMEM) {
+    /* libarchive does not always tell; errno was 0 before. */
+    if (errno == ENOMEM || libarchive.error_number(archive->reader) == ENOMEM) {
         failure_set_memory(archive->failure);
     } else if (libarchive.read_has_encrypted_entries(archive->reader) > 0) {
         fail_encrypted(archive);
@@ -244,6 +255,16 @@ static void fail_several(struct input_archive *archive, struct text second) {
     archive->failure->is_of_many = true;
 }
 
+/* How much libarchive takes is not known beforehand: for dictionaries of decompressors up to gigabytes, for what an
+ * archive lists at its end as much as there is. So what the process holds is looked at after every so many bytes. False
+ * when that is too much (latched). */
+static bool watch_memory(struct input_archive *archive, size_t bytes_count) {
+    archive->unwatched_bytes += bytes_count;
+    if (archive->unwatched_bytes < WATCH_EVERY_BYTES) return true;
+    archive->unwatched_bytes = 0;
+    return memory_check_resident(archive->failure);
+}
+
 static la_ssize_t on_read(struct archive *reader, void *context, const void **bytes) {
     struct input_archive *archive = context;
     struct text run;
@@ -254,7 +275,9 @@ static la_ssize_t on_read(struct archive *reader, void *context, const void **by
     }
     archive->source_offset += run.bytes_count;
     *bytes = run.bytes;
-    return (la_ssize_t)run.bytes_count;
+    if (watch_memory(archive, run.bytes_count)) return (la_ssize_t)run.bytes_count;
+    libarchive.set_error(reader, ENOMEM, "the limit of memory is reached");
+    return -1;
 }
 
 static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offset, int whence) {
@@ -269,11 +292,20 @@ static la_int64_t on_seek(struct archive *reader, void *context, la_int64_t offs
     return offset;
 }
 
+/* When a name cannot be converted, libarchive tells by errno that memory ran out, and ends the process, although it may
+ * have been set long before. */
+static void forget_errno(void) { errno = 0; }
+
+static bool is_hard_link(struct archive_entry *entry) {
+    forget_errno();
+    return libarchive.entry_hardlink(entry);
+}
+
 /* Regular files, and what has no type, as in an ar that is made to be reproducible, but for its symbol table "/"; not
  * what the Finder adds to each file that it packs. */
 static bool is_file(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if ((type && type != AE_IFREG) || libarchive.entry_hardlink(entry) || text_ends_with(path, TEXT("/"))) return false;
+    if ((type && type != AE_IFREG) || is_hard_link(entry) || text_ends_with(path, TEXT("/"))) return false;
     return !text_starts_with(path, TEXT("__MACOSX/")) && !text_starts_with(text_base_name(path), TEXT("._"));
 }
 
@@ -298,8 +330,10 @@ static bool is_empty_member(struct input_archive *archive, struct archive_entry 
     size_t bytes_count = 0;
     la_int64_t offset;
     int outcome = ARCHIVE_OK;
+    errno = 0;
     while (outcome == ARCHIVE_OK && !bytes_count)
         outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
+    if (errno == ENOMEM) failure_set_memory(archive->failure);
     return outcome == ARCHIVE_EOF;
 }
 
@@ -312,29 +346,34 @@ static void finish(struct input_archive *archive) {
 
 /* As UTF-8 where the archive can say that, its own bytes otherwise; empty when the name is neither. */
 static struct text path_of(struct archive_entry *entry) {
+    forget_errno();
     const char *path = libarchive.entry_pathname_utf8(entry);
     if (!path) path = libarchive.entry_pathname(entry);
     return text_of(path ? path : "");
 }
 
+/* A warning is about what does not matter here: a name's encoding, an owner. If it is about memory, it does. */
+static int read_header(struct input_archive *archive) {
+    forget_errno();
+    int outcome = libarchive.read_next_header2(archive->reader, archive->entry);
+    if (outcome == ARCHIVE_EOF) return outcome;
+    if (outcome == ARCHIVE_OK || (outcome == ARCHIVE_WARN && errno != ENOMEM)) return ARCHIVE_OK;
+    fail(archive);
+    return ARCHIVE_FATAL;
+}
+
 static void go_to_next_member(struct input_archive *archive) {
-    struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
-    if (outcome == ARCHIVE_EOF) {
-        finish(archive);
-        return;
-    }
-    /* A warning is about what does not matter here: a name's encoding, an owner. */
-    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
-        fail(archive);
-        return;
-    }
+    struct archive_entry *entry = archive->entry;
+    int outcome = read_header(archive);
+    if (outcome == ARCHIVE_EOF) finish(archive);
+    if (outcome != ARCHIVE_OK) return;
     /* Bytes that the decompressor does not take for its own would come through as they are. */
     if (archive->wrapper->filter && libarchive.filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE) {
         fail_with(archive, "its header is no good");
         return;
     }
-    struct text path = path_of(entry);
+    /* To ask for a name can end the process, when there is no memory for it. A compressed stream has none. */
+    struct text path = archive->wrapper->filter ? (struct text){0} : path_of(entry);
     if (!is_file(entry, path)) return;
     if (archive->has_trace) {
         if (!is_empty_member(archive, entry)) fail_several(archive, path);
@@ -356,6 +395,7 @@ static void next_member(struct input_archive *archive) {
     locale_t before = enter_locale(archive);
     go_to_next_member(archive);
     leave_locale(before);
+    watch_memory(archive, WATCHED_HEADER_BYTES);
 }
 
 static void end_member(struct input_archive *archive) {
@@ -371,6 +411,7 @@ static struct text read_member(struct input_archive *archive) {
     const void *bytes;
     size_t bytes_count;
     la_int64_t offset;
+    errno = 0;
     int outcome = libarchive.read_data_block(archive->reader, &bytes, &bytes_count, &offset);
     if (outcome == ARCHIVE_EOF) {
         end_member(archive);
@@ -385,6 +426,7 @@ static struct text read_member(struct input_archive *archive) {
         return block;
     }
     archive->member_bytes += bytes_count;
+    if (!watch_memory(archive, bytes_count)) return block;
     return (struct text){bytes, bytes_count};
 }
 
@@ -400,7 +442,7 @@ static struct text next_of_member(struct input_archive *archive) {
 
 static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
     unsigned type = libarchive.entry_filetype(entry);
-    if (libarchive.entry_hardlink(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
+    if (is_hard_link(entry) || type == AE_IFLNK) return INPUT_MEMBER_LINK;
     if (type == AE_IFDIR || text_ends_with(path, TEXT("/"))) return INPUT_MEMBER_FOLDER;
     return !type || type == AE_IFREG ? INPUT_MEMBER_FILE : INPUT_MEMBER_SPECIAL;
 }
@@ -409,10 +451,8 @@ static bool walk_to_next_member(struct input_archive *archive, struct input_memb
     archive->is_walked = true;
     archive->place = BETWEEN_MEMBERS;
     archive->member_bytes = 0;
-    struct archive_entry *entry;
-    int outcome = libarchive.read_next_header(archive->reader, &entry);
-    if (outcome != ARCHIVE_OK && outcome != ARCHIVE_WARN) {
-        if (outcome != ARCHIVE_EOF) fail(archive);
+    struct archive_entry *entry = archive->entry;
+    if (read_header(archive) != ARCHIVE_OK) {
         archive->place = AT_END;
         return false;
     }
@@ -430,7 +470,7 @@ bool input_archive_next_member(struct input_archive *archive, struct input_membe
     locale_t before = enter_locale(archive);
     bool is_there = walk_to_next_member(archive, member);
     leave_locale(before);
-    return is_there;
+    return watch_memory(archive, WATCHED_HEADER_BYTES) && is_there;
 }
 
 bool input_archive_is_dead(const struct input_archive *archive) { return archive->is_dead; }
@@ -452,10 +492,12 @@ static bool open_reader(struct input_archive *archive) {
     }
     struct archive *reader = libarchive.read_new();
     archive->reader = reader;
-    if (!reader) {
+    archive->entry = reader ? libarchive.entry_new2(reader) : NULL;
+    if (!archive->entry) {
         failure_set_memory(archive->failure);
         return false;
     }
+    errno = 0;
     bool is_good = wrapper->filter ? (*wrapper->filter)(reader) == ARCHIVE_OK &&
                                          libarchive.read_support_format_raw(reader) == ARCHIVE_OK &&
                                          libarchive.read_support_format_empty(reader) == ARCHIVE_OK
@@ -469,6 +511,32 @@ static bool open_reader(struct input_archive *archive) {
     return is_good;
 }
 
+/* False when memory ran out (latched). */
+static bool open_locale(struct input_archive *archive) {
+    if (!archive->wrapper->format) return true;
+    archive->locale = utf8_locale_create();
+    if (!archive->locale && errno == ENOMEM) failure_set_memory(archive->failure);
+    return !failure_is_set(archive->failure);
+}
+
+static bool open_decoder(struct input_archive *archive) {
+    struct failure *failure = archive->failure;
+    switch (archive->wrapper->decoder) {
+        case DECODER_LIBARCHIVE:
+            return open_locale(archive) && open_reader(archive);
+        case DECODER_GZIP:
+            archive->gzip = input_gzip_open(&archive->source, archive->name, failure);
+            return archive->gzip;
+        case DECODER_XZ:
+            archive->lzma = input_lzma_open(&archive->source, INPUT_LZMA_XZ, archive->name, failure);
+            return archive->lzma;
+        case DECODER_LZMA:
+            archive->lzma = input_lzma_open(&archive->source, INPUT_LZMA_ALONE, archive->name, failure);
+            return archive->lzma;
+    }
+    return false;
+}
+
 struct input_archive *input_archive_open(struct text start, const struct input_source *source, const char *name,
                                          struct failure *failure) {
     struct input_archive *archive = calloc(1, sizeof *archive);
@@ -480,11 +548,9 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
     archive->wrapper = wrapper_of(start);
     archive->name = name;
     archive->failure = failure;
+    archive->unwatched_bytes = WATCH_EVERY_BYTES; /* the first header may be one of an archive with a long list */
     snprintf(archive->wrapping, sizeof archive->wrapping, "%s", archive->wrapper->name);
-    bool is_gzip = !archive->wrapper->filter && !archive->wrapper->format;
-    if (is_gzip) archive->gzip = input_gzip_open(source, name, failure);
-    if (archive->wrapper->format) archive->locale = utf8_locale_create();
-    if (is_gzip ? archive->gzip != NULL : open_reader(archive)) return archive;
+    if (open_decoder(archive)) return archive;
     input_archive_close(archive);
     return NULL;
 }
@@ -492,6 +558,8 @@ struct input_archive *input_archive_open(struct text start, const struct input_s
 void input_archive_close(struct input_archive *archive) {
     if (!archive) return;
     input_gzip_close(archive->gzip);
+    input_lzma_close(archive->lzma);
+    if (archive->entry) libarchive.entry_free(archive->entry);
     if (archive->reader) libarchive.read_free(archive->reader);
     if (archive->locale) freelocale(archive->locale);
     free(archive);
@@ -499,6 +567,7 @@ void input_archive_close(struct input_archive *archive) {
 
 struct text input_archive_next(struct input_archive *archive) {
     if (archive->gzip) return input_gzip_next(archive->gzip);
+    if (archive->lzma) return input_lzma_next(archive->lzma);
     if (archive->is_walked) return next_of_member(archive);
     while (archive->place != AT_END && !failure_is_set(archive->failure)) {
         if (archive->place == BETWEEN_MEMBERS) {

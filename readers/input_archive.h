@@ -1,4 +1,4 @@
-/* Decompression and archives. All of it but gzip goes through libarchive; this is its sole user for reading.
+/* Decompression and archives. All of it but gzip, xz and lzma goes through libarchive; this is its sole user for reading.
  *
  * An archive takes off one wrapping (a compression or a container). What comes out may be wrapped again: the caller
  * puts another one on top. Of a container it gives the one file in it (input_archive_next), or all of them, one after

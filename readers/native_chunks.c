@@ -31,8 +31,8 @@ static bool check_numbers(const struct trace_header *header, struct failure *fai
     bool has_rate =
         header->ticks_per_second >= NATIVE_CLOCK_RATE_MIN && header->ticks_per_second <= NATIVE_CLOCK_RATE_MAX;
     const struct header_check checks[] = {
-        {header->header_bytes >= sizeof *header && header->header_bytes <= header->chunks_offset, "size of the header",
-         offsetof(struct trace_header, header_bytes), header->header_bytes},
+        {header->header_bytes >= TRACE_HEADER_BYTES_MIN && header->header_bytes <= header->chunks_offset,
+         "size of the header", offsetof(struct trace_header, header_bytes), header->header_bytes},
         {header->chunks_offset >= TRACE_HEADER_BYTES && header->chunks_offset % TRACE_HEADER_BYTES == 0 &&
              header->chunks_offset <= CHUNKS_OFFSET_MAX,
          "offset of the chunks", offsetof(struct trace_header, chunks_offset), header->chunks_offset},
@@ -105,6 +105,8 @@ bool native_chunks_read_header(struct native_trace *trace, struct input *input) 
     size_t known_bytes = start.bytes_count < sizeof trace->header ? start.bytes_count : sizeof trace->header;
     if (known_bytes) memcpy(&trace->header, start.bytes, known_bytes);
     if (!check_header(&trace->header, start, failure)) return false;
+    size_t told_bytes = trace->header.header_bytes;
+    if (told_bytes < known_bytes) memset((char *)&trace->header + told_bytes, 0, known_bytes - told_bytes);
     skip(input, trace->header.chunks_offset);
     return true;
 }

@@ -1,6 +1,6 @@
 #include "native_clock.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 static const int64_t NS_PER_SECOND = 1000000000;
 static const int64_t LIMIT_SECONDS = 10 * 366 * 24 * 3600;
@@ -29,7 +29,7 @@ void native_clock_init(struct native_clock *clock, bool is_monotonic, uint64_t t
 
 void native_clock_fini(struct native_clock *clock) {
     column_fini(&clock->offered);
-    free(clock->kept);
+    memory_free(clock->kept);
     *clock = (struct native_clock){0};
 }
 
@@ -118,18 +118,17 @@ static void choose_points(struct native_clock *clock, const struct native_clock_
 
 void native_clock_settle(struct native_clock *clock) {
     size_t count = clock->offered.count;
-    struct native_clock_point *points = malloc((count + 1) * sizeof *points);
-    clock->kept = malloc((count + 1) * sizeof *clock->kept);
+    struct native_clock_point *points = memory_allocate(clock->failure, (count + 1) * sizeof *points);
+    clock->kept = memory_allocate(clock->failure, (count + 1) * sizeof *clock->kept);
     if (!points || !clock->kept) {
-        failure_set_memory(clock->failure);
-        free(points);
+        memory_free(points);
         return;
     }
     keep(clock, (struct native_clock_point){0, 0});
     for (size_t i = 0; i < count; i++) points[i] = *(const struct native_clock_point *)column_at(&clock->offered, i);
-    qsort(points, count, sizeof *points, compare_points);
+    memory_sort(clock->failure, points, count, sizeof *points, compare_points);
     choose_points(clock, points, count);
-    free(points);
+    memory_free(points);
 }
 
 /* The last point at or before the time; the first one for what is earlier. */

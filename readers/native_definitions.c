@@ -408,7 +408,7 @@ void native_definitions_complete(struct native_definitions *definitions) {
 void native_definitions_add(struct native_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
     struct definition *definition = row_of(definitions, id);
     if (!definition) return;
-    XXH128_hash_t hash = XXH3_128bits(body.bytes, body.bytes_count);
+    XXH128_hash_t hash = index_set_identity(body.bytes, body.bytes_count);
     uint32_t content = row_table_intern(&definitions->bodies, &hash);
     if (content == ID_NONE) return;
     if (content == definitions->contents.count) {

@@ -66,7 +66,7 @@ struct native_definitions {
     struct arena texts;
     struct row_table ids;       /* uint64_t: the id; row numbers are those of `rows` */
     struct column rows;         /* struct definition */
-    struct row_table bodies;    /* XXH128_hash_t of each body: equal definitions are one */
+    struct row_table bodies;    /* index_set_identity of each body: equal definitions are one */
     struct column contents;     /* struct content, for each body */
     struct column categories;   /* struct category_definition */
     struct column marker_types; /* struct native_marker_type */

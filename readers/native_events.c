@@ -1,7 +1,6 @@
 /* Entries of event chunks. An entry is read as a whole or not at all: what it needs is looked up first, and only when
  * all of it is there the profile and the place are changed. */
-#include <stdlib.h>
-
+#include "libconvert/memory.h"
 #include "native_trace_internal.h"
 
 /* A trace whose definitions are gone would have all of it set aside, for nothing. */
@@ -210,6 +209,33 @@ static void set_times(struct marker *marker, int64_t start_ticks, int64_t end_ti
     marker->end_ns = marker->phase == MARKER_INTERVAL ? end_ticks : marker->start_ns;
 }
 
+/* When and where a kept stack says that it was taken. A time before the trace cannot be: then it is the entry's. */
+static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
+    struct native_cursor *cursor = &entry->cursor;
+    struct native_tasks *tasks = &entry->trace->tasks;
+    bool is_wrong = false;
+    struct stack_origin origin = {.thread = thread_none()};
+    origin.time_ns = time_before(entry, ticks, native_cursor_zigzag(cursor), &is_wrong);
+    if (is_wrong || origin.time_ns < 0) origin.time_ns = ticks;
+    uint64_t uid = native_cursor_leb(cursor), tid = native_cursor_bounded(cursor, INT32_MAX);
+    uint64_t pid = native_cursor_bounded(cursor, INT32_MAX), start_ns = native_cursor_leb(cursor);
+    if (cursor->is_bad) return origin;
+    const struct native_process *process = native_tasks_process(tasks, (int64_t)pid, start_ns);
+    const struct native_thread *thread = process ? native_tasks_thread(tasks, process, uid, (int64_t)tid) : NULL;
+    if (thread) origin.thread = thread->id;
+    return origin;
+}
+
+/* The stack of a marker, and its origin. */
+static void take_stack(struct entry *entry, struct marker *marker, uint64_t flags, int64_t ticks) {
+    struct native_place *place = entry->place;
+    struct stack_origin origin = {ticks, place->thread->id};
+    marker->stack = native_stack_read(entry->trace, place, ticks, &entry->cursor, &entry->is_open);
+    if (entry->cursor.is_bad || entry->is_open || stack_is_none(marker->stack)) return;
+    if (flags & TRACE_MARKER_HAS_ORIGIN) origin = take_origin(entry, ticks);
+    if (!entry->cursor.is_bad) marker->origin = profile_stack_origin(profile_of(entry), origin);
+}
+
 static enum native_verdict read_marker(struct entry *entry) {
     struct native_cursor *cursor = &entry->cursor;
     struct native_trace *trace = entry->trace;
@@ -233,8 +259,7 @@ static enum native_verdict read_marker(struct entry *entry) {
     if (flags & TRACE_MARKER_HAS_STACK) {
         struct native_cursor payload = native_cursor_of(native_cursor_text(cursor));
         take_payload(entry, &marker, &payload, has_tags, ticks);
-        if (!entry->is_open)
-            marker.marker.stack = native_stack_read(trace, entry->place, ticks, cursor, &entry->is_open);
+        if (!entry->is_open) take_stack(entry, &marker.marker, flags, ticks);
     } else {
         take_payload(entry, &marker, cursor, has_tags, ticks);
     }
@@ -551,11 +576,10 @@ static enum native_verdict read_entry(struct native_trace *trace, struct native_
 static bool set_aside(struct native_trace *trace, const struct native_blocks *blocks) {
     size_t bytes_count = blocks->bytes.bytes_count;
     if (bytes_count > SET_ASIDE_BYTES_MAX - trace->set_aside_bytes) return false;
-    char *bytes = malloc(bytes_count);
+    char *bytes = memory_allocate(trace->profile->failure, bytes_count);
     struct native_blocks *kept_blocks = bytes ? column_push(&trace->set_aside) : NULL;
     if (!kept_blocks) {
-        failure_set_memory(trace->profile->failure);
-        free(bytes);
+        memory_free(bytes);
         native_sampled_destroy(blocks->place.sampled);
         return true;
     }
@@ -663,6 +687,6 @@ void native_events_read_set_aside(struct native_trace *trace) {
         blocks->bytes = (struct text){0};
         blocks->place.sampled = NULL;
         native_events_read(trace, taken);
-        free((char *)(uintptr_t)taken.bytes.bytes);
+        memory_free((char *)(uintptr_t)taken.bytes.bytes);
     }
 }

@@ -1,7 +1,11 @@
 #include "native_jit.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "native_jitdump.h"
 
@@ -45,11 +49,8 @@ void native_jit_set_epoch(struct native_jit *jit, int64_t epoch_offset_ns) {
     jit->is_of_this_boot = epoch_offset_ns >= least_ns - BOOT_SLACK_NS && epoch_offset_ns <= most_ns + BOOT_SLACK_NS;
 }
 
-static bool get_change_ns(const char *path, int64_t *changed_ns) {
-    struct stat status;
-    if (stat(path, &status) || !S_ISREG(status.st_mode)) return false;
-    *changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
-    return true;
+static int64_t change_ns(const struct stat *status) {
+    return status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
 }
 
 /* Unix time, at which the process began. */
@@ -59,18 +60,44 @@ static int64_t begin_ns(const struct native_jit *jit, const struct native_proces
 }
 
 /* A file of an older process of that pid was not changed since this one began. */
-static bool is_new_enough(const struct native_jit *jit, const struct native_process *process, const char *path) {
-    int64_t changed_ns;
-    return jit->is_of_this_boot && get_change_ns(path, &changed_ns) &&
-           changed_ns >= begin_ns(jit, process) - BEGIN_SLACK_NS;
+static bool is_new_enough(const struct native_jit *jit, const struct native_process *process,
+                          const struct stat *status) {
+    return jit->is_of_this_boot && change_ns(status) >= begin_ns(jit, process) - BEGIN_SLACK_NS;
 }
 
 /* One of a younger process was, since this one ended. */
-static bool is_old_enough(const struct native_jit *jit, const struct native_process *process, const char *path) {
-    int64_t changed_ns, end_ticks = profile_process_at(jit->profile, process->id)->end_ns;
+static bool is_old_enough(const struct native_jit *jit, const struct native_process *process,
+                          const struct stat *status) {
+    int64_t end_ticks = profile_process_at(jit->profile, process->id)->end_ns;
     if (end_ticks == TIME_NONE) return true;
     int64_t end_ns = native_clock_convert(jit->clock, end_ticks);
-    return get_change_ns(path, &changed_ns) && changed_ns <= jit->epoch_offset_ns + end_ns + END_SLACK_NS;
+    return change_ns(status) <= jit->epoch_offset_ns + end_ns + END_SLACK_NS;
+}
+
+void native_jit_trust_owner(struct native_jit *jit, const struct input *trace) {
+    jit->has_owner = input_owner(trace, &jit->owner);
+}
+
+/* Anybody may write into /tmp, and a trace may name any file as its jitdump. */
+static bool is_trusted(const struct native_jit *jit, uid_t owner) {
+    return owner == 0 || owner == geteuid() || (jit->has_owner && owner == jit->owner);
+}
+
+static void note(struct native_jit *jit, enum native_cause cause, uint64_t count) {
+    native_ledger_count_placeless(jit->definitions->ledger, cause, count);
+}
+
+/* Whether the file may be read. Notes why not. */
+static bool is_readable(struct native_jit *jit, const struct stat *status) {
+    if (!S_ISREG(status->st_mode))
+        note(jit, NATIVE_NOTE_JIT_KIND, 1);
+    else if (!is_trusted(jit, status->st_uid))
+        note(jit, NATIVE_NOTE_JIT_OWNER, 1);
+    else if ((uint64_t)status->st_size > NATIVE_JIT_FILE_BYTES_MAX)
+        note(jit, NATIVE_NOTE_JIT_SIZE, 1);
+    else
+        return true;
+    return false;
 }
 
 /* ---- Processes ---- */
@@ -80,6 +107,7 @@ void native_jit_init(struct native_jit *jit, struct profile *profile, struct nat
     *jit = (struct native_jit){.profile = profile,
                                .definitions = definitions,
                                .clock = clock,
+                               .ignores_files = options->ignores_code_files,
                                .map_folder = options->perf_map_folder ? options->perf_map_folder : "/tmp"};
     arena_init(&jit->texts, profile->failure);
     column_init(&jit->names, sizeof(struct text), profile->failure);
@@ -120,10 +148,18 @@ static const char *keep_path(struct native_jit *jit, struct text path) {
     return kept;
 }
 
+/* Takes the file as the source if there is one that may be read. A symbolic link must be trusted, too: perf looks at the
+ * owner of the link alone. */
 static void offer_path(struct native_jit *jit, const struct native_process *process, struct jit_source *source,
                        struct text path) {
+    struct stat link, status;
     const char *kept = keep_path(jit, path);
-    if (!kept || !is_new_enough(jit, process, kept)) return;
+    if (!kept || lstat(kept, &link) != 0 || stat(kept, &status) != 0 || !is_new_enough(jit, process, &status)) return;
+    if (S_ISLNK(link.st_mode) && !is_trusted(jit, link.st_uid)) {
+        note(jit, NATIVE_NOTE_JIT_OWNER, 1);
+        return;
+    }
+    if (!is_readable(jit, &status)) return;
     source->path = kept;
     jit->has_files = true;
 }
@@ -186,30 +222,73 @@ static void add_code(void *context, const struct native_jit_record *record) {
     native_mappings_add(&reading->jit->codes, times->count, &code);
 }
 
-static void note(struct native_jit *jit, enum native_cause cause, uint64_t count) {
-    native_ledger_count_placeless(jit->definitions->ledger, cause, count);
+/* An open file. It is read as it is, whatever compression its bytes look like, and not mapped: what its process writes
+ * may become shorter. */
+struct jit_file {
+    int descriptor;
+    uint64_t left_bytes; /* of those that it had when it was opened */
+    struct failure failure;
+    char block[256 * 1024];
+};
+
+static struct text next_block(void *context) {
+    struct jit_file *file = context;
+    size_t want_bytes = file->left_bytes < sizeof file->block ? (size_t)file->left_bytes : sizeof file->block;
+    ssize_t count;
+    do {
+        count = read(file->descriptor, file->block, want_bytes);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) failure_set(&file->failure, FAILURE_IO, "%s", strerror(errno));
+    size_t bytes_count = count > 0 ? (size_t)count : 0;
+    file->left_bytes -= bytes_count;
+    return (struct text){file->block, bytes_count};
+}
+
+static void read_file(struct native_jit *jit, const struct native_process *process, struct jit_source *source,
+                      enum source_kind kind, struct jit_file *file) {
+    struct profile *profile = jit->profile;
+    struct input *input = input_from_blocks(source->path, next_block, file, &file->failure);
+    if (!input) return;
+    source->resource =
+        profile_resource(profile, profile_string(profile, text_base_name(text_of(source->path))), RESOURCE_LIBRARY);
+    struct reading reading = {jit, source, process->id.index, kind};
+    int64_t pid = profile_process_at(profile, process->id)->pid;
+    uint64_t damaged_count = kind == SOURCE_JITDUMP ? native_jitdump_read(input, pid, add_code, &reading)
+                                                    : native_perf_map_read(input, add_code, &reading);
+    note(jit, NATIVE_NOTE_JIT_RECORD, damaged_count);
+    input_close(input);
+}
+
+/* Another file may have taken the place of the one that was looked at before. */
+static void read_if_believed(struct native_jit *jit, const struct native_process *process, struct jit_source *source,
+                             enum source_kind kind, struct jit_file *file) {
+    struct stat status;
+    if (fstat(file->descriptor, &status) != 0 || !is_readable(jit, &status)) return;
+    if (!is_new_enough(jit, process, &status) || !is_old_enough(jit, process, &status)) return;
+    file->left_bytes = (uint64_t)status.st_size;
+    read_file(jit, process, source, kind, file);
+    if (failure_is_set(&file->failure) || !source->times.count) note(jit, NATIVE_NOTE_JIT_FILE, 1);
 }
 
 static void read_source(struct native_jit *jit, const struct native_process *process, struct jit_source *source,
                         enum source_kind kind) {
-    struct profile *profile = jit->profile;
     source->is_read = true;
-    if (!source->path || !is_old_enough(jit, process, source->path)) return;
-    struct failure failure = {0};
-    struct input *input = input_open(source->path, &failure);
-    uint64_t damaged_count = 0;
-    source->resource =
-        profile_resource(profile, profile_string(profile, text_base_name(text_of(source->path))), RESOURCE_LIBRARY);
-    if (input) {
-        struct reading reading = {jit, source, process->id.index, kind};
-        int64_t pid = profile_process_at(profile, process->id)->pid;
-        damaged_count = kind == SOURCE_JITDUMP ? native_jitdump_read(input, pid, add_code, &reading)
-                                               : native_perf_map_read(input, add_code, &reading);
+    struct jit_file *file = malloc(sizeof *file);
+    if (!file) {
+        failure_set_memory(jit->profile->failure);
+        return;
     }
-    input_close(input);
-    if (failure.code == FAILURE_MEMORY) failure_set_memory(profile->failure);
-    note(jit, NATIVE_NOTE_JIT_RECORD, damaged_count);
-    if (failure_is_set(&failure) || !source->times.count) note(jit, NATIVE_NOTE_JIT_FILE, 1);
+    file->failure = (struct failure){0};
+    /* Opening a FIFO or a device that has taken the file's place must neither wait nor change anything. */
+    file->descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file->descriptor >= 0) {
+        read_if_believed(jit, process, source, kind, file);
+        close(file->descriptor);
+    } else {
+        note(jit, NATIVE_NOTE_JIT_FILE, 1);
+    }
+    if (file->failure.code == FAILURE_MEMORY) failure_set_memory(jit->profile->failure);
+    free(file);
 }
 
 void native_jit_make_ready(struct native_jit *jit) { jit->is_ready = true; }
@@ -242,7 +321,7 @@ static bool find_in_source(struct native_jit *jit, const struct native_process *
 
 enum native_jit_answer native_jit_find(struct native_jit *jit, const struct native_process *process, uint64_t address,
                                        int64_t ticks, struct native_jit_code *out) {
-    struct jit_process *own = process_at(jit, process->id);
+    struct jit_process *own = jit->ignores_files ? NULL : process_at(jit, process->id);
     if (!own) return NATIVE_JIT_NONE;
     if (!own->has_looked) look_for_perf_map(jit, process, own);
     look_for_jitdumps(jit, process, own);

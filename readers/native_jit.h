@@ -12,9 +12,12 @@ struct native_jit {
     struct profile *profile; /* borrowed, like the others */
     struct native_definitions *definitions;
     struct native_clock *clock;
+    bool ignores_files;
     const char *map_folder;  /* of perf maps */
     int64_t epoch_offset_ns; /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
     bool is_of_this_boot;    /* the trace was recorded since this machine was started */
+    bool has_owner;          /* the trace is a file, and `owner` is its owner */
+    uid_t owner;
     bool is_ready;           /* all is read and the clock is settled: files can be read */
     bool has_files;          /* of any process */
     struct arena texts;
@@ -35,12 +38,18 @@ struct native_jit_code {
     resource_id resource; /* the file that names it */
 };
 
+/* Larger files are not read. This many bytes are ten million lines of a usual perf map. */
+#define NATIVE_JIT_FILE_BYTES_MAX (UINT64_C(1) << 30)
+
 void native_jit_init(struct native_jit *jit, struct profile *profile, struct native_definitions *definitions,
                      struct native_clock *clock, const struct reader_options *options);
 void native_jit_fini(struct native_jit *jit);
 
 /* Where the trace's clocks were: Unix time less CLOCK_MONOTONIC. Once, before the first question. */
 void native_jit_set_epoch(struct native_jit *jit, int64_t epoch_offset_ns);
+
+/* Trusts files of the owner of the trace, too, if the input is a file. Call it before the first question. */
+void native_jit_trust_owner(struct native_jit *jit, const struct input *trace);
 
 /* All of the trace is read, but for what was set aside, and the clock is settled. */
 void native_jit_make_ready(struct native_jit *jit);

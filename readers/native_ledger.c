@@ -53,6 +53,8 @@ static const struct native_cause_traits {
     [NATIVE_LOST_DEFINITION_KIND] = {TEXT("definition of an unknown kind"), LEDGER_RECORDS, LEDGER_LOST},
 
     [NATIVE_LOST_BY_RECORDER] = {TEXT("event that the recorder had no room for"), LEDGER_RECORDS, LEDGER_LOST},
+    [NATIVE_LOST_STALE_MARKER] = {TEXT("marker that was aimed at a thread of another recording or process"),
+                                  LEDGER_RECORDS, LEDGER_LOST},
     [NATIVE_LOST_DEFINITION_BY_RECORDER] = {TEXT("definition that the recorder had no room for"), LEDGER_RECORDS,
                                             LEDGER_LOST},
     [NATIVE_LOST_VALUE_BY_RECORDER] = {TEXT("value beyond the fields of its marker's type"), LEDGER_VALUES,
@@ -83,6 +85,12 @@ static const struct native_cause_traits {
                                LEDGER_NOTED},
     [NATIVE_NOTE_LIBRARY] = {TEXT("mapping whose library's definition is missing"), LEDGER_RECORDS, LEDGER_NOTED},
     [NATIVE_NOTE_JIT_FILE] = {TEXT("file about generated code that cannot be used"), LEDGER_RECORDS, LEDGER_NOTED},
+    [NATIVE_NOTE_JIT_OWNER] = {TEXT("file about generated code that belongs to another user, not read"), LEDGER_RECORDS,
+                               LEDGER_NOTED},
+    [NATIVE_NOTE_JIT_KIND] = {TEXT("file about generated code that is no regular file, not read"), LEDGER_RECORDS,
+                              LEDGER_NOTED},
+    [NATIVE_NOTE_JIT_SIZE] = {TEXT("file about generated code of more than 1 GiB, not read"), LEDGER_RECORDS,
+                              LEDGER_NOTED},
     [NATIVE_NOTE_JIT_RECORD] = {TEXT("damaged part of a file about generated code"), LEDGER_RECORDS, LEDGER_NOTED},
 };
 _Static_assert((int)TRACE_ALLOCATION <= (int)NATIVE_KEPT_LAST, "every known kind has its row");

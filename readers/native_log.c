@@ -26,6 +26,7 @@ static const struct header_count {
     {"chunksGivenOut", offsetof(struct trace_header, next_global_index), NATIVE_CAUSE_COUNT, true},
     {"chunksRecycled", offsetof(struct trace_header, recycled_chunk_count), NATIVE_NOTE_RECYCLED, true},
     {"eventsLost", offsetof(struct trace_header, lost_event_count), NATIVE_LOST_BY_RECORDER, true},
+    {"markersStale", offsetof(struct trace_header, stale_marker_count), NATIVE_LOST_STALE_MARKER, false},
     {"definitionsLost", offsetof(struct trace_header, lost_definition_count), NATIVE_LOST_DEFINITION_BY_RECORDER,
      false},
     {"valuesMismatched", offsetof(struct trace_header, mismatched_value_count), NATIVE_LOST_VALUE_BY_RECORDER, false},

@@ -1,13 +1,10 @@
 #include "native_sampled.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 struct native_sampled *native_sampled_create(struct profile *profile) {
-    struct native_sampled *sampled = malloc(sizeof *sampled);
-    if (!sampled) {
-        failure_set_memory(profile->failure);
-        return NULL;
-    }
+    struct native_sampled *sampled = memory_allocate(profile->failure, sizeof *sampled);
+    if (!sampled) return NULL;
     sampled->profile = profile;
     row_table_init(&sampled->uids, sizeof(uint64_t), profile->failure);
     column_init(&sampled->threads, sizeof(struct native_sampled_thread), profile->failure);
@@ -20,7 +17,7 @@ void native_sampled_destroy(struct native_sampled *sampled) {
         stack_path_fini(&((struct native_sampled_thread *)column_at(&sampled->threads, i))->path);
     row_table_fini(&sampled->uids);
     column_fini(&sampled->threads);
-    free(sampled);
+    memory_free(sampled);
 }
 
 struct native_sampled_thread *native_sampled_thread(struct native_sampled *sampled, uint64_t uid) {

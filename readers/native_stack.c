@@ -1,16 +1,12 @@
 /* Stacks of a native trace: labels and frames of scripts in, frames of the profile out. */
-#include <stdlib.h>
-
+#include "libconvert/memory.h"
 #include "native_trace_internal.h"
 
 /* Composed names need bytes side by side. NULL when memory ran out (latched). */
 static char *reserve_scratch(struct native_trace *trace, size_t bytes_count) {
     if (bytes_count <= trace->scratch_bytes) return trace->scratch;
-    char *scratch = realloc(trace->scratch, bytes_count);
-    if (!scratch) {
-        failure_set_memory(trace->profile->failure);
-        return NULL;
-    }
+    char *scratch = memory_resize(trace->profile->failure, trace->scratch, bytes_count);
+    if (!scratch) return NULL;
     trace->scratch = scratch;
     trace->scratch_bytes = bytes_count;
     return scratch;
@@ -88,11 +84,8 @@ static frame_id read_script(struct native_trace *trace, struct native_cursor *cu
 static bool reserve_frames(struct native_trace *trace, size_t count) {
     if (count <= trace->frame_capacity) return true;
     size_t capacity = count < 64 ? 64 : count;
-    frame_id *frames = realloc(trace->frames, capacity * sizeof *frames);
-    if (!frames) {
-        failure_set_memory(trace->profile->failure);
-        return false;
-    }
+    frame_id *frames = memory_resize(trace->profile->failure, trace->frames, capacity * sizeof *frames);
+    if (!frames) return false;
     trace->frames = frames;
     trace->frame_capacity = capacity;
     return true;

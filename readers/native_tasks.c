@@ -1,6 +1,6 @@
 #include "native_tasks.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 struct process_key {
     int64_t pid;
@@ -99,9 +99,7 @@ static int compare_lives(const void *left, const void *right) {
 }
 
 static struct life *allocate_lives(struct native_tasks *tasks, size_t count) {
-    struct life *lives = malloc((count + 1) * sizeof *lives);
-    if (!lives) failure_set_memory(tasks->profile->failure);
-    return lives;
+    return memory_allocate(tasks->profile->failure, count * sizeof(struct life));
 }
 
 /* Which life the one at `i` is, knowing that of the one before. */
@@ -119,7 +117,7 @@ static void settle_processes(struct native_tasks *tasks) {
         const struct native_process *row = column_at(&tasks->processes, i);
         lives[i] = (struct life){0, profile_process_at(profile, row->id)->pid, row->start_ns, i};
     }
-    qsort(lives, count, sizeof *lives, compare_lives);
+    memory_sort(profile->failure, lives, count, sizeof *lives, compare_lives);
     uint32_t life = 0;
     for (size_t i = 0; i < count; i++) {
         const struct native_process *row = column_at(&tasks->processes, lives[i].row);
@@ -127,7 +125,7 @@ static void settle_processes(struct native_tasks *tasks) {
         process->life = life = next_life(lives, i, life);
         if (row->start_ns && row->start_ns <= INT64_MAX / 2) process->start_ns = (int64_t)row->start_ns;
     }
-    free(lives);
+    memory_free(lives);
 }
 
 static void settle_threads(struct native_tasks *tasks) {
@@ -140,13 +138,13 @@ static void settle_threads(struct native_tasks *tasks) {
         const struct thread *thread = profile_thread_at(profile, row->id);
         lives[i] = (struct life){thread->process.index, thread->tid, row->uid, i};
     }
-    qsort(lives, count, sizeof *lives, compare_lives);
+    memory_sort(profile->failure, lives, count, sizeof *lives, compare_lives);
     uint32_t life = 0;
     for (size_t i = 0; i < count; i++) {
         const struct native_thread *row = column_at(&tasks->threads, lives[i].row);
         profile_thread_at(profile, row->id)->life = life = next_life(lives, i, life);
     }
-    free(lives);
+    memory_free(lives);
 }
 
 /* Threads that were there when their process ended, its main thread for one, ended with it. */

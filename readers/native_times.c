@@ -46,6 +46,8 @@ void native_times_convert(struct profile *profile, struct native_clock *clock) {
     for (size_t i = 0; i < profile->processes.count; i++)
         convert(&times, &((struct process *)column_at(&profile->processes, i))->end_ns);
     for (size_t i = 0; i < profile->threads.count; i++) convert_thread(&times, column_at(&profile->threads, i));
+    for (size_t i = 0; i < profile->stack_origins.count; i++)
+        convert(&times, &((struct stack_origin *)column_at(&profile->stack_origins, i))->time_ns);
     for (size_t i = 0; i < profile->counters.count; i++) convert_counter(&times, column_at(&profile->counters, i));
     for (size_t i = 0; i < profile->paused_ranges.count; i++) {
         struct paused_range *range = column_at(&profile->paused_ranges, i);

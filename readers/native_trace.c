@@ -5,6 +5,7 @@
  * start of the trace; at the end, when all calibrations are known, they become nanoseconds of CLOCK_MONOTONIC. */
 #include <stdlib.h>
 
+#include "libconvert/memory.h"
 #include "native_times.h"
 #include "native_trace_internal.h"
 
@@ -35,7 +36,7 @@ static void begin(struct native_trace *trace, const struct reader_options *optio
 static void end(struct native_trace *trace) {
     for (size_t i = 0; i < trace->set_aside.count; i++) {
         const struct native_blocks *blocks = column_at(&trace->set_aside, i);
-        free((char *)(uintptr_t)blocks->bytes.bytes);
+        memory_free((char *)(uintptr_t)blocks->bytes.bytes);
         native_sampled_destroy(blocks->place.sampled);
     }
     native_code_fini(&trace->code);
@@ -46,8 +47,8 @@ static void end(struct native_trace *trace) {
     column_fini(&trace->pauses);
     column_fini(&trace->set_aside);
     column_fini(&trace->cells);
-    free(trace->frames);
-    free(trace->scratch);
+    memory_free(trace->frames);
+    memory_free(trace->scratch);
 }
 
 static int compare_pauses(const void *left, const void *right) {
@@ -109,6 +110,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     trace->profile = profile;
     if (native_chunks_read_header(trace, input)) {
         begin(trace, options);
+        native_jit_trust_owner(&trace->code.jit, input);
         native_chunks_read(trace, input);
         if (!failure_is_set(profile->failure)) native_events_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace);

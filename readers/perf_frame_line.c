@@ -61,6 +61,22 @@ bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     return true;
 }
 
+/* "decade" is a number, too, of base 16. */
+static bool is_no_word(struct text token) {
+    enum { DIGITS_MIN = 6 };
+    bool has_digit = false;
+    for (size_t i = 0; i < token.bytes_count; i++) has_digit |= cursor_is_digit(token.bytes[i]);
+    return has_digit && token.bytes_count >= DIGITS_MIN;
+}
+
+bool perf_frame_line_is_bare(struct text line) {
+    struct perf_frame_line frame;
+    if (!line.bytes_count || text_is_blank_byte(line.bytes[0]) || !perf_frame_line_parse(line, &frame)) return false;
+    line = text_trim_end(line);
+    bool has_group = find_last_group(line) < line.bytes_count;
+    return has_group || frame.has_offset || (frame.has_address && is_no_word(cursor_take_token(&line)));
+}
+
 /* "libc.so.6[27b25]", what perf prints where it finds no line. */
 static bool is_library_offset(struct text text) {
     size_t open = text_find_last(text, '[');

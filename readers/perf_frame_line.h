@@ -21,6 +21,11 @@ struct perf_frame_line {
 /* False when the line is no frame. The texts lie in `line`. */
 bool perf_frame_line_parse(struct text line, struct perf_frame_line *out);
 
+/* True of a frame line that has lost its indentation, as in text that was pasted somewhere. Without that, other lines
+ * could be taken for one ("add ...", "18 out of order events recorded."), so more is asked of it: an address that is
+ * followed by a library in parentheses or by a symbol with an offset, or one that has six digits and is no word. */
+bool perf_frame_line_is_bare(struct text line);
+
 struct perf_source_line {
     struct text file; /* empty when unknown */
     uint32_t line;    /* 1-based; 0 unknown */

@@ -1,7 +1,6 @@
 /* Samples of perf script: an event line and the stack behind it. */
-#include <stdlib.h>
-
 #include "libconvert/cursor.h"
+#include "libconvert/memory.h"
 #include "perf_script_internal.h"
 
 /* Between samples whose lines tell no time. */
@@ -13,11 +12,8 @@ static void copy_rest(struct perf_script *script, struct text rest) {
     struct open_sample *sample = &script->sample;
     sample->rest_bytes_count = 0;
     if (rest.bytes_count > sample->rest_capacity) {
-        char *bytes = realloc(sample->rest, rest.bytes_count);
-        if (!bytes) {
-            failure_set_memory(script->profile->failure);
-            return;
-        }
+        char *bytes = memory_resize(script->profile->failure, sample->rest, rest.bytes_count);
+        if (!bytes) return;
         sample->rest = bytes;
         sample->rest_capacity = rest.bytes_count;
     }
@@ -78,11 +74,9 @@ static void defer(struct perf_script *script, struct perf_series *series, uint64
         perf_tally_at(script, TALLY_NO_USER_STACK, 1, script->sample.position);
         return;
     }
-    struct deferred_sample *deferred = malloc(sizeof *deferred + count * sizeof *frames);
-    if (!deferred) {
-        failure_set_memory(script->profile->failure);
-        return;
-    }
+    struct deferred_sample *deferred =
+        memory_allocate(script->profile->failure, sizeof *deferred + count * sizeof *frames);
+    if (!deferred) return;
     struct perf_task *task = script->sample.task;
     *deferred = (struct deferred_sample){
         .next = task->deferred,
@@ -101,16 +95,13 @@ static void defer(struct perf_script *script, struct perf_series *series, uint64
 static void join(struct perf_script *script, const struct deferred_sample *deferred, const frame_id *user_frames,
                  uint32_t user_count) {
     uint32_t count = user_count + deferred->frame_count;
-    frame_id *frames = malloc((count + 1) * sizeof *frames);
-    if (!frames) {
-        failure_set_memory(script->profile->failure);
-        return;
-    }
+    frame_id *frames = memory_allocate(script->profile->failure, count * sizeof *frames);
+    if (!frames) return;
     if (user_count) memcpy(frames, user_frames, user_count * sizeof *frames);
     if (deferred->frame_count) memcpy(frames + user_count, deferred->frames, deferred->frame_count * sizeof *frames);
     stack_id *stack = column_at(&deferred->series->samples.stack, deferred->sample);
     *stack = stack_path_add(&script->sample.task->path, script->profile, frames, count);
-    free(frames);
+    memory_free(frames);
 }
 
 /* The task's waiting samples, in the order of their arrival. */
@@ -138,7 +129,7 @@ static void join_deferred(struct perf_script *script, const frame_id *user_frame
         } else {
             perf_tally_at(script, TALLY_NO_USER_STACK, 1, deferred->position);
         }
-        free(deferred);
+        memory_free(deferred);
     }
     if (!joined_count) perf_tally_at(script, TALLY_UNUSED_USER_STACK, 1, script->sample.position);
 }
@@ -296,8 +287,8 @@ void perf_samples_fini(struct perf_script *script) {
         while (task->deferred) {
             struct deferred_sample *deferred = task->deferred;
             task->deferred = deferred->next;
-            free(deferred);
+            memory_free(deferred);
         }
     }
-    free(script->sample.rest);
+    memory_free(script->sample.rest);
 }

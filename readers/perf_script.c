@@ -118,9 +118,26 @@ static void read_stack_line(struct perf_script *script, struct text line, struct
         perf_tally(script, TALLY_NO_FRAME, 1);
 }
 
+/* Of a line of an open sample that is no event line. */
+static bool belongs_to_stack(struct perf_script *script, struct text line) {
+    struct perf_source_line source;
+    if (text_is_blank_byte(line.bytes[0])) return true;
+    if (script->has_tab_frames) return false;
+    if (!perf_frame_line_is_bare(line))
+        return script->has_bare_frames && script->stack.count && perf_source_line_parse(line, &source);
+    script->has_bare_frames = true;
+    return true;
+}
+
 /* A comm may begin with '#' too. */
 static bool is_comment(struct text line) {
     return line.bytes[0] == '#' && (line.bytes_count == 1 || text_is_blank_byte(line.bytes[1]));
+}
+
+static bool is_frame_line(struct text line) {
+    struct perf_frame_line frame;
+    bool is_indented = line.bytes_count && text_is_blank_byte(line.bytes[0]);
+    return is_indented ? perf_frame_line_parse(line, &frame) : perf_frame_line_is_bare(line);
 }
 
 static void read_line(struct perf_script *script, struct text line) {
@@ -144,14 +161,12 @@ static void read_line(struct perf_script *script, struct text line) {
         return;
     }
     if (read_event_line(script, line)) return;
-    struct perf_frame_line frame;
-    bool is_indented = text_is_blank_byte(line.bytes[0]);
-    if (is_open && is_indented)
+    if (is_open && belongs_to_stack(script, line))
         read_stack_line(script, line, trimmed);
     else if (read_message(script, trimmed))
         return;
     else
-        perf_tally(script, is_indented && perf_frame_line_parse(line, &frame) ? TALLY_STRAY_FRAME : TALLY_MALFORMED, 1);
+        perf_tally(script, is_frame_line(line) ? TALLY_STRAY_FRAME : TALLY_MALFORMED, 1);
 }
 
 /* ---- The end. ---- */
@@ -240,11 +255,8 @@ static enum probe_score score_line(struct text line, bool *awaits_frame) {
     struct perf_frame_line frame;
     bool awaited_frame = *awaits_frame;
     *awaits_frame = false;
-    if (!perf_event_line_parse(line, &event_line)) {
-        bool is_frame = awaited_frame && line.bytes_count && text_is_blank_byte(line.bytes[0]) &&
-                        perf_frame_line_parse(line, &frame);
-        return is_frame ? PROBE_LIKELY : PROBE_NO;
-    }
+    if (!perf_event_line_parse(line, &event_line))
+        return awaited_frame && is_frame_line(line) ? PROBE_LIKELY : PROBE_NO;
     bool is_record = perf_record_of(&event_line, line).bytes_count > 0;
     bool has_frame = perf_frame_line_parse(event_line.rest, &frame);
     bool has_event = event_line.event.bytes_count > 0;

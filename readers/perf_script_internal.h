@@ -89,6 +89,7 @@ struct perf_script {
     int64_t last_time_ns;        /* of the last line with a time; 0 before it */
     bool has_times;              /* some line told a time */
     bool has_tab_frames;         /* frame lines begin with a tab, as perf writes them: others in a stack are fields */
+    bool has_bare_frames;        /* some have no indentation: then the source lines behind them have none, either */
     uint16_t tracepoint_schema;  /* UINT16_MAX until there is a tracepoint */
     struct tally tallies[TALLY_COUNT];
 };

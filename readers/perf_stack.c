@@ -1,6 +1,6 @@
 #include "perf_stack.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 struct perf_stack_line {
     uint32_t symbol;
@@ -18,19 +18,17 @@ void perf_stack_init(struct perf_stack *stack, struct profile *profile) {
 void perf_stack_fini(struct perf_stack *stack) {
     perf_symbols_fini(&stack->symbols);
     perf_maps_fini(&stack->maps);
-    free(stack->lines);
-    free(stack->frames);
+    memory_free(stack->lines);
+    memory_free(stack->frames);
     *stack = (struct perf_stack){0};
 }
 
 static struct perf_stack_line *push_line(struct perf_stack *stack) {
     if (stack->count == stack->capacity) {
         uint32_t capacity = stack->capacity ? stack->capacity * 2 : 128;
-        struct perf_stack_line *lines = realloc(stack->lines, capacity * sizeof *lines);
-        if (!lines) {
-            failure_set_memory(stack->profile->failure);
-            return NULL;
-        }
+        struct perf_stack_line *lines =
+            memory_resize(stack->profile->failure, stack->lines, capacity * sizeof *lines);
+        if (!lines) return NULL;
         stack->lines = lines;
         stack->capacity = capacity;
     }
@@ -164,11 +162,8 @@ static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const stru
 
 static bool reserve_frames(struct perf_stack *stack) {
     if (stack->count <= stack->frames_capacity) return true;
-    frame_id *frames = realloc(stack->frames, stack->capacity * sizeof *frames);
-    if (!frames) {
-        failure_set_memory(stack->profile->failure);
-        return false;
-    }
+    frame_id *frames = memory_resize(stack->profile->failure, stack->frames, stack->capacity * sizeof *frames);
+    if (!frames) return false;
     stack->frames = frames;
     stack->frames_capacity = stack->capacity;
     return true;

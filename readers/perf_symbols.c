@@ -288,7 +288,7 @@ static uint32_t read_line(struct perf_symbols *symbols, struct text line) {
 
 uint32_t perf_symbols_of_line(struct perf_symbols *symbols, struct text line) {
     if (!index_set_reserve(&symbols->lines)) return ID_NONE;
-    XXH128_hash_t hash = XXH3_128bits(line.bytes, line.bytes_count);
+    XXH128_hash_t hash = index_set_identity(line.bytes, line.bytes_count);
     struct index_slot *slot = index_set_first(&symbols->lines, (uint32_t)hash.low64);
     for (; !index_slot_is_empty(slot); slot = index_set_next(&symbols->lines, slot)) {
         if (slot->hash != (uint32_t)hash.low64) continue;

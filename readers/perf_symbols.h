@@ -1,5 +1,5 @@
 /* What a frame line of perf script says, read once for each distinct line: name, kind of code, library, script
- * position. A line is recognised by the 128-bit XXH3 of its bytes, so a known one costs a hash and a look-up. */
+ * position. A line is recognised by 128 bits of hash (index_set_identity), so a known one costs a hash and a look-up. */
 #ifndef GECKO_PERF_SYMBOLS_H
 #define GECKO_PERF_SYMBOLS_H
 

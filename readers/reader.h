@@ -17,6 +17,7 @@ enum root_choice {
 struct reader_options {
     enum weight_choice weight;
     enum root_choice root;
+    bool ignores_code_files;     /* perf maps and jitdumps, which a trace leads to, are not opened */
     const char *perf_map_folder; /* where processes of this machine leave perf-PID.map; NULL: /tmp. Borrowed */
 };
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gecko_recorder.h"
+#include "leb128.h"
 
 struct backtrace;
 struct writer;
@@ -19,7 +20,11 @@ uint32_t backtrace_bytes_max(const struct backtrace *backtrace);
 /* Says in the chunk what must stand before a block with the stack. [signal-safe] */
 void backtrace_announce(const struct backtrace *backtrace, struct writer *writer);
 
-/* Writes the stack into the writer's chunk; returns the place behind. [signal-safe] */
+/* What a marker with the stack has room for beside the stack itself and its first address. */
+enum { BACKTRACE_ORIGIN_BYTES_MAX = 5 * LEB128_BYTES_MAX };
+
+/* Writes the stack into the writer's chunk, and when and where it was taken, for an entry of now; returns the place
+ * behind. [signal-safe] */
 unsigned char *backtrace_write(unsigned char *at, const struct backtrace *backtrace, struct writer *writer);
 
 #endif

@@ -75,7 +75,13 @@ static void lock_file(int file) {
     for (int i = 0; i < TRIES && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) usleep(NAP_US);
 }
 
-/* The lock goes with the last process that has the file: see is_being_recorded. */
+/* Reading, so that all processes of the recording can have it. */
+static void lock_for_process(const struct pool *pool) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    fcntl(pool->file, F_SETLK, &lock);
+}
+
+/* Both locks are for is_recorded_by_others. */
 static bool adopt_file(struct pool *pool, int file) {
     struct stat status;
     pool->file = file < 0 ? -1 : move_away(file);
@@ -83,6 +89,7 @@ static bool adopt_file(struct pool *pool, int file) {
     pool->file_device = status.st_dev;
     pool->file_number = status.st_ino;
     lock_file(pool->file);
+    lock_for_process(pool);
     return true;
 }
 
@@ -294,12 +301,17 @@ static int64_t find_oldest_sealed(const struct pool *pool, uint64_t *oldest_entr
 /* A process of another pid namespace cannot be asked for. */
 static bool is_process_dead(uint32_t pid) { return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
 
+/* Whoever has the chunk has the pid that its header names, in the pid namespace that this process is in. */
+static bool is_of_own_namespace(const struct trace_chunk_header *chunk) {
+    bool is_new;
+    return __atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) == process_self(&is_new)->pid_namespace;
+}
+
 /* The header's pid is written before its global index, so with the table's index the pid is that of the owner. */
 static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
-    bool is_new;
-    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8) return false;
-    if (__atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) != process_self(&is_new)->pid_namespace) return false;
+    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8 || !is_of_own_namespace(chunk))
+        return false;
     return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
 }
 
@@ -375,7 +387,7 @@ static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chu
     chunk->end_ns = 0;
     struct clock_pair now = clock_read_pair();
     chunk->base_ticks = now.ticks;
-    chunk->base_ns = now.monotonic_ns;
+    __atomic_store_n(&chunk->base_ns, now.monotonic_ns, __ATOMIC_RELAXED); /* who looks for a kept chunk looks at it */
     __atomic_store_n(&chunk->commit, values->commit, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_LIVE, __ATOMIC_RELEASE);
 }
@@ -439,8 +451,14 @@ void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
     if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));
 }
 
-void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint32_t pid) {
-    uint64_t value = (uint64_t)pid << 32 | (pool_chunk_number(pool, chunk) + 1);
+/* The use of the chunk that a kept one is of: a chunk that was used again since has another index. */
+static uint64_t partial_value(const struct pool *pool, const struct trace_chunk_header *chunk) {
+    uint64_t global_index = __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE);
+    return global_index << 32 | (pool_chunk_number(pool, chunk) + 1);
+}
+
+void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t value = partial_value(pool, chunk);
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t empty = 0;
         if (__atomic_compare_exchange_n(&pool->shared->partial[i], &empty, value, false, __ATOMIC_ACQ_REL,
@@ -450,20 +468,34 @@ void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint3
     pool_seal(pool, chunk);
 }
 
-struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid) {
+/* An earlier process may have had the same pid, and another one may have it in its own pid namespace. */
+static bool is_of_this_process(const struct trace_chunk_header *chunk) {
+    bool is_new;
+    const struct process_state *process = process_self(&is_new);
+    return __atomic_load_n(&chunk->pid, __ATOMIC_RELAXED) == process->pid && is_of_own_namespace(chunk) &&
+           __atomic_load_n(&chunk->base_ns, __ATOMIC_RELAXED) >= process->start_ns;
+}
+
+static bool clear_partial(struct pool *pool, int place, uint64_t value) {
+    return __atomic_compare_exchange_n(&pool->shared->partial[place], &value, 0, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+struct trace_chunk_header *pool_take_partial(struct pool *pool) {
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
-        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_RELAXED);
-        if (value >> 32 != pid || !value) continue;
-        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &value, 0, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
-            return pool_chunk(pool, (value & UINT32_MAX) - 1);
+        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_ACQUIRE);
+        if (!value) continue;
+        struct trace_chunk_header *chunk = pool_chunk(pool, (value & UINT32_MAX) - 1);
+        bool is_stale = partial_value(pool, chunk) != value;
+        if (!is_stale && !is_of_this_process(chunk)) continue;
+        if (clear_partial(pool, i, value) && !is_stale) return chunk;
     }
     return NULL;
 }
 
-void pool_seal_partial(struct pool *pool, uint32_t pid) {
+void pool_seal_partial(struct pool *pool) {
     struct trace_chunk_header *chunk;
-    while ((chunk = pool_take_partial(pool, pid))) pool_seal(pool, chunk);
+    while ((chunk = pool_take_partial(pool))) pool_seal(pool, chunk);
 }
 
 /* ---- Opening. ---- */
@@ -585,29 +617,59 @@ static bool make_absolute(const char *path, char absolute[POOL_PATH_BYTES]) {
     return false;
 }
 
-/* Another process is recording into the file: it would go on in a file without a name. Whoever records holds a lock,
- * which ends with the process, however it ends. */
-static bool is_being_recorded(const char *path) {
+/* ---- Whether somebody else records into a file. Each process of a recording holds two locks. The one is of the open
+ * file, which forked children share: it is there as long as any of them lives and has not stopped. The other one is of
+ * the process, which does not see its own. Both end with the process, however it ends, and when it executes another
+ * program. ---- */
+
+static bool is_locked_by_others(const struct pool *pool) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    return fcntl(pool->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* A child that is about to execute another program still has its parent's file for a moment. */
+static bool is_locked(int file) {
+    enum { TRIES = 20, NAP_US = 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+        usleep(NAP_US);
+    }
+    return true;
+}
+
+/* A process that has left the recording may have the file open all the same: a child that does not record. */
+static bool has_processes(int file) {
+    struct pool_bookkeeping shared;
+    bool is_known = pread(file, &shared, sizeof shared, TRACE_HEADER_BYTES) == (ssize_t)sizeof shared &&
+                    shared.version == POOL_BOOKKEEPING_VERSION;
+    return !is_known || shared.process_count > 0;
+}
+
+/* What it records from then on would be in a file without a name. `own`: the recording of this process; NULL: none. Its
+ * file must not be opened here, since closing it would end the lock of the process. */
+static bool is_recorded_by_others(const char *path, const struct stat *status, const struct pool *own) {
     struct trace_header header;
+    bool is_own = own && own->file >= 0 && status->st_dev == own->file_device && status->st_ino == own->file_number;
+    if (is_own) return is_locked_by_others(own);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
     bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                    !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header.creator_pid != (uint32_t)getpid();
-    bool is_locked = is_trace && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+                    !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);
+    bool is_recorded = is_trace && has_processes(file) && is_locked(file);
     close(file);
-    return is_locked;
+    return is_recorded;
 }
 
 /* A new file is renamed into place, so that one of that name stays whole until then. What is no file must not be
  * replaced by one. */
-static bool is_replaceable(const char *path) {
+static bool is_replaceable(const char *path, const struct pool *own) {
     struct stat status;
     if (stat(path, &status) != 0) return true;
     if (!S_ISREG(status.st_mode)) {
         errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    if (!is_being_recorded(path)) return true;
+    if (!is_recorded_by_others(path, &status, own)) return true;
     errno = EBUSY;
     return false;
 }
@@ -618,17 +680,18 @@ static void name_temporary(const char *path, char temporary[TEMPORARY_PATH_BYTES
     snprintf(temporary, TEMPORARY_PATH_BYTES, "%s.%ld.part", path, (long)getpid());
 }
 
+/* A trace holds arguments, texts and addresses of its program: only its owner may read it, as with perf.data. */
 static int create_beside(const char *path, char temporary[TEMPORARY_PATH_BYTES]) {
     name_temporary(path, temporary);
     unlink(temporary);
-    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 }
 
 bool pool_create(struct pool *pool, const struct pool_options *options) {
     char temporary[TEMPORARY_PATH_BYTES];
     *pool = (struct pool){.file = -1};
     if (options->path) {
-        if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path)) return false;
+        if (!make_absolute(options->path, pool->path) || !is_replaceable(pool->path, options->own)) return false;
         int file = create_beside(pool->path, temporary);
         if (file < 0) return false;
         if (!adopt_file(pool, file)) {
@@ -664,13 +727,16 @@ bool pool_enter(struct pool *pool) {
         if (count == 0) return false;
     } while (!__atomic_compare_exchange_n(&pool->shared->process_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
+    int saved_errno = errno;
+    if (pool->file >= 0 && pool_file(pool) >= 0) lock_for_process(pool);
+    errno = saved_errno;
     return true;
 }
 
 static bool is_session(const struct trace_header *header, uint64_t session_id) {
     return !memcmp(header->magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header->version == TRACE_VERSION &&
-           header->session_id == session_id && header->clock == recorder_clock.kind &&
-           header->hash == hash_bytes(header, offsetof(struct trace_header, hash));
+           header->session_id == session_id && header->hash == hash_bytes(header, offsetof(struct trace_header, hash)) &&
+           clock_adopt(header->clock, header->ticks_per_second);
 }
 
 /* The first page, and then, when it is the right trace, all. */
@@ -718,7 +784,8 @@ void pool_close(struct pool *pool) {
 
 bool pool_rename(struct pool *pool, const char *path) {
     char absolute[POOL_PATH_BYTES];
-    if (!make_absolute(path, absolute) || !is_replaceable(absolute) || rename(pool->path, absolute) != 0) return false;
+    if (!make_absolute(path, absolute) || !is_replaceable(absolute, pool) || rename(pool->path, absolute) != 0)
+        return false;
     memcpy(pool->path, absolute, sizeof absolute);
     return true;
 }
@@ -820,11 +887,12 @@ static bool is_own_file(const struct pool *pool, const char *path) {
 
 bool pool_save(const struct pool *pool, const char *path) {
     char absolute[POOL_PATH_BYTES], temporary[TEMPORARY_PATH_BYTES];
-    if (!make_absolute(path, absolute) || !is_replaceable(absolute)) return false;
+    if (!make_absolute(path, absolute)) return false;
     if (is_own_file(pool, absolute)) {
         errno = EINVAL;
         return false;
     }
+    if (!is_replaceable(absolute, pool)) return false;
     int file = create_beside(absolute, temporary);
     if (file < 0) return false;
     bool is_good = write_copy(pool, file);
@@ -903,6 +971,7 @@ static void copy_counts(const struct trace_header *from, struct trace_header *to
     to->cut_text_count = from->cut_text_count;
     to->lost_definition_count = from->lost_definition_count;
     to->mismatched_value_count = from->mismatched_value_count;
+    to->stale_marker_count = from->stale_marker_count;
     to->start_ticks = from->start_ticks;
     to->start_monotonic_ns = from->start_monotonic_ns;
     to->start_realtime_ns = from->start_realtime_ns;

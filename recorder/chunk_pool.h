@@ -21,7 +21,7 @@ enum {
     POOL_PARTIAL_COUNT = 64,
     POOL_PATH_BYTES = 1024,
     /* To be raised when struct pool_bookkeeping, or what it says where, changes its meaning. */
-    POOL_BOOKKEEPING_VERSION = 1,
+    POOL_BOOKKEEPING_VERSION = 2,
 };
 
 /* Allocation state of a chunk, in the table of a limited pool: enum in the low byte, the global index above it. */
@@ -45,7 +45,8 @@ struct pool_bookkeeping {
     uint64_t definitions_offset; /* of struct pool_definition_slot[definition_slot_count] */
     uint64_t definition_slot_count;
     uint64_t definition_chunk_count;
-    /* Chunks of threads that ended, with room left: pid << 32 | (1 + number of the chunk). For threads of that pid. */
+    /* Chunks of threads that ended, with room left for other threads of the process: the low half of the chunk's global
+       index << 32 | (1 + number of the chunk). */
     uint64_t partial[POOL_PARTIAL_COUNT];
 };
 
@@ -68,9 +69,11 @@ struct pool_options {
     const char *path;     /* NULL: in memory */
     uint64_t limit_bytes; /* UINT64_MAX: none */
     uint32_t chunk_bytes;
+    const struct pool *own; /* the recording that this process is part of; NULL: none */
 };
 
-/* Creates the trace, its file under a name of its own until pool_publish. False with errno set. */
+/* Creates the trace, its file under a name of its own until pool_publish. False with errno set: EBUSY when another
+ * process, a forked child of this one too, records into the file of that name. */
 bool pool_create(struct pool *pool, const struct pool_options *options);
 
 /* Gives the file its name, in place of one that had it, so that whoever is killed before that leaves the old one. False
@@ -129,12 +132,12 @@ void pool_return_pinned(struct pool *pool, struct trace_chunk_header *chunk);
 /* The chunk is complete. */
 void pool_seal(struct pool *pool, struct trace_chunk_header *chunk);
 
-/* Keeps a chunk with room for the next thread of the process; seals it when there is no place for it. */
-void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk, uint32_t pid);
-/* NULL: none. */
-struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid);
-/* At the end of the process. */
-void pool_seal_partial(struct pool *pool, uint32_t pid);
+/* Keeps a chunk with room for the next thread of this process; seals it when there is no place for it. */
+void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk);
+/* Returns a chunk that this process has kept; NULL when there is none. */
+struct trace_chunk_header *pool_take_partial(struct pool *pool);
+/* Call this at the end of the process. */
+void pool_seal_partial(struct pool *pool);
 
 static inline struct trace_chunk_header *pool_chunk(const struct pool *pool, uint64_t number) {
     return (struct trace_chunk_header *)(pool->chunks + number * pool->chunk_bytes);

@@ -38,9 +38,9 @@ static bool kernel_distrusts_counter(void) {
     return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7);
 }
 
-static bool is_counter_refused(void) {
+static bool is_monotonic_asked_for(void) {
     const char *asked = secure_getenv("GECKO_RECORDER_CLOCK");
-    return (asked && !strcmp(asked, "monotonic")) || kernel_distrusts_counter();
+    return asked && !strcmp(asked, "monotonic");
 }
 
 /* Of a few tries the one between whose ends the least time passed. */
@@ -103,7 +103,17 @@ static bool is_forbidden_here(void) {
 void clock_init(void) {
     if (recorder_clock.ticks_per_second) return;
     if (is_forbidden_here()) clock_forbid_counter();
-    recorder_clock.kind = is_counter_refused() || clock_is_counter_forbidden() ? TRACE_CLOCK_MONOTONIC : counter_kind();
+    bool is_refused = is_monotonic_asked_for() || kernel_distrusts_counter() || clock_is_counter_forbidden();
+    recorder_clock.kind = is_refused ? TRACE_CLOCK_MONOTONIC : counter_kind();
     uint64_t rate = recorder_clock.kind == TRACE_CLOCK_MONOTONIC ? 1000000000u : measure_ticks_per_second();
     __atomic_store_n(&recorder_clock.ticks_per_second, rate, __ATOMIC_RELEASE);
+}
+
+bool clock_adopt(uint32_t kind, uint64_t ticks_per_second) {
+    if (recorder_clock.ticks_per_second) return kind == recorder_clock.kind;
+    if (!ticks_per_second) return false;
+    if (kind != TRACE_CLOCK_MONOTONIC && (is_monotonic_asked_for() || is_forbidden_here())) return false;
+    recorder_clock.kind = kind;
+    __atomic_store_n(&recorder_clock.ticks_per_second, ticks_per_second, __ATOMIC_RELEASE);
+    return true;
 }

@@ -12,14 +12,18 @@
 struct clock_state {
     uint32_t kind;                 /* enum trace_clock */
     uint32_t is_counter_forbidden; /* see clock_forbid_counter */
-    uint64_t ticks_per_second;     /* as estimated by clock_init */
+    uint64_t ticks_per_second;     /* as clock_init has estimated it, here or in the process that began the recording */
 };
 
-/* Constant after clock_init, but for is_counter_forbidden. */
+/* Constant after clock_init or clock_adopt, but for is_counter_forbidden. */
 extern struct clock_state recorder_clock;
 
 /* Chooses the clock, once, and estimates its rate, for which it spins a fraction of a millisecond. Not thread-safe. */
 void clock_init(void);
+
+/* Takes the clock and its rate from the recording that this process joins, which saves the time that clock_init spins.
+ * False: this process uses another clock already, or was asked to. Not thread-safe. */
+bool clock_adopt(uint32_t kind, uint64_t ticks_per_second);
 
 /* Call this before a thread is forbidden to read the cycle counter (prctl with PR_SET_TSC), which then ends the process:
  * the C library's clocks read it too, so all threads take the time by system calls from now on. Ticks stay those of the

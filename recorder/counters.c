@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) unsigned char *write_count(struct w
     return at;
 }
 
-/* The ordinary case; false: nothing was recorded. */
+/* The ordinary case; false: nothing was recorded. A value that a pause has left goes first: see hold. */
 static inline __attribute__((always_inline)) bool record_short(struct grec_counter *counter, enum trace_entry_kind kind,
                                                                int64_t value) {
     struct recording recording;
@@ -26,17 +26,20 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_count
     struct writer *writer = recording.writer;
     uint64_t cache = __atomic_load_n(&counter->cache_, __ATOMIC_ACQUIRE);
     uint32_t id = (uint32_t)cache;
-    bool is_ordinary =
-        cache >> 32 == session_generation && id && id < LEB128_SMALL_END && recording_try_time(writer, &time);
+    bool is_held = kind != TRACE_COUNT_SAMPLE && __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    bool is_ordinary = !is_held && cache >> 32 == session_generation && id && id < LEB128_SMALL_END &&
+                       recording_try_time(writer, &time);
     if (__builtin_expect(is_ordinary, 1)) short_block_end(writer, write_count(writer, kind, time, id, value));
     recording_leave(&recording);
     return is_ordinary;
 }
 
-static __attribute__((noinline)) void record_long(struct grec_counter *counter, enum trace_entry_kind kind,
+/* Returns false when nothing is recorded now. What was lost is counted. */
+static __attribute__((noinline)) bool record_long(struct grec_counter *counter, enum trace_entry_kind kind,
                                                   int64_t value) {
     struct recording recording = recording_enter();
-    if (!recording.thread) return;
+    if (!recording.thread) return !recording.is_off;
+    recording_admit(&recording);
     uint32_t id = definition_of_counter(counter, recording.depth);
     if (!id) {
         recording_count_lost();
@@ -44,17 +47,11 @@ static __attribute__((noinline)) void record_long(struct grec_counter *counter, 
         uint64_t time = recording_time(recording.writer);
         short_block_end(recording.writer, write_count(recording.writer, kind, time, id, value));
     }
-    recording_leave(&recording);
+    recording_leave_admitted(&recording);
+    return true;
 }
 
-static inline __attribute__((always_inline)) void record(struct grec_counter *counter, enum trace_entry_kind kind,
-                                                         int64_t value) {
-    if (__builtin_expect(!record_short(counter, kind, value), 0)) record_long(counter, kind, value);
-}
-
-void grec_counter_add_(struct grec_counter *counter, int64_t change) { record(counter, TRACE_COUNT, change); }
-
-/* ---- Sampled counters are listed at their first change. ---- */
+/* ---- Counters that have a sum are listed when they get it. ---- */
 
 static struct grec_counter *first_counter;
 
@@ -78,19 +75,93 @@ void counters_forget(void) {
     }
 }
 
+/* ---- Changes in a pause. Counters that are not sampled have no sum but in a pause: what came of their changes then,
+ * which is recorded when the recording goes on. ---- */
+
+enum { HELD_IS_VALUE = 1, HELD_VALUE_SHIFT = 1 };
+static const int64_t HELD_MAX = INT64_MAX >> HELD_VALUE_SHIFT;
+
+/* A value that was set, or the sum of changes; 0: nothing. */
+static int64_t held_of(bool is_value, int64_t number) {
+    int64_t limited = number > HELD_MAX ? HELD_MAX : number < -HELD_MAX ? -HELD_MAX : number;
+    return (int64_t)((uint64_t)limited << HELD_VALUE_SHIFT | (is_value ? HELD_IS_VALUE : 0));
+}
+
+static bool held_is_value(int64_t held) { return held & HELD_IS_VALUE; }
+
+static int64_t held_number(int64_t held) { return held >> HELD_VALUE_SHIFT; }
+
+/* Numbers of 63 bits cannot overflow 64 when they are added up. */
+static int64_t held_join(int64_t older, int64_t newer) {
+    if (held_is_value(newer)) return newer;
+    return held_of(held_is_value(older), held_number(older) + held_number(newer));
+}
+
+/* Adds what came before or after what is held already. */
+static void hold(struct grec_counter *counter, int64_t held, bool is_older) {
+    int64_t seen = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED), joined;
+    do joined = is_older ? held_join(held, seen) : held_join(seen, held);
+    while (!__atomic_compare_exchange_n(&counter->sum_, &seen, joined, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
+}
+
+/* Records what is held, if recording is on. */
+static void release(struct grec_counter *counter) {
+    while (__atomic_load_n(&grec_recording_, __ATOMIC_SEQ_CST)) {
+        int64_t held = __atomic_exchange_n(&counter->sum_, 0, __ATOMIC_SEQ_CST);
+        enum trace_entry_kind kind = held_is_value(held) ? TRACE_COUNT_SET : TRACE_COUNT;
+        if (!held || record_long(counter, kind, held_number(held))) return;
+        hold(counter, held, true);
+    }
+}
+
+/* Whoever makes the recording go on may have looked for what is held before it was: so this looks again. */
+static __attribute__((noinline)) void count_long(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                 int64_t value) {
+    if (grec_is_recording()) {
+        if (__atomic_load_n(&counter->sum_, __ATOMIC_RELAXED)) release(counter);
+        if (record_long(counter, kind, value)) return;
+    }
+    hold(counter, held_of(kind == TRACE_COUNT_SET, value), false);
+    release(counter);
+}
+
+static inline __attribute__((always_inline)) void count(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                        int64_t value) {
+    if (__builtin_expect(!record_short(counter, kind, value), 0)) count_long(counter, kind, value);
+}
+
+void grec_counter_add_(struct grec_counter *counter, int64_t change) { count(counter, TRACE_COUNT, change); }
+
+static bool is_sampled(const struct grec_counter *counter) { return counter->flags & GREC_COUNTER_SAMPLED; }
+
 void grec_counter_set_(struct grec_counter *counter, int64_t value) {
-    if (!(counter->flags & GREC_COUNTER_SAMPLED)) {
-        record(counter, TRACE_COUNT_SET, value);
+    if (!is_sampled(counter)) {
+        count(counter, TRACE_COUNT_SET, value);
         return;
     }
     __atomic_store_n(&counter->sum_, value, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
 }
 
+/* ---- All counters with a sum. ---- */
+
+static void record_sum(struct grec_counter *counter) {
+    int64_t sum = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    if (!record_short(counter, TRACE_COUNT_SAMPLE, sum)) record_long(counter, TRACE_COUNT_SAMPLE, sum);
+}
+
 void counters_sample(void) {
     struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
     for (; counter; counter = counter->next_)
-        record(counter, TRACE_COUNT_SAMPLE, __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED));
+        if (is_sampled(counter)) record_sum(counter);
+}
+
+void counters_resume(void) {
+    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    for (; counter; counter = counter->next_)
+        if (!is_sampled(counter)) release(counter);
+    counters_sample();
 }
 
 /* The calling thread's stack, as a sample. Room for bytes_max bytes more than the head takes. */

@@ -1,4 +1,4 @@
-/* Sums of the sampled counters. */
+/* Sums: of the sampled counters, and of what the others came to in a pause. */
 #ifndef GREC_COUNTERS_H
 #define GREC_COUNTERS_H
 
@@ -6,7 +6,10 @@
  * recorded. [signal-safe] */
 void counters_forget(void);
 
-/* Records the sums. [signal-safe] */
+/* Records the sums of the sampled counters. [signal-safe] */
 void counters_sample(void);
+
+/* Records what all counters came to in a pause. Call this when recording is on again. */
+void counters_resume(void);
 
 #endif

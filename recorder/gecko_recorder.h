@@ -49,8 +49,8 @@ enum {
 enum grec_error {
     GREC_OK = 0,
     GREC_ERROR_OPTIONS, /* a member of the options is out of its range */
-    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another program is recording
-                           into that file) */
+    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another process is recording
+                           into that file, which may be a forked child of this one) */
     GREC_ERROR_MEMORY,  /* no memory, or no address space, for the pool */
     GREC_ERROR_STATE,   /* not recording, for what needs a recording */
     GREC_ERROR_COUNT
@@ -83,7 +83,7 @@ struct grec_options {
     uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536 (less with a limit under 4 MiB) */
     uint32_t storage;     /* enum grec_storage */
     const char *threads;  /* record only threads whose name contains one of these words, comma-separated, whatever the
-                             case. Default: all */
+                             case. Counters belong to the process: all threads change them. Default: all */
     uint32_t flags;       /* enum grec_option_flag */
     uint32_t interval_us; /* of the sampler: at least 100. Default 1000 */
     const char *product;  /* name of the profile. Default: the program's name */
@@ -101,7 +101,9 @@ GREC_API int grec_start(const struct grec_options *options);
  * trace too. Waits for recording calls of other threads to end. */
 GREC_API void grec_stop(void);
 
-/* Nothing is recorded until grec_resume: the profile shows a paused range. Calls nest not. */
+/* Stops recording until grec_resume. The profile shows the gap as a paused range. Labels are kept meanwhile, and counters
+ * and memory are counted: what they came to is recorded by grec_resume. Calls do not nest: one resume ends any number of
+ * pauses. */
 GREC_API void grec_pause(void);
 GREC_API void grec_resume(void);
 
@@ -122,6 +124,7 @@ struct grec_status {
     uint64_t definitions_lost;
     uint64_t values_mismatched; /* payload values that no field of their marker type is there for */
     int stop_errno;             /* why the recorder stopped by itself, ENOSPC for instance; 0: it did not */
+    uint32_t markers_stale;     /* ignored: aimed at a thread of another recording, or of the process's parent */
 };
 
 GREC_API void grec_get_status(struct grec_status *status);
@@ -129,8 +132,11 @@ GREC_API void grec_get_status(struct grec_status *status);
 /* Not 0 while recording and not paused. Library's own. */
 GREC_API extern uint32_t grec_recording_;
 
-/* Not 0 from grec_start to grec_stop, also while paused: labels are kept then. Library's own. */
+/* Not 0 from grec_start to grec_stop, also while paused: labels are kept then, and counters counted. Library's own. */
 GREC_API extern uint32_t grec_labelling_;
+static inline int grec_is_counting_(void) {
+    return __builtin_expect(__atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) != 0, 0) ? 1 : 0;
+}
 
 /* Whether events are recorded now. [signal-safe] */
 static inline int grec_is_recording(void) {
@@ -159,9 +165,10 @@ GREC_API void grec_thread_register(const char *name);
 /* Ends the thread in the trace. The end of a thread does this by itself. [signal-safe] */
 GREC_API void grec_thread_unregister(void);
 
-/* A thread of this process, for markers aimed at it. */
+/* A thread of this process in this recording, for markers aimed at it, also after it has ended. In another recording, and
+ * in a forked child, the handle is stale: markers aimed by it are ignored, and counted (markers_stale). */
 struct grec_thread {
-    uint64_t uid; /* 0: none */
+    uint64_t uid; /* 0: none. The library's own */
     uint64_t tid;
 };
 /* The calling thread; none when not recording. [signal-safe] */
@@ -260,7 +267,8 @@ struct grec_column {
     { label, format, 0 }
 
 struct grec_field {
-    const char *key;                   /* unique in its type; "type", "cause", "stack" get a _ behind */
+    const char *key;                   /* unique in its type; the converter appends "_" to "type", "cause", "stack" and
+                                          "stackThread", which are reserved */
     const char *label;                 /* NULL: the key */
     uint32_t format;                   /* enum grec_format */
     uint32_t flags;                    /* enum grec_field_flag */
@@ -435,7 +443,7 @@ enum { GREC_BACKTRACE_BYTES = 4096 };
 struct grec_backtrace {
     uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
 };
-/* Takes the calling thread's stack: its labels, and its functions where there is a sampler. Frames that do not fit, or
+/* Takes the calling thread's stack, with the time: its labels, and its functions where there is a sampler. Frames that do not fit, or
  * would not fit a marker, are left out: the outermost, or, of labels alone, the innermost. An empty one is taken when
  * not recording. Valid in any thread of the same recording, and in forked children. [signal-safe] */
 GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace);
@@ -446,7 +454,8 @@ struct grec_marker_options {
     uint32_t with_stack;                    /* 1: the calling thread's stack */
     grec_time start;                        /* 0: now, or for intervals the start of the recording */
     grec_time end;                          /* 0: now */
-    struct grec_thread thread;              /* another thread's marker; uid 0: the calling one's */
+    struct grec_thread thread;              /* another thread's marker, if that thread is recorded; uid 0: the calling
+                                               one's */
     const struct grec_backtrace *backtrace; /* instead of with_stack; NULL: none */
 };
 /* [signal-safe] */
@@ -664,9 +673,10 @@ GREC_API void grec_counter_add_(struct grec_counter *counter, int64_t change);
 GREC_API void grec_counter_set_(struct grec_counter *counter, int64_t value);
 GREC_API void grec_counter_list_(struct grec_counter *counter);
 
-/* [signal-safe] */
+/* In a pause, changes are summed up, and the sum recorded by grec_resume. Of a counter that is not sampled, such a sum or
+ * value is at most 2^62 - 1. [signal-safe] */
 static inline void grec_counter_add(struct grec_counter *counter, int64_t change) {
-    if (grec_is_recording() && counter) {
+    if (grec_is_counting_() && counter) {
         if (counter->flags & GREC_COUNTER_SAMPLED) {
             __atomic_fetch_add(&counter->sum_, change, __ATOMIC_RELAXED);
             if (__builtin_expect(!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED), 0))
@@ -679,7 +689,7 @@ static inline void grec_counter_add(struct grec_counter *counter, int64_t change
 
 /* The counter's value from now on. [signal-safe] */
 static inline void grec_counter_set(struct grec_counter *counter, int64_t value) {
-    if (grec_is_recording() && counter) grec_counter_set_(counter, value);
+    if (grec_is_counting_() && counter) grec_counter_set_(counter, value);
 }
 
 /* ---- Samples on demand, beside those of the sampler. ---- */
@@ -695,12 +705,13 @@ static inline void grec_sample(void) {
 GREC_API void grec_memory_allocated_(const void *address, size_t bytes_count);
 GREC_API void grec_memory_freed_(const void *address, size_t bytes_count);
 /* So much was allocated there, or freed: all of it is counted, and one in about 512 KiB recorded with its stack, which
- * stands for those that were not. [signal-safe] */
+ * stands for those that were not. In a pause, memory is counted only; the end of an allocation that was recorded is
+ * recorded by grec_resume. [signal-safe] */
 static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
-    if (grec_is_recording()) grec_memory_allocated_(address, bytes_count);
+    if (grec_is_counting_()) grec_memory_allocated_(address, bytes_count);
 }
 static inline void grec_memory_freed(const void *address, size_t bytes_count) {
-    if (grec_is_recording()) grec_memory_freed_(address, bytes_count);
+    if (grec_is_counting_()) grec_memory_freed_(address, bytes_count);
 }
 
 #ifdef __cplusplus

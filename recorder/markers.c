@@ -10,6 +10,7 @@
 #include "payload.h"
 #include "session.h"
 #include "stack.h"
+#include "thread_handle.h"
 #include "writer.h"
 
 enum {
@@ -134,10 +135,13 @@ struct stack_source {
     uint32_t bytes_max;
 };
 
+/* What a stack that was taken before has beside it at most. */
+enum { TAKEN_EXTRA_BYTES = LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES + BACKTRACE_ORIGIN_BYTES_MAX };
+
 /* Beside a payload as long as they may be, and the lengths of both and of the block. */
 uint32_t marker_stack_bytes_max(void) {
     return recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
-           LEB128_BYTES_MAX - OWN_STACK_ROOM_BYTES;
+           TAKEN_EXTRA_BYTES;
 }
 
 static struct stack_source find_stack(const struct recording *recording, const struct grec_marker_options *options,
@@ -154,7 +158,7 @@ static struct stack_source find_stack(const struct recording *recording, const s
         source.bytes_max = stack_bytes_max(source.labels);
     }
     if (source.labels && source.bytes_max > room) source.bytes_max = room;
-    if (source.taken && source.bytes_max > room + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES) source.taken = NULL;
+    if (source.taken && source.bytes_max > room + TAKEN_EXTRA_BYTES) source.taken = NULL;
     return source;
 }
 
@@ -164,7 +168,8 @@ static uint32_t flags_of(const struct grec_marker_options *options, const struct
     uint32_t phase = options->phase & TRACE_MARKER_PHASE;
     bool has_times = options->start || options->end || phase == GREC_PHASE_INTERVAL;
     return phase | (has_times ? TRACE_MARKER_HAS_TIMES : 0) | (options->thread.uid ? TRACE_MARKER_HAS_THREAD : 0) |
-           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (has_stack(stack) ? TRACE_MARKER_HAS_STACK : 0);
+           (has_tags ? TRACE_MARKER_HAS_TAGS : 0) | (has_stack(stack) ? TRACE_MARKER_HAS_STACK : 0) |
+           (stack->taken ? TRACE_MARKER_HAS_ORIGIN : 0);
 }
 
 /* Ticks before `now`, for times that may be after it too. */
@@ -230,7 +235,7 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
     at = leb128_write(at, id);
     if (flags & TRACE_MARKER_HAS_TIMES) at = write_times(at, now, options);
     if (flags & TRACE_MARKER_HAS_THREAD) {
-        at = leb128_write(at, options->thread.uid);
+        at = leb128_write(at, thread_handle_uid(&options->thread));
         at = leb128_write(at, options->thread.tid);
     }
     struct room room = {.at = at, .end = writer->end};
@@ -241,14 +246,33 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
 
 static const struct grec_marker_options default_options;
 
+/* A marker is the thread's that it is aimed at: that one's options decide, as in Gecko. False: it is not recorded. */
+static bool admit(struct recording *recording, const struct grec_marker_options *options) {
+    if (!options->thread.uid) return true;
+    recording_admit(recording);
+    switch (thread_handle_fate(&options->thread)) {
+        case THREAD_HANDLE_WANTED:
+            return true;
+        case THREAD_HANDLE_LEFT_OUT:
+            return false;
+        case THREAD_HANDLE_STALE:
+            break;
+    }
+    session_count_stale_marker();
+    return false;
+}
+
 /* `entry`: frame address of the public function. */
 static void enter_and_add(struct grec_marker *marker, const struct grec_marker_options *options,
                           const struct grec_value *values, size_t count, const void *entry) {
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    uint32_t id = definition_of_marker(marker, recording.depth);
-    add_marker(&recording, id, marker->type, options ? options : &default_options, values, count, entry);
-    recording_leave(&recording);
+    if (!options) options = &default_options;
+    if (admit(&recording, options)) {
+        uint32_t id = definition_of_marker(marker, recording.depth);
+        add_marker(&recording, id, marker->type, options, values, count, entry);
+    }
+    recording_leave_admitted(&recording);
 }
 
 void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,

@@ -74,7 +74,7 @@ static bool find_next(void) {
 __attribute__((constructor)) static void begin(void) { find_next(); }
 
 static void *count(void *memory) {
-    if (memory && grec_is_recording()) {
+    if (memory && grec_is_counting_()) {
         int saved_errno = errno;
         grec_memory_allocated(memory, next.usable_size(memory));
         errno = saved_errno;
@@ -83,7 +83,7 @@ static void *count(void *memory) {
 }
 
 static void discount(void *memory) {
-    if (memory && grec_is_recording()) {
+    if (memory && grec_is_counting_()) {
         int saved_errno = errno;
         grec_memory_freed(memory, next.usable_size(memory));
         errno = saved_errno;
@@ -117,7 +117,7 @@ static void *move_early(void *memory, size_t bytes_count) {
 GREC_API void *realloc(void *memory, size_t bytes_count) {
     if (memory && is_early(memory)) return move_early(memory, bytes_count);
     if (!find_next()) return allocate_early(bytes_count);
-    size_t before = memory && grec_is_recording() ? next.usable_size(memory) : 0;
+    size_t before = memory && grec_is_counting_() ? next.usable_size(memory) : 0;
     void *moved = next.realloc(memory, bytes_count);
     if ((moved || !bytes_count) && before) grec_memory_freed(memory, before);
     return count(moved);

@@ -13,12 +13,15 @@
 #include "session.h"
 #include "thread_registry.h"
 
+enum { GONE_LOOK_COUNT = 10000 };
+
 enum keeper_word { KEEPER_ABSENT = 0, KEEPER_WAITS, KEEPER_EXITS, KEEPER_LEAVES };
 
 static struct {
     /* There are never fewer own threads than have counted themselves, and never more than are not joined. */
     uint32_t own_count;
     uint32_t unjoined_count;
+    pid_t pid;              /* of the process that has them */
     uint32_t looking_count; /* that look whether they are alone: begun, and not ended */
     uint32_t file_count;    /* threads with descriptor tables of their own */
     uint32_t keeper_word;   /* a futex; enum keeper_word */
@@ -164,6 +167,7 @@ static void end_alone(void) {
 
 static void *run(void *argument) {
     struct own_thread *thread = argument;
+    thread->tid = (pid_t)syscall(SYS_gettid);
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     bool has_files = own_files_begin(thread->trace_file);
     if (has_files) __atomic_fetch_add(&ending.file_count, 1, __ATOMIC_RELEASE);
@@ -181,6 +185,7 @@ bool own_thread_start(struct own_thread *thread, void (*start)(void), int trace_
                                   .trace_file = trace_file,
                                   .next_look_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_LOOK_NS};
     thread_signals_block(&signals_before);
+    ending.pid = getpid();
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&ending.looking_count, 1, __ATOMIC_SEQ_CST);
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;
@@ -194,9 +199,19 @@ bool own_thread_start(struct own_thread *thread, void (*start)(void), int trace_
 
 void own_thread_join(struct own_thread *thread) {
     if (!thread->is_running) return;
-    if (!pthread_equal(thread->handle, pthread_self())) pthread_join(thread->handle, NULL);
+    if (!pthread_equal(thread->handle, pthread_self())) {
+        pthread_join(thread->handle, NULL);
+        /* pthread_join returns a moment before the kernel stops counting the thread. The loop is bounded because
+         * another thread may get the number. */
+        for (int i = 0; i < GONE_LOOK_COUNT && syscall(SYS_tgkill, getpid(), thread->tid, 0) == 0; i++) sched_yield();
+    }
     __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = false;
+}
+
+/* A child that was made without fork() finds what its parent had. */
+uint32_t own_thread_count(void) {
+    return ending.pid == getpid() ? __atomic_load_n(&ending.unjoined_count, __ATOMIC_ACQUIRE) : 0;
 }
 
 void own_thread_forget(struct own_thread *thread) {

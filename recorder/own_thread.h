@@ -22,6 +22,7 @@ struct own_thread {
     void (*run)(void);
     int trace_file;
     /* The thread's own. */
+    pid_t tid;
     struct own_file process_file;
     uint64_t next_look_ns;
 };
@@ -30,11 +31,15 @@ struct own_thread {
  * had. */
 bool own_thread_start(struct own_thread *thread, void (*run)(void), int trace_file);
 
-/* Waits for its end, which it was told of; the thread itself, in which the process may come to its end, does not. */
+/* Waits until the thread, which was told to end, is gone from the process. Does not wait if the calling thread is that
+ * one: the process may come to its end in it. */
 void own_thread_join(struct own_thread *thread);
 
 /* In a forked child, which has none of them. */
 void own_thread_forget(struct own_thread *thread);
+
+/* How many threads of its own the recorder has in this process. [signal-safe] */
+uint32_t own_thread_count(void);
 
 /* Asked by the thread: the program's have all ended, so this one is to return. Looks once in OWN_THREAD_LOOK_NS. */
 bool own_thread_is_alone(struct own_thread *thread, uint64_t now_ns);

@@ -12,7 +12,8 @@ enum { PROCESS_NAME_BYTES = 64 };
 struct process_state {
     uint32_t pid; /* 0: not yet filled in */
     uint32_t parent_pid;
-    uint64_t start_ns;      /* of CLOCK_MONOTONIC: when it came to the recorder */
+    uint64_t start_ns;      /* of CLOCK_MONOTONIC: when it came to the recorder. Tells it from those that it was forked
+                               from, which may have the same pid in another pid namespace */
     uint64_t pid_namespace; /* in which its pid is one; 0: not known */
     char name[PROCESS_NAME_BYTES];
 };

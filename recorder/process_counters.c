@@ -41,7 +41,7 @@ static struct grec_counter memory_counter = {.name = "resident set",
 struct zone {
     int file;
     uint64_t last_uj;
-    uint64_t range_uj; /* where the kernel's count starts again from 0 */
+    uint64_t range_uj; /* where the kernel's count starts again from 0; 0: not known */
     char name[ZONE_NAME_BYTES];
     struct grec_counter counter;
 };
@@ -121,10 +121,15 @@ static void open_zones(void) {
     if (!counters.zone_count) recording_write_message("power: the kernel offers no powercap zone that can be read");
 }
 
+uint64_t process_counters_used_uj(uint64_t last_uj, uint64_t now_uj, uint64_t range_uj) {
+    if (now_uj >= last_uj) return now_uj - last_uj;
+    return range_uj > last_uj ? range_uj - last_uj + now_uj : now_uj;
+}
+
 static void sample_zone(struct zone *zone) {
     uint64_t now_uj;
     if (!read_number(zone->file, &now_uj)) return;
-    uint64_t used_uj = now_uj >= zone->last_uj ? now_uj - zone->last_uj : zone->range_uj - zone->last_uj + now_uj;
+    uint64_t used_uj = process_counters_used_uj(zone->last_uj, now_uj, zone->range_uj);
     zone->last_uj = now_uj;
     /* A watt-hour is 3600 joules. */
     if (used_uj) grec_counter_add(&zone->counter, (int64_t)((double)used_uj * 1e6 / 3600.0));

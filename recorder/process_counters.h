@@ -16,4 +16,8 @@ void process_counters_forget(void);
 /* Records what has changed. now_ns: of CLOCK_MONOTONIC. */
 void process_counters_sample(uint64_t now_ns);
 
+/* Returns the microjoules that a zone's count has grown by between two looks, where it starts again from 0 at range_uj.
+ * If that is not known (0), or cannot be, what the zone counted before it started again is lost. */
+uint64_t process_counters_used_uj(uint64_t last_uj, uint64_t now_uj, uint64_t range_uj);
+
 #endif

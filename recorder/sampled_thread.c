@@ -26,20 +26,20 @@ static struct {
 /* Of which recording, by which process, there is a sample. */
 static struct {
     uint32_t generation;
-    uint32_t pid;
+    uint64_t process_start_ns;
 } sampled;
 
 void sampled_threads_begin(void) { memset(&chunk, 0, sizeof chunk); }
 
 bool sampled_threads_are_there(void) {
     bool is_new;
-    return sampled.generation == session_generation && sampled.pid == process_self(&is_new)->pid;
+    return sampled.generation == session_generation && sampled.process_start_ns == process_self(&is_new)->start_ns;
 }
 
 static void note_sample(void) {
     bool is_new;
     sampled.generation = session_generation;
-    sampled.pid = process_self(&is_new)->pid;
+    sampled.process_start_ns = process_self(&is_new)->start_ns;
 }
 
 static void enter_chunk(const struct writer *writer) {

@@ -30,6 +30,7 @@
 #include "thread_registry.h"
 #include "thread_stack.h"
 #include "waiting_stack.h"
+#include "work_alarm.h"
 #include "writer.h"
 
 enum {
@@ -40,6 +41,12 @@ enum {
     /* Stacks in a row that are asked for again since tables were to come: one of many libraries needs a few. */
     DROPPED_COUNT_MAX = 64,
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
+    STRETCHED_NS_MAX = 1000000, /* between two rounds, of a program that uses little processor time */
+    QUIET_AFTER_NS = 10000000,  /* without a thread that runs: the sampler sleeps too */
+    /* A process that a recorded one has made is sampled when it has used so much, or lived for so long. */
+    LATE_CPU_NS = 5000000,
+    LATE_LIFE_NS = 100000000,
+    LATE_LOOK_NS = 10000000,
     /* A thread that was in a poll or select so recently may have been woken from one, and not run since. */
     LATE_WAIT_MS = 100,
     SPARED_COUNT_MAX = 8,
@@ -55,8 +62,11 @@ struct round {
     uint32_t running_count; /* of all threads: they used some */
 };
 
+enum sampler_phase { SAMPLER_WAITS = 0, SAMPLER_HAS_BEGUN, SAMPLER_NEVER_BEGINS };
+
 static struct {
     struct own_thread thread;
+    uint32_t phase; /* enum sampler_phase */
     uint32_t epoch;
     uint32_t own_tid;
     pid_t pid;
@@ -66,6 +76,8 @@ static struct {
     bool takes_all_threads;
     int signal;            /* that threads are interrupted by; 0: none */
     uint32_t signal_count; /* that there were so far */
+    bool begins_late;
+    bool can_be_quiet;
     bool has_paused;
     bool has_said_forbidden;
     bool has_stuck_handler; /* of a thread that was stopped in the middle of it */
@@ -74,6 +86,9 @@ static struct {
     uint64_t tick_count;
     uint64_t late_tick_count;
     uint32_t running_count; /* threads, in the last round */
+    uint64_t worked_ns;     /* when a thread was last found to have run */
+    uint64_t round_ns;      /* when the last round was… */
+    uint64_t round_cpu_ns;  /* …and what the program had used by then */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -146,8 +161,10 @@ static void weigh(struct thread_writers *writers, struct thread_record *record, 
     struct round *round = context;
     struct sampled_thread *thread = &record->sampled;
     uint32_t tid = thread_registry_tid(writers);
+    /* Pages of records that nobody has are not written to: after a fork that would copy them. */
+    if (!tid) return;
     thread->is_asked = false;
-    if (thread->epoch != sampler.epoch || !tid || thread->tid != tid || !thread->is_looked_at) return;
+    if (thread->epoch != sampler.epoch || thread->tid != tid || !thread->is_looked_at) return;
     thread->is_asked = thread->is_awake && task_read_cpu_ns(tid, &thread->asked_cpu_ns);
     cpu_balance_add(&round->balance, thread->is_asked ? thread->asked_cpu_ns : thread->cpu_ns, !thread->is_awake);
 }
@@ -636,12 +653,14 @@ static void sample_threads(void) {
     if (!round.is_balance_kept) cpu_balance_settle(&round.balance, round.found_ns);
     recording_leave(&round.recording);
     sampler.running_count = round.running_count;
+    if (round.running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
 }
 
 static void tick(uint64_t now_ns) {
     uint64_t times_ns[4] = {now_ns};
     if (!grec_is_recording()) {
         sampler.has_paused = true;
+        sampler.worked_ns = now_ns;
         thread_registry_each_record(look_in_pause, NULL);
         return;
     }
@@ -687,10 +706,23 @@ static bool sleep_until(uint64_t deadline_ns) {
     }
 }
 
+/* Up to a millisecond, the sampler looks once for each interval of processor time that the program uses: where many
+ * processes share the processors, each with a sampler, all samplers together look no more often than one of a program
+ * that keeps them busy alone. */
+static uint64_t next_step_ns(uint64_t now_ns) {
+    if (sampler.interval_ns >= STRETCHED_NS_MAX) return sampler.interval_ns;
+    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
+    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = cpu_ns - sampler.round_cpu_ns;
+    sampler.round_ns = now_ns;
+    sampler.round_cpu_ns = cpu_ns;
+    uint64_t factor_max = STRETCHED_NS_MAX / sampler.interval_ns, factor = used_ns ? passed_ns / used_ns : factor_max;
+    return sampler.interval_ns * (factor < 1 ? 1 : factor < factor_max ? factor : factor_max);
+}
+
 /* Instants that were missed are left out: they would come in a burst. */
 static uint64_t next_deadline(uint64_t deadline_ns) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
-    deadline_ns += sampler.interval_ns;
+    deadline_ns += next_step_ns(now_ns);
     if (deadline_ns <= now_ns) {
         uint64_t missed = (now_ns - deadline_ns) / sampler.interval_ns + 1;
         sampler.late_tick_count += missed;
@@ -719,6 +751,37 @@ static void ask_for_short_slices(void) {
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+static bool is_quiet(uint64_t now_ns) {
+    uint64_t after_ns = sampler.interval_ns > QUIET_AFTER_NS / 2 ? 2 * sampler.interval_ns : QUIET_AFTER_NS;
+    return sampler.can_be_quiet && sampler.interval_ns < OWN_THREAD_LOOK_NS &&
+           now_ns > sampler.worked_ns + after_ns;
+}
+
+/* False: the thread is to end. */
+static bool await_round(uint64_t *deadline_ns) {
+    uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    if (!is_quiet(now_ns)) return sleep_until(*deadline_ns);
+    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+    work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+    *deadline_ns = clock_ns_of(CLOCK_MONOTONIC);
+    return !__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE);
+}
+
+static bool is_worth_it(uint64_t start_ns) {
+    return clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) >= LATE_CPU_NS ||
+           clock_ns_of(CLOCK_MONOTONIC) - start_ns >= LATE_LIFE_NS;
+}
+
+/* False: the thread is to end. */
+static bool begin(void) {
+    uint64_t start_ns = clock_ns_of(CLOCK_MONOTONIC);
+    uint32_t phase = SAMPLER_WAITS;
+    while (sampler.begins_late && !is_worth_it(start_ns))
+        if (!sleep_until(clock_ns_of(CLOCK_MONOTONIC) + LATE_LOOK_NS)) return false;
+    return __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_HAS_BEGUN, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
 static void call_back(void) {
     void (*callback)(void *) = __atomic_load_n(&sampler.callback, __ATOMIC_ACQUIRE);
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
@@ -735,11 +798,13 @@ static void forget_files(void) {
 
 static void run(void) {
     pthread_setname_np(pthread_self(), SAMPLER_THREAD_NAME);
+    if (!begin()) return;
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
     pool_restore_file(&session_pool);
-    sampler.own_tid = (uint32_t)syscall(SYS_gettid);
     sampler.pid = getpid();
+    sampler.own_tid = (uint32_t)syscall(SYS_gettid);
+    sampler.can_be_quiet = work_alarm_open();
     libraries_refresh(true);
     mappings_read(NULL);
     process_counters_open();
@@ -747,7 +812,8 @@ static void run(void) {
     find_signal();
     check_waits();
     uint64_t deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + sampler.interval_ns;
-    while (sleep_until(deadline_ns)) {
+    sampler.worked_ns = deadline_ns;
+    while (await_round(&deadline_ns)) {
         tick(clock_ns_of(CLOCK_MONOTONIC));
         sampler.tick_count++;
         call_back();
@@ -760,6 +826,7 @@ static void run(void) {
     say_achieved();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
     process_counters_close();
+    work_alarm_close();
     forget_files();
 }
 
@@ -769,6 +836,8 @@ bool sampler_start(const struct sampler_options *options) {
     own_signal_begin(answer);
     sampler.epoch++;
     sampler.end_word = 0;
+    sampler.phase = SAMPLER_WAITS;
+    sampler.begins_late = options->begins_late;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;
     sampler.has_said_forbidden = false;
@@ -784,10 +853,15 @@ bool sampler_start(const struct sampler_options *options) {
     return own_thread_start(&sampler.thread, run, session_pool.file);
 }
 
-void sampler_stop(void) {
+void sampler_stop(bool is_process_ending) {
+    uint32_t phase = SAMPLER_WAITS;
     if (!sampler.thread.is_running) return;
-    __atomic_store_n(&sampler.end_word, 1, __ATOMIC_RELEASE);
+    __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_NEVER_BEGINS, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+    __atomic_store_n(&sampler.end_word, 1, __ATOMIC_SEQ_CST);
+    if (phase == SAMPLER_WAITS && is_process_ending) return;
     futex(&sampler.end_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL);
+    work_alarm_ring();
     own_thread_join(&sampler.thread);
     own_signal_end();
 }

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "allocations.h"
 #include "clock.h"
 #include "counters.h"
 #include "definitions.h"
@@ -28,6 +29,7 @@ uint32_t grec_recording_;
 uint32_t grec_labelling_;
 struct pool session_pool = {.file = -1};
 uint32_t session_generation;
+uint64_t session_first_uid;
 
 enum { WORDS_BYTES = 512, PATTERN_BYTES = POOL_PATH_BYTES };
 
@@ -65,7 +67,9 @@ static struct {
     bool is_paused;
     bool has_membarrier;
     bool is_helper_told_to_end;
-    uint32_t holder_tid; /* of the mutex */
+    uint32_t holder_tid;     /* of the mutex */
+    uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
+    bool is_confined;        /* by a filter of system calls, which threads inherit */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -87,6 +91,10 @@ void session_count_cut_text(void) {
 
 void session_count_mismatched(uint64_t count) {
     if (session_pool.base) __atomic_fetch_add(&session_pool.header->mismatched_value_count, count, __ATOMIC_RELAXED);
+}
+
+void session_count_stale_marker(void) {
+    if (session_pool.base) __atomic_fetch_add(&session_pool.header->stale_marker_count, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- Settings. ---- */
@@ -178,6 +186,8 @@ static bool contains_word(const char *name, uint32_t name_bytes, const char *wor
     return false;
 }
 
+bool session_has_thread_filter(void) { return *session.settings.threads; }
+
 bool session_wants_thread(const char *name, uint32_t name_bytes_count) {
     const char *words = session.settings.threads;
     /* What the sampler writes is of others. */
@@ -207,7 +217,7 @@ static void help(void) {
 
 /* Without it, threads prepare their chunks themselves. */
 static void start_helper(void) {
-    if (session.settings.flags & GREC_NO_HELPER) return;
+    if (session.settings.flags & GREC_NO_HELPER || session.is_confined) return;
     session.is_helper_told_to_end = false;
     /* Here, and not in the thread, so that the sampler never finds it without its name. */
     if (own_thread_start(&session.helper, help, session_pool.file)) pthread_setname_np(session.helper.handle, HELPER_THREAD_NAME);
@@ -224,19 +234,51 @@ static void end_helper(void) {
     own_thread_join(&session.helper);
 }
 
+/* Of a process that came to the recording of another one: the trace is that one's. */
+static bool is_guest(void) {
+    bool is_new;
+    return session.owner_start_ns != process_self(&is_new)->start_ns;
+}
+
 /* ---- The sampler. ---- */
 
 /* After recording is on, or at least the pool there: it records. */
 static void start_sampler(void) {
     const struct sampler_options options = {.interval_us = session.settings.interval_us,
-                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS};
-    if (session.settings.flags & GREC_SAMPLER && !sampler_start(&options))
-        recording_write_message("there is no thread for the sampler: nothing is sampled");
+                                            .takes_all_threads = session.settings.flags & GREC_ALL_THREADS,
+                                            .begins_late = is_guest()};
+    if (!(session.settings.flags & GREC_SAMPLER) || session.is_confined) return;
+    if (!sampler_start(&options)) recording_write_message("there is no thread for the sampler: nothing is sampled");
 }
 
-static void end_threads(void) {
-    sampler_stop();
+static void end_threads(bool is_process_ending) {
+    sampler_stop(is_process_ending);
     end_helper();
+}
+
+/* ---- Programs that need to have one thread, or confine theirs. ---- */
+
+/* A handler may make such a call in the middle of one of these functions. */
+bool session_be_alone(void) {
+    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
+    if (is_holder || !own_thread_count()) return false;
+    lock();
+    end_threads(false);
+    return true;
+}
+
+void session_end_being_alone(void) {
+    if (session.is_recording) {
+        start_helper();
+        start_sampler();
+    }
+    unlock();
+}
+
+void session_prepare_filter(bool is_for_all_threads) {
+    bool is_alone = is_for_all_threads && session_be_alone();
+    session.is_confined = true;
+    if (is_alone) session_end_being_alone();
 }
 
 /* ---- Switching recording on and off. ---- */
@@ -294,8 +336,7 @@ static bool quiesce(void) {
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
     thread_registry_each(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
-    bool is_new;
-    pool_seal_partial(&session_pool, process_self(&is_new)->pid);
+    pool_seal_partial(&session_pool);
     return quiescence.is_complete;
 }
 
@@ -360,10 +401,10 @@ static void describe(void) {
 /* ---- Starting. ---- */
 
 static bool initialize(void) {
+    bool is_new;
     if (session.is_initialized) return true;
     if (!process_init()) return false;
-    clock_init();
-    thread_registry_init();
+    process_self(&is_new);
     session.has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     session.is_initialized = true;
     return true;
@@ -374,7 +415,8 @@ static int error_of_errno(void) { return errno == ENOMEM || errno == EAGAIN ? GR
 static bool create_pool(struct pool *pool, const struct settings *settings) {
     struct pool_options options = {.path = settings->storage == GREC_STORAGE_FILE ? settings->path : NULL,
                                    .limit_bytes = settings->limit_bytes,
-                                   .chunk_bytes = settings->chunk_bytes};
+                                   .chunk_bytes = settings->chunk_bytes,
+                                   .own = session.is_recording ? &session_pool : NULL};
     return pool_create(pool, &options);
 }
 
@@ -383,6 +425,13 @@ static void raise_generation(void) { __atomic_store_n(&session_generation, sessi
 
 static bool has_failed(void) {
     return __atomic_load_n(&session_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
+}
+
+/* Says that a pause is over, and what came of counters and memory in it. */
+static void write_resume(void) {
+    recording_write_mark(TRACE_RESUME);
+    counters_resume();
+    allocations_resume();
 }
 
 static void begin_recording(bool is_paused) {
@@ -394,6 +443,9 @@ static void begin_recording(bool is_paused) {
     start_sampler();
 }
 
+static void stop_locked(bool is_process_ending);
+
+/* A recording that is on ends when the new one can begin. */
 static int start_new(const struct settings *settings) {
     struct pool pool;
     bool is_new;
@@ -404,11 +456,15 @@ static int start_new(const struct settings *settings) {
         return GREC_ERROR_STORAGE;
     }
     if (!pool_publish(&pool)) return error_of_errno();
+    stop_locked(false);
     pool_close(&session_pool);
     session_pool = pool;
     session.settings = *settings;
+    session.owner_start_ns = process->start_ns;
+    session_first_uid = 0;
     raise_generation();
     counters_forget();
+    allocations_forget();
     describe();
     begin_recording(false);
     return GREC_OK;
@@ -466,7 +522,7 @@ static int replace_pool(const struct settings *settings, bool is_quiet) {
 static int change_settings(const struct settings *settings, bool replaces_pool) {
     bool was_paused = session.is_paused;
     recording_write_mark(TRACE_PAUSE);
-    end_threads();
+    end_threads(false);
     bool is_quiet = quiesce();
     int error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK, saved_errno = errno;
     if (error == GREC_OK) session.settings = *settings;
@@ -474,33 +530,20 @@ static int change_settings(const struct settings *settings, bool replaces_pool) 
     if (has_product) definition_add_meta("product", settings->product);
     if (has_failed()) return error;
     begin_recording(was_paused);
-    recording_write_mark(TRACE_RESUME);
+    if (!was_paused) write_resume();
     errno = saved_errno;
     return error;
 }
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-static void stop_locked(void);
-
-/* Of a process that came to the recording of another one: the trace is that one's. */
-static bool is_guest(void) {
-    bool is_new;
-    return session_pool.header->creator_pid != process_self(&is_new)->pid;
-}
-
-/* A guest that wants a trace elsewhere begins one of its own. */
-static int leave_and_start(const struct settings *settings) {
-    stop_locked();
-    return start_new(settings);
-}
-
 static int go_on(const struct grec_options *options) {
     struct settings settings;
     const struct settings *old = &session.settings;
     if (!options) return GREC_OK;
     if (!settle_new_options(options, &settings)) return GREC_ERROR_OPTIONS;
-    if (is_guest() && options->path) return leave_and_start(&settings);
+    /* A guest that wants a trace elsewhere begins one of its own. */
+    if (is_guest() && options->path) return start_new(&settings);
     if (!is_same_pool(&settings, old)) return change_settings(&settings, true);
     bool is_renamed = settings.storage == GREC_STORAGE_FILE && !is_same_text(settings.path, old->path);
     if (is_renamed && !pool_rename(&session_pool, settings.path)) {
@@ -518,6 +561,7 @@ static int start_locked(const struct grec_options *options) {
     static const struct grec_options defaults;
     struct settings settings;
     if (!initialize()) return GREC_ERROR_MEMORY;
+    clock_init();
     if (session.is_recording) return go_on(options);
     if (settle_options(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
     return start_new(&settings);
@@ -533,10 +577,8 @@ int grec_start(const struct grec_options *options) {
 bool session_join(const char *path, uint64_t session_id, const struct grec_options *options) {
     struct settings settings;
     struct pool pool;
-    bool is_new;
     errno = 0;
     if (session.is_recording || !initialize() || settle_options(options, &settings)) return false;
-    process_self(&is_new);
     if (!pool_join(&pool, path, session_id)) return false;
     settings.chunk_bytes = pool.chunk_bytes;
     settings.limit_bytes = pool.header->limit_bytes ? pool.header->limit_bytes : GREC_UNLIMITED;
@@ -544,6 +586,8 @@ bool session_join(const char *path, uint64_t session_id, const struct grec_optio
     settings.flags |= GREC_NO_HELPER; /* the one that was here first has one */
     session_pool = pool;
     session.settings = settings;
+    session.owner_start_ns = 0;
+    session_first_uid = 0;
     raise_generation();
     begin_recording(false);
     return true;
@@ -585,7 +629,7 @@ void grec_resume(void) {
         session.is_paused = false;
         if (!has_failed()) {
             set_recording(true);
-            recording_write_mark(TRACE_RESUME);
+            write_resume();
         }
     }
     unlock();
@@ -601,26 +645,27 @@ static void mark_unsampled(grec_time end) {
     grec_add_marker(&marker, &options, NULL, 0);
 }
 
-static void stop_locked(void) {
+/* The end of the process frees what is mapped, in less time. */
+static void stop_locked(bool is_process_ending) {
     if (!session.is_recording) return;
     grec_time end = grec_now();
     recording_write_mark(TRACE_PROCESS_END);
-    end_threads();
+    end_threads(is_process_ending);
     mark_unsampled(end);
     bool is_quiet = quiesce();
-    if (is_quiet) sampler_forget();
+    if (is_quiet && !is_process_ending) sampler_forget();
     recording_flush_lost();
     session.is_recording = false;
     set_labelling(false);
     session.is_paused = false;
     pool_leave(&session_pool);
     /* What is in memory can still be saved. */
-    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet);
+    if (session.settings.storage == GREC_STORAGE_FILE || !is_quiet) forget_pool(is_quiet && !is_process_ending);
 }
 
 void grec_stop(void) {
     lock();
-    stop_locked();
+    stop_locked(false);
     unlock();
 }
 
@@ -644,6 +689,9 @@ int grec_save(const char *path) {
 
 static uint64_t load(const uint64_t *count) { return __atomic_load_n(count, __ATOMIC_RELAXED); }
 
+_Static_assert(sizeof(struct grec_status) == offsetof(struct grec_status, markers_stale) + sizeof(uint32_t),
+               "programs that were built before there was the last member have room for it");
+
 void grec_get_status(struct grec_status *status) {
     if (!status) return;
     memset(status, 0, sizeof *status);
@@ -662,6 +710,8 @@ void grec_get_status(struct grec_status *status) {
         status->definitions_lost = load(&header->lost_definition_count);
         status->values_mismatched = load(&header->mismatched_value_count);
         status->stop_errno = (int)__atomic_load_n(&header->stop_errno, __ATOMIC_RELAXED);
+        uint64_t stale_count = load(&header->stale_marker_count);
+        status->markers_stale = stale_count < UINT32_MAX ? (uint32_t)stale_count : UINT32_MAX;
     }
     unlock();
 }
@@ -704,6 +754,7 @@ bool session_enter_child(void) {
     own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (is_part) {
+        session_first_uid = load(&session_pool.header->next_thread_uid);
         libraries_enter_child();
         return true;
     }
@@ -767,11 +818,10 @@ static void settle_in_child(void) {
     if (session_enter_child() && at_fork.can_sample) start_sampler();
 }
 
-/* Threads may register themselves before anything is recorded. */
+/* Threads may register themselves before anything is recorded. What only a recording needs has to wait: many programs
+ * load this library and record nothing. */
 __attribute__((constructor)) static void begin_process(void) {
-    bool is_new;
     thread_registry_init();
-    if (process_init()) process_self(&is_new);
     pthread_atfork(prepare_fork, settle_in_parent, settle_in_child);
     session_start_from_environment();
 }
@@ -781,7 +831,7 @@ __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && session_is_from_environment();
-    stop_locked();
+    stop_locked(true);
     if (is_saved_at_end && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, describe_error(errno));
     unlock();

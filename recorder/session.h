@@ -16,9 +16,14 @@ extern struct pool session_pool;
 /* Number of the recording, from 1; ids in descriptions are those of one recording. */
 extern uint32_t session_generation;
 
+/* In a forked child: threads with smaller numbers are of its parents. */
+extern uint64_t session_first_uid;
+
 /* After this, whatever other threads stored before is seen, and what this one stored is by them. */
 void session_fence(void);
 
+/* Whether the options leave threads out. [signal-safe] */
+bool session_has_thread_filter(void);
 /* For the sampler, in a process without a helper: prepares chunks. */
 void session_reserve_ahead(void);
 
@@ -29,12 +34,23 @@ bool session_wants_thread(const char *name, uint32_t name_bytes_count);
  * [signal-safe] */
 bool session_enter_child(void);
 
+/* For a call that succeeds only where there is one thread: ends the recorder's own, until session_end_being_alone. False:
+ * there are none, and that is not to be called. */
+bool session_be_alone(void);
+void session_end_being_alone(void);
+
+/* Before the process installs a filter of system calls, for threads and children that are made from now on, or for all
+ * threads at once: the recorder makes no more threads, since they could be killed for what they do, and ends those that
+ * the filter would come to. */
+void session_prepare_filter(bool is_for_all_threads);
+
 /* Before the calling thread is forbidden to read the cycle counter: see clock_forbid_counter. */
 void session_forbid_counter(void);
 
-/* A text that was cut; payload values that no field is there for. [signal-safe] */
+/* Counts a text that was cut, payload values that no field is there for, a marker with a stale handle. [signal-safe] */
 void session_count_cut_text(void);
 void session_count_mismatched(uint64_t count);
+void session_count_stale_marker(void);
 
 /* Starts recording as the environment asks, if it does. For the library's constructor. */
 void session_start_from_environment(void);

@@ -14,6 +14,7 @@
 #include "own_thread.h"
 #include "process.h"
 #include "session.h"
+#include "thread_handle.h"
 #include "writer.h"
 
 enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
@@ -295,6 +296,12 @@ void thread_registry_name(struct thread_record *record, const char *name) {
     if (is_named) __atomic_store_n(&record->is_named, true, __ATOMIC_RELEASE);
 }
 
+uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]) {
+    uint32_t bytes_count = __atomic_load_n(&record->name_bytes_count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < bytes_count; i++) name[i] = __atomic_load_n(&record->name[i], __ATOMIC_RELAXED);
+    return bytes_count;
+}
+
 void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
                                                void *context),
                                  void *context) {
@@ -311,23 +318,59 @@ bool thread_registry_has(uint32_t tid) {
     return find_word(tid, &place) || find_word(HELD | tid, &place);
 }
 
-/* The recording's number in the high bits tells that the rest is of this one. */
-uint64_t thread_record_uid(struct thread_record *record) {
-    enum { UID_BITS = 40 };
-    uint64_t mask = ((uint64_t)1 << UID_BITS) - 1, generation = (uint64_t)session_generation << UID_BITS;
+/* ---- Numbers in the trace. The recording's number in the high bits tells that the rest is of this one. ---- */
+
+enum { UID_BITS = 40, GENERATION_BITS = 23 };
+
+static const uint64_t UID_MASK = ((uint64_t)1 << UID_BITS) - 1;
+
+static uint64_t generation_tag(void) {
+    return ((uint64_t)session_generation & (((uint64_t)1 << GENERATION_BITS) - 1)) << UID_BITS;
+}
+
+uint64_t thread_record_tagged_uid(struct thread_record *record) {
+    uint64_t tag = generation_tag();
     uint64_t seen = __atomic_load_n(&record->shared_uid, __ATOMIC_ACQUIRE);
-    if (seen && (seen & ~mask) == generation) return seen & mask;
+    if (seen && (seen & ~UID_MASK) == tag) return seen;
     uint64_t uid = __atomic_fetch_add(&session_pool.header->next_thread_uid, 1, __ATOMIC_RELAXED);
-    bool is_ours = __atomic_compare_exchange_n(&record->shared_uid, &seen, generation | uid, false, __ATOMIC_ACQ_REL,
+    bool is_ours = __atomic_compare_exchange_n(&record->shared_uid, &seen, tag | uid, false, __ATOMIC_ACQ_REL,
                                                __ATOMIC_ACQUIRE);
-    return is_ours ? uid : seen & mask;
+    return is_ours ? tag | uid : seen;
+}
+
+uint64_t thread_uid_of_tagged(uint64_t tagged_uid) { return tagged_uid & UID_MASK; }
+
+uint64_t thread_record_uid(struct thread_record *record) {
+    return thread_uid_of_tagged(thread_record_tagged_uid(record));
+}
+
+bool thread_uid_is_current(uint64_t tagged_uid) {
+    return (tagged_uid & ~UID_MASK) == generation_tag() && thread_uid_of_tagged(tagged_uid) >= session_first_uid;
+}
+
+/* One that has not recorded since the options changed does not know yet: it goes by its name. */
+static bool is_left_out(const struct place *place) {
+    const struct thread_record *record = place->record;
+    char name[THREAD_NAME_BYTES];
+    if (__atomic_load_n(&place->writers->generation, __ATOMIC_ACQUIRE) == session_generation)
+        return __atomic_load_n(&place->writers->is_muted, __ATOMIC_RELAXED);
+    return !session_wants_thread(name, thread_record_copy_name(record, name));
+}
+
+void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_left_out) {
+    struct place place;
+    if (!find_word(tid, &place) && !find_word(HELD | tid, &place)) return;
+    /* The thread of a held record has not said its name. */
+    bool is_known = __atomic_load_n(&place.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid &&
+                    __atomic_load_n(&place.record->name_bytes_count, __ATOMIC_RELAXED);
+    if (is_known) *is_known_left_out = is_left_out(&place);
 }
 
 struct grec_thread thread_registry_main(void) {
     uint32_t tid = (uint32_t)getpid();
     struct place place;
     if (!find_word(tid, &place) && !find_word(HELD | tid, &place)) return (struct grec_thread){0, 0};
-    return (struct grec_thread){thread_record_uid(place.record), tid};
+    return thread_handle_make(thread_record_tagged_uid(place.record), tid, false);
 }
 
 void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {

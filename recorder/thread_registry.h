@@ -52,8 +52,8 @@ struct thread_writers {
 struct thread_record {
     uint64_t shared_uid;     /* see thread_record_uid */
     uint64_t uid;            /* in the trace */
-    uint32_t uid_generation; /* of the recording that the uid is of… */
-    uint32_t uid_pid;        /* …and the process */
+    uint32_t uid_generation;       /* of the recording that the uid is of… */
+    uint64_t uid_process_start_ns; /* …and the process */
     uint64_t start_ticks;
     uint32_t name_bytes_count;
     bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */
@@ -94,6 +94,9 @@ void thread_registry_reclaim(void);
 /* Sets the name of the calling thread's record; NULL: the system's. [signal-safe] */
 void thread_registry_name(struct thread_record *record, const char *name);
 
+/* Copies the name of a record, which its thread may be changing; returns its length. [signal-safe] */
+uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]);
+
 /* Around what a signal handler in the same thread must not find half done. [signal-safe] */
 void thread_signals_block(sigset_t *before);
 void thread_signals_restore(const sigset_t *before);
@@ -105,6 +108,16 @@ struct thread_record *thread_registry_find_asked(void);
 /* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its
  * own, or the sampler's. Within a recording call. [signal-safe] */
 uint64_t thread_record_uid(struct thread_record *record);
+
+/* The same, with the recording's number in the high bits below the highest one; taken apart; and whether such a number is
+ * that of a thread of this process in this recording. [signal-safe] */
+uint64_t thread_record_tagged_uid(struct thread_record *record);
+uint64_t thread_uid_of_tagged(uint64_t tagged_uid);
+bool thread_uid_is_current(uint64_t tagged_uid);
+
+/* Sets *is_left_out to whether the options leave the thread out; leaves it as it is where the thread has ended. Within a
+ * recording call. [signal-safe] */
+void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_left_out);
 
 /* For the sampler: the thread has a record of its own from now on, though it has not asked for one, unless it has one.
  * Its first call of the library finds it. Such a record is given back by who took it, when the thread has ended without

@@ -20,6 +20,7 @@ enum {
      * their ends) does not change it. */
     TRACE_VERSION = 1,
     TRACE_HEADER_BYTES = 4096,
+    TRACE_HEADER_BYTES_MIN = 616, /* of the first traces of this version */
     TRACE_CHUNK_MAGIC = 0x4b4e4843, /* "CHNK" */
     TRACE_CHUNK_HEADER_BYTES = 128,
     TRACE_CHUNK_BYTES_MIN = 4096, /* chunks are a power of two */
@@ -43,7 +44,7 @@ enum trace_stop_reason {
 struct trace_header {
     char magic[TRACE_MAGIC_BYTES];
     uint32_t version;
-    uint32_t header_bytes;  /* of this header: TRACE_HEADER_BYTES */
+    uint32_t header_bytes;  /* of this header: TRACE_HEADER_BYTES. Members beyond it count as 0 */
     uint64_t chunks_offset; /* of chunk 0 in the file; a multiple of 4096. Between header and chunks lies the recorder's
                                own bookkeeping, which says nothing to readers */
     uint32_t chunk_bytes;
@@ -74,10 +75,12 @@ struct trace_header {
     uint64_t stop_ticks;             /* with stop_reason */
     uint32_t stop_reason;            /* enum trace_stop_reason */
     uint32_t stop_errno;
+    uint64_t stale_marker_count; /* aimed at a thread of another recording; from TRACE_HEADER_BYTES_MIN on */
 };
 _Static_assert(offsetof(struct trace_header, hash) == 80, "the hash covers 80 bytes");
 _Static_assert(offsetof(struct trace_header, limit_bytes) == 512, "docs/trace-format.md names this offset");
-_Static_assert(sizeof(struct trace_header) == 616, "no padding");
+_Static_assert(offsetof(struct trace_header, stale_marker_count) == TRACE_HEADER_BYTES_MIN, "what came later is behind");
+_Static_assert(sizeof(struct trace_header) == 624, "no padding");
 
 enum trace_chunk_state {
     TRACE_CHUNK_FREE = 0,   /* nothing in it counts */
@@ -141,7 +144,7 @@ enum trace_entry_kind {
     TRACE_COUNT_SAMPLE = 13, /* t, id counter, zigzag sum of all changes in this process, leb number of changes */
     TRACE_SAMPLE = 14,       /* t, stack */
     TRACE_PAUSE = 15,        /* t. The process pauses… */
-    TRACE_RESUME = 16,       /* t. …and goes on */
+    TRACE_RESUME = 16,       /* t. …and goes on. What its counters came to meanwhile is told after it */
     TRACE_MESSAGE = 17,      /* t, text: what the recorder has to say */
 
     /* What a sampler writes of other threads of its process. It stands in the sampler's chunk. */
@@ -181,6 +184,9 @@ enum trace_marker_flag {
     TRACE_MARKER_HAS_THREAD = 8, /* leb uid, leb tid: the marker is that thread's, of the same process */
     TRACE_MARKER_HAS_TAGS = 16,  /* each value of the payload stands behind its wire type (enum trace_wire, a byte) */
     TRACE_MARKER_HAS_STACK = 32, /* leb length in bytes of the payload, before it; the stack stands behind it */
+    TRACE_MARKER_HAS_ORIGIN = 64, /* behind the stack: zigzag ticks before t at which it was taken; leb uid, leb tid of
+                                     the thread that it was taken in, leb pid, leb start of its process. Without it: at
+                                     t, in the thread whose entry this is */
 };
 
 /* Payload: a value for each field of the marker's type, in the type's order, in the wire type of the field's format;

@@ -5,6 +5,7 @@
 #include "chunk_pool.h"
 #include "process.h"
 #include "session.h"
+#include "thread_handle.h"
 
 enum {
     PROCESS_BLOCK_BYTES = 4 + 4 * LEB128_BYTES_MAX + PROCESS_NAME_BYTES,
@@ -76,10 +77,10 @@ static void write_thread(struct recording *recording, const struct process_state
 /* A thread is known to the trace from its first chunk on. */
 static void identify(struct thread_writers *thread, const struct process_state *process) {
     struct thread_record *record = thread_record_self;
-    if (record->uid_generation != session_generation || record->uid_pid != process->pid) {
+    if (record->uid_generation != session_generation || record->uid_process_start_ns != process->start_ns) {
         record->uid = thread_record_uid(record);
         record->uid_generation = session_generation;
-        record->uid_pid = process->pid;
+        record->uid_process_start_ns = process->start_ns;
         if (!record->start_ticks) record->start_ticks = clock_ticks();
     }
     /* The sampler looks at them. */
@@ -148,14 +149,19 @@ static struct trace_chunk_header *take_chunk(struct recording *recording, const 
     struct trace_chunk_header *chunk = NULL;
     /* Threads that come and go share chunks. At the limit, room that is left over goes before events that are old. */
     if (writer->sequence == 0 || pool_is_at_limit(&session_pool))
-        chunk = pool_take_partial(&session_pool, process->pid);
+        chunk = pool_take_partial(&session_pool);
     if (chunk) return chunk;
     struct pool_owner owner = {.pid = process->pid,
                                .tid = thread_tid(recording->thread),
                                .thread_uid = thread_record_self->uid,
                                .sequence = writer->sequence};
     chunk = pool_take(&session_pool, &owner);
-    return chunk ? chunk : pool_take_partial(&session_pool, process->pid);
+    return chunk ? chunk : pool_take_partial(&session_pool);
+}
+
+static void show_room(struct writer *writer) {
+    writer->next = (unsigned char *)writer->chunk + (uint32_t)writer->commit;
+    writer->end = (unsigned char *)writer->chunk + session_pool.chunk_bytes;
 }
 
 static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) {
@@ -163,18 +169,37 @@ static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) 
     writer->chunk = chunk;
     writer->is_abandoned = false;
     writer->commit = commit;
-    writer->next = (unsigned char *)chunk + (uint32_t)commit;
-    writer->end = (unsigned char *)chunk + session_pool.chunk_bytes;
+    show_room(writer);
     writer->clock_ticks = chunk->base_ticks + ticks_in_ms(CALIBRATION_PERIOD_MS);
     writer->sequence++;
     writer->mapping_id = 0;
     writer->running_address = 0;
 }
 
+static bool is_left_out(const struct recording *recording) {
+    return recording->thread->is_muted && recording->thread->generation == session_generation;
+}
+
+void recording_admit(struct recording *recording) {
+    struct writer *writer = recording->writer;
+    recording->is_admitted = true;
+    if (is_left_out(recording) && writer->chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED))
+        show_room(writer);
+}
+
+static void hide_room(const struct recording *recording) {
+    if (is_left_out(recording)) recording->writer->next = recording->writer->end = NULL;
+}
+
+void recording_leave_admitted(struct recording *recording) {
+    if (recording->is_admitted) hide_room(recording);
+    recording_leave(recording);
+}
+
 static bool refill(struct recording *recording, uint32_t bytes_count) {
     struct writer *writer = recording->writer;
-    if (recording->thread->is_muted && recording->thread->generation == session_generation) {
-        close_chunk(writer);
+    if (is_left_out(recording) && !recording->is_admitted) {
+        hide_room(recording);
         return true;
     }
     uint64_t now = clock_ticks();
@@ -182,7 +207,7 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
     const struct process_state *process = enter_process(recording);
     /* A child that is not to record has just found that out: its events are not lost. */
     if (!process) return !grec_is_recording();
-    if (recording->thread->is_muted) return true;
+    if (recording->thread->is_muted && !recording->is_admitted) return true;
     close_chunk(writer);
     struct trace_chunk_header *chunk = take_chunk(recording, process);
     while (chunk && session_pool.chunk_bytes - (uint32_t)chunk->commit < START_BYTES + bytes_count) {
@@ -205,7 +230,7 @@ bool recording_refill(struct recording *recording, uint32_t bytes_count) {
         recording_count_lost();
         return false;
     }
-    return recording->writer->chunk != NULL;
+    return recording->writer->end != NULL;
 }
 
 void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
@@ -226,24 +251,22 @@ void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
 /* ---- Threads. ---- */
 
 /* A chunk with room is for the next thread. */
-static void give_back(struct writer *writer, uint32_t pid) {
+static void give_back(struct writer *writer) {
     struct trace_chunk_header *chunk = writer->chunk;
-    /* As numbers: of an abandoned one the end is 0. */
-    bool is_worth = chunk && (intptr_t)writer->end - (intptr_t)writer->next >= PARTIAL_BYTES_MIN;
+    bool is_kept = chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED);
+    bool is_worth = is_kept && session_pool.chunk_bytes - (uint32_t)writer->commit >= PARTIAL_BYTES_MIN;
     if (!is_worth) {
         close_chunk(writer);
         return;
     }
     writer->chunk = NULL;
     writer->next = writer->end = NULL;
-    pool_put_partial(&session_pool, chunk, pid);
+    pool_put_partial(&session_pool, chunk);
 }
 
 /* Of this call and of the handlers that may interrupt it; a call that this one interrupted still needs its own. */
 static void give_back_all(struct recording *recording) {
-    bool is_new;
-    const struct process_state *process = process_self(&is_new);
-    for (uint32_t i = recording->depth; i < NESTING_MAX; i++) give_back(&recording->thread->writers[i], process->pid);
+    for (uint32_t i = recording->depth; i < NESTING_MAX; i++) give_back(&recording->thread->writers[i]);
 }
 
 static void rename_in_trace(struct recording *recording) {
@@ -260,13 +283,14 @@ void grec_thread_register(const char *name) {
     /* Whether the name is wanted is found out anew. */
     struct recording recording = recording_enter();
     if (!recording.thread) return;
+    bool was_muted = thread->is_muted;
     /* Known from now on, to a sampler too that never finds it at work. */
     bool is_known = thread->generation == session_generation || recording_identify(&recording);
     if (is_known)
         __atomic_store_n(&thread->is_muted,
                          !session_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count),
                          __ATOMIC_RELAXED);
-    if (thread->is_muted)
+    if (thread->is_muted || was_muted)
         give_back_all(&recording);
     else
         rename_in_trace(&recording);
@@ -319,7 +343,8 @@ struct grec_thread grec_thread_self(void) {
     struct recording recording = recording_enter();
     if (!recording.thread) return self;
     if (enter_process(&recording))
-        self = (struct grec_thread){.uid = thread_record_self->uid, .tid = thread_tid(recording.thread)};
+        self = thread_handle_make(thread_record_tagged_uid(thread_record_self), thread_tid(recording.thread),
+                                  recording.thread->is_muted);
     recording_leave(&recording);
     return self;
 }
@@ -378,22 +403,16 @@ grec_time grec_time_from_clock_ns(uint64_t monotonic_ns) {
 
 /* ---- The process's own entries. ---- */
 
-/* The process's own entries are of threads that are left out too. */
 bool recording_write_mark(enum trace_entry_kind kind) {
     struct recording recording = recording_enter();
     if (!recording.thread) return false;
-    bool is_muted = enter_process(&recording) && recording.thread->is_muted;
-    if (is_muted) __atomic_store_n(&recording.thread->is_muted, false, __ATOMIC_RELAXED);
+    recording_admit(&recording);
     bool is_written = recording_reserve(&recording, 2 + LEB128_BYTES_MAX);
     if (is_written) {
         uint64_t time = recording_time(recording.writer);
         short_block_end(recording.writer, leb128_write(short_block_begin(recording.writer, kind), time));
     }
-    if (is_muted) {
-        __atomic_store_n(&recording.thread->is_muted, true, __ATOMIC_RELAXED);
-        give_back_all(&recording);
-    }
-    recording_leave(&recording);
+    recording_leave_admitted(&recording);
     return is_written;
 }
 
@@ -401,12 +420,13 @@ void recording_write_message(const char *text) {
     uint32_t bytes_count = (uint32_t)strnlen(text, GREC_NAME_BYTES_MAX);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
+    recording_admit(&recording);
     if (recording_reserve(&recording, bytes_count + 2 + 2 * LEB128_BYTES_MAX)) {
         uint64_t time = recording_time(recording.writer);
         unsigned char *at = leb128_write(long_block_begin(recording.writer, TRACE_MESSAGE), time);
         long_block_end(recording.writer, leb128_write_bytes(at, text, bytes_count));
     }
-    recording_leave(&recording);
+    recording_leave_admitted(&recording);
 }
 
 /* Of a thread that records nothing now: its chunks are complete. */

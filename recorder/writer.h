@@ -23,6 +23,8 @@
 struct recording {
     struct thread_writers *thread; /* NULL: nothing is to be recorded */
     uint32_t depth;
+    bool is_off;      /* with thread NULL: there is no recording, or it is paused */
+    bool is_admitted; /* see recording_admit */
     struct writer *writer;
 };
 
@@ -56,7 +58,7 @@ bool recording_identify(const struct recording *recording);
 /* The bytes that a block can have. */
 uint32_t recording_block_bytes_max(void);
 
-/* An entry with nothing but its time. False when it could not be recorded. [signal-safe] */
+/* An entry of the process with nothing but its time. False when it could not be recorded. [signal-safe] */
 bool recording_write_mark(enum trace_entry_kind kind);
 
 /* What the recorder has to say. [signal-safe] */
@@ -69,13 +71,23 @@ void writers_close(struct thread_writers *thread);
  * next. */
 void writers_abandon(struct thread_writers *thread);
 
+/* What this call records is not the thread's own: it belongs to the process, or to another thread that is recorded. So
+ * it is recorded even if the options leave the calling thread out. Call this before recording_reserve, and end with
+ * recording_leave_admitted. */
+void recording_admit(struct recording *recording);
+
+/* recording_leave, of a call that may be admitted. Between admitted calls, a thread that is left out keeps its chunk but
+ * shows no room in it, so that the short paths need not look whether the thread is left out. */
+void recording_leave_admitted(struct recording *recording);
+
 /* Every function but this one needs recording.thread. [signal-safe, as all] */
 static inline struct recording recording_enter(void) {
     struct recording recording = {.thread = thread_writers_self};
     if (__builtin_expect(!recording.thread, 0)) {
         recording.thread = thread_registry_claim();
         if (!recording.thread) {
-            if (grec_is_recording()) recording_count_lost_outside();
+            recording.is_off = !grec_is_recording();
+            if (!recording.is_off) recording_count_lost_outside();
             return recording;
         }
     }
@@ -86,6 +98,7 @@ static inline struct recording recording_enter(void) {
     if (__builtin_expect(!is_on || depth >= NESTING_MAX, 0)) {
         if (is_on) recording_count_lost();
         __atomic_store_n(&recording.thread->depth, depth, __ATOMIC_RELEASE);
+        recording.is_off = !is_on;
         recording.thread = NULL;
         return recording;
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libconvert/child_process.h"
 #include "libconvert/libarchive.h"
 #include "libconvert/utf8.h"
 #include "libconvert/utf8_locale.h"
@@ -33,7 +34,8 @@ static const struct kind kinds[] = {
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-struct archive_file {
+/* In the child process. */
+struct packer {
     struct failure *failure; /* borrowed */
     const char *name;        /* borrowed */
     struct archive *writer;
@@ -49,53 +51,48 @@ static const struct kind *kind_of(const char *name) {
     return NULL;
 }
 
-static void fail(struct archive_file *archive, int error) {
+/* ---- The child process: libarchive's writers crash when memory runs out. ---- */
+
+static void fail_to_write(struct failure *failure, const char *name, int error) {
     if (error == ENOMEM)
-        failure_set_memory(archive->failure);
+        failure_set_memory(failure);
     else
-        failure_set(archive->failure, FAILURE_IO, "cannot write %s: %s", archive->name, strerror(error ? error : EIO));
+        failure_set(failure, FAILURE_IO, "cannot write %s: %s", name, strerror(error));
+}
+
+static void fail(struct packer *packer, int error) { fail_to_write(packer->failure, packer->name, error); }
+
+/* libarchive has numbers of its own too. It does not always tell that memory ran out: there may be no number at all. */
+static void fail_by_libarchive(struct packer *packer) {
+    int error = libarchive.error_number(packer->writer);
+    fail(packer, errno == ENOMEM || error == 0 ? ENOMEM : error > 0 ? error : EIO);
 }
 
 /* A warning is about the name of a member that is not of the character set: its bytes are written. */
-static bool check(struct archive_file *archive, int outcome) {
+static bool check(struct packer *packer, int outcome) {
     if (outcome >= ARCHIVE_WARN) return true;
-    fail(archive, libarchive.error_number(archive->writer));
+    fail_by_libarchive(packer);
     return false;
 }
 
-static bool open_writer(struct archive_file *archive, const struct kind *kind) {
-    struct archive *writer = archive->writer;
-    return check(archive, (*kind->format)(writer)) && check(archive, (*kind->filter)(writer)) &&
-           (!kind->options || check(archive, libarchive.write_set_options(writer, kind->options))) &&
-           check(archive, libarchive.write_set_bytes_in_last_block(writer, 1)) &&
-           check(archive, libarchive.write_open_fd(writer, archive->descriptor));
+static bool open_writer(struct packer *packer, const struct kind *kind) {
+    struct archive *writer = packer->writer;
+    return check(packer, (*kind->format)(writer)) && check(packer, (*kind->filter)(writer)) &&
+           (!kind->options || check(packer, libarchive.write_set_options(writer, kind->options))) &&
+           check(packer, libarchive.write_set_bytes_in_last_block(writer, 1)) &&
+           check(packer, libarchive.write_open_fd(writer, packer->descriptor));
 }
 
-struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
-    const struct kind *kind = kind_of(name);
-    if (!kind) {
-        failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
-        return NULL;
-    }
-    if (!libarchive_load(name, failure)) return NULL;
-    struct archive_file *archive = calloc(1, sizeof *archive);
-    if (!archive) {
-        failure_set_memory(failure);
-        return NULL;
-    }
-    archive->failure = failure;
-    archive->name = name;
-    archive->locale = utf8_locale_create();
-    archive->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
-    if (archive->descriptor < 0) fail(archive, errno);
-    archive->writer = libarchive.write_new();
-    if (!archive->writer) failure_set_memory(failure);
-    if (!failure_is_set(failure) && open_writer(archive, kind)) return archive;
-    archive_file_close(archive);
-    return NULL;
+static bool open_packer(struct packer *packer, const struct kind *kind, const char *path) {
+    if (!libarchive_load(packer->name, packer->failure)) return false;
+    packer->locale = utf8_locale_create();
+    if (!packer->locale && errno == ENOMEM) failure_set_memory(packer->failure);
+    packer->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
+    if (packer->descriptor < 0) fail(packer, errno);
+    packer->writer = libarchive.write_new();
+    if (!packer->writer) failure_set_memory(packer->failure);
+    return !failure_is_set(packer->failure) && open_writer(packer, kind);
 }
-
-/* ---- Members. ---- */
 
 /* Nobody's, of no time. */
 static struct archive_entry *entry_create(const char *member, uint64_t bytes_count) {
@@ -111,32 +108,32 @@ static struct archive_entry *entry_create(const char *member, uint64_t bytes_cou
     return entry;
 }
 
-static void add_bytes(struct archive_file *archive, int source, const char *path) {
+static void add_bytes(struct packer *packer, int source, const char *path) {
     char block[BLOCK_BYTES];
     for (;;) {
         ssize_t bytes_count = read(source, block, sizeof block);
         if (bytes_count < 0 && errno == EINTR) continue;
-        if (bytes_count < 0) failure_set(archive->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (bytes_count < 0) failure_set(packer->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
         if (bytes_count <= 0) return;
-        if (libarchive.write_data(archive->writer, block, (size_t)bytes_count) < 0) {
-            fail(archive, libarchive.error_number(archive->writer));
+        if (libarchive.write_data(packer->writer, block, (size_t)bytes_count) < 0) {
+            fail_by_libarchive(packer);
             return;
         }
     }
 }
 
-static void add_open_file(struct archive_file *archive, const char *member, int source, const char *path) {
+static void add_open_file(struct packer *packer, const char *member, int source, const char *path) {
     struct stat status;
     if (source < 0 || fstat(source, &status) != 0) {
-        failure_set(archive->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
+        failure_set(packer->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
         return;
     }
     struct archive_entry *entry = entry_create(member, (uint64_t)status.st_size);
     if (!entry) {
-        failure_set_memory(archive->failure);
+        failure_set_memory(packer->failure);
         return;
     }
-    if (check(archive, libarchive.write_header(archive->writer, entry))) add_bytes(archive, source, path);
+    if (check(packer, libarchive.write_header(packer->writer, entry))) add_bytes(packer, source, path);
     libarchive.entry_free(entry);
 }
 
@@ -147,39 +144,139 @@ static bool is_ascii(struct text text) {
 }
 
 /* libarchive is to say that names are UTF-8 of those alone that are. False: it cannot (latched). */
-static bool enter_locale(struct archive_file *archive, struct text member, locale_t *before) {
+static bool enter_locale(struct packer *packer, struct text member, locale_t *before) {
     *before = (locale_t)0;
     if (is_ascii(member) || utf8_valid_prefix_bytes(member) != member.bytes_count) return true;
-    if (!archive->locale) {
+    if (!packer->locale) {
         failure_set(
-            archive->failure, FAILURE_IO,
+            packer->failure, FAILURE_IO,
             "cannot write %s: the name %.*s needs a locale of UTF-8, such as C.UTF-8, which this system does not "
             "have",
-            archive->name, (int)member.bytes_count, member.bytes);
+            packer->name, (int)member.bytes_count, member.bytes);
         return false;
     }
-    *before = uselocale(archive->locale);
+    *before = uselocale(packer->locale);
     return true;
 }
 
-void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
+static void add_file(struct packer *packer, const char *member, const char *path) {
     locale_t before;
-    if (failure_is_set(archive->failure) || !enter_locale(archive, text_of(member), &before)) return;
+    if (!enter_locale(packer, text_of(member), &before)) return;
     int source = open(path, O_RDONLY | O_CLOEXEC);
-    add_open_file(archive, member, source, path);
+    add_open_file(packer, member, source, path);
     if (source >= 0) close(source);
     if (before) uselocale(before);
 }
 
+static void finish(struct packer *packer) {
+    if (!check(packer, libarchive.write_close(packer->writer))) return;
+    if (fsync(packer->descriptor) != 0 && errno != EINVAL) fail(packer, errno);
+    if (close(packer->descriptor) != 0 && errno != EINTR) fail(packer, errno);
+}
+
+/* What the child is asked for: to add a member, whose name and path follow, each with its NUL; or, with no bytes, to
+ * finish the archive. It answers with its latch. */
+struct command {
+    uint32_t member_bytes;
+    uint32_t path_bytes;
+};
+
+/* Where the archive is to be made. */
+struct order {
+    const struct kind *kind;
+    const char *path;
+    const char *name;
+};
+
+static void follow(struct packer *packer, struct channel *channel, struct command command) {
+    if (!command.member_bytes) {
+        finish(packer);
+        return;
+    }
+    char *bytes = malloc((size_t)command.member_bytes + command.path_bytes);
+    if (!bytes || !channel_receive(channel, bytes, (size_t)command.member_bytes + command.path_bytes)) child_leave();
+    add_file(packer, bytes, bytes + command.member_bytes);
+    free(bytes);
+}
+
+/* Frees nothing at its end, as the process ends, too. libarchive does not report all allocations that failed. */
+static void pack(void *context, struct channel *channel) {
+    const struct order *order = context;
+    struct failure failure = {0};
+    struct packer packer = {.failure = &failure, .name = order->name};
+    struct command command = {0};
+    errno = 0;
+    open_packer(&packer, order->kind, order->path);
+    do {
+        if (errno == ENOMEM) failure_set_memory(&failure);
+        channel_send(channel, &failure, sizeof failure);
+        if (failure_is_set(&failure) || !channel_receive(channel, &command, sizeof command)) return;
+        errno = 0;
+        follow(&packer, channel, command);
+    } while (true);
+}
+
+/* ---- The parent. ---- */
+
+struct archive_file {
+    struct failure *failure; /* borrowed */
+    const char *name;        /* borrowed */
+    struct child_process child;
+};
+
+/* Latches what the child answers, or that it does not. */
+static void receive_answer(struct archive_file *archive) {
+    struct failure failure;
+    if (!channel_receive(&archive->child.channel, &failure, sizeof failure)) {
+        failure_set(archive->failure, FAILURE_MEMORY, "cannot write %s: libarchive crashed, as memory ran out",
+                    archive->name);
+    } else if (failure_is_set(&failure)) {
+        failure_set(archive->failure, failure.code, "%s", failure.message);
+    }
+}
+
+static void send_command(struct archive_file *archive, const char *member, const char *path) {
+    struct command command = {0};
+    if (member) command = (struct command){(uint32_t)strlen(member) + 1, (uint32_t)strlen(path) + 1};
+    channel_send(&archive->child.channel, &command, sizeof command);
+    channel_send(&archive->child.channel, member, command.member_bytes);
+    channel_send(&archive->child.channel, path, command.path_bytes);
+    receive_answer(archive);
+}
+
+bool archive_file_load(const char *name, struct failure *failure) { return libarchive_load(name, failure); }
+
+struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
+    struct order order = {kind_of(name), path, name};
+    if (!order.kind) {
+        failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
+        return NULL;
+    }
+    struct archive_file *archive = malloc(sizeof *archive);
+    if (!archive) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    archive->failure = failure;
+    archive->name = name;
+    if (!child_start(&archive->child, pack, &order)) {
+        fail_to_write(failure, name, errno);
+        free(archive);
+        return NULL;
+    }
+    receive_answer(archive);
+    if (!failure_is_set(failure)) return archive;
+    archive_file_close(archive);
+    return NULL;
+}
+
+void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
+    if (!failure_is_set(archive->failure)) send_command(archive, member, path);
+}
+
 void archive_file_close(struct archive_file *archive) {
     if (!archive) return;
-    if (archive->writer && !failure_is_set(archive->failure)) check(archive, libarchive.write_close(archive->writer));
-    if (archive->writer) libarchive.write_free(archive->writer);
-    if (archive->descriptor >= 0) {
-        if (!failure_is_set(archive->failure) && fsync(archive->descriptor) != 0 && errno != EINVAL)
-            fail(archive, errno);
-        if (close(archive->descriptor) != 0 && errno != EINTR) fail(archive, errno);
-    }
-    if (archive->locale) freelocale(archive->locale);
+    if (!failure_is_set(archive->failure)) send_command(archive, NULL, NULL);
+    child_await(&archive->child);
     free(archive);
 }

@@ -1,7 +1,8 @@
 #include "chunk_list.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "libconvert/memory.h"
 
 enum { CHUNK_BYTES = 64 * 1024 };
 
@@ -12,7 +13,7 @@ void chunk_list_init(struct chunk_list *list, struct failure *failure) {
 void chunk_list_fini(struct chunk_list *list) {
     for (struct chunk *chunk = list->first; chunk;) {
         struct chunk *next = chunk->next;
-        free(chunk);
+        memory_free(chunk);
         chunk = next;
     }
     chunk_list_init(list, list->failure);
@@ -26,7 +27,9 @@ bool chunk_list_grow(struct chunk_list *list, size_t bytes_count) {
     /* Nobody will use what a failed conversion writes, so it takes no more memory. */
     if (failure_is_set(list->failure)) return false;
     size_t capacity_bytes = bytes_count > CHUNK_BYTES ? bytes_count : CHUNK_BYTES;
-    struct chunk *chunk = capacity_bytes > SIZE_MAX - sizeof *chunk ? NULL : malloc(sizeof *chunk + capacity_bytes);
+    struct chunk *chunk = capacity_bytes > SIZE_MAX - sizeof *chunk
+                              ? NULL
+                              : memory_allocate(list->failure, sizeof *chunk + capacity_bytes);
     if (!chunk) {
         failure_set_memory(list->failure);
         return false;
@@ -80,5 +83,5 @@ void chunk_list_drop_first(struct chunk_list *list) {
     list->first = first->next;
     if (!list->first) list->last = NULL;
     list->total_bytes -= first->used_bytes;
-    free(first);
+    memory_free(first);
 }

@@ -1,8 +1,7 @@
 #include "gecko_location.h"
 
-#include <stdlib.h>
-
 #include "libconvert/cursor.h"
+#include "libconvert/memory.h"
 
 /* The client takes this off the names of library functions, and off no others. */
 #define THUNK_PREFIX "non-virtual thunk to "
@@ -248,18 +247,15 @@ void location_writer_init(struct location_writer *writer, struct failure *failur
 }
 
 void location_writer_fini(struct location_writer *writer) {
-    free(writer->bytes);
+    memory_free(writer->bytes);
     *writer = (struct location_writer){0};
 }
 
 static bool reserve(struct location_writer *writer, size_t bytes_count) {
     if (bytes_count <= writer->capacity_bytes) return true;
-    char *bytes = malloc(bytes_count);
-    if (!bytes) {
-        failure_set_memory(writer->failure);
-        return false;
-    }
-    free(writer->bytes);
+    char *bytes = memory_allocate(writer->failure, bytes_count);
+    if (!bytes) return false;
+    memory_free(writer->bytes);
     writer->bytes = bytes;
     writer->capacity_bytes = bytes_count;
     return true;

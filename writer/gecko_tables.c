@@ -1,6 +1,6 @@
 #include "gecko_tables.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 struct code_place gecko_code_place(const struct profile *profile, const struct func *func) {
     struct code_place place = {.kind = PLACE_LABEL, .name = strings_text(&profile->strings, func->name)};
@@ -80,13 +80,6 @@ static void add_stacks(struct gecko_tables *tables, const uint32_t *frame_of) {
     }
 }
 
-/* An array of at least one element, so that NULL always means that memory ran out (latched). */
-static void *take_array(size_t count, size_t element_bytes, struct failure *failure) {
-    void *array = calloc(count ? count : 1, element_bytes);
-    if (!array) failure_set_memory(failure);
-    return array;
-}
-
 static bool has_allocations(const struct profile *profile) {
     for (size_t i = 0; i < profile->thread_order.count; i++)
         if (profile_ordered_thread(profile, i)->allocations.count) return true;
@@ -100,11 +93,13 @@ void gecko_tables_init(struct gecko_tables *tables, const struct profile *profil
     row_table_init(&tables->frames, sizeof(struct gecko_frame), profile->failure);
     row_table_init(&tables->stacks, sizeof(struct gecko_stack), profile->failure);
     size_t string_count = strings_count(&profile->strings);
-    tables->stack_of = take_array(row_table_count(&profile->stacks), sizeof(uint32_t), profile->failure);
-    tables->string_of = take_array(string_count, sizeof(uint32_t), profile->failure);
-    struct func_location *locations = take_array(row_table_count(&profile->funcs), sizeof *locations, profile->failure);
-    uint32_t *frame_of = take_array(row_table_count(&profile->frames), sizeof *frame_of, profile->failure);
-    if (!failure_is_set(profile->failure)) {
+    struct failure *failure = profile->failure;
+    tables->stack_of = memory_allocate_zeroed(failure, row_table_count(&profile->stacks), sizeof(uint32_t));
+    tables->string_of = memory_allocate(failure, string_count * sizeof(uint32_t));
+    struct func_location *locations =
+        memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *locations);
+    uint32_t *frame_of = memory_allocate_zeroed(failure, row_table_count(&profile->frames), sizeof *frame_of);
+    if (!failure_is_set(failure)) {
         memset(tables->string_of, 0xff, string_count * sizeof(uint32_t)); /* ID_NONE */
         locate_funcs(tables, locations);
         add_frames(tables, locations, frame_of);
@@ -112,8 +107,8 @@ void gecko_tables_init(struct gecko_tables *tables, const struct profile *profil
         if (has_allocations(profile))
             tables->allocation_string = add_string(tables, TEXT("Native allocation"), source_none());
     }
-    free(locations);
-    free(frame_of);
+    memory_free(locations);
+    memory_free(frame_of);
 }
 
 void gecko_tables_fini(struct gecko_tables *tables) {
@@ -121,8 +116,8 @@ void gecko_tables_fini(struct gecko_tables *tables) {
     row_table_fini(&tables->strings);
     row_table_fini(&tables->frames);
     row_table_fini(&tables->stacks);
-    free(tables->stack_of);
-    free(tables->string_of);
+    memory_free(tables->stack_of);
+    memory_free(tables->string_of);
     *tables = (struct gecko_tables){0};
 }
 

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "libconvert/memory.h"
 #include "marker_json.h"
 #include "table_of_rows.h"
 #include "thread_json.h"
@@ -22,9 +22,8 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
     numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
     column_init(&writer->path, sizeof(uint32_t), failure);
-    writer->frame_order = calloc(frame_count + 1, sizeof *writer->frame_order);
-    writer->frame_places = calloc(frame_count + 1, sizeof *writer->frame_places);
-    if (!writer->frame_order || !writer->frame_places) failure_set_memory(failure);
+    writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
+    writer->frame_places = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_places);
 }
 
 void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
@@ -33,8 +32,8 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     numbering_fini(&writer->stacks);
     numbering_fini(&writer->sources);
     column_fini(&writer->path);
-    free(writer->frame_order);
-    free(writer->frame_places);
+    memory_free(writer->frame_order);
+    memory_free(writer->frame_places);
     *writer = (struct gecko_thread_writer){0};
 }
 
@@ -134,16 +133,13 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
 static void write_with_source(struct gecko_thread_writer *writer, struct json *json, struct text text,
                               source_id source) {
     enum { SUFFIX_BYTES = 16 };
-    char *bytes = malloc(text.bytes_count + SUFFIX_BYTES);
-    if (!bytes) {
-        failure_set_memory(writer->profile->failure);
-        return;
-    }
+    char *bytes = memory_allocate(writer->profile->failure, text.bytes_count + SUFFIX_BYTES);
+    if (!bytes) return;
     memcpy(bytes, text.bytes, text.bytes_count);
     uint32_t number = numbering_of(&writer->sources, source.index);
     int suffix_bytes = snprintf(bytes + text.bytes_count, SUFFIX_BYTES, "[%" PRIu32 "]", number);
     json_text(json, (struct text){bytes, text.bytes_count + (size_t)suffix_bytes});
-    free(bytes);
+    memory_free(bytes);
 }
 
 static void write_string_table(struct gecko_thread_writer *writer, struct json *json) {
@@ -246,14 +242,11 @@ static int compare_marker_places(const void *left, const void *right) {
 /* The markers in the client's order, owned by the caller; NULL when there are none or memory ran out (latched). */
 static struct marker_place *order_markers(const struct column *markers, struct failure *failure) {
     if (!markers->count) return NULL;
-    struct marker_place *places = malloc(markers->count * sizeof *places);
-    if (!places) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct marker_place *places = memory_allocate(failure, markers->count * sizeof *places);
+    if (!places) return NULL;
     for (uint32_t i = 0; i < markers->count; i++)
         places[i] = (struct marker_place){marker_sort_ns(column_at(markers, i)), i};
-    qsort(places, markers->count, sizeof *places, compare_marker_places);
+    memory_sort(failure, places, markers->count, sizeof *places, compare_marker_places);
     return places;
 }
 
@@ -262,7 +255,8 @@ static void write_string_number(void *context, struct json *json, string_id stri
     json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
 }
 
-/* A backtrace is a little thread of its own: one sample, in the thread's stacks. */
+/* A backtrace is a little thread of its own: one sample, in the stacks of the thread that is written. `thread`: where it
+ * was taken. */
 static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
                             int64_t time_ns, struct json *json) {
     static const char *const columns[] = {"stack", "time"};
@@ -278,13 +272,21 @@ static void write_backtrace(struct gecko_thread_writer *writer, const struct thr
     json_object_end(json);
 }
 
+static void write_marker_stack(struct gecko_thread_writer *writer, const struct thread *thread,
+                               const struct marker *marker, struct json *json) {
+    const struct stack_origin *origin = profile_marker_origin(writer->profile, marker);
+    const struct thread *foreign = profile_foreign_thread(writer->profile, thread, marker);
+    write_backtrace(writer, foreign ? foreign : thread, marker->stack, origin ? origin->time_ns : marker->start_ns,
+                    json);
+}
+
 static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
                           struct json *json) {
     struct marker_json_strings strings = {write_string_number, writer};
     if (!marker_json_has_payload(marker)) return;
     json_object_begin(json);
-    marker_json_payload(json, writer->profile, marker, &strings);
-    if (!stack_is_none(marker->stack)) write_backtrace(writer, thread, marker->stack, marker->start_ns, json);
+    marker_json_payload(json, writer->profile, thread, marker, &strings);
+    if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
     json_object_end(json);
 }
 
@@ -329,7 +331,7 @@ static void write_markers(struct gecko_thread_writer *writer, const struct threa
     struct marker_place *places = order_markers(&thread->markers, writer->profile->failure);
     for (size_t i = 0; places && i < thread->markers.count; i++)
         write_marker(writer, thread, column_at(&thread->markers, places[i].row), json);
-    free(places);
+    memory_free(places);
     table_of_rows_end(json);
 }
 

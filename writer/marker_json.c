@@ -77,6 +77,12 @@ void marker_json_schema_fields(struct json *json, const struct marker_schema *sc
         if (field->is_hidden) json_key_bool(json, "hidden", true);
         json_object_end(json);
     }
+    if (!schema->has_foreign_stacks) return;
+    json_object_begin(json);
+    json_key_string(json, "key", MARKER_STACK_THREAD_KEY);
+    json_key_string(json, "label", "Stack taken in");
+    json_key_string(json, "format", marker_format_name(MARKER_TID));
+    json_object_end(json);
 }
 
 static bool is_numeric(const struct marker_field *field) {
@@ -206,8 +212,8 @@ static void write_value(struct json *json, const struct profile *profile, const 
         write_plain_value(json, profile, field->format, field->has_wide_values, value);
 }
 
-void marker_json_payload(struct json *json, const struct profile *profile, const struct marker *marker,
-                         const struct marker_json_strings *strings) {
+void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
+                         const struct marker *marker, const struct marker_json_strings *strings) {
     if (marker->schema == MARKER_SCHEMA_NONE) {
         /* As Firefox calls a payload that is but a stack. */
         json_key_string(json, "type", "NoPayloadUserData");
@@ -222,4 +228,8 @@ void marker_json_payload(struct json *json, const struct profile *profile, const
         json_key_text(json, field->key);
         write_value(json, profile, field, value, strings);
     }
+    const struct thread *foreign = profile_foreign_thread(profile, thread, marker);
+    if (!foreign) return;
+    json_key(json, MARKER_STACK_THREAD_KEY);
+    thread_json_tid_value(json, foreign);
 }

@@ -18,9 +18,9 @@ void marker_json_schema_fields(struct json *json, const struct marker_schema *sc
 /* …and, behind them, "graphs", "colorField", "isStackBased". */
 void marker_json_schema_tail(struct json *json, const struct marker_schema *schema);
 
-/* "type" and the fields that have values, as keys of the payload under construction. */
-void marker_json_payload(struct json *json, const struct profile *profile, const struct marker *marker,
-                         const struct marker_json_strings *strings);
+/* "type" and the fields that have values, as keys of the payload under construction, of a marker of that thread. */
+void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
+                         const struct marker *marker, const struct marker_json_strings *strings);
 
 /* A payload is null, or not written at all, where there is nothing in it. */
 static inline bool marker_json_has_payload(const struct marker *marker) {

@@ -1,20 +1,18 @@
 #include "numbering.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "libconvert/memory.h"
 
 void numbering_init(struct numbering *numbering, size_t row_count, struct failure *failure) {
     *numbering = (struct numbering){.epoch = 1};
     column_init(&numbering->used, sizeof(uint32_t), failure);
-    numbering->rows = calloc(row_count ? row_count : 1, sizeof *numbering->rows);
-    if (numbering->rows)
-        numbering->row_count = row_count;
-    else
-        failure_set_memory(failure);
+    numbering->rows = memory_allocate_zeroed(failure, row_count, sizeof *numbering->rows);
+    if (numbering->rows) numbering->row_count = row_count;
 }
 
 void numbering_fini(struct numbering *numbering) {
-    free(numbering->rows);
+    memory_free(numbering->rows);
     column_fini(&numbering->used);
     *numbering = (struct numbering){0};
 }

@@ -184,37 +184,46 @@ static void write_string_number(void *context, struct json *json, string_id stri
     json_int(json, string.index);
 }
 
-static void write_payload(struct json *json, const struct profile *profile, const struct marker *marker) {
+static void write_cause(struct json *json, const struct profile *profile, const struct marker *marker) {
+    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    json_key(json, "cause");
+    json_object_begin(json);
+    json_key_int(json, "stack", marker->stack.index);
+    if (origin) json_key_ms(json, "time", origin->time_ns);
+    if (origin && !thread_is_none(origin->thread)) thread_json_tid(json, profile_thread_at(profile, origin->thread));
+    json_object_end(json);
+}
+
+static void write_payload(struct json *json, const struct profile *profile, const struct thread *thread,
+                          const struct marker *marker) {
     static const struct marker_json_strings strings = {write_string_number, NULL};
     if (!marker_json_has_payload(marker)) {
         json_null(json);
         return;
     }
     json_object_begin(json);
-    marker_json_payload(json, profile, marker, &strings);
-    if (!stack_is_none(marker->stack)) {
-        json_key(json, "cause");
-        json_object_begin(json);
-        json_key_int(json, "stack", marker->stack.index);
-        json_object_end(json);
-    }
+    marker_json_payload(json, profile, thread, marker, &strings);
+    if (!stack_is_none(marker->stack)) write_cause(json, profile, marker);
     json_object_end(json);
 }
 
-static void write_marker(struct json columns[], const struct profile *profile, const struct marker *marker) {
+static void write_marker(struct json columns[], const struct profile *profile, const struct thread *thread,
+                         const struct marker *marker) {
     json_int(&columns[MARKERS_NAME], marker->name.index);
     json_ms_or_null(&columns[MARKERS_START_TIME], marker->start_ns, marker->phase != MARKER_INTERVAL_END);
     bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
     json_ms_or_null(&columns[MARKERS_END_TIME], marker->end_ns, has_end);
     json_int(&columns[MARKERS_PHASE], marker->phase);
     json_int(&columns[MARKERS_CATEGORY], marker->category);
-    write_payload(&columns[MARKERS_DATA], profile, marker);
+    write_payload(&columns[MARKERS_DATA], profile, thread, marker);
 }
 
-static void write_markers(struct processed_writer *writer, const struct column *markers) {
+static void write_markers(struct processed_writer *writer, const struct thread *thread) {
+    const struct column *markers = &thread->markers;
     struct table_of_columns table;
     table_of_columns_begin(&table, marker_columns, MARKERS_COLUMN_COUNT, writer->profile->failure);
-    for (size_t i = 0; i < markers->count; i++) write_marker(table.columns, writer->profile, column_at(markers, i));
+    for (size_t i = 0; i < markers->count; i++)
+        write_marker(table.columns, writer->profile, thread, column_at(markers, i));
     table_of_columns_end(&table, "markers", markers->count, &writer->json);
     processed_report_rows(writer, markers->count);
 }
@@ -239,6 +248,6 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
     json_key_bool(json, "showMarkersInTimeline", true);
     write_samples(writer, &thread->samples);
     write_allocations(writer, &thread->allocations);
-    write_markers(writer, &thread->markers);
+    write_markers(writer, thread);
     json_object_end(json);
 }

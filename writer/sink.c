@@ -81,6 +81,8 @@ struct sink {
     struct temp_slot *slot;         /* NULL: none */
     int fd;                         /* -1: not open */
     const struct sink_batch *batch; /* borrowed; NULL: none */
+    bool is_gzip;                   /* the stream is set up */
+    z_stream gzip;
     uint64_t written_bytes;
     XXH3_state_t hash;
     uint64_t stamp;
@@ -98,20 +100,66 @@ static void latch_error(struct sink *sink, const char *action, int error) {
 
 /* ---- Opening ---- */
 
-/* What the symbolic link points to, as a path from where `path` starts; NULL when it is no link or memory ran out
- * (errno). Owned by the caller. */
-static char *read_link(const char *path) {
-    char points_to[PATH_MAX];
-    ssize_t bytes_count = readlink(path, points_to, sizeof points_to);
-    if (bytes_count < 0) return NULL;
-    struct text whole = text_of(path);
-    size_t folder_bytes = points_to[0] == '/' ? 0 : whole.bytes_count - text_base_name(whole).bytes_count;
-    char *joined;
-    if (asprintf(&joined, "%.*s%.*s", (int)folder_bytes, path, (int)bytes_count, points_to) < 0) {
-        errno = ENOMEM;
-        return NULL;
+/* Linux's rule for sticky folders that everybody may write to, such as /tmp: a link is followed if it belongs to the
+ * caller or to the folder's owner. Anybody else could have planted it to have the caller replace a file. The kernel
+ * cannot apply the rule here, because links are read, not followed; so it holds even where the kernel's is off. */
+static bool may_follow(const struct stat *folder, const struct stat *link) {
+    bool is_shared = (folder->st_mode & S_ISVTX) && (folder->st_mode & S_IWOTH);
+    return !is_shared || link->st_uid == geteuid() || link->st_uid == folder->st_uid;
+}
+
+enum link_outcome { LINK_IS_NONE, LINK_IS_READ, LINK_FAILED };
+
+/* Reads the link `base` of the folder into *points_to, which has room for PATH_MAX bytes. LINK_FAILED: errno says why.
+ * What is not there is no link. All is asked of the same two descriptors, so nobody can exchange the link meanwhile. */
+static enum link_outcome read_link_at(int folder, const char *base, char *points_to) {
+    int link = openat(folder, base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (link < 0) return errno == ENOENT ? LINK_IS_NONE : LINK_FAILED;
+    struct stat folder_status, link_status;
+    enum link_outcome outcome = LINK_FAILED;
+    if (fstat(folder, &folder_status) == 0 && fstat(link, &link_status) == 0) {
+        if (!S_ISLNK(link_status.st_mode)) {
+            outcome = LINK_IS_NONE;
+        } else if (!may_follow(&folder_status, &link_status)) {
+            errno = EACCES;
+        } else {
+            ssize_t bytes_count = readlinkat(link, "", points_to, PATH_MAX - 1);
+            if (bytes_count >= 0) {
+                points_to[bytes_count] = '\0';
+                outcome = LINK_IS_READ;
+            }
+        }
     }
-    return joined;
+    int saved_errno = errno;
+    close(link);
+    errno = saved_errno;
+    return outcome;
+}
+
+/* If the path is a link, replaces it, which is owned, by what the link points to. */
+static enum link_outcome follow_link(char **path) {
+    struct text whole = text_of(*path), base = text_base_name(whole);
+    if (!base.bytes_count) return LINK_IS_NONE;
+    int folder_bytes = (int)(whole.bytes_count - base.bytes_count);
+    char *folder_path = folder_bytes ? strndup(*path, (size_t)folder_bytes) : strdup(".");
+    if (!folder_path) return LINK_FAILED;
+    int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    free(folder_path);
+    if (folder < 0) return errno == ENOENT ? LINK_IS_NONE : LINK_FAILED;
+    char points_to[PATH_MAX];
+    enum link_outcome outcome = read_link_at(folder, base.bytes, points_to);
+    int saved_errno = errno;
+    close(folder);
+    errno = saved_errno;
+    if (outcome != LINK_IS_READ) return outcome;
+    char *next;
+    if (asprintf(&next, "%.*s%s", points_to[0] == '/' ? 0 : folder_bytes, *path, points_to) < 0) {
+        errno = ENOMEM;
+        return LINK_FAILED;
+    }
+    free(*path);
+    *path = next;
+    return LINK_IS_READ;
 }
 
 /* The file that the path leads to behind all links, whether it exists or not: a link may point to what is to be
@@ -121,23 +169,11 @@ static char *resolve_target(struct sink *sink) {
     bool is_itself = lstat(sink->name, &status) == 0 ? !S_ISLNK(status.st_mode) : errno == ENOENT;
     char *path = strdup(sink->name);
     if (path && is_itself) return path;
-    int error = path ? ELOOP : ENOMEM;
-    for (int links = 0; path && links < LINK_COUNT_MAX; links++) {
-        char *real = realpath(path, NULL);
-        if (real) {
-            free(path);
-            return real;
-        }
-        error = errno;
-        if (error != ENOENT) break;
-        char *next = read_link(path);
-        error = next ? ELOOP : errno;
-        if (!next && error != ENOMEM) return path;
-        free(path);
-        path = next;
-    }
+    enum link_outcome outcome = path ? LINK_IS_READ : LINK_FAILED;
+    for (int links = 0; outcome == LINK_IS_READ && links <= LINK_COUNT_MAX; links++) outcome = follow_link(&path);
+    if (outcome == LINK_IS_NONE) return path;
+    latch_error(sink, "write", !path ? ENOMEM : outcome == LINK_IS_READ ? ELOOP : errno);
     free(path);
-    latch_error(sink, "write", error);
     return NULL;
 }
 
@@ -229,8 +265,13 @@ bool sink_make_folders(const char *path, struct failure *failure) {
 
 static void open_file(struct sink *sink) {
     struct stat existing;
+    bool exists = stat(sink->name, &existing) == 0;
+    if (!exists && errno != ENOENT) {
+        latch_error(sink, "write", errno);
+        return;
+    }
     /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
-    if (stat(sink->name, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
+    if (exists && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (sink->fd < 0) latch_error(sink, "open", errno);
         return;
@@ -299,8 +340,9 @@ static void write_plain(struct sink *sink, struct chunk_list *chunks, struct pro
 
 /* Compresses what the stream was given and writes what comes out; false after a failure (latched). deflate itself fails
  * only on streams that were not set up. */
-static bool compress_input(struct sink *sink, z_stream *stream, int flush) {
+static bool compress_input(struct sink *sink, int flush) {
     unsigned char block[GZIP_BLOCK_BYTES];
+    z_stream *stream = &sink->gzip;
     do {
         stream->next_out = block;
         stream->avail_out = sizeof block;
@@ -311,33 +353,37 @@ static bool compress_input(struct sink *sink, z_stream *stream, int flush) {
     return true;
 }
 
-static bool compress_chunk(struct sink *sink, z_stream *stream, struct chunk *chunk) {
+static bool compress_chunk(struct sink *sink, const struct chunk *chunk) {
     size_t part_bytes;
     for (size_t at = 0; at < chunk->used_bytes; at += part_bytes) {
         size_t left = chunk->used_bytes - at;
         part_bytes = left < UINT_MAX ? left : UINT_MAX;
-        stream->next_in = (unsigned char *)chunk->bytes + at;
-        stream->avail_in = (unsigned)part_bytes;
-        if (!compress_input(sink, stream, Z_NO_FLUSH)) return false;
+        sink->gzip.next_in = (unsigned char *)(uintptr_t)chunk->bytes + at;
+        sink->gzip.avail_in = (unsigned)part_bytes;
+        if (!compress_input(sink, Z_NO_FLUSH)) return false;
     }
     return true;
 }
 
 /* One gzip member and nothing behind it. zlib writes neither name nor time, so that equal profiles are equal files. */
+static void begin_gzip(struct sink *sink) {
+    sink->is_gzip = deflateInit2(&sink->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+                                 Z_DEFAULT_STRATEGY) == Z_OK;
+    if (!sink->is_gzip) failure_set_memory(sink->failure);
+}
+
 static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
-    z_stream stream = {0};
-    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        failure_set_memory(sink->failure);
-        return;
-    }
     uint64_t total_bytes = chunks->total_bytes;
-    while (chunks->first && compress_chunk(sink, &stream, chunks->first)) {
+    while (chunks->first && compress_chunk(sink, chunks->first)) {
         chunk_list_drop_first(chunks);
         progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
     }
-    if (!failure_is_set(sink->failure)) compress_input(sink, &stream, Z_FINISH);
-    deflateEnd(&stream);
+}
+
+static void end_gzip(struct sink *sink) {
+    if (!sink->is_gzip) return;
+    if (!failure_is_set(sink->failure)) compress_input(sink, Z_FINISH);
+    deflateEnd(&sink->gzip);
 }
 
 /* ---- Finishing ---- */
@@ -387,6 +433,7 @@ static bool put_in_place(const struct sink *sink) {
 }
 
 static void finish(struct sink *sink) {
+    end_gzip(sink);
     struct stat written;
     bool has_stamp = sink->batch && sink->temp && fstat(sink->fd, &written) == 0;
     if (sink->fd >= 0) {
@@ -408,28 +455,64 @@ static void finish(struct sink *sink) {
     free(sink->target);
 }
 
+/* ---- The whole ---- */
+
+static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, struct failure *failure) {
+    memset(sink, 0, sizeof *sink);
+    sink->failure = failure;
+    sink->name = path;
+    sink->fd = -1;
+    sink->batch = batch;
+    XXH3_64bits_reset(&sink->hash);
+    /* A stage before has failed: its output is not to appear. */
+    if (failure_is_set(failure)) return;
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
+        open_standard_output(sink);
+        return;
+    }
+    open_file(sink);
+    if (!failure_is_set(failure) && text_ends_with(text_of(path), TEXT(".gz"))) begin_gzip(sink);
+}
+
+void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
+    if (!failure_is_set(sink->failure)) {
+        if (sink->is_gzip)
+            write_gzip(sink, chunks, progress);
+        else
+            write_plain(sink, chunks, progress);
+    }
+    chunk_list_fini(chunks);
+}
+
+static bool end(struct sink *sink, struct sink_written *written) {
+    finish(sink);
+    *written = (struct sink_written){sink->written_bytes, XXH3_64bits_digest(&sink->hash), sink->stamp};
+    return !failure_is_set(sink->failure);
+}
+
+struct sink *sink_open(const char *path, const struct sink_batch *batch, struct failure *failure) {
+    /* malloc does not promise the alignment of the hash's state. */
+    struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
+    if (sink)
+        begin(sink, path, batch, failure);
+    else
+        failure_set_memory(failure);
+    return sink;
+}
+
+bool sink_close(struct sink *sink, struct sink_written *written) {
+    *written = (struct sink_written){0};
+    bool is_good = sink && end(sink, written);
+    free(sink);
+    return is_good;
+}
+
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
                         struct failure *failure, struct progress progress, struct sink_written *written) {
-    struct sink sink = {.failure = failure, .name = path, .fd = -1, .batch = batch};
-    XXH3_64bits_reset(&sink.hash);
-    bool is_standard_output = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
-    if (failure_is_set(failure)) {
-        /* A stage before has failed: its output is not to appear. */
-    } else if (is_standard_output) {
-        open_standard_output(&sink);
-    } else {
-        open_file(&sink);
-    }
-    if (!failure_is_set(failure)) {
-        if (!is_standard_output && text_ends_with(text_of(path), TEXT(".gz")))
-            write_gzip(&sink, chunks, progress);
-        else
-            write_plain(&sink, chunks, progress);
-    }
-    finish(&sink);
-    chunk_list_fini(chunks);
-    *written = (struct sink_written){sink.written_bytes, XXH3_64bits_digest(&sink.hash), sink.stamp};
-    return !failure_is_set(failure);
+    struct sink sink;
+    begin(&sink, path, batch, failure);
+    sink_put(&sink, chunks, progress);
+    return end(&sink, written);
 }
 
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,

@@ -2,8 +2,9 @@
  *
  * A file is written beside its target under a temporary name and renamed when it is complete; until then an old
  * file of that name is untouched. The new file keeps the old one's permissions. A symbolic link stays, what it
- * points to is replaced. What is no regular file (a device, a fifo) is written directly. A name that ends in ".gz"
- * gets one gzip member without a time stamp (browsers refuse more than one). */
+ * points to is replaced; but a link that another user planted in a sticky folder such as /tmp is a failure (EACCES).
+ * What is no regular file (a device, a fifo) is written directly. A name that ends in ".gz" gets one gzip member
+ * without a time stamp (browsers refuse more than one). */
 #ifndef GECKO_SINK_H
 #define GECKO_SINK_H
 
@@ -37,6 +38,8 @@ void sink_gate_leave(struct sink_gate *gate);
 /* No file appears from here on, and all that have appeared are noted. */
 void sink_gate_close(struct sink_gate *gate);
 
+struct sink;
+
 /* How a file of many is written. Folders on the way to it that do not exist are made. It is whole for all programs at
  * all times, but not flushed to the disk, which would take longer than all else: whoever wants to know after a power
  * cut keeps the hash. */
@@ -52,7 +55,18 @@ struct sink_written {
     uint64_t stamp; /* file_stamp of the file, one of many; 0: none, or another one is there already */
 };
 
-/* The same, for one of many files. `batch` NULL is none. */
+/* The same in parts, for what is too large to be held in memory as a whole. `path`, `batch` (NULL: none) and the failure
+ * are borrowed until the sink is closed. NULL when memory ran out (latched); all other failures are latched too, and are
+ * told in the end. */
+struct sink *sink_open(const char *path, const struct sink_batch *batch, struct failure *failure);
+
+/* Writes the chunks and frees them as it goes. With a failure latched, nothing is written. The list is empty after. */
+void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress);
+
+/* Ends the file and frees the sink; NULL is fine. As sink_write. */
+bool sink_close(struct sink *sink, struct sink_written *written);
+
+/* sink_write for one of many files. `batch` NULL is none. */
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
                         struct failure *failure, struct progress progress, struct sink_written *written);
 

@@ -16,12 +16,16 @@ void thread_json_id(struct json *json, struct text id) {
         json_text(json, id);
 }
 
-void thread_json_tid(struct json *json, const struct thread *thread) {
-    json_key(json, "tid");
+void thread_json_tid_value(struct json *json, const struct thread *thread) {
     if (thread->tid_text.bytes_count)
         json_text(json, thread->tid_text);
     else
         json_int(json, thread->tid);
+}
+
+void thread_json_tid(struct json *json, const struct thread *thread) {
+    json_key(json, "tid");
+    thread_json_tid_value(json, thread);
 }
 
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process) {

@@ -8,7 +8,8 @@
 /* A pid or tid in text: a number where it is one that the client turns into the same text again. */
 void thread_json_id(struct json *json, struct text id);
 
-/* "tid". */
+/* A thread's tid as a value, and as "tid". */
+void thread_json_tid_value(struct json *json, const struct thread *thread);
 void thread_json_tid(struct json *json, const struct thread *thread);
 
 /* "pausedRanges" of a process. */

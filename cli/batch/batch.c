@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,9 +12,11 @@
 #include "batch_plan.h"
 #include "batch_table.h"
 #include "cli/console.h"
+#include "cli/exit_guard.h"
 #include "crew.h"
 #include "file_digest.h"
 #include "junit.h"
+#include "libconvert/memory.h"
 #include "manifest.h"
 #include "manifest_records.h"
 #include "workspace.h"
@@ -23,7 +26,8 @@ struct batch {
     const struct options *options; /* borrowed */
     struct progress_tty *bar;      /* borrowed */
     uint64_t start_ns;
-    struct failure failure; /* of the batch as a whole, not of an input */
+    struct memory_limit memory; /* of all that runs at a time */
+    struct failure failure;     /* of the batch as a whole, not of an input */
     unsigned job_count;
 
     /* All owned. */
@@ -94,7 +98,18 @@ static void name_places(struct batch *batch) {
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
+/* What would keep the archive from being written is known before anything else is. */
+static bool can_write_archive(struct batch *batch) {
+    const char *path = batch->options->output_archive;
+    if (!path || batch->is_kept) return true;
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return archive_file_load(path, &batch->failure);
+    failure_set(&batch->failure, FAILURE_IO, "cannot write %s: %s", path, strerror(EISDIR));
+    return false;
+}
+
 static void open_places(struct batch *batch) {
+    if (!can_write_archive(batch)) return;
     if (batch->archive_folder) workspace_init(&batch->archive_workspace, batch->archive_folder, &batch->failure);
     if (batch->options->output_dir && !failure_is_set(&batch->failure))
         workspace_init(&batch->output_workspace, batch->temp_folder, &batch->failure);
@@ -220,7 +235,7 @@ static void collect_outputs(struct batch *batch, struct column *outputs) {
         struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             char **output = has_profile(entry) ? column_push(outputs) : NULL;
-            if (output) *output = entry->output;
+            if (output) *output = batch_entry_output(entry);
         }
     }
     column_sort(outputs, compare_outputs);
@@ -234,7 +249,7 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     struct archive_file *archive = archive_file_create(temp, target, &batch->failure);
     if (archive) pack_profiles(batch, archive, outputs);
     archive_file_close(archive);
-    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest) &&
+    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest, NULL, 0) &&
                    rename(temp, target) == 0;
     if (is_good)
         batch->outcome.archive_path = target;
@@ -274,25 +289,24 @@ static bool convert_all(struct batch *batch) {
 
 /* ---- Reports. ---- */
 
-typedef void report_writer(struct batch *batch, struct chunk_list *out);
+typedef void report_writer(struct batch *batch, struct sink *sink, struct failure *failure);
 
-static void write_manifest(struct batch *batch, struct chunk_list *out) {
-    manifest_write(&batch->plan, &batch->outcome, batch->job_count, out);
+static void write_manifest(struct batch *batch, struct sink *sink, struct failure *failure) {
+    manifest_write(&batch->plan, &batch->outcome, batch->job_count, sink, failure);
 }
 
-static void write_junit(struct batch *batch, struct chunk_list *out) {
-    junit_write(&batch->plan, batch->outcome.duration_ns, out);
+static void write_junit(struct batch *batch, struct sink *sink, struct failure *failure) {
+    junit_write(&batch->plan, batch->outcome.duration_ns, sink, failure);
 }
 
-/* The exit code of writing it; good for no path. `sink` as sink_write_batched has it. */
-static int write_report(struct batch *batch, const char *path, const struct sink_batch *sink, report_writer *writer) {
+/* The exit code of writing it; good for no path. `place` as sink_open has it. */
+static int write_report(struct batch *batch, const char *path, const struct sink_batch *place, report_writer *writer) {
     if (!path) return EXIT_SUCCESS;
     struct failure failure = {0};
-    struct chunk_list chunks;
     struct sink_written written;
-    chunk_list_init(&chunks, &failure);
-    writer(batch, &chunks);
-    if (sink_write_batched(&chunks, path, sink, &failure, (struct progress){0}, &written)) return EXIT_SUCCESS;
+    struct sink *sink = sink_open(path, place, &failure);
+    if (sink) writer(batch, sink, &failure);
+    if (sink_close(sink, &written)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
     console_print_message(message);
@@ -320,7 +334,7 @@ static int exit_code_of(struct batch *batch, int report_code) {
         const struct batch_entry *entry;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
             if (atomic_load(&entry->status) != BATCH_FAILED) continue;
-            if (entry->result.status != GECKO_CONVERT_LOST) return FAILURE_INPUT;
+            if (batch_entry_outcome(entry) != GECKO_CONVERT_LOST) return FAILURE_INPUT;
             is_lossy = true;
         }
     }
@@ -330,13 +344,18 @@ static int exit_code_of(struct batch *batch, int report_code) {
 
 /* ---- Ends. ---- */
 
+static void remove_workspaces(void *context) {
+    struct batch *batch = context;
+    workspace_remove(&batch->output_workspace);
+    workspace_remove(&batch->archive_workspace);
+}
+
 /* Threads may still be at work, so nothing is freed. Nothing that they finish now appears, and without the folders they
  * create nothing more. */
 static void end_by_signal(struct batch *batch) {
     sink_gate_close(&batch->gate);
     report(batch);
-    workspace_remove(&batch->output_workspace);
-    workspace_remove(&batch->archive_workspace);
+    remove_workspaces(batch);
     int signal_number = batch->crew.ended_by;
     signal(signal_number, SIG_DFL);
     crew_fini(&batch->crew);
@@ -363,17 +382,21 @@ static int run_batch(struct batch *batch) {
 int batch_run(const struct options *options, struct progress_tty *bar) {
     struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
     batch.job_count = options->job_count ? options->job_count : crew_size_of_machine();
+    memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
+    batch.failure.memory = &batch.memory;
     crew_init(&batch.crew, &batch.failure);
     check_archive_name(&batch);
     name_places(&batch);
     open_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping, &batch.memory);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
     batch.plan.own_paths = own_paths;
     batch.plan.own_path_count = sizeof own_paths / sizeof *own_paths;
+    exit_guard_set_clean_up(remove_workspaces, &batch);
     int exit_code = run_batch(&batch);
+    exit_guard_set_clean_up(NULL, NULL);
     batch_work_destroy(batch.work);
     batch_plan_fini(&batch.plan);
     manifest_records_destroy(batch.records);

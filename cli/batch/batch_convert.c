@@ -59,15 +59,15 @@ static void note_progress(void *context, unsigned permille) {
     atomic_store(&progress->worker->done_bytes, progress->file_bytes / 1000 * permille);
 }
 
-static void fail_without_memory(struct batch_entry *entry) {
+static void fail_without_memory(struct batch_source *source, struct batch_entry *entry) {
     struct failure failure = {0};
     failure_set_memory(&failure);
-    batch_entry_fail(entry, BATCH_FAILED, NULL, &failure);
+    batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
 }
 
-static void note_output(struct batch_entry *entry, const struct sink_written *written) {
-    entry->output_digest = (struct input_digest){written->bytes_count, written->xxh3};
-    entry->output_stamp = written->stamp;
+static void note_output(struct batch_trace *trace, const struct sink_written *written) {
+    trace->output_digest = (struct input_digest){written->bytes_count, written->xxh3};
+    trace->output_stamp = written->stamp;
 }
 
 static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry,
@@ -77,7 +77,8 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
     struct sink_batch sink = *work->sink;
     sink.is_inside = &is_inside;
     char *name = batch_entry_name(source, entry->member);
-    char *output = batch_output_path(work->plan, entry->output);
+    struct batch_trace *trace = batch_entry_trace(entry);
+    char *output = batch_output_path(work->plan, trace->output);
     if (name && output) {
         options.input_path = source->path;
         options.output_path = output;
@@ -85,14 +86,15 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         options.progress_context = progress;
         ends->input_name = name;
         ends->batch = &sink;
+        ends->memory = work->plan->memory;
         struct sink_written written;
-        bool is_good = conversion_run(&options, ends, &entry->result, &written) == GECKO_CONVERT_GOOD;
-        if (is_good) note_output(entry, &written);
+        bool is_good = conversion_run(&options, ends, &trace->result, &written) == GECKO_CONVERT_GOOD;
+        if (is_good) note_output(trace, &written);
         /* What a signal keeps from appearing is not done: it has not failed. */
         bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
         if (!is_ended) atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);
     } else {
-        fail_without_memory(entry);
+        fail_without_memory(source, entry);
     }
     if (is_inside) sink_gate_leave(sink.gate);
     free(name);
@@ -120,9 +122,9 @@ static void convert_small_member(struct batch_work *work, struct small_member *m
     if (member->name)
         convert(work, member->source, member->entry, &ends, NULL);
     else
-        fail_without_memory(member->entry);
+        fail_without_memory(member->source, member->entry);
     free(member->name);
-    free(member->bytes);
+    memory_free(member->bytes);
 }
 
 /* False when as many wait as may. */
@@ -159,8 +161,7 @@ static void note_lost_bytes(struct walk *walk) {
 
 static void read_small_member(struct walk *walk, struct batch_entry *entry, struct input *input, size_t bytes_count) {
     struct small_member member = {
-        .source = walk->source, .entry = entry, .bytes = malloc(bytes_count ? bytes_count : 1)};
-    if (!member.bytes) failure_set_memory(&walk->source->failure);
+        .source = walk->source, .entry = entry, .bytes = memory_allocate(&walk->source->failure, bytes_count)};
     for (struct text block; member.bytes && (block = input_peek(input, 1)).bytes_count;) {
         size_t left_bytes = bytes_count - member.bytes_count;
         size_t part_bytes = block.bytes_count < left_bytes ? block.bytes_count : left_bytes;
@@ -171,8 +172,8 @@ static void read_small_member(struct walk *walk, struct batch_entry *entry, stru
     }
     note_lost_bytes(walk);
     if (failure_is_set(&walk->source->failure)) {
-        batch_entry_fail(entry, BATCH_FAILED, NULL, &walk->source->failure);
-        free(member.bytes);
+        batch_entry_fail(entry, &walk->source->texts, BATCH_FAILED, NULL, &walk->source->failure);
+        memory_free(member.bytes);
     } else if (!offer_member(walk->work, &member)) {
         convert_small_member(walk->work, &member);
     }
@@ -279,7 +280,7 @@ static void convert_members(struct walk *walk, struct batch_entry *archive, stru
     }
     note_lost_bytes(walk);
     input_members_close(members);
-    if (failure_is_set(latch)) batch_entry_fail(archive, BATCH_FAILED, NULL, latch);
+    if (failure_is_set(latch)) batch_entry_fail(archive, &walk->source->texts, BATCH_FAILED, NULL, latch);
 }
 
 static void convert_archive(struct batch_work *work, struct worker *worker, struct batch_source *source,
@@ -292,7 +293,7 @@ static void convert_archive(struct batch_work *work, struct worker *worker, stru
         return;
     }
     if (!failure_is_set(&source->failure)) fail_changed(&walk);
-    batch_entry_fail(&source->own, BATCH_FAILED, NULL, &source->failure);
+    batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, NULL, &source->failure);
     input_close(input);
 }
 
@@ -345,7 +346,7 @@ void batch_work_run(struct batch_work *work, unsigned number) {
     while (take_work(work, &member, &source)) {
         if (!source) {
             if (atomic_load(work->plan->is_stopping))
-                free(member.bytes);
+                memory_free(member.bytes);
             else
                 convert_small_member(work, &member);
             continue;
@@ -423,8 +424,8 @@ void batch_work_destroy(struct batch_work *work) {
 /* ---- After the work. ---- */
 
 static bool may_be_tried_again(const struct batch_entry *entry) {
-    if (!entry->output && !entry->is_archive) return false;
-    return atomic_load(&entry->status) == BATCH_FAILED && entry->result.status == GECKO_CONVERT_NO_MEMORY;
+    if (!batch_entry_output(entry) && !entry->is_archive) return false;
+    return atomic_load(&entry->status) == BATCH_FAILED && batch_entry_outcome(entry) == GECKO_CONVERT_NO_MEMORY;
 }
 
 bool batch_work_again(struct batch_work *work) {
@@ -455,7 +456,7 @@ void batch_work_settle(struct batch_work *work) {
             if (atomic_load(&entry->status) != BATCH_PENDING) continue;
             struct failure failure = source->failure;
             failure_set(&failure, FAILURE_IO, "%s: was changed while it was read", source->path);
-            batch_entry_fail(entry, BATCH_FAILED, NULL, &failure);
+            batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
         }
     }
 }

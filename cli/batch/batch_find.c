@@ -41,7 +41,7 @@ static struct batch_source *add_source(struct finder *finder, const char *path, 
 
 static void settle(struct batch_source *source, enum batch_status status, const char *code,
                    const struct failure *failure) {
-    batch_entry_fail(&source->own, status, code, failure);
+    batch_entry_fail(&source->own, &source->texts, status, code, failure);
     atomic_store(&source->is_known, true);
 }
 
@@ -78,7 +78,8 @@ static void add_file(struct finder *finder, struct batch_source *source, const s
         return;
     }
     source->file_bytes = (uint64_t)status->st_size;
-    source->stamp = file_stamp_is_lasting(status) ? file_stamp(status) : 0;
+    source->salted.salt = file_stamp(status);
+    source->stamp = file_stamp_is_lasting(status) ? source->salted.salt : 0;
     finder->plan->total_bytes += source->file_bytes;
 }
 

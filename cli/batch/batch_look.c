@@ -26,8 +26,8 @@ static char *output_of(struct text name) {
 
 /* ---- One trace. ---- */
 
-static void take_failure(struct batch_entry *entry, const struct failure *latch) {
-    batch_entry_fail(entry, BATCH_FAILED, NULL, latch);
+static void take_failure(struct looker *looker, struct batch_entry *entry, const struct failure *latch) {
+    batch_entry_fail(entry, &looker->source->texts, BATCH_FAILED, NULL, latch);
 }
 
 /* Tells a trace by its content, unless it is said what all of them are. `name` is that of its output. */
@@ -36,18 +36,19 @@ static void probe(struct looker *looker, struct batch_entry *entry, struct input
     struct failure foreign = {0};
     bool is_trace = from || reader_detect(input, &foreign);
     if (failure_is_set(&looker->source->failure)) {
-        take_failure(entry, &looker->source->failure);
+        take_failure(looker, entry, &looker->source->failure);
         return;
     }
     if (!is_trace) {
-        batch_entry_fail(entry, looker->source->is_named && !entry->member ? BATCH_FAILED : BATCH_NO_TRACE,
-                         batch_code_no_trace, &foreign);
+        enum batch_status status = looker->source->is_named && !entry->member ? BATCH_FAILED : BATCH_NO_TRACE;
+        batch_entry_fail(entry, &looker->source->texts, status, batch_code_no_trace, &foreign);
         return;
     }
-    entry->output = output_of(text_of(name));
-    if (entry->output) return;
+    struct batch_trace *trace = batch_entry_make_trace(entry);
+    if (trace) trace->output = output_of(text_of(name));
+    if (batch_entry_output(entry)) return;
     failure_set_memory(&foreign);
-    batch_entry_fail(entry, BATCH_FAILED, NULL, &foreign);
+    take_failure(looker, entry, &foreign);
 }
 
 /* ---- Archives. ---- */
@@ -69,7 +70,7 @@ static void look_at_member(struct looker *looker, struct batch_entry *entry, str
         probe(looker, entry, input, name);
         input_close(input);
     } else {
-        take_failure(entry, latch);
+        take_failure(looker, entry, latch);
     }
     free(message_name);
 }
@@ -81,17 +82,19 @@ static void add_member(struct looker *looker, struct input_members *members, con
     char *path_below = member_path(member, &reason);
     char *path = path_below ? batch_join(archive_path, path_below) : NULL;
     char *name = path_below ? batch_join(archive_name, path_below) : NULL;
-    struct batch_entry *entry = batch_source_add_member(looker->source, path);
+    struct batch_entry *entry = path ? batch_source_add_member(looker->source, text_of(path)) : NULL;
     if (entry && reason) {
         struct failure refused = {0};
         failure_set(&refused, FAILURE_INPUT, "%s > %s: refused: %s", looker->source->path, path, reason);
-        batch_entry_fail(entry, BATCH_FAILED, batch_code_refused, &refused);
+        batch_entry_fail(entry, &looker->source->texts, BATCH_FAILED, batch_code_refused, &refused);
     } else if (entry && name) {
         look_at_member(looker, entry, members, name, depth);
     } else {
         failure_set_memory(latch);
+        if (entry) take_failure(looker, entry, latch);
     }
     free(path_below);
+    free(path);
     free(name);
 }
 
@@ -103,7 +106,7 @@ static void look_into(struct looker *looker, struct batch_entry *archive, struct
         failure_set(latch, FAILURE_INPUT, "%s: there are archives in archives, more than %d deep", input_name(input),
                     ARCHIVES_DEPTH_MAX);
         input_close(input);
-        take_failure(archive, latch);
+        take_failure(looker, archive, latch);
         return;
     }
     struct text folder = output_name_folder(text_of(name));
@@ -117,7 +120,7 @@ static void look_into(struct looker *looker, struct batch_entry *archive, struct
         if (!input_members_recover(members)) break;
     }
     input_members_close(members);
-    if (failure_is_set(latch)) take_failure(archive, latch);
+    if (failure_is_set(latch)) take_failure(looker, archive, latch);
 }
 
 /* ---- Files. ---- */
@@ -132,27 +135,43 @@ static void look_at_content(struct looker *looker) {
         probe(looker, &source->own, input, source->name);
         input_close(input);
     } else {
-        take_failure(&source->own, &source->failure);
+        take_failure(looker, &source->own, &source->failure);
     }
     bus_guard_end();
     if (!*has_lost_bytes) return;
     failure_clear(&source->failure);
     failure_set(&source->failure, FAILURE_IO, "%s: became shorter while it was read", source->path);
-    take_failure(&source->own, &source->failure);
+    take_failure(looker, &source->own, &source->failure);
+}
+
+/* *by_record is the hash by which the record of the batch before would know the file; its salt is 0 when there is none.
+ * False when the file cannot be read: errno says why. */
+static bool read_digest(const struct looker *looker, struct input_digest *digest, struct salted_xxh3 *by_record) {
+    struct batch_source *source = looker->source;
+    if (manifest_records_know(looker->plan, source, digest, by_record)) {
+        source->salted = *by_record;
+        return true;
+    }
+    struct salted_xxh3 salted[] = {source->salted, *by_record};
+    bool is_good = file_digest(source->path, digest, salted, by_record->salt ? 2 : 1);
+    source->salted = salted[0];
+    *by_record = salted[1];
+    return is_good;
 }
 
 /* The digest comes first: a file that changes later is seen to have changed by the next batch. */
 static void look_at_source(struct looker *looker) {
     struct batch_source *source = looker->source;
     struct input_digest digest;
-    if (!manifest_records_know(looker->plan, source, &digest) && !file_digest(source->path, &digest)) {
+    struct salted_xxh3 by_record;
+    if (!read_digest(looker, &digest, &by_record)) {
         struct failure failure = {0};
         failure_set(&failure, FAILURE_IO, "%s: cannot be read: %s", source->path, strerror(errno));
-        batch_entry_fail(&source->own, BATCH_FAILED, NULL, &failure);
+        take_failure(looker, &source->own, &failure);
         return;
     }
     batch_entry_set_digest(&source->own, digest);
-    source->is_settled = manifest_records_reuse(looker->plan, source);
+    source->is_settled = manifest_records_reuse(looker->plan, source, by_record);
     if (!source->is_settled) look_at_content(looker);
 }
 

@@ -6,38 +6,16 @@
 
 #include "cli/output_name.h"
 
-const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace";
-
-static const struct gecko_convert_result empty_result = {
-    .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
-
-static void entry_init(struct batch_entry *entry, char *member) {
-    memset(entry, 0, sizeof *entry);
-    entry->member = member;
-    entry->result = empty_result;
-}
-
-void batch_entry_reset(struct batch_entry *entry) {
-    gecko_convert_result_fini(&entry->result);
-    entry->result = empty_result;
-    entry->error_code = NULL;
-    atomic_store(&entry->status, BATCH_PENDING);
-}
-
-static void entry_fini(struct batch_entry *entry) {
-    free(entry->member);
-    free(entry->output);
-    gecko_convert_result_fini(&entry->result);
-}
-
 static void entries_fini(struct batch_source *source) {
-    for (size_t i = 0; i < source->members.count; i++) entry_fini(column_at(&source->members, i));
+    for (size_t i = 0; i < source->members.count; i++) batch_entry_fini(column_at(&source->members, i));
     column_fini(&source->members);
-    entry_fini(&source->own);
+    batch_entry_fini(&source->own);
+    entry_texts_fini(&source->texts);
 }
 
 static void entries_init(struct batch_source *source) {
-    entry_init(&source->own, NULL);
+    entry_texts_init(&source->texts, source->path, &source->failure);
+    batch_entry_init(&source->own, &source->texts, TEXT(""));
     column_init(&source->members, sizeof(struct batch_entry), &source->failure);
 }
 
@@ -48,8 +26,9 @@ static void source_fini(struct batch_source *source) {
 }
 
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const atomic_bool *is_stopping) {
+                     const atomic_bool *is_stopping, struct memory_limit *memory) {
     memset(plan, 0, sizeof *plan);
+    plan->memory = plan->failure.memory = memory;
     plan->options = options;
     plan->output_folder = output_folder;
     plan->is_stopping = is_stopping;
@@ -65,28 +44,27 @@ struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *
     struct batch_source *source = column_push(&plan->sources);
     if (!source) return NULL;
     memset(source, 0, sizeof *source);
-    entries_init(source);
+    source->failure.memory = plan->memory;
     source->path = strdup(path);
     source->name = strdup(name);
+    entries_init(source);
     if (!source->path || !source->name) failure_set_memory(&plan->failure);
     return source;
 }
 
-struct batch_entry *batch_source_add_member(struct batch_source *source, char *path) {
-    struct batch_entry *entry = path ? column_push(&source->members) : NULL;
-    if (entry) {
-        entry_init(entry, path);
-        return entry;
-    }
-    free(path);
-    failure_set_memory(&source->failure);
+struct batch_entry *batch_source_add_member(struct batch_source *source, struct text path) {
+    struct batch_entry *entry = column_push(&source->members);
+    if (!entry) return NULL;
+    if (batch_entry_init(entry, &source->texts, path)) return entry;
+    source->members.count--;
     return NULL;
 }
 
 static bool ran_out_of_memory(struct batch_source *source) {
     struct batch_entry *entry;
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++)
-        if (atomic_load(&entry->status) == BATCH_FAILED && entry->result.status == GECKO_CONVERT_NO_MEMORY) return true;
+        if (atomic_load(&entry->status) == BATCH_FAILED && batch_entry_outcome(entry) == GECKO_CONVERT_NO_MEMORY)
+            return true;
     return false;
 }
 
@@ -123,23 +101,6 @@ bool batch_plan_look_anew(struct batch_plan *plan) {
 
 struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t number) {
     return number == 0 || atomic_load(&source->is_known) ? batch_entry_at(source, number) : NULL;
-}
-
-void batch_entry_fail(struct batch_entry *entry, enum batch_status status, const char *code,
-                      const struct failure *failure) {
-    struct gecko_convert_result *result = &entry->result;
-    result->status = (enum gecko_convert_status)failure->code;
-    memcpy(result->message, failure->message, sizeof failure->message);
-    result->has_error_place = failure->has_position;
-    result->error_line = failure->position.line;
-    result->error_offset = failure->position.offset;
-    entry->error_code = code;
-    atomic_store(&entry->status, status);
-}
-
-void batch_entry_set_digest(struct batch_entry *entry, struct input_digest digest) {
-    entry->digest = digest;
-    atomic_store(&entry->has_digest, true);
 }
 
 char *batch_entry_name(const struct batch_source *source, const char *member) {
@@ -179,7 +140,7 @@ static void collect_claims(struct batch_plan *plan, struct column *claims) {
             enum batch_status status = atomic_load(&entry->status);
             if (status != BATCH_PENDING && status != BATCH_UNCHANGED) continue;
             struct claim *claim = column_push(claims);
-            if (claim) *claim = (struct claim){entry->output, source, entry};
+            if (claim) *claim = (struct claim){batch_entry_output(entry), source, entry};
         }
     }
 }
@@ -251,10 +212,11 @@ static bool holds_trace(struct batch_source *source) {
     return false;
 }
 
-static void fail_without_trace(struct batch_entry *entry, const char *path, const char *kind) {
+static void fail_without_trace(struct batch_source *source) {
+    const char *kind = source->is_folder ? "folder" : "archive";
     struct failure failure = {0};
-    failure_set(&failure, FAILURE_INPUT, "%s: this %s holds no trace", path, kind);
-    batch_entry_fail(entry, BATCH_FAILED, batch_code_no_trace, &failure);
+    failure_set(&failure, FAILURE_INPUT, "%s: this %s holds no trace", source->path, kind);
+    batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, batch_code_no_trace, &failure);
 }
 
 /* A folder of which nothing was found has a source of its own for this. */
@@ -268,15 +230,13 @@ static void check_named_inputs(struct batch_plan *plan) {
             if (source->input_number != first->input_number) break;
             has_trace = has_trace || holds_trace(source);
         }
-        if (has_trace) continue;
-        const char *kind = first->is_folder ? "folder" : "archive";
-        fail_without_trace(&first->own, first->path, kind);
+        if (!has_trace) fail_without_trace(first);
     }
 }
 
 /* What the batch writes is no input, and not in the report: it was there before, or is a trace that would be lost. */
 static void take_out_own_files(struct batch_plan *plan) {
-    size_t kept_count = 0;
+    uint32_t kept_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         if (source->is_own && holds_trace(source))

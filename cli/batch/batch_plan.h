@@ -8,41 +8,13 @@
 
 #include <stdatomic.h>
 
-#include "cli/gecko_convert.h"
+#include "batch_entry.h"
 #include "cli/options.h"
+#include "file_digest.h"
 #include "libconvert/column.h"
 #include "libconvert/failure.h"
-#include "readers/input_members.h"
 
 struct manifest_records;
-
-enum batch_status {
-    BATCH_PENDING, /* a trace, not converted yet; in the end: not before the batch was interrupted */
-    BATCH_CONVERTED,
-    BATCH_UNCHANGED, /* converted before; its profile is there */
-    BATCH_ARCHIVE,   /* its members are entries of their own */
-    BATCH_FOLDER,    /* its files are sources of their own; not in the report */
-    BATCH_NO_TRACE,
-    BATCH_FAILED,
-    BATCH_STATUS_COUNT
-};
-
-struct batch_entry {
-    char *member; /* owned; the path in the archive. NULL: the file itself */
-    char *output; /* owned; below the output folder. NULL: it is no trace */
-    bool is_archive;
-
-    /* The one who works on an entry stores the rest of it before its status; others read it after. */
-    _Atomic(enum batch_status) status;
-
-    atomic_bool has_digest;
-    struct input_digest digest; /* as it is in the file system or the archive */
-    struct input_digest output_digest;
-    uint64_t output_stamp; /* file_stamp of a profile with that digest; 0: none */
-
-    const char *error_code; /* static; NULL: no error */
-    struct gecko_convert_result result;
-};
 
 struct batch_source {
     char *path;          /* owned */
@@ -54,9 +26,11 @@ struct batch_source {
     bool is_settled; /* nothing is left to be done */
     uint64_t file_bytes;
     uint64_t stamp;         /* file_stamp; 0: none that lasts */
+    struct salted_xxh3 salted; /* of the file's bytes, as far as has_digest says; the salt is a file_stamp of it */
     struct failure failure; /* of what is being read */
     atomic_bool is_known;   /* what its entries are; nobody but its worker looks at them before */
     struct batch_entry own; /* the file's */
+    struct entry_texts texts;
     struct column members;  /* struct batch_entry, in the order of the archive */
 };
 
@@ -67,6 +41,7 @@ struct batch_plan {
     const char *const *own_paths; /* borrowed; what the batch writes, and does not convert. Some may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
+    struct memory_limit *memory;    /* borrowed; of the whole batch */
     struct failure failure;         /* of the plan as a whole */
     struct column sources;          /* struct batch_source, in the order of the report */
     uint64_t total_bytes;           /* of all files, as far as they are found */
@@ -76,7 +51,7 @@ struct batch_plan {
 
 /* `is_stopping` ends the steps early. All is borrowed until the plan is finished. */
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
-                     const atomic_bool *is_stopping);
+                     const atomic_bool *is_stopping, struct memory_limit *memory);
 void batch_plan_fini(struct batch_plan *plan);
 
 /* The steps, in this order; each does nothing after a failure.
@@ -117,18 +92,8 @@ struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t num
 /* Adds a source, to be filled; NULL when memory ran out (latched). */
 struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *path, const char *name);
 
-/* Adds a member; takes its path, NULL of which is for memory that ran out. NULL when memory ran out (latched in the
- * source). */
-struct batch_entry *batch_source_add_member(struct batch_source *source, char *path);
-
-/* The entry has failed, or (BATCH_NO_TRACE) is none. `code` NULL: by the failure. */
-void batch_entry_fail(struct batch_entry *entry, enum batch_status status, const char *code,
-                      const struct failure *failure);
-
-/* As it was added: a trace that is not converted. */
-void batch_entry_reset(struct batch_entry *entry);
-
-void batch_entry_set_digest(struct batch_entry *entry, struct input_digest digest);
+/* Adds a member, whose path is copied; NULL when memory ran out (latched in the source). */
+struct batch_entry *batch_source_add_member(struct batch_source *source, struct text path);
 
 /* Texts that are to be freed; NULL when memory ran out.
  *
@@ -138,8 +103,5 @@ char *batch_entry_name(const struct batch_source *source, const char *member);
 /* The path of an output below the output folder, and of one in a folder, which may be empty. */
 char *batch_output_path(const struct batch_plan *plan, const char *output);
 char *batch_join(struct text folder, const char *name);
-
-/* Error codes that are no failure_code's. */
-extern const char batch_code_refused[], batch_code_no_trace[];
 
 #endif

@@ -25,13 +25,12 @@ static size_t named_bytes(struct text message, const char *path, const char *nam
 
 /* Where and what. Messages of places do not say of which file they are. */
 static void append_error(struct report_text *text, const char *path, const char *name,
-                         const struct batch_entry *entry) {
-    const struct gecko_convert_result *result = &entry->result;
-    struct text message = text_of(result->message);
-    if (result->has_error_place && result->error_line) {
-        report_append(text, "%s:%" PRIu64 ": ", name, result->error_line);
-    } else if (result->has_error_place) {
-        report_append(text, "%s: at byte %" PRIu64 ": ", name, result->error_offset);
+                         const struct batch_error *error) {
+    struct text message = text_of(error->message);
+    if (error->has_place && error->line) {
+        report_append(text, "%s:%" PRIu64 ": ", name, error->line);
+    } else if (error->has_place) {
+        report_append(text, "%s: at byte %" PRIu64 ": ", name, error->offset);
     } else if (!text_starts_with(message, text_of(name))) {
         report_append(text, "%s: ", name);
         message = text_from(message, named_bytes(message, path, name));
@@ -44,15 +43,16 @@ static void print_entry(const struct batch_source *source, const struct batch_en
     char *name = batch_entry_name(source, entry->member);
     if (!name) return;
     report_append(&text, "%-10s ", label_of(status));
-    if (status == BATCH_FAILED || status == BATCH_NO_TRACE) {
-        append_error(&text, source->path, name, entry);
+    struct batch_error error;
+    if (batch_entry_error(entry, &source->texts, &error)) {
+        append_error(&text, source->path, name, &error);
     } else {
         report_append(&text, "%s", name);
     }
     if (status == BATCH_CONVERTED) {
         report_append(&text, ": ");
-        report_append_contents(&entry->result, &text);
-        report_append_losses(&entry->result, &text);
+        report_append_contents(batch_entry_result(entry), &text);
+        report_append_losses(batch_entry_result(entry), &text);
     }
     report_end_line(&text, 0);
     console_print(&text);

@@ -9,7 +9,7 @@
 #include "libconvert/utf8.h"
 #include "manifest.h"
 
-enum { LINE_BYTES = 256, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+enum { LINE_BYTES = 256, PART_BYTES = 1024 * 1024, NS_PER_MS = 1000000, MS_PER_S = 1000 };
 
 static void append(struct chunk_list *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -69,12 +69,11 @@ static void append_seconds(struct chunk_list *out, uint64_t duration_ns) {
     append(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
 }
 
-static void append_message(struct chunk_list *out, const char *element, const struct batch_entry *entry) {
-    append(out, "<%s type=\"%s\" message=\"", element, manifest_error_code(entry));
-    const struct gecko_convert_result *result = &entry->result;
-    if (result->has_error_place && result->error_line) append(out, "line %" PRIu64 ": ", result->error_line);
-    if (result->has_error_place && !result->error_line) append(out, "byte %" PRIu64 ": ", result->error_offset);
-    append_text(out, result->message);
+static void append_error(struct chunk_list *out, const char *element, const struct batch_error *error) {
+    append(out, "<%s type=\"%s\" message=\"", element, error->code);
+    if (error->has_place && error->line) append(out, "line %" PRIu64 ": ", error->line);
+    if (error->has_place && !error->line) append(out, "byte %" PRIu64 ": ", error->offset);
+    append_text(out, error->message);
     append(out, "\"/>");
 }
 
@@ -88,10 +87,11 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     append(out, "    <testcase classname=\"gecko-convert\" name=\"");
     append_text(out, name);
     append(out, "\"");
-    append_seconds(out, status == BATCH_CONVERTED || status == BATCH_FAILED ? entry->result.duration_ns : 0);
+    append_seconds(out, status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);
     append(out, ">");
-    if (status == BATCH_FAILED) append_message(out, "failure", entry);
-    if (status == BATCH_NO_TRACE) append_message(out, "skipped", entry);
+    struct batch_error error;
+    if (batch_entry_error(entry, &source->texts, &error))
+        append_error(out, status == BATCH_FAILED ? "failure" : "skipped", &error);
     if (status == BATCH_PENDING) append(out, "<skipped message=\"the batch was interrupted\"/>");
     append(out, "</testcase>\n");
     free(name);
@@ -114,17 +114,22 @@ static void append_suite(struct chunk_list *out, const char *element, const stru
     append(out, ">\n");
 }
 
-void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct chunk_list *out) {
+void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sink, struct failure *failure) {
     struct batch_totals totals = batch_totals_of(plan);
-    append(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    append_suite(out, "testsuites", &totals, duration_ns);
-    append(out, "  ");
-    append_suite(out, "testsuite", &totals, duration_ns);
+    struct chunk_list out;
+    chunk_list_init(&out, failure);
+    append(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    append_suite(&out, "testsuites", &totals, duration_ns);
+    append(&out, "  ");
+    append_suite(&out, "testsuite", &totals, duration_ns);
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++)
-            if (is_case(atomic_load(&entry->status))) append_case(out, source, entry);
+        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
+            if (is_case(atomic_load(&entry->status))) append_case(&out, source, entry);
+            if (out.total_bytes > PART_BYTES) sink_put(sink, &out, (struct progress){0});
+        }
     }
-    append(out, "  </testsuite>\n</testsuites>\n");
+    append(&out, "  </testsuite>\n</testsuites>\n");
+    sink_put(sink, &out, (struct progress){0});
 }

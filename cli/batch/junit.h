@@ -4,9 +4,9 @@
 #define GECKO_JUNIT_H
 
 #include "batch_plan.h"
-#include "writer/chunk_list.h"
+#include "writer/sink.h"
 
-/* Running out of memory is latched in the list's failure. */
-void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct chunk_list *out);
+/* Writes it into the sink, whose failure it is that memory which runs out is latched in. */
+void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sink, struct failure *failure);
 
 #endif

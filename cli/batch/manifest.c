@@ -1,5 +1,6 @@
 #include "manifest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/report.h"
@@ -24,12 +25,6 @@ const char *manifest_status_name(enum batch_status status) {
     return names[status];
 }
 
-const char *manifest_error_code(const struct batch_entry *entry) {
-    enum batch_status status = atomic_load(&entry->status);
-    if (status != BATCH_FAILED && status != BATCH_NO_TRACE) return NULL;
-    return entry->error_code ? entry->error_code : report_status_name(entry->result.status);
-}
-
 /* ---- Parts. ---- */
 
 static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
@@ -43,6 +38,19 @@ static void write_stamp(struct json *json, uint64_t stamp) {
         write_xxh3(json, "stamp", stamp);
     else
         json_key_null(json, "stamp");
+}
+
+/* The file's, which a member of it has none of. */
+static void write_salted(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
+    if (entry->member || !source->salted.salt || !atomic_load(&entry->has_digest)) {
+        json_key_null(json, "salted_xxh3");
+        return;
+    }
+    char digits[2 * 17];
+    manifest_format_xxh3(digits, source->salted.salt);
+    digits[16] = '-';
+    manifest_format_xxh3(digits + 17, source->salted.xxh3);
+    json_key_string(json, "salted_xxh3", digits);
 }
 
 static void write_digest(struct json *json, struct input_digest digest) {
@@ -92,26 +100,27 @@ static void write_output(struct json *json, const struct batch_entry *entry) {
         json_key_null(json, "output");
         return;
     }
+    const struct batch_trace *trace = batch_entry_trace(entry);
     json_key(json, "output");
     json_object_begin(json);
-    json_key_string(json, "path", entry->output);
-    json_key_string(json, "format", entry->result.output_format);
-    write_digest(json, entry->output_digest);
-    write_stamp(json, entry->output_stamp);
+    json_key_string(json, "path", trace->output);
+    json_key_string(json, "format", trace->result.output_format);
+    write_digest(json, trace->output_digest);
+    write_stamp(json, trace->output_stamp);
     json_object_end(json);
 }
 
-static void write_error(struct json *json, const struct batch_entry *entry) {
-    const char *code = manifest_error_code(entry);
-    if (!code) {
+static void write_error(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
+    struct batch_error error;
+    if (!batch_entry_error(entry, &source->texts, &error)) {
         json_key_null(json, "error");
         return;
     }
     json_key(json, "error");
     json_object_begin(json);
-    json_key_string(json, "code", code);
-    json_key_string(json, "message", entry->result.message);
-    report_write_place(json, entry->result.has_error_place, entry->result.error_line, entry->result.error_offset);
+    json_key_string(json, "code", error.code);
+    json_key_string(json, "message", error.message);
+    report_write_place(json, error.has_place, error.line, error.offset);
     json_object_end(json);
 }
 
@@ -119,7 +128,8 @@ static void write_error(struct json *json, const struct batch_entry *entry) {
 static uint64_t stamp_of(const struct batch_source *source) {
     enum batch_status status = atomic_load(&source->own.status);
     bool has_lasting_status = status != BATCH_PENDING && status != BATCH_FAILED;
-    bool is_recorded = has_lasting_status && !strcmp(source->own.result.input_format, reader_native_trace.name);
+    const char *format = batch_entry_result(&source->own)->input_format;
+    bool is_recorded = has_lasting_status && !strcmp(format, reader_native_trace.name);
     return has_lasting_status && !is_recorded ? source->stamp : 0;
 }
 
@@ -138,7 +148,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     /* What another thread may still work on is not looked at. */
     static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
     enum batch_status status = atomic_load(&entry->status);
-    const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : &entry->result;
+    const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : batch_entry_result(entry);
     json_line(json, true);
     json_object_begin(json);
     json_key_string(json, "path", source->path);
@@ -150,6 +160,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
         json_key_null(json, "bytes");
         json_key_null(json, "xxh3");
     }
+    write_salted(json, source, entry);
     write_stamp(json, entry->member ? 0 : stamp_of(source));
     json_key_string_or_null(json, "format", result->input_format);
     json_key_string_or_null(json, "wrapping", result->wrapping);
@@ -157,7 +168,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     write_output(json, entry);
     json_key_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
     write_contents(json, result);
-    write_error(json, entry);
+    write_error(json, source, entry);
     json_object_end(json);
 }
 
@@ -177,32 +188,45 @@ struct draft_part {
     struct json lines;
 };
 
+enum { PART_ENTRY_COUNT = 64, ROUND_PART_COUNT = 64 };
+
+/* The lines of all entries come in rounds, so that the text of a million members is never in memory as a whole. */
 struct draft {
     struct batch_plan *plan;
-    struct column parts; /* struct draft_part */
+    struct entry_place place; /* where the next round begins */
+    struct draft_part *parts; /* ROUND_PART_COUNT, of this round */
+    size_t part_count;
     atomic_size_t next;
 };
 
-static void add_part(struct draft *draft, struct entry_place begin) {
-    struct draft_part *part = column_push(&draft->parts);
-    if (part) *part = (struct draft_part){.begin = begin};
+/* False past the last entry. */
+static bool is_in_plan(const struct draft *draft, struct entry_place place) {
+    return place.source < draft->plan->sources.count;
+}
+
+/* The place so many entries after `place`, of those that are known now, or the end of the plan. */
+static struct entry_place place_after(const struct draft *draft, struct entry_place place, size_t entry_count) {
+    while (entry_count && is_in_plan(draft, place)) {
+        if (batch_entry_known_at(batch_source_at(draft->plan, place.source), place.number)) {
+            place.number++;
+            entry_count--;
+        } else {
+            place = (struct entry_place){place.source + 1, 0};
+        }
+    }
+    return place;
 }
 
 /* What members an archive has may become known meanwhile: a part ends where the next one begins, whatever there is. */
 static void cut_parts(struct draft *draft) {
-    enum { PART_ENTRY_COUNT = 64 };
-    size_t entry_count = 0;
-    for (size_t i = 0; i < draft->plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(draft->plan, i);
-        for (size_t j = 0; batch_entry_known_at(source, j); j++)
-            if (entry_count++ % PART_ENTRY_COUNT == 0) add_part(draft, (struct entry_place){i, j});
-    }
-    struct entry_place end = {draft->plan->sources.count, 0};
-    for (size_t i = draft->parts.count; i-- > 0;) {
-        struct draft_part *part = column_at(&draft->parts, i);
+    draft->part_count = 0;
+    atomic_store(&draft->next, 0);
+    while (draft->part_count < ROUND_PART_COUNT && is_in_plan(draft, draft->place)) {
+        struct draft_part *part = &draft->parts[draft->part_count++];
+        part->failure = (struct failure){0};
         json_init(&part->lines, &part->failure);
-        part->end = end;
-        end = part->begin;
+        part->begin = draft->place;
+        part->end = draft->place = place_after(draft, draft->place, PART_ENTRY_COUNT);
     }
 }
 
@@ -224,31 +248,32 @@ static void write_part(struct draft *draft, struct draft_part *part) {
 
 static void write_parts(void *context) {
     struct draft *draft = context;
-    for (size_t i; (i = atomic_fetch_add(&draft->next, 1)) < draft->parts.count;)
-        write_part(draft, column_at(&draft->parts, i));
+    for (size_t i; (i = atomic_fetch_add(&draft->next, 1)) < draft->part_count;) write_part(draft, &draft->parts[i]);
 }
 
 static void join_parts(struct draft *draft, struct json *json) {
-    struct failure *failure = draft->parts.failure;
-    for (size_t i = 0; i < draft->parts.count; i++) {
-        struct draft_part *part = column_at(&draft->parts, i);
-        if (failure_is_set(&part->failure)) failure_set_memory(failure);
+    for (size_t i = 0; i < draft->part_count; i++) {
+        struct draft_part *part = &draft->parts[i];
+        if (failure_is_set(&part->failure)) failure_set_memory(json->out.failure);
         if (part->lines.out.total_bytes) json_splice(json, &part->lines);
         json_fini(&part->lines);
     }
 }
 
-static void write_inputs(struct json *json, struct batch_plan *plan, unsigned thread_count) {
-    struct draft draft = {.plan = plan};
-    column_init(&draft.parts, sizeof(struct draft_part), json->out.failure);
-    cut_parts(&draft);
-    crew_share(draft.parts.count < thread_count ? (unsigned)draft.parts.count : thread_count, write_parts, &draft);
+static void write_inputs(struct json *json, struct batch_plan *plan, unsigned thread_count, struct sink *sink) {
+    struct draft draft = {.plan = plan, .parts = calloc(ROUND_PART_COUNT, sizeof *draft.parts)};
+    if (!draft.parts) failure_set_memory(json->out.failure);
     json_key(json, "inputs");
     json_array_begin(json);
-    join_parts(&draft, json);
+    while (!failure_is_set(json->out.failure) && is_in_plan(&draft, draft.place)) {
+        cut_parts(&draft);
+        crew_share(draft.part_count < thread_count ? (unsigned)draft.part_count : thread_count, write_parts, &draft);
+        join_parts(&draft, json);
+        sink_put(sink, &json->out, (struct progress){0});
+    }
     json_line(json, false);
     json_array_end(json);
-    column_fini(&draft.parts);
+    free(draft.parts);
 }
 
 /* ---- The whole. ---- */
@@ -269,10 +294,11 @@ struct batch_totals batch_totals_of(struct batch_plan *plan) {
             totals.status_counts[status]++;
             if (!entry->member && atomic_load(&entry->has_digest)) totals.read_bytes += entry->digest.bytes_count;
             if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
-            totals.lossy_count += has_losses(&entry->result);
-            totals.samples += entry->result.counts.samples;
-            totals.markers += entry->result.counts.markers;
-            if (status == BATCH_CONVERTED) totals.written_bytes += entry->output_digest.bytes_count;
+            const struct batch_trace *trace = batch_entry_trace(entry);
+            totals.lossy_count += has_losses(&trace->result);
+            totals.samples += trace->result.counts.samples;
+            totals.markers += trace->result.counts.markers;
+            if (status == BATCH_CONVERTED) totals.written_bytes += trace->output_digest.bytes_count;
         }
     }
     return totals;
@@ -309,24 +335,24 @@ static void write_archive(struct json *json, const struct batch_outcome *outcome
 }
 
 void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, unsigned thread_count,
-                    struct chunk_list *out) {
+                    struct sink *sink, struct failure *failure) {
     struct batch_totals totals = batch_totals_of(plan);
     struct json json;
-    json_init(&json, out->failure);
+    json_init(&json, failure);
     json_object_begin(&json);
     json_key_int(&json, "version", MANIFEST_VERSION);
     json_key_string(&json, "type", "batch");
     json_key_string(&json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
     json_key(&json, "options");
     write_options(&json, plan->options);
-    write_xxh3(&json, "options_xxh3", manifest_options_xxh3(plan->options, out->failure));
+    write_xxh3(&json, "options_xxh3", manifest_options_xxh3(plan->options, failure));
     json_key_string_or_null(&json, "output_dir", plan->options->output_dir);
     write_archive(&json, outcome);
     json_key_string_or_null(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
-    write_inputs(&json, plan, thread_count);
+    write_inputs(&json, plan, thread_count, sink);
     write_totals(&json, &totals, outcome->duration_ns);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
-    chunk_list_splice(out, &chunks);
-    chunk_list_append(out, "\n", 1);
+    chunk_list_append(&chunks, "\n", 1);
+    sink_put(sink, &chunks, (struct progress){0});
 }

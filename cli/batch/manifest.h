@@ -3,7 +3,7 @@
 #define GECKO_MANIFEST_H
 
 #include "batch_plan.h"
-#include "writer/chunk_list.h"
+#include "writer/sink.h"
 
 #define MANIFEST_NAME "gecko-convert.manifest.json"
 
@@ -28,19 +28,16 @@ struct batch_outcome {
     struct input_digest archive_digest;
 };
 
-/* As JSON with a line end behind it, by up to so many threads; the same bytes whatever their number. Running out of
- * memory is latched in the list's failure. */
+/* Writes JSON with a line end after it into the sink, by up to so many threads; the same bytes whatever their number.
+ * The failure is the sink's: running out of memory is latched there. Holds some megabytes of text at a time. */
 void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, unsigned thread_count,
-                    struct chunk_list *out);
+                    struct sink *sink, struct failure *failure);
 
 /* Of all options that change what is written, and of the version of the program. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
 
 /* The name of a status as the manifest has it. Static. */
 const char *manifest_status_name(enum batch_status status);
-
-/* The code of an entry's error; NULL when there is none. Static. */
-const char *manifest_error_code(const struct batch_entry *entry);
 
 /* What the hash looks like: 16 hexadecimal digits, terminated. */
 void manifest_format_xxh3(char out[17], uint64_t xxh3);

@@ -40,7 +40,7 @@ struct manifest_records {
     X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
     X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member)      \
     X(message) X(milliseconds) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read)    \
-    X(records) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
+    X(records) X(salted_xxh3) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
     X(version) X(wrapping) X(xxh3)
 /* clang-format on */
 
@@ -92,13 +92,33 @@ static bool has_stamp(const struct node *object, uint64_t stamp) {
     return stamp && is_text(object, KEY_stamp, digits);
 }
 
-static bool read_digest(const struct node *object, struct input_digest *digest) {
-    struct text digits = text_at(object, KEY_xxh3);
+/* False when the text is no hash. */
+static bool read_xxh3(struct text digits, uint64_t *xxh3) {
     char terminated[17] = "";
     if (digits.bytes_count != sizeof terminated - 1) return false;
     memcpy(terminated, digits.bytes, digits.bytes_count);
-    *digest = (struct input_digest){count_at(object, KEY_bytes), strtoull(terminated, NULL, 16)};
+    *xxh3 = strtoull(terminated, NULL, 16);
     return true;
+}
+
+static bool read_digest(const struct node *object, struct input_digest *digest) {
+    digest->bytes_count = count_at(object, KEY_bytes);
+    return read_xxh3(text_at(object, KEY_xxh3), &digest->xxh3);
+}
+
+/* The salt is 0 when there is none. */
+static struct salted_xxh3 read_salted(const struct node *record) {
+    struct text both = text_at(record, KEY_salted_xxh3);
+    size_t salt_bytes = text_find(both, '-');
+    struct salted_xxh3 salted;
+    bool is_good = read_xxh3(text_slice(both, 0, salt_bytes), &salted.salt) &&
+                   read_xxh3(text_from(both, salt_bytes + 1), &salted.xxh3);
+    return is_good ? salted : (struct salted_xxh3){0};
+}
+
+static bool is_salted(const struct node *record, struct salted_xxh3 now) {
+    struct salted_xxh3 before = read_salted(record);
+    return before.salt && before.salt == now.salt && before.xxh3 == now.xxh3;
 }
 
 /* ---- Reading the manifest. ---- */
@@ -205,7 +225,7 @@ void manifest_records_destroy(struct manifest_records *records) {
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
     const struct node *archive = member_of(root_of(records), KEY_archive);
-    return file_digest(path, digest) && is_digest(archive, *digest);
+    return file_digest(path, digest, NULL, 0) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
@@ -308,23 +328,31 @@ static bool read_entries(const struct node *ledger, struct text wrapping, struct
     return true;
 }
 
-static void read_error(const struct node *error, struct batch_entry *entry) {
-    if (!node_is(error, NODE_OBJECT)) return;
-    struct gecko_convert_result *result = &entry->result;
-    struct text code = text_at(error, KEY_code), message = text_at(error, KEY_message);
-    result->status = GECKO_CONVERT_BAD_INPUT;
-    if (text_equal(code, text_of(report_status_name(GECKO_CONVERT_LOST)))) result->status = GECKO_CONVERT_LOST;
-    if (text_equal(code, text_of(batch_code_refused))) entry->error_code = batch_code_refused;
-    if (text_equal(code, text_of(batch_code_no_trace))) entry->error_code = batch_code_no_trace;
-    snprintf(result->message, sizeof result->message, "%.*s", (int)message.bytes_count, message.bytes);
-    result->has_error_place = member_of(error, KEY_offset);
-    result->error_line = count_at(error, KEY_line);
-    result->error_offset = count_at(error, KEY_offset);
+/* NULL for the codes of failures. */
+static const char *error_code(const struct node *error) {
+    struct text code = text_at(error, KEY_code);
+    if (text_equal(code, text_of(batch_code_refused))) return batch_code_refused;
+    return text_equal(code, text_of(batch_code_no_trace)) ? batch_code_no_trace : NULL;
+}
+
+static struct failure read_failure(const struct node *error) {
+    bool is_strict = text_equal(text_at(error, KEY_code), text_of(report_status_name(GECKO_CONVERT_LOST)));
+    enum failure_code code = is_strict ? FAILURE_STRICT : FAILURE_INPUT;
+    struct text message = text_at(error, KEY_message);
+    struct position position = {count_at(error, KEY_line), count_at(error, KEY_offset)};
+    struct failure failure = {0};
+    if (member_of(error, KEY_offset))
+        failure_set_at(&failure, code, position, "%.*s", (int)message.bytes_count, message.bytes);
+    else
+        failure_set(&failure, code, "%.*s", (int)message.bytes_count, message.bytes);
+    return failure;
 }
 
 /* False when memory ran out. */
-static bool fill_entry(struct batch_entry *entry, const struct node *record, enum batch_status status) {
-    struct gecko_convert_result *result = &entry->result;
+static bool fill_trace(struct batch_entry *entry, const struct node *record) {
+    struct batch_trace *trace = batch_entry_make_trace(entry);
+    if (!trace) return false;
+    struct gecko_convert_result *result = &trace->result;
     const struct node *output = member_of(record, KEY_output), *ledger = member_of(record, KEY_ledger);
     name_input_format(text_at(record, KEY_format), result);
     name_output_format(text_at(output, KEY_format), result);
@@ -333,25 +361,47 @@ static bool fill_entry(struct batch_entry *entry, const struct node *record, enu
     result->duration_ns = count_at(record, KEY_milliseconds) * NS_PER_MS;
     read_counts(member_of(record, KEY_counts), &result->counts);
     read_sums(ledger, result);
-    read_error(member_of(record, KEY_error), entry);
-    struct input_digest digest;
-    if (read_digest(record, &digest)) batch_entry_set_digest(entry, digest);
     if (!read_entries(ledger, text_at(record, KEY_wrapping), result)) return false;
     struct text path = text_at(output, KEY_path);
-    if (path.bytes_count) {
-        read_digest(output, &entry->output_digest);
-        entry->output = strndup(path.bytes, path.bytes_count);
-        if (!entry->output) return false;
-    }
+    if (!path.bytes_count) return true;
+    read_digest(output, &trace->output_digest);
+    trace->output = strndup(path.bytes, path.bytes_count);
+    return trace->output != NULL;
+}
+
+/* False when memory ran out. */
+static bool fill_entry(struct batch_source *source, struct batch_entry *entry, const struct node *record,
+                       enum batch_status status) {
+    const struct node *error = member_of(record, KEY_error);
+    bool is_trace = text_at(record, KEY_format).bytes_count || node_is(member_of(record, KEY_output), NODE_OBJECT);
+    if (is_trace && !fill_trace(entry, record)) return false;
+    struct input_digest digest;
+    if (read_digest(record, &digest)) batch_entry_set_digest(entry, digest);
     entry->is_archive = status == BATCH_ARCHIVE;
-    atomic_store(&entry->status, status);
-    return true;
+    if (!node_is(error, NODE_OBJECT)) {
+        atomic_store(&entry->status, status);
+        return true;
+    }
+    struct failure failure = read_failure(error);
+    batch_entry_fail(entry, &source->texts, status, error_code(error), &failure);
+    return batch_entry_outcome(entry) != GECKO_CONVERT_NO_MEMORY;
 }
 
 /* ---- Reuse. ---- */
 
-/* The profile has the name that it would have now. */
+static bool leads_upwards(struct text path) {
+    while (path.bytes_count) {
+        size_t part_bytes = text_find(path, '/');
+        if (text_equal(text_slice(path, 0, part_bytes), TEXT(".."))) return true;
+        path = text_from(path, part_bytes + 1);
+    }
+    return false;
+}
+
+/* The profile has the name that it would have now. A manifest may be made by anybody: a name out of the folder would put
+ * some other file of the caller into the archive of profiles. */
 static bool has_its_name(const struct batch_source *source, struct text path, bool is_member) {
+    if (leads_upwards(path)) return false;
     struct text start = is_member ? output_name_folder(text_of(source->name)) : output_name_stem(text_of(source->name));
     if (!text_starts_with(path, start)) return false;
     struct text rest = text_from(path, start.bytes_count);
@@ -367,7 +417,7 @@ static bool is_output(const struct node *output, const char *path, uint64_t *sta
     *stamp = file_stamp(&status);
     if (has_stamp(output, *stamp)) return true;
     if (!file_stamp_is_lasting(&status)) *stamp = 0;
-    return file_digest(path, &digest) && is_digest(output, digest);
+    return file_digest(path, &digest, NULL, 0) && is_digest(output, digest);
 }
 
 /* The profile is where it would be written now, and as it was. Those in an archive are looked at with that. */
@@ -427,9 +477,9 @@ static bool fill_entries(const struct batch_plan *plan, struct batch_source *sou
         const struct node *record = record_of(plan, group, i);
         struct batch_entry *entry = &source->own;
         struct text member = text_at(record, KEY_member);
-        if (i > 0) entry = batch_source_add_member(source, strndup(member.bytes, member.bytes_count));
-        if (!entry || !fill_entry(entry, record, status_by_record(source, record, i > 0))) return false;
-        entry->output_stamp = stamps[i];
+        if (i > 0) entry = batch_source_add_member(source, member);
+        if (!entry || !fill_entry(source, entry, record, status_by_record(source, record, i > 0))) return false;
+        if (batch_entry_output(entry)) batch_entry_trace(entry)->output_stamp = stamps[i];
     }
     return true;
 }
@@ -464,28 +514,31 @@ static const struct record_group *group_at(const struct manifest_records *record
 }
 
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
-                           struct input_digest *digest) {
+                           struct input_digest *digest, struct salted_xxh3 *salted) {
+    const struct manifest_records *records = plan->records;
+    *salted = (struct salted_xxh3){0};
+    if (!records) return false;
+    struct text path = text_of(source->path);
+    const struct record_group *group;
+    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+        const struct node *record = record_of(plan, group, 0);
+        *salted = read_salted(record);
+        if (has_stamp(record, source->stamp) && salted->salt && read_digest(record, digest)) return true;
+    }
+    return false;
+}
+
+bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source, struct salted_xxh3 salted) {
     const struct manifest_records *records = plan->records;
     if (!records) return false;
     struct text path = text_of(source->path);
     const struct record_group *group;
     for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
         const struct node *record = record_of(plan, group, 0);
-        if (has_stamp(record, source->stamp) && read_digest(record, digest)) return true;
-    }
-    return false;
-}
-
-bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source) {
-    const struct manifest_records *records = plan->records;
-    if (!records) return false;
-    struct text path = text_of(source->path);
-    const struct record_group *group;
-    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
-        if (!is_digest(record_of(plan, group, 0), source->own.digest)) continue;
+        if (!is_digest(record, source->own.digest) || !is_salted(record, salted)) continue;
         if (reuse_group(plan, source, group)) return true;
         if (!failure_is_set(&source->failure)) continue;
-        batch_entry_fail(&source->own, BATCH_FAILED, NULL, &source->failure);
+        batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, NULL, &source->failure);
         return true;
     }
     return false;

@@ -1,6 +1,9 @@
 #include "member_path.h"
 
+#include <limits.h>
 #include <stdlib.h>
+
+enum { SHOWN_BYTES = 100 }; /* of a name that is too long */
 
 static const char *reason_by_kind(enum input_member_kind kind) {
     if (kind == INPUT_MEMBER_LINK) return "it is a link";
@@ -27,8 +30,12 @@ char *member_path(const struct input_member *member, const char **reason) {
     }
     if (!member->path.bytes_count) *reason = "its name cannot be read (it may need the locale C.UTF-8)";
     if (!used && !*reason) *reason = "it has no name";
+    /* No file could have it. Some bytes of a compressed archive make a name of a megabyte. */
+    bool is_too_long = member->path.bytes_count >= PATH_MAX;
+    if (is_too_long) *reason = "its name is too long";
     if (*reason) {
         struct text shown = member->path.bytes_count ? member->path : TEXT("?");
+        if (is_too_long) shown = text_slice(shown, 0, SHOWN_BYTES);
         used = shown.bytes_count;
         memcpy(path, shown.bytes, used);
     }

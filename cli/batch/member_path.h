@@ -5,7 +5,7 @@
 #include "readers/input_members.h"
 
 /* The member's path without parts that say nothing ("./a//b": "a/b"), to be freed; NULL when memory ran out. *reason is
- * why the member must not be used (static; the path is as the archive has it then), or NULL. */
+ * why the member must not be used (static; the path is as the archive has it then, or the start of it), or NULL. */
 char *member_path(const struct input_member *member, const char **reason);
 
 #endif

@@ -12,7 +12,7 @@
 #include "libconvert/text.h"
 #include "writer/sink.h"
 
-enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100 };
+enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100, ENTRIES_BYTES = 4096, FOLDER_MODE = 0700 };
 
 static void fail(struct workspace *workspace, struct failure *failure) {
     if (errno == ENOMEM)
@@ -21,26 +21,36 @@ static void fail(struct workspace *workspace, struct failure *failure) {
         failure_set(failure, FAILURE_IO, "cannot use the folder %s: %s", workspace->path, strerror(errno));
 }
 
-/* Empties the folder, whose descriptor it closes. Links are removed, never followed. */
+static void empty_folder(int descriptor, unsigned depth);
+
+/* Removes one entry of the folder. Links are removed, never followed. */
+static void remove_entry(int folder, const char *name, unsigned depth) {
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
+    if (unlinkat(folder, name, 0) == 0 || depth == DEPTH_MAX) return;
+    int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below < 0) return;
+    empty_folder(below, depth + 1);
+    close(below);
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* Needs no memory but the stack, unlike readdir: a batch that ran out of memory must still clean up. */
 static void empty_folder(int descriptor, unsigned depth) {
-    DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
-    if (!folder) {
-        if (descriptor >= 0) close(descriptor);
-        return;
+    _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
+    for (ssize_t bytes_count; (bytes_count = getdents64(descriptor, entries, sizeof entries)) > 0;) {
+        const struct dirent64 *entry;
+        for (ssize_t at = 0; at < bytes_count; at += entry->d_reclen) {
+            entry = (const struct dirent64 *)(entries + at);
+            remove_entry(descriptor, entry->d_name, depth);
+        }
     }
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (unlinkat(dirfd(folder), entry->d_name, 0) == 0 || depth == DEPTH_MAX) continue;
-        int below = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (below < 0) continue;
-        empty_folder(below, depth + 1);
-        unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
-    }
-    closedir(folder);
 }
 
 static void empty_workspace(const struct workspace *workspace) {
-    empty_folder(openat(workspace->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+    int descriptor = openat(workspace->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    empty_folder(descriptor, 0);
+    close(descriptor);
 }
 
 /* The folder that was locked is still the one at the path: its owner before may have removed it meanwhile. */
@@ -50,9 +60,21 @@ static bool is_at_path(const struct workspace *workspace) {
            locked.st_dev == found.st_dev && locked.st_ino == found.st_ino;
 }
 
+/* In /tmp, others could have made the folder first, to exchange what is written into it. */
+static bool is_ours(const struct workspace *workspace) {
+    struct stat status;
+    return fstat(workspace->descriptor, &status) == 0 && status.st_uid == geteuid();
+}
+
+static void close_folder(struct workspace *workspace) {
+    close(workspace->descriptor);
+    workspace->descriptor = -1;
+}
+
 /* False when it is to be tried again, or has failed (latched). */
 static bool take(struct workspace *workspace, struct failure *failure) {
-    if (mkdir(workspace->path, 0777) != 0 && errno != EEXIST) {
+    bool is_new = mkdir(workspace->path, FOLDER_MODE) == 0;
+    if (!is_new && errno != EEXIST) {
         fail(workspace, failure);
         return false;
     }
@@ -61,13 +83,17 @@ static bool take(struct workspace *workspace, struct failure *failure) {
         if (errno != ENOENT) fail(workspace, failure);
         return false;
     }
+    if (!is_new && !is_ours(workspace)) {
+        failure_set(failure, FAILURE_IO, "cannot use the folder %s: it belongs to another user", workspace->path);
+        close_folder(workspace);
+        return false;
+    }
     workspace->is_locked = flock(workspace->descriptor, LOCK_EX | LOCK_NB) == 0;
     if (!workspace->is_locked && errno == EWOULDBLOCK)
         failure_set(failure, FAILURE_IO, "%s is in use: another gecko-convert writes to the same place",
                     workspace->path);
     if (!failure_is_set(failure) && is_at_path(workspace)) return true;
-    close(workspace->descriptor);
-    workspace->descriptor = -1;
+    close_folder(workspace);
     return false;
 }
 
@@ -86,7 +112,7 @@ void workspace_init(struct workspace *workspace, const char *path, struct failur
 }
 
 void workspace_remove(struct workspace *workspace) {
-    if (workspace->descriptor < 0) return;
+    if (!workspace->path || workspace->descriptor < 0) return;
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
         if (workspace->is_locked) empty_workspace(workspace);
         if (rmdir(workspace->path) == 0 || errno != ENOTEMPTY || !workspace->is_locked) break;

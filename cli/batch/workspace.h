@@ -15,7 +15,7 @@ struct workspace {
  * one. The workspace is to be finished in any case. */
 void workspace_init(struct workspace *workspace, const char *path, struct failure *failure);
 
-/* Removes the folder and all in it. Once it has returned, and if the folder is gone, nothing can be created in it any
+/* Removes the folder and all in it; a zeroed workspace is fine. Once it has returned, and if the folder is gone, nothing can be created in it any
  * more, by any thread. */
 void workspace_remove(struct workspace *workspace);
 

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/gecko_convert.h"
 #include "cli/style.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 #include "writer/json.h"
 
@@ -16,18 +17,21 @@ enum { CHECK_VERSION = 1, NAME_BYTES = 512 };
 static const char command_name[] = "check";
 
 static const char help[] =
-    "Usage: gecko-convert check [--json] PROFILE...\n"
+    "Usage: gecko-convert check [--json] [--max-memory SIZE] PROFILE...\n"
     "\n"
     "Says what is wrong with profiles of the Firefox Profiler: processed (version 70)\n"
     "and Gecko (version 36) ones, plain or compressed; - is standard input.\n"
     "\n"
-    "  --json     write it as JSON: see docs/info.md\n"
-    "  -h, --help show this text\n"
+    "  --json             write it as JSON: see docs/info.md\n"
+    "  --max-memory SIZE  take no more memory for a file: bytes, or with K, M, G or\n"
+    "                     T, or unlimited (default: half of what the machine has)\n"
+    "  -h, --help         show this text\n"
     "\n"
     "Options stand before or behind files; behind -- everything is a file.\n"
     "\n"
     "Exit codes: 0 no errors, 1 errors, 2 a bad command line, 3 a file that cannot be\n"
-    "read, 4 no memory; of several files, that of the first one that is not 0.\n"
+    "read, 4 no memory or more than SIZE needed; of several files, that of the first\n"
+    "one that is not 0.\n"
     "Warnings, of what the viewer copes with, do not count.\n";
 
 /* What came out for one file. All borrowed. */
@@ -156,8 +160,17 @@ static void add(struct command_output *output, const struct outcome *outcome, co
     if (failure_is_set(outcome->failure)) command_print_failure(output, outcome->path, outcome->failure);
 }
 
+/* What goes for all files. */
+struct checking {
+    const struct style *style;
+    uint64_t max_memory_bytes;
+};
+
 static int check_one(const char *path, struct command_output *output, void *context) {
-    struct failure failure = {0};
+    const struct checking *checking = context;
+    struct memory_limit memory;
+    memory_limit_init(&memory, checking->max_memory_bytes);
+    struct failure failure = {.memory = &memory};
     struct document document;
     struct offences offences;
     document_init(&document, &failure);
@@ -165,7 +178,7 @@ static int check_one(const char *path, struct command_output *output, void *cont
     struct progress_root progress = command_progress(output);
     check_input(input_open(path, &failure), path, &document, &offences, progress_whole(&progress));
     struct outcome outcome = {path, &document, &offences, &failure};
-    add(output, &outcome, *(const struct style *const *)context);
+    add(output, &outcome, checking->style);
     int exit_code = exit_code_of(&outcome);
     offences_fini(&offences);
     document_fini(&document);
@@ -178,6 +191,7 @@ static int check_one(const char *path, struct command_output *output, void *cont
 
 static const struct option known_options[] = {
     {.name = "json", .kind = OPTION_FLAG, .target = TARGET(wants_json)},
+    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(max_memory_bytes)},
     {.name = "help", .letter = 'h', .kind = OPTION_ACTION, .target = TARGET(action), .action = COMMAND_SHOW_HELP},
 };
 
@@ -189,8 +203,8 @@ static const struct option_table table = {.options = known_options,
 static int act(const struct command_options *options, const struct failure *failure) {
     if (failure_is_set(failure)) return command_refuse(command_name, failure);
     if (options->action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
-    const struct style *style = style_of(style_has_colors(STDOUT_FILENO));
-    return command_show_files(options, command_name, CHECK_VERSION, check_one, &style);
+    struct checking checking = {style_of(style_has_colors(STDOUT_FILENO)), options->max_memory_bytes};
+    return command_show_files(options, command_name, CHECK_VERSION, check_one, &checking);
 }
 
 int check_command(int argument_count, char *const *arguments) {

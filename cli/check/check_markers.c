@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/memory.h"
+
 /* ---- Formats of fields. ---- */
 
 enum format_kind {
@@ -680,11 +682,8 @@ static void check_pairs(struct check *check, const struct marker_columns *column
     if (!check->is_known[TABLE_STRINGS] || columns->count >= ROW_NONE) return;
     size_t name_count = (size_t)check->row_counts[TABLE_STRINGS];
     size_t row_count = columns->count;
-    uint32_t *memory = reallocarray(NULL, 2 * (name_count + row_count) + 1, sizeof *memory);
-    if (!memory) {
-        failure_set_memory(check->document->failure);
-        return;
-    }
+    uint32_t *memory = memory_allocate(check->document->failure, 2 * (name_count + row_count) * sizeof *memory);
+    if (!memory) return;
     struct pairing pairing = {memory, memory + name_count, memory + 2 * name_count,
                               memory + 2 * name_count + row_count};
     memset(memory, 0xff, 2 * name_count * sizeof *memory);
@@ -694,7 +693,7 @@ static void check_pairs(struct check *check, const struct marker_columns *column
     if (check->is_gecko) qsort_r(pairing.order, row_count, sizeof *pairing.order, compare_times, &context);
     for (size_t i = 0; i < row_count; i++) pair_row(check, columns, &pairing, pairing.order[i], name_count, table);
     report_late_starts(check, columns, &pairing, name_count, table);
-    free(memory);
+    memory_free(memory);
 }
 
 /* ---- Tables. ---- */

@@ -278,7 +278,7 @@ struct keys {
 static void keys_init(struct keys *keys, size_t column_count, struct failure *failure) {
     keys->column_count = column_count;
     strings_init(&keys->texts, failure);
-    row_table_init(&keys->rows, column_count * sizeof(uint64_t), failure);
+    row_table_init(&keys->rows, (uint32_t)(column_count * sizeof(uint64_t)), failure);
 }
 
 static void keys_fini(struct keys *keys) {

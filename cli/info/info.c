@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "libconvert/memory.h"
+
 void info_init(struct info *info, struct failure *failure) {
     *info = (struct info){.failure = failure, .has_times = true};
     strings_init(&info->texts, failure);
@@ -136,12 +138,9 @@ uint32_t *info_top(struct info *info, enum info_order order, size_t top_count, s
     const struct column *column = order == INFO_THREADS   ? &info->threads
                                   : order == INFO_MARKERS ? &info->markers
                                                           : &info->functions;
-    uint32_t *rows = reallocarray(NULL, column->count + 1, sizeof *rows);
+    uint32_t *rows = memory_allocate(info->failure, column->count * sizeof *rows);
     *count = 0;
-    if (!rows) {
-        failure_set_memory(info->failure);
-        return NULL;
-    }
+    if (!rows) return NULL;
     for (uint32_t row = 0; row < column->count; row++) {
         double keys[2];
         keys_of(info, order, row, keys);

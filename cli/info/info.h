@@ -99,7 +99,7 @@ void info_count_marker(struct info *info, struct text name);
 void info_count_sample(struct info *info, double weight, bool has_stack);
 
 /* Row numbers of the first `top_count` of them (0: of all), the heaviest first; *count is how many. NULL when memory
- * ran out (latched). To be freed. */
+ * ran out (latched). To be given back (memory_free). */
 enum info_order { INFO_FUNCTIONS_BY_SELF, INFO_FUNCTIONS_BY_TOTAL, INFO_THREADS, INFO_MARKERS };
 uint32_t *info_top(struct info *info, enum info_order order, size_t top_count, size_t *count);
 

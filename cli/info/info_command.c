@@ -19,29 +19,33 @@ static const char command_name[] = "info";
 static const double CHECK_END = 0.90;
 
 static const char help[] =
-    "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] FILE...\n"
+    "Usage: gecko-convert info [--json] [--top N] [--from FORMAT]\n"
+    "                          [--max-memory SIZE] FILE...\n"
     "\n"
     "Says what is in traces, as they are converted, and in profiles: duration,\n"
     "processes, threads, samples, markers, counters, what is lost, and the functions\n"
     "that took the most time. - is standard input.\n"
     "\n"
-    "  --json         write it as JSON: see docs/info.md\n"
-    "  --top N        rows of lists (default: 10)\n"
-    "  --from FORMAT  all files are traces of that format: perf-script, collapsed,\n"
-    "                 native (default: by their content)\n"
-    "  -h, --help     show this text\n"
+    "  --json             write it as JSON: see docs/info.md\n"
+    "  --top N            rows of lists (default: 10)\n"
+    "  --from FORMAT      all files are traces of that format: perf-script,\n"
+    "                     collapsed, native (default: by their content)\n"
+    "  --max-memory SIZE  take no more memory for a file: bytes, or with K, M, G or\n"
+    "                     T, or unlimited (default: half of what the machine has)\n"
+    "  -h, --help         show this text\n"
     "\n"
     "Options stand before or behind files; behind -- everything is a file.\n"
     "\n"
     "Colours and bars are for terminals: NO_COLOR, CLICOLOR and CLICOLOR_FORCE are\n"
     "honoured. Exit codes: 0 good, 1 an input that is no good, 2 a bad command line,\n"
-    "3 a file that cannot be read, 4 no memory; of several files, that of the first\n"
-    "one that is not 0.\n";
+    "3 a file that cannot be read, 4 no memory or more than SIZE needed; of several\n"
+    "files, that of the first one that is not 0.\n";
 
 /* What goes for all files. */
 struct telling {
     struct info_look look;
     const char *from;
+    uint64_t max_memory_bytes;
     bool has_text; /* of a file before */
 };
 
@@ -94,6 +98,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
     struct conversion_ends ends = {.open = give_input,
                                    .context = &input,
                                    .input_failure = failure,
+                                   .memory = failure->memory,
                                    .source_progress = progress_tty_draw_source,
                                    .look = take_profile,
                                    .look_context = &info};
@@ -162,7 +167,9 @@ static int show_profile(const char *path, struct input *input, struct failure *f
 /* By its first bytes, as traces are told apart. */
 static int show_one(const char *path, struct command_output *output, void *context) {
     struct telling *telling = context;
-    struct failure failure = {0};
+    struct memory_limit memory;
+    memory_limit_init(&memory, telling->max_memory_bytes);
+    struct failure failure = {.memory = &memory};
     struct input *input = input_open(path, &failure);
     if (input) {
         bool is_profile = !telling->from && profile_is_likely(input_peek(input, PROBE_BYTES));
@@ -185,6 +192,7 @@ struct info_options {
 static const struct option known_options[] = {
     {.name = "json", .kind = OPTION_FLAG, .target = TARGET(command.wants_json)},
     {.name = "top", .kind = OPTION_NUMBER, .target = TARGET(top_count), .number_max = TOP_COUNT_MAX},
+    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
     {.name = "from", .kind = OPTION_NAME, .target = TARGET(from), .choices = gecko_convert_input_format},
     {.name = "help",
      .letter = 'h',
@@ -202,7 +210,8 @@ static int act(const struct info_options *options, const struct failure *failure
     if (failure_is_set(failure)) return command_refuse(command_name, failure);
     if (options->command.action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
     struct telling telling = {.look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count},
-                              .from = options->from};
+                              .from = options->from,
+                              .max_memory_bytes = options->command.max_memory_bytes};
     return command_show_files(&options->command, command_name, INFO_VERSION, show_one, &telling);
 }
 

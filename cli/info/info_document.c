@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/check/check.h"
+#include "libconvert/memory.h"
 
 /* What is taken from, and how far along. */
 struct taking {
@@ -110,11 +110,9 @@ static bool reserve_weights(struct taking *taking) {
     size_t wanted = taking->info->functions.count;
     if (wanted <= taking->weights_capacity) return true;
     size_t capacity = wanted + taking->weights_capacity;
-    struct function_weights *weights = reallocarray(taking->weights, capacity, sizeof *weights);
-    if (!weights) {
-        failure_set_memory(taking->info->failure);
-        return false;
-    }
+    struct function_weights *weights =
+        memory_resize(taking->info->failure, taking->weights, capacity * sizeof *weights);
+    if (!weights) return false;
     for (size_t i = taking->weights_capacity; i < capacity; i++) weights[i] = (struct function_weights){0};
     taking->weights = weights;
     taking->weights_capacity = capacity;
@@ -183,22 +181,22 @@ struct stacks {
 };
 
 static bool stacks_init(struct taking *taking, struct stacks *stacks, size_t count) {
-    *stacks = (struct stacks){calloc(count + 1, sizeof *stacks->nodes), calloc(count + 1, sizeof *stacks->self), count};
-    if (stacks->nodes && stacks->self) return true;
-    failure_set_memory(taking->info->failure);
-    return false;
+    struct failure *failure = taking->info->failure;
+    *stacks = (struct stacks){memory_allocate_zeroed(failure, count + 1, sizeof *stacks->nodes),
+                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->self), count};
+    return stacks->nodes && stacks->self;
 }
 
 static void stacks_fini(struct stacks *stacks) {
-    free(stacks->nodes);
-    free(stacks->self);
+    memory_free(stacks->nodes);
+    memory_free(stacks->self);
 }
 
 /* Adds what the stacks weigh to their functions. */
 static void weigh(struct taking *taking, const struct stacks *stacks) {
     if (failure_is_set(taking->info->failure) || !reserve_weights(taking)) return;
-    if (!totals_add(taking->weights, taking->weights_capacity, stacks->nodes, stacks->self, stacks->count))
-        failure_set_memory(taking->info->failure);
+    totals_add(taking->weights, taking->weights_capacity, stacks->nodes, stacks->self, stacks->count,
+               taking->info->failure);
 }
 
 static void fill_processed_stacks(struct taking *taking, struct stacks *stacks) {
@@ -431,6 +429,6 @@ void info_take_document(struct info *info, const struct document *document) {
     for (size_t i = 0; i < info->functions.count && i < taking.weights_capacity; i++)
         ((struct info_function *)column_at(&info->functions, i))->weights = taking.weights[i];
     info->duration_ms = taking.last_ms >= taking.first_ms ? taking.last_ms - taking.first_ms : 0;
-    free(taking.weights);
+    memory_free(taking.weights);
     strings_fini(&taking.function_keys);
 }

@@ -1,10 +1,10 @@
 /* The facts as JSON: docs/info.md. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/report.h"
 #include "info_subject.h"
+#include "libconvert/memory.h"
 
 static void write_text(struct json *json, const char *key, struct text text) {
     if (text.bytes_count)
@@ -119,7 +119,7 @@ static void write_top(struct json *json, const char *key, struct info *info, enu
             write_function(json, column_at(&info->functions, rows[i]));
     }
     json_array_end(json);
-    free(rows);
+    memory_free(rows);
 }
 
 static void write_facts(struct json *json, const struct info *info) {

@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "libconvert/memory.h"
 
 static const double NS_PER_MS = 1e6;
 
@@ -131,26 +132,23 @@ static void weigh(struct info *info, const struct profile *profile, struct call_
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         nodes[i] = (struct call_node){stack->prefix.index, profile_frame_at(profile, stack->frame)->func.index};
     }
-    if (totals_add(weights, row_table_count(&profile->funcs), nodes, self, stack_count))
-        add_functions(info, profile, weights);
-    else
-        failure_set_memory(info->failure);
+    totals_add(weights, row_table_count(&profile->funcs), nodes, self, stack_count, info->failure);
+    if (!failure_is_set(info->failure)) add_functions(info, profile, weights);
 }
 
 static void add_threads_and_functions(struct info *info, const struct profile *profile) {
     size_t stack_count = row_table_count(&profile->stacks);
-    double *self = calloc(stack_count + 1, sizeof *self);
-    struct call_node *nodes = calloc(stack_count + 1, sizeof *nodes);
-    struct function_weights *weights = calloc((size_t)row_table_count(&profile->funcs) + 1, sizeof *weights);
+    double *self = memory_allocate_zeroed(info->failure, stack_count, sizeof *self);
+    struct call_node *nodes = memory_allocate(info->failure, stack_count * sizeof *nodes);
+    struct function_weights *weights =
+        memory_allocate_zeroed(info->failure, row_table_count(&profile->funcs), sizeof *weights);
     if (self && nodes && weights) {
         add_threads(info, profile, self);
         weigh(info, profile, nodes, self, weights);
-    } else {
-        failure_set_memory(info->failure);
     }
-    free(weights);
-    free(nodes);
-    free(self);
+    memory_free(weights);
+    memory_free(nodes);
+    memory_free(self);
 }
 
 /* ---- The rest. ---- */

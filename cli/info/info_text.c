@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +9,7 @@
 #include "cli/report.h"
 #include "info_subject.h"
 #include "libconvert/ledger.h"
+#include "libconvert/memory.h"
 #include "libconvert/printable.h"
 
 enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 };
@@ -134,12 +134,12 @@ static void append_samples(struct chunk_list *text, const struct info *info) {
 
 static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "processes");
-    command_append(text, "%zu, with ", info->processes.count);
+    command_append(text, "%" PRIu32 ", with ", info->processes.count);
     append_count(text, info->threads.count, "thread", "s");
     command_append(text, "\n");
     append_samples(text, info);
     append_label(text, "functions");
-    command_append(text, "%zu, in ", info->functions.count);
+    command_append(text, "%" PRIu32 ", in ", info->functions.count);
     append_count(text, info->stack_count, "stack", "s");
     command_append(text, " of ");
     append_count(text, info->frame_count, "frame", "s");
@@ -148,7 +148,7 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "markers");
     command_append(text, "%" PRIu64 "\n", info->marker_count);
     append_label(text, "counters");
-    command_append(text, "%zu\n", info->counters.count);
+    command_append(text, "%" PRIu32 "\n", info->counters.count);
     if (!info->allocation_count) return;
     append_label(text, "allocations");
     command_append(text, "%" PRIu64 "\n", info->allocation_count);
@@ -269,7 +269,7 @@ static void append_table(struct chunk_list *text, struct info *info, enum info_o
         else
             append_function(text, info, rows[i], order == INFO_FUNCTIONS_BY_SELF, look);
     }
-    free(rows);
+    memory_free(rows);
 }
 
 static void append_counters(struct chunk_list *text, const struct info *info, const struct info_look *look) {

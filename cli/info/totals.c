@@ -1,6 +1,6 @@
 #include "totals.h"
 
-#include <stdlib.h>
+#include "libconvert/memory.h"
 
 /* A tree as its depth-first walk needs it, in one block. */
 struct tree {
@@ -46,15 +46,14 @@ static void walk(struct tree *tree, struct function_weights *functions, size_t n
     }
 }
 
-bool totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
-                const double *self, size_t node_count) {
+void totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
+                const double *self, size_t node_count, struct failure *failure) {
     struct tree tree = {.nodes = nodes};
-    tree.weights = calloc(node_count + 1, sizeof *tree.weights);
-    tree.first_child = calloc(node_count + 1, sizeof *tree.first_child);
-    tree.next_sibling = calloc(node_count + 1, sizeof *tree.next_sibling);
-    tree.depths = calloc(function_count + 1, sizeof *tree.depths);
-    bool is_good = tree.weights && tree.first_child && tree.next_sibling && tree.depths;
-    if (is_good) {
+    tree.weights = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.weights);
+    tree.first_child = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.first_child);
+    tree.next_sibling = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.next_sibling);
+    tree.depths = memory_allocate_zeroed(failure, function_count + 1, sizeof *tree.depths);
+    if (!failure_is_set(failure)) {
         for (size_t i = 0; i < node_count; i++) {
             tree.weights[i] = self[i];
             functions[nodes[i].function].self += self[i];
@@ -62,9 +61,8 @@ bool totals_add(struct function_weights *functions, size_t function_count, const
         link_children(&tree, node_count);
         walk(&tree, functions, node_count);
     }
-    free(tree.depths);
-    free(tree.next_sibling);
-    free(tree.first_child);
-    free(tree.weights);
-    return is_good;
+    memory_free(tree.depths);
+    memory_free(tree.next_sibling);
+    memory_free(tree.first_child);
+    memory_free(tree.weights);
 }

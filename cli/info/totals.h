@@ -17,8 +17,8 @@ struct function_weights {
 };
 
 /* Adds the weights of a tree to those of its functions. `self` are the weights of the samples with that very stack;
- * `functions` has room for all that the nodes name. False when memory ran out. */
-bool totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
-                const double *self, size_t node_count);
+ * `functions` has room for all that the nodes name. Failures (memory) are latched. */
+void totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
+                const double *self, size_t node_count, struct failure *failure);
 
 #endif

@@ -12,10 +12,11 @@ _gecko_convert_values() {
         -o | --output | --output-archive | --report | --report-junit) echo file ;;
         --debug-dir | --output-dir) echo folder ;;
         -j | --jobs | --product | --top) echo none ;;
+        --max-memory) echo unlimited ;;
     esac
 }
 
-_gecko_convert_options='--output --format --from --weight --root --symbols --debug-dir --product --strict --report
+_gecko_convert_options='--output --format --from --weight --root --symbols --debug-dir --product --max-memory --strict --report
     --progress --quiet --output-dir --output-archive --jobs --if-changed --report-junit --help --version'
 
 _gecko_convert_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }
@@ -43,8 +44,8 @@ _gecko_convert() {
         ?*) _gecko_convert_words "$values" "$word" && return ;;
     esac
     case ${COMP_WORDS[1]}:$word in
-        info:-*) _gecko_convert_words '--json --top --from --help' "$word" ;;
-        check:-*) _gecko_convert_words '--json --help' "$word" ;;
+        info:-*) _gecko_convert_words '--json --top --from --max-memory --help' "$word" ;;
+        check:-*) _gecko_convert_words '--json --max-memory --help' "$word" ;;
         *:-*) _gecko_convert_words "$_gecko_convert_options" "$word" ;;
         *)
             _gecko_convert_paths -f "$word"

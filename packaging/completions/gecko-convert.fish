@@ -15,6 +15,7 @@ complete -c gecko-convert -n $convert -l root -x -a 'frame thread' -d 'What the 
 complete -c gecko-convert -n $convert -l symbols -x -a 'auto none always' -d 'Which addresses are looked up'
 complete -c gecko-convert -n $convert -l debug-dir -x -a '(__fish_complete_directories)' -d 'Look for debug information in DIR, too'
 complete -c gecko-convert -n $convert -l product -x -d 'What the profile is of'
+complete -c gecko-convert -l max-memory -x -a unlimited -d 'Take no more memory than SIZE'
 complete -c gecko-convert -n $convert -l strict -d 'Fail when something would be lost'
 complete -c gecko-convert -n $convert -l report -r -F -d 'Write what was read, written and lost as JSON'
 complete -c gecko-convert -n $convert -l progress -x -a 'auto always never' -d 'Draw a progress bar'

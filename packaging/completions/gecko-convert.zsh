@@ -11,6 +11,7 @@ options=(
     '--symbols=[which addresses are looked up]:symbols:(auto none always)'
     '*--debug-dir=[look for debug information in DIR, too]:folder:_files -/'
     '--product=[what the profile is of]:name:'
+    '--max-memory=[take no more memory than this]:size:(unlimited)'
     '--strict[fail when something would be lost]'
     '--report=[write what was read, written and lost as JSON]:file:_files'
     '--progress=[draw a progress bar]:when:(auto always never)'
@@ -28,8 +29,12 @@ case $words[2] in
     info)
         _arguments '--json[write JSON]' '--top=[show N functions]:number:' \
             '--from=[format of the traces]:format:(perf-script collapsed native)' \
+            '--max-memory=[take no more memory than this]:size:(unlimited)' \
             '(- *)'{-h,--help}'[show the options]' '*:file:_files'
         ;;
-    check) _arguments '--json[write JSON]' '(- *)'{-h,--help}'[show the options]' '*:profile:_files' ;;
+    check)
+        _arguments '--json[write JSON]' '--max-memory=[take no more memory than this]:size:(unlimited)' \
+            '(- *)'{-h,--help}'[show the options]' '*:profile:_files'
+        ;;
     *) _arguments -s -S $options '1:input:{ _values command info check; _files }' '*:input:_files' ;;
 esac

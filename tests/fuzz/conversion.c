@@ -24,6 +24,16 @@ void fuzz_abort(const char *file, int line, const char *rule, const char *format
     abort();
 }
 
+bool fuzz_does_all;
+
+enum fuzz_depth fuzz_depth_of(struct text input) {
+    static const enum fuzz_depth depths[8] = {FUZZ_ALL, FUZZ_COMPARE, FUZZ_COMPARE}; /* others are FUZZ_READ */
+    uint32_t hash = 0;
+    for (size_t i = 0; i < input.bytes_count; i++) hash = hash * 31 + (unsigned char)input.bytes[i];
+    hash = (hash ^ hash >> 15) * 0x9e3779b1u;
+    return fuzz_does_all ? FUZZ_ALL : depths[hash >> 29];
+}
+
 struct fuzz_choices fuzz_take_choices(struct text *input) {
     unsigned char byte = 0;
     if (input->bytes_count) byte = (unsigned char)input->bytes[--input->bytes_count];
@@ -98,30 +108,34 @@ static void check_profile(struct text text, const char *name) {
     document_fini(&document);
 }
 
+static void check_text(struct text document, const char *name) {
+    size_t bad_at;
+    bool is_json = json_is_well_formed(document, &bad_at);
+    FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", name, bad_at, 80, document.bytes + bad_at);
+}
+
 /* The document; without bytes when the emitter failed. */
-static struct text emit(const struct emitter *emitter, struct profile *profile) {
+static struct text emit(const struct emitter *emitter, struct profile *profile, enum fuzz_depth depth) {
     struct chunk_list out;
     struct text document = {0};
     chunk_list_init(&out, profile->failure);
     emitter->emit(profile, &profile->ledger, &out, (struct progress){0});
     if (!failure_is_set(profile->failure)) {
         document = (struct text){chunk_text(&out), out.total_bytes};
-        size_t bad_at;
-        bool is_json = json_is_well_formed(document, &bad_at);
-        FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", emitter->name, bad_at, 80, document.bytes + bad_at);
         check_balance(&profile->ledger, emitter->name);
-        if (has_content(profile)) check_profile(document, emitter->name);
+        if (depth == FUZZ_ALL) check_text(document, emitter->name);
+        if (depth == FUZZ_ALL && has_content(profile)) check_profile(document, emitter->name);
     }
     chunk_list_fini(&out);
     return document;
 }
 
 /* One emitter's failure is nothing to the next. */
-static void emit_all(struct profile *profile, struct text documents[FUZZ_EMITTERS_MAX]) {
+static void emit_all(struct profile *profile, struct text documents[FUZZ_EMITTERS_MAX], enum fuzz_depth depth) {
     for (size_t i = 0; emitters[i]; i++) {
         FUZZ_CHECK(i < FUZZ_EMITTERS_MAX, "%s", emitters[i]->name);
         if (is_slow(emitters[i], profile)) continue;
-        documents[i] = emit(emitters[i], profile);
+        documents[i] = emit(emitters[i], profile, depth);
         fuzz_check_failure(profile->failure);
         failure_clear(profile->failure);
     }
@@ -144,7 +158,8 @@ static void check_reading(const struct reader *reader, struct input *input, cons
 }
 
 struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
-                                    const struct failure *input_failure, const struct reader_options *options) {
+                                    const struct failure *input_failure, const struct reader_options *options,
+                                    enum fuzz_depth depth) {
     struct fuzz_conversion conversion = {0};
     struct profile profile;
     profile_init(&profile, &conversion.failure);
@@ -156,7 +171,7 @@ struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *i
         const char *fault = profile_fault(&profile);
         FUZZ_CHECK(!fault, "%s", fault);
         check_balance(&profile.ledger, "finished");
-        emit_all(&profile, conversion.documents);
+        if (depth > FUZZ_READ) emit_all(&profile, conversion.documents, depth);
     }
     fuzz_check_failure(&conversion.failure);
     profile_fini(&profile);
@@ -185,20 +200,24 @@ void fuzz_check_same(const struct fuzz_conversion *a, const struct fuzz_conversi
 }
 
 static struct fuzz_conversion convert_text(const struct reader *reader, struct text text, size_t window_bytes,
-                                           const struct reader_options *options) {
+                                           const struct reader_options *options, enum fuzz_depth depth) {
     struct failure failure = {0};
     struct input *input = input_from_memory(text, window_bytes, &failure);
     if (!input) return (struct fuzz_conversion){.failure = failure};
-    struct fuzz_conversion conversion = fuzz_convert(reader, input, text, &failure, options);
+    struct fuzz_conversion conversion = fuzz_convert(reader, input, text, &failure, options, depth);
     input_close(input);
     return conversion;
 }
 
 void fuzz_text(const struct reader *reader, struct text input) {
     struct fuzz_choices choices = fuzz_take_choices(&input);
-    struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options);
-    struct fuzz_conversion pieces = convert_text(reader, input, choices.step_bytes, &choices.options);
-    fuzz_check_same(&whole, &pieces);
+    enum fuzz_depth depth = fuzz_depth_of(input);
+    struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options, depth);
+    if (depth > FUZZ_READ) {
+        struct fuzz_conversion pieces =
+            convert_text(reader, input, choices.step_bytes, &choices.options, FUZZ_COMPARE);
+        fuzz_check_same(&whole, &pieces);
+        fuzz_conversion_fini(&pieces);
+    }
     fuzz_conversion_fini(&whole);
-    fuzz_conversion_fini(&pieces);
 }

@@ -36,10 +36,24 @@ struct fuzz_conversion {
     struct text documents[FUZZ_EMITTERS_MAX];
 };
 
-/* Reads the input, finishes the profile and emits it in every format, checking each on the way. `trace` is what the
+/* How much is done with an input. All of it takes twenty times as long as reading alone. */
+enum fuzz_depth {
+    FUZZ_READ,    /* it is read */
+    FUZZ_COMPARE, /* it is read again in small windows, and the documents of both readings are compared */
+    FUZZ_ALL      /* documents are checked, too */
+};
+
+/* Whether all is done with each input: set by replay.c. */
+extern bool fuzz_does_all;
+
+/* While fuzzing, five inputs in eight are for FUZZ_READ, one for FUZZ_ALL. The same input always has the same depth. */
+enum fuzz_depth fuzz_depth_of(struct text input);
+
+/* Reads the input, finishes the profile and, as deep as that goes, emits it in every format, checking each on the way. `trace` is what the
  * input holds, `input_failure` the latch that it was opened with. To be freed with fuzz_conversion_fini. */
 struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
-                                    const struct failure *input_failure, const struct reader_options *options);
+                                    const struct failure *input_failure, const struct reader_options *options,
+                                    enum fuzz_depth depth);
 void fuzz_conversion_fini(struct fuzz_conversion *conversion);
 
 /* Two conversions of the same bytes have the same outcome. */

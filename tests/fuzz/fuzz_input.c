@@ -1,55 +1,14 @@
 /* Any bytes as a file and through a pipe: unwrapping, detection, and the reader that is detected. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "cli/check/gzip_end.h"
 #include "conversion.h"
+#include "source_file.h"
 
 enum {
-    TRACE_BYTES_MAX = 4 * 1024 * 1024, /* a few bytes can unpack to gigabytes: no more is read */
-    STEP_BYTES_MAX = 64 * 1024,
-    PIPE_BYTES_MAX = 1024 * 1024 /* so much a pipe can be made to hold */
+    TRACE_BYTES_MAX = 256 * 1024, /* a few bytes can unpack to gigabytes: no more is read */
+    STEP_BYTES_MAX = 64 * 1024
 };
-
-/* What is to be opened lies on this descriptor, whatever it is, so that messages name it alike. */
-enum { SOURCE_DESCRIPTOR = 100 };
-static const char source_path[] = "/proc/self/fd/100";
-
-static bool write_all(int descriptor, struct text bytes) {
-    while (bytes.bytes_count) {
-        ssize_t written_bytes = write(descriptor, bytes.bytes, bytes.bytes_count);
-        if (written_bytes <= 0) return false;
-        bytes = text_from(bytes, (size_t)written_bytes);
-    }
-    return true;
-}
-
-/* Moves the descriptor to the place of the source. */
-static bool place(int descriptor) {
-    bool is_placed = dup2(descriptor, SOURCE_DESCRIPTOR) == SOURCE_DESCRIPTOR;
-    close(descriptor);
-    return is_placed;
-}
-
-static bool place_file(struct text bytes) {
-    int file = memfd_create("fuzz", MFD_CLOEXEC);
-    if (file >= 0 && write_all(file, bytes)) return place(file);
-    close(file);
-    return false;
-}
-
-static bool place_pipe(struct text bytes) {
-    int ends[2];
-    if (bytes.bytes_count > PIPE_BYTES_MAX || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
-    /* Nobody reads while this writes: all of it must fit. */
-    bool is_filled = fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES_MAX) >= 0 && write_all(ends[1], bytes);
-    close(ends[1]);
-    if (is_filled) return place(ends[0]);
-    close(ends[0]);
-    return false;
-}
 
 /* ---- What an input holds. ---- */
 
@@ -85,7 +44,7 @@ static bool read_step(struct input *input, struct content *content, size_t step_
 static struct content read_source(size_t step_bytes) {
     struct content content = {.bytes = malloc(TRACE_BYTES_MAX)};
     FUZZ_CHECK(content.bytes, "no memory");
-    struct input *input = input_open(source_path, &content.failure);
+    struct input *input = input_open(source_file_path, &content.failure);
     FUZZ_CHECK(!input == failure_is_set(&content.failure), "%s", content.failure.message);
     if (input) {
         struct text wrapping = input_wrapping(input);
@@ -113,15 +72,16 @@ static void check_same_content(const struct content *a, const struct content *b)
 
 /* ---- What becomes of it. ---- */
 
-static struct fuzz_conversion convert_source(struct text trace, const struct reader_options *options) {
+static struct fuzz_conversion convert_source(struct text trace, const struct reader_options *options,
+                                             enum fuzz_depth depth) {
     struct failure failure = {0};
     struct fuzz_conversion conversion = {0};
-    struct input *input = input_open(source_path, &failure);
+    struct input *input = input_open(source_file_path, &failure);
     const struct reader *reader = input ? reader_detect(input, &failure) : NULL;
     FUZZ_CHECK(!reader == failure_is_set(&failure), "%s", failure.message);
     if (reader) {
         FUZZ_CHECK(!input_offset(input), "%s", reader->name);
-        conversion = fuzz_convert(reader, input, trace, &failure, options);
+        conversion = fuzz_convert(reader, input, trace, &failure, options, depth);
     } else {
         fuzz_check_failure(&failure);
         conversion.failure = failure;
@@ -139,31 +99,42 @@ static bool has_directory(struct text source) {
 /* The same through a pipe, where there is one that holds it. */
 static void check_pipe(struct text source, const struct fuzz_choices *choices, const struct content *content,
                        const struct fuzz_conversion *conversion) {
-    if (!place_pipe(source)) return;
+    if (!source_file_fill_pipe(source)) return;
     struct content piped = read_source(choices->step_bytes);
     if (!has_directory(source)) check_same_content(content, &piped);
     bool is_convertible = !failure_is_set(&piped.failure) && !piped.is_cut;
-    if (is_convertible && place_pipe(source)) {
-        struct fuzz_conversion piped_conversion = convert_source(content_text(&piped), &choices->options);
+    if (is_convertible && source_file_fill_pipe(source)) {
+        struct fuzz_conversion piped_conversion = convert_source(content_text(&piped), &choices->options, FUZZ_COMPARE);
         if (!has_directory(source)) fuzz_check_same(conversion, &piped_conversion);
         fuzz_conversion_fini(&piped_conversion);
     }
     content_fini(&piped);
 }
 
+/* "check" asks whether a gzip file goes on after its first member. */
+static void check_gzip_end(void) {
+    struct failure failure = {0};
+    gzip_goes_on(source_file_path, &failure);
+    fuzz_check_failure(&failure);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct text source = {(const char *)bytes, bytes_count};
     struct fuzz_choices choices = fuzz_take_choices(&source);
-    FUZZ_CHECK(place_file(source), "no file");
+    enum fuzz_depth depth = fuzz_depth_of(source);
+    source_file_fill(source);
     struct content content = read_source(STEP_BYTES_MAX);
-    struct content in_steps = read_source(choices.step_bytes);
-    check_same_content(&content, &in_steps);
     struct fuzz_conversion conversion = {0};
     bool is_convertible = !failure_is_set(&content.failure) && !content.is_cut;
-    if (is_convertible) conversion = convert_source(content_text(&content), &choices.options);
-    check_pipe(source, &choices, &content, &conversion);
+    if (is_convertible) conversion = convert_source(content_text(&content), &choices.options, depth);
+    if (depth > FUZZ_READ) {
+        struct content in_steps = read_source(choices.step_bytes);
+        check_same_content(&content, &in_steps);
+        content_fini(&in_steps);
+        if (text_starts_with(source, TEXT("\x1f\x8b"))) check_gzip_end();
+        check_pipe(source, &choices, &content, &conversion);
+    }
     fuzz_conversion_fini(&conversion);
-    content_fini(&in_steps);
     content_fini(&content);
     return 0;
 }

@@ -86,6 +86,7 @@ static void replay_path(struct replay *replay, const char *path) {
 
 int main(int argument_count, char **arguments) {
     struct replay replay = {0};
+    fuzz_does_all = true;
     for (int i = 1; i < argument_count; i++) replay_path(&replay, arguments[i]);
     printf("%s: %u passed, %u failed\n", program_invocation_short_name, replay.passed_count, replay.failed_count);
     return replay.failed_count || !replay.passed_count;

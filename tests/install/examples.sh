@@ -20,13 +20,23 @@ converter=$prefix/bin/gecko-convert
 needs_library() { readelf -d "$1" | grep -q 'NEEDED.*libgecko_recorder'; }
 needs_none() { ! needs_library "$1"; }
 
-# check_profile WHAT TRACE TEXT…
-check_profile() {
-    about=$1
-    trace=$2
+# recorded TRACE PROFILE COMMAND TEXT…: the command records a trace whose profile has the texts. Some of them are in
+# samples alone, which are few where the machine is busy: the command may run a few times until they are there.
+recorded() {
+    trace=$1
+    profile=$2
     shift 2
-    check "$about: converts" "$converter" --quiet "$trace" -o "$work/profile.json"
-    check "$about: the profile" is_profile "$work/profile.json" "$@"
+    command=$1
+    shift
+    attempts_left=30
+    while [ "$attempts_left" -gt 0 ]; do
+        attempts_left=$((attempts_left - 1))
+        rm -f "$trace"
+        sh -c "$command" || return 1
+        "$converter" --quiet "$trace" -o "$profile" || return 1
+        is_profile "$profile" "$@" && return 0
+    done
+    return 1
 }
 
 # A recording of it is started from outside.
@@ -34,15 +44,15 @@ check_c() {
     rm -f "$work"/*.trace
     check "$1: runs" env -C "$work" "$2"
     check "$1: records nothing unasked" sh -c "! ls '$work'/*.trace"
-    check "$1: is recorded" env -C "$work" GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT="$work/c.trace" "$2"
-    check_profile "$1" "$work/c.trace" request 'count primes' count_primes Served
+    check "$1: is recorded" recorded "$work/c.trace" "$work/profile.json" \
+        "cd '$work' && GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT='$work/c.trace' '$2'" \
+        request 'count primes' count_primes Served
 }
 
 # It starts its recording itself.
 check_cc() {
-    rm -f "$work/cc.trace"
-    check "$1: records" "$2" "$work/cc.trace"
-    check_profile "$1" "$work/cc.trace" batch 'first text' 'sort first sorter' 'sort second sorter'
+    check "$1: records" recorded "$work/cc.trace" "$work/profile.json" "'$2' '$work/cc.trace'" \
+        batch 'first text' 'sort first sorter' 'sort second sorter'
 }
 
 # check_programs WHAT FOLDER

@@ -16,6 +16,7 @@ mkdir -p "$build/install-test"
 "$here/completions.sh" "$prefix" || status=1
 "$here/examples.sh" "$prefix" || status=1
 "$here/static.sh" "$build/static/gecko-convert" || status=1
+"$here/hardening.sh" "$build" || status=1
 "$here/packages.sh" "$build" || status=1
 "$here/ci_jobs.py" "$prefix" || status=1
 "$here/cookbook.py" "$prefix" || status=1

@@ -5,6 +5,7 @@ The same traces as a folder, as archives and one by one, by one worker and by se
 interrupted and killed at any moment. Profiles are compared byte by byte with those of an undisturbed batch.
 """
 import argparse
+import gzip
 import json
 import os
 import pathlib
@@ -54,6 +55,7 @@ def records_of(manifest):
     """What is the same in each batch over the same files."""
     for entry in manifest["inputs"]:
         entry.pop("milliseconds")
+        entry.pop("salted_xxh3", None)
         for part in (entry, entry["output"] or entry):
             part.pop("stamp", None)
     return manifest["inputs"]
@@ -242,6 +244,59 @@ def check_stamps(work):
     source.write_bytes(before)
 
 
+def check_one_hash(work):
+    """Two files with one XXH3: where bytes are those of its secret, the eight after them count for nothing."""
+    secret = bytes.fromhex("cb79e64eccc0e578")
+    first, second = (b"main;sixteen-at;" + secret + frame + b";".ljust(29, b"-") + b" 1\n"
+                     for frame in (b"frame__A", b"frame__B"))
+    folder = work.folder / "one-hash"
+    folder.mkdir()
+    path = folder / "a.folded"
+
+    def run(expected):
+        work.run("one-hash", "--output-dir", "one-hash-out", "--if-changed", expect=0)
+        entry = work.manifest("one-hash-out")["inputs"][0]
+        assert entry["status"] == expected, entry
+        profile = next(iter(work.files("one-hash-out").values()))
+        assert (b"frame__A" in profile) != (b"frame__B" in profile)
+        return entry["bytes"], entry["xxh3"], b"frame__B" in profile
+
+    path.write_bytes(first)
+    size, xxh3, _ = run("converted")
+    os.utime(path, (1, 1))
+    assert run("unchanged") == (size, xxh3, False)  # as after a checkout: other times, another file, the same bytes
+    path.unlink()
+    path.write_bytes(first)
+    assert run("unchanged") == (size, xxh3, False)
+    status = path.stat()
+    path.write_bytes(second)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert run("converted") == (size, xxh3, True)
+    (folder / "other").write_bytes(first)
+    os.utime(folder / "other", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (folder / "other").rename(path)
+    assert run("converted") == (size, xxh3, False)
+
+
+def check_hostile_manifest(work):
+    """A manifest names a file outside of the output folder as a profile: nobody packs that."""
+    folder = work.folder / "hostile"
+    folder.mkdir()
+    (folder / "a.folded").write_bytes(b"main;work 1\n")
+    (folder / "secret").write_bytes(b"secret\n")
+    with tarfile.open(folder / "b.tar", "w") as archive:
+        archive.add(folder / "a.folded", "a.folded")
+    work.run("hostile", "--output-dir", "hostile-out", expect=0)
+    manifest = work.manifest("hostile-out")
+    secret = next(entry for entry in manifest["inputs"] if entry["path"] == "hostile/secret")
+    member = next(entry for entry in manifest["inputs"] if entry["member"])
+    member["output"].update(path="hostile/b/../../../hostile/secret", bytes=secret["bytes"], xxh3=secret["xxh3"])
+    (work.folder / "hostile-out" / MANIFEST).write_text(json.dumps(manifest))
+    work.run("hostile", "--output-dir", "hostile-out", "--if-changed", "--output-archive", "hostile.tar", expect=0)
+    with tarfile.open(work.folder / "hostile.tar") as archive:
+        assert archive.getnames() == ["hostile/a.profile.json", "hostile/b/a.profile.json"]
+
+
 def check_output_archives(work):
     names = {"profiles.tar": "r:", "profiles.tar.gz": "r:gz", "profiles.tar.xz": "r:xz", "profiles.tar.zst": None,
              "profiles.zip": None}
@@ -287,6 +342,54 @@ def check_junit(work):
     assert sorted(failed) == sorted(path for path, fate in work.broken.items() if fate == "failed")
     assert sorted(skipped) == sorted(path for path, fate in work.broken.items() if fate == "no-trace")
     assert suites.get("tests") == str(len(cases)) and suites.get("failures") == str(len(failed))
+
+
+def pack_tiny_members(path, count):
+    """An archive of one trace and so many files that are none, some of them compressed."""
+    packed = gzip.compress(b"no trace")
+    members = [("first.folded", b"main;work 1\n")]
+    members += [(f"folder-{i // 1000}/file-{i}.txt", packed if i % 8 == 0 else b"This is no trace, number %d.\n" % i)
+                for i in range(count)]
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members:
+                archive.writestr(zipfile.ZipInfo(name), content)
+        return
+    with open(path, "wb") as archive:
+        for name, content in members:
+            header = tarfile.TarInfo(name)
+            header.size = len(content)
+            archive.write(header.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512))
+        archive.write(bytes(1024))
+
+
+def cost_of_tiny_members(work, suffix, count):
+    """Seconds of processor time, and bytes of memory."""
+    path = work.folder / f"tiny{suffix}"
+    pack_tiny_members(path, count)
+    forget(work, "tiny-out")
+    process = work.start(path.name, "--output-dir", "tiny-out", "--report-junit", "tiny.xml")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, process.stderr.read()
+    process.stderr.close()
+    entries = work.manifest("tiny-out")["inputs"]
+    assert len(entries) == count + 2
+    assert [entry["status"] for entry in entries] == ["archive", "converted"] + ["no-trace"] * count
+    assert entries[-1]["member"] == f"folder-{(count - 1) // 1000}/file-{count - 1}.txt"
+    path.unlink()
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def check_tiny_members(work):
+    """What a member costs does not grow with their number. Ten times the members: ten times the work."""
+    for suffix in (".tar", ".zip"):
+        few, many = 10_000, 100_000
+        few_seconds, few_bytes = cost_of_tiny_members(work, suffix, few)
+        many_seconds, many_bytes = cost_of_tiny_members(work, suffix, many)
+        member_bytes = (many_bytes - few_bytes) / (many - few)
+        assert member_bytes <= 300, f"{suffix}: {member_bytes} bytes of memory for each member"
+        assert many_seconds <= 30 * max(few_seconds, 0.02), f"{suffix}: {few_seconds} s, then {many_seconds} s"
 
 
 def duration_of(work):
@@ -389,7 +492,8 @@ def main():
         work = Work(arguments.program.resolve(), pathlib.Path(folder), arguments.count)
         work.run("in", "--output-dir", "reference")
         checks = [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
-                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_output_archives, check_junit]
+                  check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash,
+                  check_hostile_manifest, check_output_archives, check_junit, check_tiny_members]
         kill_checks = [check_kills, check_killed_archives, check_interrupts]
         for check in checks + kill_checks:
             try:

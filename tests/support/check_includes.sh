@@ -62,7 +62,7 @@ offences=$(
     check_folder recorder
     check_header '<archive' libconvert/libarchive.h
     check_header '"libconvert/libarchive.h' readers/input_archive.c writer/archive_file.c
-    check_header '<lzma' libconvert/debug_data.c
+    check_header '<lzma' libconvert/debug_data.c readers/input_lzma.c
     check_header '<yajl' cli/document.c
     check_header '<zlib' readers/input_gzip.c writer/sink.c libconvert/debug_file.c cli/check/gzip_end.c
     check_header '<elfutils/libdw.h' libconvert/symbol_lines.c

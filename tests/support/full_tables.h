@@ -18,8 +18,7 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void) 
 /* The next push fails, as in a column of 2^31 rows. Elements stay as they are; keep a copy of the struct to undo. */
 static inline void column_make_full(struct column *column) {
     column->capacity = column->count;
-    for (unsigned i = column->chunk_count; i < COLUMN_CHUNKS_MAX; i++) column->chunks[i] = NULL;
-    column->chunk_count = COLUMN_CHUNKS_MAX - 1;
+    column->chunk_limit = column->chunk_count;
 }
 
 /* The next index_set_reserve fails. Slots must not be looked at before the struct is put back from a copy. */

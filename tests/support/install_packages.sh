@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages of the groups that are named (build, static, package, test, fuzz, bench), those that are
-# missing. Root, or sudo.
+# Installs the Debian packages of the groups that are named (build, static, package, test, programs, fuzz, bench), those
+# that are missing. Root, or sudo.
 set -eu
 
 build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev liblzma-dev
@@ -11,6 +11,7 @@ package_packages="build-essential debhelper dpkg-dev lintian"
 test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz
     cmake meson fakeroot man-db mandoc zsh fish python3-yaml"
 
+program_packages="apache2-utils chromium nginx-light postgresql procps python3 redis-server sqlite3 util-linux xz-utils"
 fuzz_packages="clang libclang-rt-14-dev"
 bench_packages="liblttng-ust-dev lttng-tools uftrace strace linux-perf libgoogle-perftools4"
 
@@ -25,6 +26,7 @@ for group in "$@"; do
         static) packages=$static_packages ;;
         package) packages=$package_packages ;;
         test) packages=$test_packages ;;
+        programs) packages=$program_packages ;;
         fuzz) packages=$fuzz_packages ;;
         bench) packages=$bench_packages ;;
         *) echo "install_packages.sh: no group '$group'" >&2; exit 2 ;;
@@ -34,6 +36,8 @@ for group in "$@"; do
     done
     # npm comes with some distributions of Node; Debian's package would conflict with those.
     if [ "$group" = test ] && ! command -v npm >/dev/null; then missing="$missing npm"; fi
+    if [ "$group" = programs ] && ! command -v node >/dev/null; then missing="$missing nodejs"; fi
+    if [ "$group" = programs ] && ! command -v go >/dev/null; then missing="$missing golang-go"; fi
 done
 [ -n "$missing" ] || exit 0
 

@@ -67,7 +67,18 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
     }
 }
 
-/* One a line: "pid/tid phase start..end category name type{key=value,…} <root;leaf>". */
+/* " taken at TIME in PID/TID", where that is not the marker's start and thread. */
+static inline void profile_text_add_origin(struct profile_text *out, const struct profile *profile,
+                                           const struct thread *thread, const struct marker *marker) {
+    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    const struct thread *foreign = profile_foreign_thread(profile, thread, marker);
+    if (origin && origin->time_ns != marker->start_ns) profile_text_print(out, " taken at %" PRId64, origin->time_ns);
+    if (!foreign) return;
+    struct text pid = profile_process_at(profile, foreign->process)->pid_text;
+    profile_text_print(out, " in %.*s/%" PRId64, (int)pid.bytes_count, pid.bytes, foreign->tid);
+}
+
+/* One a line: "pid/tid phase start..end category name type{key=value,…} <root;leaf> taken at time in pid/tid". */
 static inline struct profile_text *profile_markers_text(const struct profile *profile) {
     static const char *const phases[] = {"instant", "interval", "start", "end"};
     struct profile_text *out = profile_text_create();
@@ -99,6 +110,7 @@ static inline struct profile_text *profile_markers_text(const struct profile *pr
                 profile_text_print(out, " <");
                 profile_text_add_stack(out, profile, marker->stack);
                 profile_text_print(out, ">");
+                profile_text_add_origin(out, profile, thread, marker);
             }
             profile_text_print(out, "\n");
         }

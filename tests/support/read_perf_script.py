@@ -41,6 +41,15 @@ TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)"
 MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
 FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:\s+(?P<rest>\S.*))?$")
 NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
+# A frame line that has lost its indentation: what follows the address looks like a frame, or the address is a long one.
+BARE_FRAME = compile_ascii(
+    r"(?:"
+    r"(?:[0-9a-f]+|\[unknown\])\s(?:.*\s)?\(.*\)"
+    r"|[0-9a-f]+\s.*\+0x[0-9a-f]+"
+    r"|(?=[a-f]*[0-9])[0-9a-f]{6,}(?:\s.*)?"
+    r")\s*$"
+)
+BARE_SOURCE = compile_ascii(r"\S.*(?::\d+|\[[0-9a-f]+\])(?: \((?:inlined|discriminator \d+)\))?$")
 BRANCH_FLAGS = r"/(?:[PM]N?|-)/[X-]/[A-]/\d+(?:/\S*)?"
 BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANCH_FLAGS}(?=\s|$)")
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
@@ -123,6 +132,8 @@ class Reader:
             self.lines.pop()
         self.lines = [line.rstrip("\r") for line in self.lines]
         self.counts = collections.Counter()
+        self.tabbed = any(line.startswith("\t") for line in self.lines)
+        self.has_bare_frames = False
         self.timed = any(TIMED.match(line) for line in self.lines if line[:1] not in ("\t", "#"))
         self.pid_of_tid = {}
         self.lives = {}  # tid: number of the life
@@ -268,6 +279,11 @@ class Reader:
         if BRANCH.match(line):
             self.counts["branches"] += 1
             return
+        if not self.tabbed and BARE_FRAME.match(line):
+            self.has_bare_frames = True
+            line = "\t" + line
+        elif self.has_bare_frames and BARE_SOURCE.match(line):
+            line = "  " + line
         frame = FRAME.match(line) or NAMELESS_FRAME.match(line)
         if frame and not (self.sample and self.sample.closed):
             address = frame.groupdict().get("address")

@@ -125,6 +125,7 @@ enum {
     BUILD_AT_STOP_TICKS = 600,
     BUILD_AT_STOP_REASON = 608,
     BUILD_AT_STOP_ERRNO = 612,
+    BUILD_AT_STALE_MARKERS = 616,
 };
 
 /* What tests begin with: ticks of half a nanosecond, counted from 1000. */
@@ -478,6 +479,15 @@ static inline void add_thread_same(struct trace_builder *trace, uint64_t t, uint
     put_leb(trace, uid);
     put_leb(trace, 0);
     trace_block(trace, BUILD_THREAD_SAME);
+}
+
+/* When and where the stack before was taken: so many ticks before the entry, in a process that began with the trace. */
+static inline void put_origin(struct trace_builder *trace, int64_t before, uint64_t uid, unsigned tid, unsigned pid) {
+    put_zigzag(trace, before);
+    put_leb(trace, uid);
+    put_leb(trace, tid);
+    put_leb(trace, pid);
+    put_leb(trace, BUILD_START_NS);
 }
 
 static inline void add_mappings(struct trace_builder *trace, uint64_t id) {

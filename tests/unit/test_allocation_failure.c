@@ -2,7 +2,8 @@
  *
  * The allocation functions are defined here, in the program, so all libraries of the process use these. Sanitizers
  * bring their own: this program is not for them. */
-#include <dlfcn.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -11,15 +12,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
+#include "cli/batch/batch.h"
 #include "cli/command.h"
+#include "cli/exit_guard.h"
 #include "cli/gecko_convert.h"
 #include "cli/options.h"
 #include "tests/support/jitdump_builder.h"
 #include "tests/support/sampler_trace.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_for_child.h"
+#include "writer/archive_file.h"
 #include "writer/sink.h"
 
 void *__libc_malloc(size_t bytes_count);
@@ -32,10 +38,10 @@ void __libc_free(void *block);
 
 static struct {
     bool is_counting;
-    uint64_t count;   /* allocations since the counting began */
+    uint64_t count;   /* allocations since the counting began; a child process goes on from its parent's */
     uint64_t fail_at; /* number of the one to fail, from 1; 0: none */
     bool fails_on;    /* so do all after it */
-    bool has_failed;
+    bool *has_failed; /* in memory that child processes share */
     int64_t live_bytes;
     int64_t live_blocks;
 } heap;
@@ -43,9 +49,9 @@ static struct {
 static bool must_fail(void) {
     if (!heap.is_counting) return false;
     heap.count++;
-    bool fails = heap.fail_at && (heap.count == heap.fail_at || (heap.fails_on && heap.count > heap.fail_at));
-    if (!fails) return false;
-    heap.has_failed = true;
+    bool fails = heap.fails_on ? heap.count >= heap.fail_at : heap.count == heap.fail_at && !*heap.has_failed;
+    if (!heap.fail_at || !fails) return false;
+    *heap.has_failed = true;
     errno = ENOMEM;
     return true;
 }
@@ -63,25 +69,15 @@ static void leave_block(void *block) {
     heap.live_bytes -= (int64_t)malloc_usable_size(block);
 }
 
-/* libdw (0.188) uses its small hash tables whether or not there was memory for them. */
-static bool is_unchecked(const void *caller, size_t bytes_count) {
-    enum { SMALL_BYTES = 2048 };
-    Dl_info info;
-    return heap.is_counting && bytes_count < SMALL_BYTES && dladdr(caller, &info) && info.dli_fname &&
-           strstr(info.dli_fname, "/libdw");
-}
-
 /* Visible to the libraries too, whatever the default of the build is. */
 #pragma GCC visibility push(default)
 
 void *malloc(size_t bytes_count) {
-    bool fails = !is_unchecked(__builtin_return_address(0), bytes_count) && must_fail();
-    return fails ? NULL : enter_block(__libc_malloc(bytes_count));
+    return must_fail() ? NULL : enter_block(__libc_malloc(bytes_count));
 }
 
 void *calloc(size_t count, size_t bytes_count) {
-    bool fails = !is_unchecked(__builtin_return_address(0), count * bytes_count) && must_fail();
-    return fails ? NULL : enter_block(__libc_calloc(count, bytes_count));
+    return must_fail() ? NULL : enter_block(__libc_calloc(count, bytes_count));
 }
 
 void *realloc(void *block, size_t bytes_count) {
@@ -220,7 +216,7 @@ static bool make_symbols(void) {
     char command[PATH_MAX];
     snprintf(
         command, sizeof command,
-        "cd '%s' && cc -g -O1 p.c -o p && objcopy --only-keep-debug p q && objcopy -S --keep-symbol=f q && xz q && "
+        "cd '%s' && cc -g -gz=zlib -O1 p.c -o p && objcopy --only-keep-debug p q && objcopy -S --keep-symbol=f q && xz q && "
         "strip -o q p && objcopy --add-section .gnu_debugdata=q.xz q",
         program_folder.path);
     if (system(command) != 0) return false;
@@ -238,6 +234,7 @@ static struct temp_folder folder;
 struct outcome {
     enum gecko_convert_status status;
     bool has_failed; /* an allocation */
+    uint64_t lost_count; /* of values */
 };
 
 static char input_path[PATH_MAX], output_path[PATH_MAX];
@@ -255,14 +252,14 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
     heap.count = 0;
     heap.fail_at = fail_at;
     heap.fails_on = fails_on;
-    heap.has_failed = false;
+    *heap.has_failed = false;
     heap.is_counting = true;
     struct failure failure = {0};
     struct options options;
     struct gecko_convert_result result = {.status = GECKO_CONVERT_NO_MEMORY};
     options_init(&options, (int)(sizeof arguments / sizeof *arguments), arguments, &failure);
     if (!failure_is_set(&failure)) gecko_convert(&options.convert, &result);
-    struct outcome outcome = {result.status, heap.has_failed};
+    struct outcome outcome = {result.status, *heap.has_failed, result.sums[GECKO_CONVERT_VALUES].lost};
     gecko_convert_result_fini(&result);
     options_fini(&options);
     heap.is_counting = false;
@@ -273,9 +270,10 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
 struct expected_output {
     char *bytes;
     size_t bytes_count;
+    uint64_t lost_count;
 };
 
-/* Either memory ran out and nothing is there, or a library did without and all is there. */
+/* Either memory ran out and nothing is there; or a library did without and all is there; or what is missing is counted. */
 static void check(const struct conversion_case *conversion, struct outcome outcome, uint64_t fail_at,
                   const struct expected_output *expected) {
     size_t bytes_count = 0;
@@ -283,9 +281,11 @@ static void check(const struct conversion_case *conversion, struct outcome outco
     int file_count = temp_folder_count(&folder);
     if (outcome.status == GECKO_CONVERT_GOOD) {
         assert_non_null(bytes);
-        assert_int_equal(bytes_count, expected->bytes_count);
-        assert_memory_equal(bytes, expected->bytes, bytes_count);
         assert_int_equal(file_count, 2);
+        if (outcome.lost_count == expected->lost_count) {
+            assert_int_equal(bytes_count, expected->bytes_count);
+            assert_memory_equal(bytes, expected->bytes, bytes_count);
+        }
     } else {
         if (outcome.status != GECKO_CONVERT_NO_MEMORY)
             fail_msg("%s: allocation %llu failed: the status is %d", conversion->name, (unsigned long long)fail_at,
@@ -304,22 +304,26 @@ enum { RECOVERED_MAX = 1, ALLOCATIONS_MIN = 20 };
 static void try_all(const struct conversion_case *conversion, bool fails_on, const struct expected_output *expected) {
     struct outcome outcome = {.has_failed = true};
     uint64_t fail_at = 1;
-    unsigned recovered_count = 0;
+    unsigned recovered_count = 0, lost_count = 0;
     for (; outcome.has_failed; fail_at++) {
         int64_t live_bytes = heap.live_bytes, live_blocks = heap.live_blocks;
         outcome = run(conversion, fail_at, fails_on);
-        /* libdw loses a unit's hash table when there is no memory for the unit. */
-        int64_t lost_blocks_max = conversion->has_symbols ? 1 : 0;
-        int64_t lost_blocks = heap.live_blocks - live_blocks;
-        if (lost_blocks < 0 || lost_blocks > lost_blocks_max || (!lost_blocks && live_bytes != heap.live_bytes))
+        if (live_blocks != heap.live_blocks || live_bytes != heap.live_bytes)
             fail_msg("%s: allocation %llu failed: %lld blocks, %lld bytes are left", conversion->name,
                      (unsigned long long)fail_at, (long long)(heap.live_blocks - live_blocks),
                      (long long)(heap.live_bytes - live_bytes));
-        if (outcome.has_failed && outcome.status == GECKO_CONVERT_GOOD) recovered_count++;
+        if (outcome.has_failed && outcome.status == GECKO_CONVERT_GOOD) {
+            if (outcome.lost_count > expected->lost_count)
+                lost_count++;
+            else
+                recovered_count++;
+        }
         check(conversion, outcome, fail_at, expected);
     }
     assert_int_equal(outcome.status, GECKO_CONVERT_GOOD);
     assert_in_range(recovered_count, 0, RECOVERED_MAX);
+    /* libdw (0.188) uses some of what it asks for whether or not it gets it, which ends the process that it is in. */
+    assert_true(!lost_count || conversion->has_symbols);
     assert_true(fail_at > ALLOCATIONS_MIN);
 }
 
@@ -337,7 +341,9 @@ static void write_input(const struct conversion_case *conversion) {
 /* A test before that crashed has left the heap failing. */
 static int begin(void **state) {
     (void)state;
+    bool *has_failed = heap.has_failed;
     memset(&heap, 0, sizeof heap);
+    heap.has_failed = has_failed;
     return temp_folder_init(&folder) ? 0 : -1;
 }
 
@@ -354,8 +360,9 @@ static void test_case(void **state) {
     /* The first run lets libraries allocate what they keep for good. */
     (void)run(conversion, 0, false);
     unlink(output_path);
-    assert_int_equal(run(conversion, 0, false).status, GECKO_CONVERT_GOOD);
-    struct expected_output expected;
+    struct outcome good = run(conversion, 0, false);
+    assert_int_equal(good.status, GECKO_CONVERT_GOOD);
+    struct expected_output expected = {.lost_count = good.lost_count};
     expected.bytes = file_read(output_path, &expected.bytes_count);
     unlink(output_path);
     try_all(conversion, false, &expected);
@@ -363,15 +370,116 @@ static void test_case(void **state) {
     free(expected.bytes);
 }
 
-/* ---- What stands around a conversion. ---- */
-
 static void start_failing(uint64_t fail_at) {
     heap.count = 0;
     heap.fail_at = fail_at;
     heap.fails_on = false;
-    heap.has_failed = false;
+    *heap.has_failed = false;
     heap.is_counting = true;
 }
+
+/* ---- Archives. ---- */
+
+static void pack_input(const char *format, const char *filter) {
+    struct archive *writer = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, "in.txt");
+    archive_entry_set_size(entry, (la_int64_t)folded.bytes_count);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    assert_int_equal(archive_write_set_format_by_name(writer, format), ARCHIVE_OK);
+    if (filter) assert_int_equal(archive_write_add_filter_by_name(writer, filter), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(writer, input_path), ARCHIVE_OK);
+    assert_int_equal(archive_write_header(writer, entry), ARCHIVE_OK);
+    assert_int_equal(archive_write_data(writer, folded.bytes, folded.bytes_count), folded.bytes_count);
+    assert_int_equal(archive_write_close(writer), ARCHIVE_OK);
+    archive_entry_free(entry);
+    archive_write_free(writer);
+}
+
+/* In a process of its own, as libarchive ends it with 1 when it has no memory for a name. */
+static int run_in_child(const struct conversion_case *conversion, uint64_t fail_at) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit((int)run(conversion, fail_at, false).status);
+    return wait_for_child(child);
+}
+
+static void try_archive(const char *format, const char *filter) {
+    static const struct conversion_case conversion = {
+        .name = "archive", .trace = &folded, .input_name = "in", .output_name = "out.json", .format = "processed"};
+    snprintf(input_path, sizeof input_path, "%s/%s", folder.path, conversion.input_name);
+    snprintf(output_path, sizeof output_path, "%s/%s", folder.path, conversion.output_name);
+    pack_input(format, filter);
+    assert_int_equal(run_in_child(&conversion, 0), GECKO_CONVERT_GOOD);
+    size_t expected_bytes = 0, bytes_count = 0;
+    char *expected = file_read(output_path, &expected_bytes);
+    assert_non_null(expected);
+    /* The archive is read by then. */
+    enum { FAIL_AT_MAX = 200 };
+    for (uint64_t fail_at = 1; fail_at <= FAIL_AT_MAX; fail_at++) {
+        unlink(output_path);
+        int status = run_in_child(&conversion, fail_at);
+        char *bytes = file_read(output_path, &bytes_count);
+        bool is_same = bytes && bytes_count == expected_bytes && memcmp(bytes, expected, bytes_count) == 0;
+        bool is_right_failure = status == GECKO_CONVERT_NO_MEMORY || status == 1;
+        bool is_good = status == GECKO_CONVERT_GOOD ? is_same : is_right_failure && !bytes;
+        if (!is_good)
+            fail_msg("%s, %s: allocation %d failed: status %d", format, filter ? filter : "plain", (int)fail_at, status);
+        free(bytes);
+    }
+    free(expected);
+    unlink(output_path);
+}
+
+static void test_reading_archives(void **state) {
+    (void)state;
+    static const char *const kinds[][2] = {
+        {"pax", "zstd"}, {"zip", NULL}, {"7zip", NULL}, {"raw", "xz"}, {"raw", "lzma"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) try_archive(kinds[i][0], kinds[i][1]);
+}
+
+/* Nothing that happens to libarchive happens to this process. */
+static void try_writing(const char *suffix) {
+    char name[32], path[PATH_MAX], *expected = NULL;
+    snprintf(name, sizeof name, "out%s", suffix);
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
+    size_t expected_bytes = 0, bytes_count;
+    *heap.has_failed = true;
+    for (uint64_t fail_at = 0; *heap.has_failed; fail_at++) {
+        struct failure failure = {0};
+        start_failing(fail_at);
+        struct archive_file *archive = archive_file_create(path, name, &failure);
+        if (archive) archive_file_add(archive, "a/member.json", input_path);
+        if (archive) archive_file_add(archive, "b/n\xc3\xa4me.json", input_path);
+        archive_file_close(archive);
+        heap.is_counting = false;
+        char *bytes = file_read(path, &bytes_count);
+        if (!expected) {
+            assert_non_null(expected = bytes);
+            expected_bytes = bytes_count;
+            *heap.has_failed = true;
+            continue;
+        }
+        bool is_same = bytes && bytes_count == expected_bytes && memcmp(bytes, expected, bytes_count) == 0;
+        /* The C library does not always tell why it has no locale. */
+        bool lacks_memory = failure.code == FAILURE_MEMORY || strstr(failure.message, "needs a locale");
+        if (failure_is_set(&failure) ? !lacks_memory : !is_same)
+            fail_msg("%s: allocation %d failed: %d, %s", suffix, (int)fail_at, (int)failure.code, failure.message);
+        free(bytes);
+    }
+    free(expected);
+    unlink(path);
+}
+
+static void test_writing_archives(void **state) {
+    (void)state;
+    snprintf(input_path, sizeof input_path, "%s/in", folder.path);
+    assert_true(file_write(input_path, folded));
+    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) try_writing(suffixes[i]);
+}
+
+/* ---- What stands around a conversion. ---- */
 
 static void test_report(void **state) {
     (void)state;
@@ -383,11 +491,11 @@ static void test_report(void **state) {
         start_failing(failed_count + 1);
         char *report = gecko_convert_report(&options, &result, NULL);
         heap.is_counting = false;
-        assert_int_equal(report == NULL, heap.has_failed);
-        failed_count += heap.has_failed;
+        assert_int_equal(report == NULL, *heap.has_failed);
+        failed_count += *heap.has_failed;
         free(report);
         assert_int_equal(live_blocks, heap.live_blocks);
-    } while (heap.has_failed);
+    } while (*heap.has_failed);
     assert_true(failed_count >= 2);
 }
 
@@ -426,25 +534,41 @@ static void test_debug_dirs(void **state) {
 
 static struct temp_folder outputs;
 
-/* Runs with standard output going to a file, and nobody listening to errors: the exit code. */
-static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
-    int kept_output = dup(STDOUT_FILENO), kept_errors = dup(STDERR_FILENO);
+/* Where the standard streams of the test went while something else had them. */
+struct kept_streams {
+    int output;
+    int errors;
+};
+
+/* Standard output goes to a file, standard error nowhere. */
+static struct kept_streams redirect_streams(void) {
+    struct kept_streams kept = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
     int output = open(temp_folder_file(&outputs, "stdout"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int errors = open("/dev/null", O_WRONLY);
     fflush(stdout);
     dup2(output, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
+    close(output);
+    close(errors);
+    return kept;
+}
+
+static void restore_streams(struct kept_streams kept) {
+    dup2(kept.output, STDOUT_FILENO);
+    dup2(kept.errors, STDERR_FILENO);
+    close(kept.output);
+    close(kept.errors);
+}
+
+/* Runs with standard output going to a file, and nobody listening to errors: the exit code. */
+static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
+    struct kept_streams kept = redirect_streams();
     int exit_code = -1;
     start_failing(fail_at);
     heap.fails_on = fails_on;
     bool is_command = command_run(argument_count, arguments, &exit_code);
     heap.is_counting = false;
-    dup2(kept_output, STDOUT_FILENO);
-    dup2(kept_errors, STDERR_FILENO);
-    close(kept_output);
-    close(kept_errors);
-    close(output);
-    close(errors);
+    restore_streams(kept);
     assert_true(is_command);
     return exit_code;
 }
@@ -464,13 +588,13 @@ static void try_command(char *const *arguments, int argument_count, bool fails_o
         if (exit_code != EXIT_SUCCESS && exit_code != FAILURE_MEMORY)
             fail_msg("%s: allocation %d failed: exit %d", arguments[0], (int)fail_at, exit_code);
         if (exit_code == EXIT_SUCCESS) assert_string_equal(output, expected);
-        if (!heap.has_failed) assert_int_equal(exit_code, EXIT_SUCCESS);
+        if (!*heap.has_failed) assert_int_equal(exit_code, EXIT_SUCCESS);
         free(output);
         if (live_blocks != heap.live_blocks || live_bytes != heap.live_bytes)
             fail_msg("%s: allocation %d failed: %d blocks, %d bytes are left", arguments[0], (int)fail_at,
                      (int)(heap.live_blocks - live_blocks), (int)(heap.live_bytes - live_bytes));
         fail_at++;
-    } while (heap.has_failed);
+    } while (*heap.has_failed);
     assert_true(fail_at > ALLOCATIONS_MIN);
     free(expected);
 }
@@ -508,6 +632,74 @@ static void test_commands(void **state) {
         try_command(arguments, 3, false);
         try_command(arguments, 3, true);
     }
+    temp_folder_fini(&outputs);
+}
+
+/* ---- Batches. ---- */
+
+/* The end of a batch that ran in a process of its own: libarchive ends a process that has no memory. */
+struct batch_end {
+    int exit_code;
+    bool has_failed; /* an allocation */
+};
+
+enum { ALL_ALLOCATED = 64 }; /* added to the exit code when no allocation failed */
+
+/* One worker: it and the thread that waits for it never allocate at the same time. */
+static void run_batch(const char *input, const char *archive, uint64_t fail_at, bool fails_on) {
+    struct options options = {.inputs = {&input, 1}, .output_archive = archive, .job_count = 1, .is_quiet = true};
+    struct progress_tty bar;
+    progress_tty_init(&bar, -1, false, 0);
+    redirect_streams();
+    exit_guard_begin();
+    start_failing(fail_at);
+    heap.fails_on = fails_on;
+    int exit_code = batch_run(&options, &bar);
+    heap.is_counting = false;
+    _exit(*heap.has_failed ? exit_code : exit_code + ALL_ALLOCATED);
+}
+
+static struct batch_end try_batch(const char *input, const char *archive, uint64_t fail_at, bool fails_on) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) run_batch(input, archive, fail_at, fails_on);
+    int exit_code = wait_for_child(pid);
+    bool has_failed = exit_code < ALL_ALLOCATED || exit_code >= 2 * ALL_ALLOCATED;
+    return (struct batch_end){has_failed ? exit_code : exit_code - ALL_ALLOCATED, has_failed};
+}
+
+/* What a batch writes into is beside its archive until that is done: nothing of it may stay when memory runs out, and
+ * removing it must need none. */
+static void try_batches(const char *input, bool fails_on) {
+    char archive[PATH_MAX];
+    snprintf(archive, sizeof archive, "%s", temp_folder_file(&folder, "profiles.tar"));
+    uint64_t fail_at = 1;
+    struct batch_end end;
+    do {
+        end = try_batch(input, archive, fail_at, fails_on);
+        bool is_expected = end.exit_code == EXIT_SUCCESS || end.exit_code == FAILURE_INPUT ||
+                           end.exit_code == FAILURE_MEMORY;
+        if (!is_expected || (!end.has_failed && end.exit_code != EXIT_SUCCESS))
+            fail_msg("allocation %d failed: exit %d", (int)fail_at, end.exit_code);
+        bool has_archive = unlink(archive) == 0;
+        if (end.exit_code == EXIT_SUCCESS) assert_true(has_archive);
+        if (temp_folder_count(&folder) != 1) fail_msg("allocation %d failed: a temporary folder stays", (int)fail_at);
+        fail_at++;
+    } while (end.has_failed);
+    assert_true(fail_at > ALLOCATIONS_MIN);
+}
+
+static void test_batches(void **state) {
+    (void)state;
+    char input[PATH_MAX];
+    snprintf(input, sizeof input, "%s", temp_folder_file(&folder, "trace.txt"));
+    assert_true(file_write(input, folded));
+    assert_true(temp_folder_init(&outputs));
+    /* What the dynamic linker does without memory is not asked here: some libraries end the process as they are loaded. */
+    struct failure failure = {0};
+    assert_true(archive_file_load(input, &failure));
+    try_batches(input, false);
+    try_batches(input, true);
     temp_folder_fini(&outputs);
 }
 
@@ -578,14 +770,19 @@ static struct conversion_case cases[] = {
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
 int main(void) {
-    struct CMUnitTest tests[CASE_COUNT + 4] = {
+    struct CMUnitTest tests[CASE_COUNT + 7] = {
         [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
         [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
         [CASE_COUNT + 2] = cmocka_unit_test_setup_teardown(test_debug_dirs, begin, end),
         [CASE_COUNT + 3] = cmocka_unit_test_setup_teardown(test_commands, begin, end),
+        [CASE_COUNT + 4] = cmocka_unit_test_setup_teardown(test_reading_archives, begin, end),
+        [CASE_COUNT + 5] = cmocka_unit_test_setup_teardown(test_writing_archives, begin, end),
+        [CASE_COUNT + 6] = cmocka_unit_test_setup_teardown(test_batches, begin, end),
     };
     for (size_t i = 0; i < CASE_COUNT; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
+    heap.has_failed = mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (heap.has_failed == MAP_FAILED) return 1;
     struct trace_builder trace, sampler_trace, generated_trace;
     make_native(&trace);
     trace_builder_init(&sampler_trace);

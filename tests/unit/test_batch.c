@@ -187,7 +187,8 @@ static void test_workspaces(void **state) {
     snprintf(path, sizeof path, "%s/a/b/space", fixture->folder.path);
     snprintf(file, sizeof file, "%s/x", path);
     struct failure failure = {0}, second_failure = {0};
-    struct workspace workspace, second;
+    struct workspace workspace = {0}, second;
+    workspace_remove(&workspace); /* a signal that comes early finds it like this */
     workspace_init(&workspace, path, &failure);
     assert_false(failure_is_set(&failure));
     assert_true(workspace.is_locked);
@@ -208,6 +209,30 @@ static void test_workspaces(void **state) {
     workspace_remove(&workspace);
     assert_false(file_write(file, TEXT("too late")));
     workspace_fini(&workspace);
+}
+
+static void test_workspaces_of_other_users(void **state) {
+    const struct fixture *fixture = *state;
+    struct failure failure = {0};
+    struct workspace workspace;
+    char path[PATH_MAX];
+    if (geteuid() != 0) {
+        print_message("SKIPPED: only root can make folders of other users\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s", temp_folder_file(&fixture->folder, "work"));
+    workspace_init(&workspace, path, &failure);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    workspace_fini(&workspace);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(chown(path, 4321, (gid_t)-1), 0);
+    workspace_init(&workspace, path, &failure);
+    assert_int_equal(failure.code, FAILURE_IO);
+    assert_non_null(strstr(failure.message, "it belongs to another user"));
+    workspace_fini(&workspace);
+    assert_int_equal(rmdir(path), 0);
 }
 
 /* ---- Files that shrink. ---- */
@@ -259,6 +284,7 @@ int main(void) {
         cmocka_unit_test(test_crew),
         cmocka_unit_test(test_ignored_signals_stay_ignored),
         cmocka_unit_test_setup_teardown(test_workspaces, begin, end),
+        cmocka_unit_test_setup_teardown(test_workspaces_of_other_users, begin, end),
         cmocka_unit_test_setup_teardown(test_lost_bytes_are_told, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

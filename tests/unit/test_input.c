@@ -576,6 +576,28 @@ static void test_after_the_last_gzip_member(void **state) {
     assert_packed_failure(append(packed, TEXT("\x1f")), "it ends in the middle");
 }
 
+static void test_after_the_last_xz_stream(void **state) {
+    (void)state;
+    struct text packed = pack_content(NULL, "xz");
+    assert_file_bytes(append(packed, TEXT("\0\0\0\0")), content);
+    assert_packed_failure(append(packed, TEXT("more of it as text")), "its bytes make no sense");
+    assert_packed_failure(append(packed, TEXT("\0")), "after 300000 bytes of its content: ");
+    packed = append(pack(NULL, "xz", &(struct member){"x", text_slice(content, 0, 1234)}, 1), TEXT(""));
+    struct text second = pack(NULL, "xz", &(struct member){"x", text_from(content, 1234)}, 1);
+    memcpy(repacked_bytes + packed.bytes_count, second.bytes, second.bytes_count);
+    packed.bytes_count += second.bytes_count;
+    assert_file_bytes(packed, content);
+    assert_piped_bytes(packed, 3, content);
+}
+
+/* There is one stream, which tells its end by itself. */
+static void test_after_lzma(void **state) {
+    (void)state;
+    struct text packed = pack_content(NULL, "lzma");
+    assert_packed_failure(append(packed, TEXT("\0")), "after 300000 bytes of its content: something follows its end");
+    assert_packed_failure(append(packed, packed), "something follows its end");
+}
+
 static void test_zstd_with_a_skippable_frame_first(void **state) {
     (void)state;
     struct text packed = pack_content(NULL, "zstd");
@@ -874,6 +896,8 @@ int main(void) {
         cmocka_unit_test(test_compressed_too_often),
         cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_after_the_last_gzip_member),
+        cmocka_unit_test(test_after_the_last_xz_stream),
+        cmocka_unit_test(test_after_lzma),
         cmocka_unit_test(test_zstd_with_a_skippable_frame_first),
         cmocka_unit_test(test_cut_off_compression),
         cmocka_unit_test(test_cut_off_by_a_few_bytes),

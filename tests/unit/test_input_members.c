@@ -1,4 +1,5 @@
 /* The files of an archive as inputs, one after the other. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,6 +118,23 @@ static void test_kinds(void **state) {
     input_members_close(members);
 }
 
+/* libarchive ends the process when a name cannot be converted and memory ran out, which it tells by errno. */
+static void test_name_after_failed_allocation(void **state) {
+    (void)state;
+    shell("cp small \"$(printf 'x\\377')\" && tar --format=ustar -cf names.tar x* && tar --format=pax -cf pax.tar x*");
+    static const char *const names[] = {"names.tar", "pax.tar"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct failure failure = {0};
+        struct input_members *members = open_members(names[i], &failure);
+        struct input_member member;
+        errno = ENOMEM;
+        assert_true(input_members_next(members, &member));
+        assert_false(input_members_next(members, &member));
+        assert_false(failure_is_set(&failure));
+        input_members_close(members);
+    }
+}
+
 /* A damaged member, or an encrypted one, is not the end of a zip archive. */
 static void test_failed_members(void **state) {
     (void)state;
@@ -182,6 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_members, begin, end),
         cmocka_unit_test_setup_teardown(test_kinds, begin, end),
+        cmocka_unit_test_setup_teardown(test_name_after_failed_allocation, begin, end),
         cmocka_unit_test_setup_teardown(test_failed_members, begin, end),
         cmocka_unit_test_setup_teardown(test_cut_off, begin, end),
         cmocka_unit_test(test_input_from_blocks),

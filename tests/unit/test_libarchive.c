@@ -1,5 +1,6 @@
 /* The library that archives and compressed files need, and that is loaded when one of them comes: what happens where it
  * cannot be. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ static const unsigned char compressed[] = {0x42, 0x5a, 0x68, 0x39, 0x31, 0x41, 0
 
 static const char *replacement; /* what is loaded in place of any library; NULL: what is asked for */
 static const char *words;       /* what dlerror says; NULL: what the linker says */
+static bool leaves_enomem;      /* dlopen fails as if one of its allocations did */
 static unsigned load_count;
 
 static void *(*real_dlopen)(const char *name, int flags);
@@ -41,7 +43,9 @@ static int find_linker(void **state) {
 
 void *dlopen(const char *name, int flags) {
     load_count++;
-    return real_dlopen(replacement ? replacement : name, flags);
+    void *library = leaves_enomem ? NULL : real_dlopen(replacement ? replacement : name, flags);
+    if (leaves_enomem) errno = ENOMEM;
+    return library;
 }
 
 char *dlerror(void) { return words ? (char *)words : real_dlerror(); }
@@ -51,6 +55,7 @@ char *dlerror(void) { return words ? (char *)words : real_dlerror(); }
 static int begin(void **state) {
     static struct conversion conversion;
     replacement = words = NULL;
+    leaves_enomem = false;
     *state = &conversion;
     return conversion_init(&conversion) ? 0 : -1;
 }
@@ -96,6 +101,9 @@ static void test_memory_runs_out(void **state) {
     words = "libicudata.so.72: cannot open shared object file: Cannot allocate memory";
     assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_NO_MEMORY);
     words = "out of memory";
+    assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_NO_MEMORY);
+    words = "libacl.so.1: cannot create shared object descriptor";
+    leaves_enomem = true;
     assert_int_equal(convert_compressed(conversion), GECKO_CONVERT_NO_MEMORY);
 }
 

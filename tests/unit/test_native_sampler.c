@@ -1,4 +1,5 @@
-/* What a sampler records of other threads: their samples, native code, allocations, what it cost. */
+/* What a sampler records of other threads: their samples, native code, allocations, what it cost. And where stacks of
+ * markers were taken. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "tests/support/assert_text.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/jitdump_builder.h"
+#include "tests/support/marker_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/sampler_trace.h"
@@ -29,6 +31,7 @@ struct fixture {
     struct profile profile;
     bool has_profile;
     const char *map_folder;
+    bool ignores_code_files;
     char *document;
 };
 
@@ -56,7 +59,8 @@ static void read_bytes(struct text bytes, size_t window_bytes) {
     fixture.has_profile = true;
     struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
     assert_non_null(input);
-    struct reader_options options = {.perf_map_folder = fixture.map_folder};
+    struct reader_options options = {.perf_map_folder = fixture.map_folder,
+                                     .ignores_code_files = fixture.ignores_code_files};
     reader_native_trace.run(input, &fixture.profile, &options);
     assert_true(failure_is_set(&fixture.failure) || ledger_is_balanced(&fixture.profile.ledger));
     input_close(input);
@@ -255,6 +259,150 @@ static void test_gecko(void **state) {
         "\"counters\":3,\"threads\":4},\"data\":[[50,0.25,0,1.5,3],[1150,1.25,0,0.5,1.001]]},");
     assert_has(statistics);
     assert_has(",false,null,null]");
+}
+
+/* ---- Where stacks of markers were taken ---- */
+
+/* A marker with options and a stack of one label; its origin is to be put behind. */
+static void put_marker_with_stack(uint64_t t, unsigned flags, uint64_t marker, uint64_t label) {
+    struct trace_builder *trace = &fixture.trace;
+    put_leb(trace, t);
+    put_leb(trace, 32 | flags);
+    put_leb(trace, marker);
+    put_leb(trace, 0);
+    put_leb(trace, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+}
+
+static void assert_markers(const char *expected) {
+    struct profile_text *actual = profile_markers_text(&fixture.profile);
+    if (strcmp(actual->bytes, expected) != 0) fail_msg("got:\n%s\nwanted:\n%s", actual->bytes, expected);
+    free(actual);
+}
+
+enum { HAS_ORIGIN = 64 };
+
+static void build_origins(void) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t typed = define_marker(trace, "typed", 0, define_type(trace, "T", 15));
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    add_thread(trace, 100, 2, 12, 0, "asks");
+    add_instant(trace, 0, plain);
+    add_thread(trace, 200, 3, 13, 0, "works");
+    put_marker_with_stack(2000, 0, plain, label);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 3, 13, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 8100, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* Of the process that this one was forked from, and that has no chunk here. */
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 0, 90, 91, 9);
+    trace_block(trace, BUILD_MARKER);
+    add_instant(trace, 2000, typed);
+    seal();
+    read_trace();
+}
+
+static void test_origins_of_stacks(void **state) {
+    (void)state;
+    build_origins();
+    assert_markers(
+        "10/12 instant 0 Other plain\n"
+        "10/13 instant 1050 Other plain <label>\n"
+        "10/13 instant 2050 Other plain <label> taken at 1950\n"
+        "10/13 instant 3050 Other plain StackOfAnotherThread{} <label> taken at 2950 in 10/12\n"
+        "10/13 instant 4050 Other typed T{v=-} <label> taken at 0 in 10/12\n"
+        "10/13 instant 5050 Other typed T{v=-} <label> in 9/91\n"
+        "10/13 instant 6050 Other typed T{v=-}\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_origins_in_processed(void **state) {
+    (void)state;
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_processed);
+    assert_has("{\"name\":\"T\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],");
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00105,\"tid\":13}}");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00195,\"tid\":13}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.00295,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"cause\":{\"stack\":0,\"time\":0.00505,\"tid\":91}}");
+    assert_has("{\"type\":\"T\"}");
+}
+
+static void test_origins_in_gecko(void **state) {
+    (void)state;
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_gecko);
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has(
+        "{\"type\":\"NoPayloadUserData\",\"stack\":{\"tid\":13,\"samples\":{\"schema\":{\"stack\":0,\"time\":1},"
+        "\"data\":[[0,0.00195]]}}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"stack\":{\"tid\":12,\"samples\":{\"schema\":"
+        "{\"stack\":0,\"time\":1},\"data\":[[0,0.00295]]}}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"stack\":{\"tid\":91,");
+}
+
+/* An origin behind a stack that cannot be read, or behind none, says nothing; one that cannot be is not believed. */
+static void test_origins_that_cannot_be(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    /* No frames. */
+    put_leb(trace, 2000);
+    put_leb(trace, 32 | HAS_ORIGIN);
+    put_leb(trace, plain);
+    put_leb(trace, 0);
+    put_leb(trace, 0);
+    put_origin(trace, 10, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* A frame of an unknown kind. */
+    put_leb(trace, 2000);
+    put_leb(trace, 32 | HAS_ORIGIN);
+    put_leb(trace, plain);
+    put_leb(trace, 0);
+    put_leb(trace, 1);
+    put_byte(trace, 99);
+    trace_block(trace, BUILD_MARKER);
+    /* Without a stack. */
+    put_leb(trace, 2000);
+    put_leb(trace, HAS_ORIGIN);
+    put_leb(trace, plain);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, INT64_MAX, 1, 11, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* It is cut. */
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_zigzag(trace, 10);
+    trace_block(trace, BUILD_MARKER);
+    seal();
+    read_trace();
+    assert_markers(
+        "10/11 instant 0 Other plain\n"
+        "10/11 instant 1000 Other plain\n"
+        "10/11 instant 2000 Other plain\n"
+        "10/11 instant 3000 Other plain <label>\n");
+    assert_ledger(CAUSE_DAMAGED, 1);
+    assert_ledger("stack with a frame of an unknown kind", 1);
 }
 
 /* ---- Threads ---- */
@@ -994,6 +1142,19 @@ static void test_mapped_file_goes_before(void **state) {
     assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
 }
 
+static void test_ignored_files(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    fixture.ignores_code_files = true;
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    fixture.ignores_code_files = false;
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+}
+
 /* Maps the dump into process 10; the id of the mapping. */
 static uint64_t define_dump(void) {
     struct trace_builder *trace = &fixture.trace;
@@ -1083,24 +1244,177 @@ static void test_jitdump_with_damage(void **state) {
     assert_dump(&dump, dump.count - 1, known, 3, 0);
     dump.bytes[0] ^= 1;
     assert_dump(&dump, dump.count, unknown, 1, 1);
-    /* A folder of that name is no file. */
-    const char *path = temp_folder_file(&folder, "jit-10.dump");
+}
+
+/* ---- Files about generated code that are not read ---- */
+
+static const char owner_note[] = "file about generated code that belongs to another user, not read",
+                  kind_note[] = "file about generated code that is no regular file, not read",
+                  size_note[] = "file about generated code of more than 1 GiB, not read";
+
+/* The user that this program takes itself for; 0: the real one. */
+static uid_t assumed_user;
+
+uid_t geteuid(void) { return assumed_user ? assumed_user : getuid(); }
+
+/* Makes the file another user's: gives it away as root, or else takes this program for another user's. */
+static uid_t give_away(const char *name) {
+    enum { OTHER_USER = 4711 };
+    if (getuid() == 0)
+        assert_int_equal(lchown(temp_folder_file(&folder, name), OTHER_USER, OTHER_USER), 0);
+    else
+        assumed_user = OTHER_USER;
+    return getuid() == 0 ? OTHER_USER : getuid();
+}
+
+/* Reads the trace, which is of a process with a perf map, and asserts what became of the map. */
+static void assert_unread(const char *note) {
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger(note, 1);
+    assert_ledger("damaged part of a file about generated code", 0);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void build_mapped_trace(void) {
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+}
+
+static int teardown_owner(void **state) {
+    assumed_user = 0;
+    return teardown_jit(state);
+}
+
+static void test_perf_map_of_another_user(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_map_of_the_owner_of_the_trace(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    struct text trace = trace_text(&fixture.trace);
+    write_file("trace", trace.bytes, trace.bytes_count);
+    uid_t user = give_away("perf-10.map"), owner;
+    give_away("trace");
+    struct input *input = input_open(temp_folder_file(&folder, "trace"), &fixture.failure);
+    assert_non_null(input);
+    assert_true(input_owner(input, &owner));
+    assert_int_equal(owner, user);
+    profile_init(&fixture.profile, &fixture.failure);
+    fixture.has_profile = true;
+    struct reader_options options = {.perf_map_folder = fixture.map_folder};
+    reader_native_trace.run(input, &fixture.profile, &options);
+    input_close(input);
+    profile_finish(&fixture.profile);
+    assert_samples("10/20 one 0 1 a new name\n");
+    assert_ledger(owner_note, 0);
+}
+
+static void test_jitdump_of_another_user(void **state) {
+    (void)state;
+    struct dump dump;
+    dump_header(&dump, 10, 1);
+    dump_load(&dump, 0, 0x1000, 0x100, "name");
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, last, false);
+    give_away("jit-10.dump");
+    assert_unread(owner_note);
+}
+
+/* A link that anybody may have made to a file of this user's. */
+static void test_link_of_another_user(void **state) {
+    (void)state;
+    if (getuid() != 0) skip();
+    write_file("file", perf_map, sizeof perf_map - 1);
+    assert_int_equal(symlink("file", temp_folder_file(&folder, "perf-10.map")), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_maps_that_are_no_files(void **state) {
+    (void)state;
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    build_mapped_trace();
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_unread(kind_note);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    read_trace();
-    assert_samples(unknown);
-    assert_ledger("file about generated code that cannot be used", 0);
+    assert_unread(kind_note);
     rmdir(path);
+}
+
+/* Of 20 GB, none of which is on the disk. */
+static void test_perf_map_that_is_too_large(void **state) {
+    (void)state;
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    if (truncate(path, INT64_C(20) << 30) != 0) skip();
+    build_mapped_trace();
+    assert_unread(size_note);
+}
+
+/* gzip of a good perf map: as it stands it is damaged text. */
+static void test_perf_map_is_not_unpacked(void **state) {
+    (void)state;
+    write_file("file", perf_map, sizeof perf_map - 1);
+    char command[PATH_MAX + 64];
+    snprintf(command, sizeof command, "cd '%s' && gzip -c file > perf-10.map", folder.path);
+    assert_int_equal(system(command), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("file about generated code that cannot be used", 1);
+}
+
+/* Takes the file's place after it was looked at. */
+static const char *replaced_path;
+
+int open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (replaced_path && strcmp(path, replaced_path) == 0) {
+        unlink(path);
+        mkfifo(path, 0600);
+        replaced_path = NULL;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+static void test_perf_map_that_becomes_a_fifo(void **state) {
+    (void)state;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    replaced_path = temp_folder_file(&folder, "perf-10.map");
+    assert_unread(kind_note);
+    assert_null(replaced_path);
 }
 
 int main(void) {
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define JIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_jit)
+#define OWNER_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_owner)
     const struct CMUnitTest tests[] = {
         TEST(test_sampler_trace),
         TEST(test_windows_make_no_difference),
         TEST(test_processed),
         TEST(test_gecko),
+        TEST(test_origins_of_stacks),
+        TEST(test_origins_in_processed),
+        TEST(test_origins_in_gecko),
+        TEST(test_origins_that_cannot_be),
         TEST(test_thread_that_has_entries_of_its_own),
         TEST(test_ranks_of_names),
         TEST(test_threads_that_are_not_named),
@@ -1129,9 +1443,18 @@ int main(void) {
         JIT_TEST(test_end_behind_what_waits),
         JIT_TEST(test_file_of_a_process_without_an_end),
         JIT_TEST(test_mapped_file_goes_before),
+        JIT_TEST(test_ignored_files),
         JIT_TEST(test_jitdump),
         JIT_TEST(test_jitdump_with_moves),
         JIT_TEST(test_jitdump_with_damage),
+        OWNER_TEST(test_perf_map_of_another_user),
+        OWNER_TEST(test_perf_map_of_the_owner_of_the_trace),
+        OWNER_TEST(test_jitdump_of_another_user),
+        OWNER_TEST(test_link_of_another_user),
+        JIT_TEST(test_perf_maps_that_are_no_files),
+        JIT_TEST(test_perf_map_that_is_too_large),
+        JIT_TEST(test_perf_map_is_not_unpacked),
+        JIT_TEST(test_perf_map_that_becomes_a_fifo),
     };
     return cmocka_run_group_tests_name("native_sampler", tests, NULL, NULL);
 }

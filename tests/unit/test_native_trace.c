@@ -942,7 +942,7 @@ static void test_marker_with_a_stack(void **state) {
     read_trace();
     assert_markers(
         "10/10 instant 50 Other p <label;label>\n"
-        "10/17 interval 0..25 Other m T{v=5} <label>\n");
+        "10/17 interval 0..25 Other m T{v=5} <label> taken at 50 in 10/10\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -1183,20 +1183,23 @@ static void test_what_the_recorder_says(void **state) {
     trace_write(trace, BUILD_AT_STOP_TICKS, BUILD_START_TICKS + 8000, 8);
     trace_write(trace, BUILD_AT_STOP_REASON, 1, 4);
     trace_write(trace, BUILD_AT_STOP_ERRNO, 28, 4);
+    trace_write(trace, BUILD_AT_STALE_MARKERS, 7, 8);
     read_trace();
     assert_printed(log_text(&fixture.profile, &fixture.profile.profiling_log),
                    "10: @0 hello\n"
-                   "chunksGivenOut 99\nchunksRecycled 12\neventsLost 3\ndefinitionsLost 5\nvaluesMismatched 6\n"
+                   "chunksGivenOut 99\nchunksRecycled 12\neventsLost 3\nmarkersStale 7\ndefinitionsLost 5\nvaluesMismatched "
+                   "6\n"
                    "textsCut 4\nlimitBytes 1048576\nthreadsSeen 7\nprocessesSeen 1\n"
                    "@1000 complete from here on: chunks with older events were recycled\n"
                    "@2000 recording stopped: the file could not grow: No space left on device\n");
     assert_lost("event that the recorder had no room for", 3);
+    assert_lost("marker that was aimed at a thread of another recording or process", 7);
     assert_lost("definition that the recorder had no room for", 5);
     assert_lost("value beyond the fields of its marker's type", 6);
     assert_lost("text that the recorder cut to its limit", 4);
     assert_lost("chunk that was recycled under the limit: its older events are gone", 12);
     assert_lost("recording that stopped by itself: the file could not grow", 1);
-    assert_int_equal(lost_sum(), 14);
+    assert_int_equal(lost_sum(), 21);
     const struct extra_entry *entry = column_at(&fixture.profile.meta.extra, 0);
     assert_text(entry->section, "Recorder");
     assert_text(entry->label, "Complete from");
@@ -1206,11 +1209,27 @@ static void test_what_the_recorder_says(void **state) {
     assert_text(entry->value, "the file could not grow: No space left on device");
 }
 
+/* A header ends where it says: what is behind is no part of it. */
+static void test_shorter_headers(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    static const struct {
+        uint64_t header_bytes, stale_count;
+    } cases[] = {{616, 0}, {624, 7}, {4096, 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trace_write(trace, BUILD_AT_HEADER_BYTES, cases[i].header_bytes, 4);
+        trace_hash_header(trace);
+        trace_write(trace, BUILD_AT_STALE_MARKERS, 7, 8);
+        read_trace();
+        assert_int_equal(lost_sum(), cases[i].stale_count);
+    }
+}
+
 /* The counts of the header may be damaged, which must not show as billions of losses. */
 static void test_counts_that_cannot_be(void **state) {
     (void)state;
     struct trace_builder *trace = &fixture.trace;
-    memset(trace->bytes + BUILD_AT_LIMIT, 0xff, 104);
+    memset(trace->bytes + BUILD_AT_LIMIT, 0xff, 112);
     read_trace();
     assert_int_equal(lost_sum(), 0);
     assert_printed(log_text(&fixture.profile, &fixture.profile.profiling_log),
@@ -1804,7 +1823,7 @@ static void build_rich(void) {
             put_leb(trace, plain);
             trace_block(trace, BUILD_INTERVAL_END);
             put_leb(trace, 300);
-            put_leb(trace, 1 | 4 | 8 | 16 | 32);
+            put_leb(trace, 1 | 4 | 8 | 16 | 32 | 64);
             put_leb(trace, typed);
             put_zigzag(trace, 100);
             put_zigzag(trace, 50);
@@ -1818,6 +1837,7 @@ static void build_rich(void) {
             put_label(trace, label);
             put_label_text(trace, label, "deep");
             put_script(trace, category, 7, 8);
+            put_origin(trace, 20, 3 + i, 12 + i, 10 + i % 2);
             trace_block(trace, BUILD_MARKER);
             add_count(trace, BUILD_COUNT, 10, counter, 5);
             add_count(trace, BUILD_COUNT_SET, 10, counter, 50);
@@ -1981,6 +2001,7 @@ int main(void) {
         TEST(test_calibrations),
         TEST(test_ticks_that_are_nanoseconds),
         TEST(test_what_the_recorder_says),
+        TEST(test_shorter_headers),
         TEST(test_counts_that_cannot_be),
         TEST(test_meta),
         TEST(test_meta_that_is_no_number),

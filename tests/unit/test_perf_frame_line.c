@@ -155,6 +155,38 @@ static void test_what_is_no_frame(void **state) {
         if (perf_frame_line_parse(text_of(lines[i]), &frame)) fail_msg("\"%s\" was taken for a frame", lines[i]);
 }
 
+static void test_frames_without_indentation(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        bool is_bare;
+    } rows[] = {
+        {"ffffffff8103d0ca native_write_msr_safe ([kernel.kallsyms])", true},
+        {"10 f (/a)", true},
+        {"10 f() const (/a) ", true},
+        {"1190 leaf (inlined)", true},
+        {"1190 leaf+0x10", true},
+        {"401195 leaf", true},
+        {"ffff8000801234a0", true},
+        {"[unknown] ([unknown])", true},
+        {"", false},
+        {"\t10 f (/a)", false},
+        {" 10 f (/a)", false},
+        {"add to that", false},
+        {"add(1)", false},
+        {"add f(1)", false},
+        {"18 out of order events recorded.", false},
+        {"decade", false},
+        {"decade2 (/a)", true},
+        {"[unknown]", false},
+        {"file.c:12", false},
+        {"xyz f (/a)", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (perf_frame_line_is_bare(text_of(rows[i].line)) != rows[i].is_bare)
+            fail_msg("\"%s\" was %staken for a frame", rows[i].line, rows[i].is_bare ? "not " : "");
+}
+
 static void test_a_line_full_of_brackets(void **state) {
     (void)state;
     enum { LINE_BYTES = 4 * 1024 * 1024 };
@@ -237,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_names_of_interpreters),
         cmocka_unit_test(test_inlined_and_cookies),
         cmocka_unit_test(test_what_is_no_frame),
+        cmocka_unit_test(test_frames_without_indentation),
         cmocka_unit_test(test_a_line_full_of_brackets),
         cmocka_unit_test(test_source_lines),
         cmocka_unit_test(test_what_is_no_source_line),

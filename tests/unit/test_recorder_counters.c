@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "recorder/process_counters.h"
 #include "tests/support/recorder_trace.h"
 
 static struct grec_options no_options;
@@ -261,6 +262,27 @@ static void test_same_names(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Power. ---- */
+
+static void test_energy_that_starts_again(void **state) {
+    static const struct {
+        uint64_t last_uj, now_uj, range_uj, used_uj;
+    } cases[] = {
+        {100, 100, 1000, 0},
+        {100, 250, 1000, 150},
+        {990, 5, 1000, 15},
+        /* The kernel does not tell the range, or tells one that was passed already. */
+        {990, 5, 0, 5},
+        {990, 5, 500, 5},
+        {UINT64_MAX, 0, 0, 0},
+        {0, UINT64_MAX, 0, UINT64_MAX},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(process_counters_used_uj(cases[i].last_uj, cases[i].now_uj, cases[i].range_uj),
+                         cases[i].used_uj);
+}
+
 /* ---- Over the recording's changes. ---- */
 
 static void test_pause(void **state) {
@@ -284,8 +306,117 @@ static void test_pause(void **state) {
     sample();
     stop_and_read(&recorded, *state, "pause.trace");
     assert_nothing_lost(&recorded);
-    assert_changes(&recorded.profile, "plain", "+1 +100");
-    assert_changes(&recorded.profile, "summed", "+1 +100");
+    assert_changes(&recorded.profile, "plain", "+1 +49 +100");
+    assert_changes(&recorded.profile, "summed", "+1 +49 +100");
+    recorded_fini(&recorded);
+}
+
+/* What is done in a pause is one change at its end: c means a change, v a new value. */
+static void test_changes_in_a_pause(void **state) {
+    enum { STEP_COUNT_MAX = 4 };
+    static const struct {
+        const char *kinds;
+        int64_t numbers[STEP_COUNT_MAX];
+        const char *expected;
+    } cases[] = {
+        {"c", {-4}, "+10 -4 +1"},
+        {"ccc", {5, -7, 1}, "+10 -1 +1"},
+        {"cc", {5, -5}, "+10 +1"},
+        {"v", {3}, "+10 -7 +1"},
+        {"v", {0}, "+10 -10 +1"},
+        {"v", {10}, "+10 +1"},
+        {"cv", {8, 3}, "+10 -7 +1"},
+        {"vc", {3, 8}, "+10 +1 +1"},
+        {"vcvc", {3, 8, 100, -1}, "+10 +89 +1"},
+        {"", {0}, "+10 +1"},
+        {"c", {INT64_MAX}, "+10 +4611686018427387903 +1"},
+        {"v", {INT64_MIN}, "+10 -4611686018427387913 +1"},
+        {"cc", {INT64_MIN, -1}, "+10 -4611686018427387903 +1"},
+    };
+    static struct grec_counter counters[COUNT_OF(cases)][2];
+    struct recorded recorded;
+    char names[COUNT_OF(cases)][2][16];
+    start_recording(*state, "changes.trace", no_options);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) {
+            snprintf(names[i][is_rate], sizeof names[i][is_rate], "%zu %d", i, is_rate);
+            counters[i][is_rate] = (struct grec_counter){.name = names[i][is_rate], .graph = (uint32_t)is_rate};
+            add(&counters[i][is_rate], 10);
+        }
+    grec_pause();
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t j = 0; cases[i].kinds[j]; j++)
+            for (int is_rate = 0; is_rate < 2; is_rate++)
+                (cases[i].kinds[j] == 'v' ? grec_counter_set : grec_counter_add)(&counters[i][is_rate],
+                                                                                 cases[i].numbers[j]);
+    grec_resume();
+    take_time();
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) add(&counters[i][is_rate], 1);
+    stop_and_read(&recorded, *state, "changes.trace");
+    assert_nothing_lost(&recorded);
+    const struct paused_range *pause = column_at(&recorded.profile.paused_ranges, 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) {
+            assert_changes(&recorded.profile, names[i][is_rate], cases[i].expected);
+            const struct counter *counter = counter_of(&recorded.profile, names[i][is_rate]);
+            for (size_t j = 0; j < counter->samples.count; j++) {
+                const struct counter_sample *sample = column_at(&counter->samples, j);
+                bool is_in_pause = sample->time_ns >= pause->start_ns && sample->time_ns < pause->end_ns;
+                assert_false(sample->change && is_in_pause);
+            }
+        }
+    recorded_fini(&recorded);
+}
+
+/* The true value is recorded when the recording goes on, not with the next change: of sampled counters too, and of such
+ * that changed in the pause alone. */
+static void test_values_after_a_pause(void **state) {
+    static struct grec_counter plain = PLAIN("plain after", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed after", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter fresh = PLAIN("in the pause alone", GREC_COUNTER_ACCUMULATED, 0);
+    struct recorded recorded;
+    start_recording(*state, "after.trace", no_options);
+    add(&plain, 10);
+    add(&summed, 10);
+    sample();
+    grec_pause();
+    add(&plain, -9);
+    add(&summed, -9);
+    add(&fresh, 3);
+    grec_resume();
+    grec_pause();
+    add(&plain, -1);
+    add(&summed, -1);
+    stop_and_read(&recorded, *state, "after.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "plain after"), 1);
+    assert_int_equal(sum_of(&recorded.profile, "summed after"), 1);
+    assert_int_equal(sum_of(&recorded.profile, "in the pause alone"), 3);
+    /* Nothing of the pause that the recording ended in is left for the next one. */
+    start_recording(*state, "next.trace", no_options);
+    add(&plain, 5);
+    recorded_fini(&recorded);
+    stop_and_read(&recorded, *state, "next.trace");
+    assert_int_equal(sum_of(&recorded.profile, "plain after"), 5);
+    recorded_fini(&recorded);
+}
+
+/* A recording that goes on under other options is paused for a moment, or stays paused. */
+static void test_other_options_in_a_pause(void **state) {
+    static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
+    struct recorded recorded;
+    start_recording(*state, "options.trace", no_options);
+    add(&plain, 10);
+    grec_pause();
+    add(&plain, -9);
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8u << 20});
+    add(&plain, 100);
+    grec_resume();
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 4u << 20});
+    stop_and_read(&recorded, *state, "options.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "plain"), 101);
     recorded_fini(&recorded);
 }
 
@@ -376,6 +507,115 @@ static void test_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Pauses while threads count. ---- */
+
+enum { PAUSE_COUNT = 300 };
+
+static bool is_counting_over;
+
+static void *count_until_over(void *argument) {
+    int64_t *added = argument;
+    for (*added = 0; !__atomic_load_n(&is_counting_over, __ATOMIC_ACQUIRE); ++*added) {
+        grec_counter_add(&shared_plain, 1);
+        grec_counter_add(&shared_sum, 1);
+        if (*added % 16 == 0) sched_yield();
+    }
+    return NULL;
+}
+
+/* No change is lost or counted twice, whenever a pause begins or ends. */
+static void test_pauses_at_any_time(void **state) {
+    pthread_t threads[2];
+    int64_t added[2];
+    struct recorded recorded;
+    __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
+    start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_until_over, &added[i]), 0);
+    for (int i = 0; i < PAUSE_COUNT; i++) {
+        grec_pause();
+        sched_yield();
+        grec_resume();
+        sched_yield();
+    }
+    __atomic_store_n(&is_counting_over, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    grec_sample();
+    stop_and_read(&recorded, *state, "any.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1]);
+    assert_int_equal(sum_of(&recorded.profile, "shared sum"), added[0] + added[1]);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that are left out. ---- */
+
+static struct grec_counter queue = PLAIN("queue", GREC_COUNTER_ACCUMULATED, 0);
+static struct grec_counter queue_sum = PLAIN("queue sum", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+static struct grec_counter size = PLAIN("size", GREC_COUNTER_ACCUMULATED, 0);
+
+enum { QUEUE_LENGTH = 1000, QUEUE_CHANGE_COUNT = 20000 };
+
+static void *produce(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT + QUEUE_LENGTH; i++) {
+        grec_counter_add(&queue, 1);
+        grec_counter_add(&queue_sum, 1);
+        GREC_INSTANT("produced", NULL);
+    }
+    grec_counter_set(&size, 70);
+    grec_sample();
+    return NULL;
+}
+
+static void *consume(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT; i++) {
+        grec_counter_add(&queue, -1);
+        grec_counter_add(&queue_sum, -1);
+    }
+    GREC_INSTANT("consumed", NULL);
+    grec_sample();
+    return NULL;
+}
+
+static void run(void *(*function)(void *name), const char *name) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, function, (void *)(uintptr_t)name), 0);
+    pthread_join(thread, NULL);
+}
+
+/* The chunks that were given out. */
+static uint64_t record_queue(void **state, const char *words) {
+    struct recorded recorded;
+    start_recording(*state, "queue.trace",
+                    (struct grec_options){.threads = words, .chunk_bytes = 4096, .limit_bytes = GREC_UNLIMITED});
+    run(produce, "producer");
+    run(consume, "consumer");
+    stop_and_read(&recorded, *state, "queue.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(profile, "queue"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "queue sum"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "size"), 70);
+    assert_int_equal(operations_of(profile, "queue"), 2 * QUEUE_CHANGE_COUNT + QUEUE_LENGTH);
+    bool has_producer = !words || strstr(words, "producer"), has_consumer = !words || strstr(words, "consumer");
+    assert_int_equal(count_markers(profile, "produced"), has_producer ? QUEUE_CHANGE_COUNT + QUEUE_LENGTH : 0);
+    assert_int_equal(count_markers(profile, "consumed"), has_consumer ? 1 : 0);
+    uint64_t chunk_count = recorded.header.next_global_index;
+    recorded_fini(&recorded);
+    return chunk_count;
+}
+
+/* Counters belong to the process: the filter leaves out threads, and no change of a counter. Nor do changes by a thread
+ * that is left out take more room. */
+static void test_filter(void **state) {
+    uint64_t chunk_count = record_queue(state, NULL);
+    assert_true(record_queue(state, "producer") <= chunk_count + 1);
+    assert_true(record_queue(state, "consumer") < chunk_count);
+    assert_true(record_queue(state, "nobody") < chunk_count);
+}
+
 /* ---- Processes. ---- */
 
 /* A child counts for itself, from 0 on. */
@@ -423,8 +663,21 @@ static void test_child(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_add_and_set),    TEST(test_sampled),   TEST(test_attributes), TEST(test_same_names), TEST(test_pause),
-        TEST(test_start_and_stop), TEST(test_hand_over), TEST(test_threads),    TEST(test_child),
+        TEST(test_add_and_set),
+        TEST(test_sampled),
+        TEST(test_attributes),
+        TEST(test_same_names),
+        TEST(test_energy_that_starts_again),
+        TEST(test_pause),
+        TEST(test_changes_in_a_pause),
+        TEST(test_values_after_a_pause),
+        TEST(test_other_options_in_a_pause),
+        TEST(test_pauses_at_any_time),
+        TEST(test_start_and_stop),
+        TEST(test_hand_over),
+        TEST(test_threads),
+        TEST(test_filter),
+        TEST(test_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

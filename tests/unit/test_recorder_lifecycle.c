@@ -211,7 +211,8 @@ static void test_pause(void **state) {
     const struct profile *profile = &recorded.profile;
     assert_nothing_lost(&recorded);
     assert_int_equal(count_markers(profile, "within"), 0);
-    assert_int_equal(profile->counters.count, 0);
+    const struct counter *counted = find_counter(profile, "counter");
+    assert_non_null(counted);
     const struct marker *before = find_marker(profile, "before", NULL), *after = find_marker(profile, "after", NULL);
     assert_int_equal(profile->paused_ranges.count, 2);
     const struct paused_range *first = column_at(&profile->paused_ranges, 0);
@@ -221,6 +222,10 @@ static void test_pause(void **state) {
     assert_true(first->end_ns < after->start_ns);
     assert_true(second->start_ns > after->start_ns);
     assert_true(second->end_ns == TIME_NONE);
+    /* Counters are counted all the while; the change is told of when the recording goes on. */
+    const struct counter_sample *last = column_at(&counted->samples, counted->samples.count - 1);
+    assert_int_equal(last->change, 1);
+    assert_true(last->time_ns >= first->end_ns);
     recorded_fini(&recorded);
 }
 
@@ -362,6 +367,29 @@ static void test_over_an_existing_file(void **state) {
     assert_int_equal(count_markers(&recorded.profile, "new"), 1);
     assert_int_equal(temp_folder_count(*state), 1);
     recorded_fini(&recorded);
+}
+
+static void assert_mode(const char *path, mode_t expected) {
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, expected);
+}
+
+/* Nobody but the owner may read a trace or a copy of it, whatever the umask allows and whatever was there before. */
+static void test_mode_of_traces(void **state) {
+    const char *traces[] = {"file.trace", "copy.trace", "memory.trace"};
+    mode_t mask_before = umask(0);
+    assert_true(file_write(temp_folder_file(*state, "file.trace"), TEXT("something old")));
+    assert_int_equal(chmod(temp_folder_file(*state, "file.trace"), 0666), 0);
+    start_recording(*state, "file.trace", no_options);
+    assert_int_equal(grec_save(temp_folder_file(*state, "copy.trace")), GREC_OK);
+    grec_stop();
+    start_recording(*state, "memory.trace", (struct grec_options){.storage = GREC_STORAGE_MEMORY});
+    assert_int_equal(grec_save(NULL), GREC_OK);
+    grec_stop();
+    umask(mask_before);
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        assert_mode(temp_folder_file(*state, traces[i]), S_IRUSR | S_IWUSR);
 }
 
 /* ---- Going on under other options. ---- */
@@ -785,6 +813,7 @@ int main(void) {
         TEST(test_paths_that_cannot_be_written),
         TEST(test_error_texts),
         TEST(test_over_an_existing_file),
+        TEST(test_mode_of_traces),
         TEST(test_going_on_under_other_options),
         TEST(test_going_on_with_less),
         TEST(test_going_on_that_fails),

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "tests/support/recorder_trace.h"
+#include "tests/support/wait_for_child.h"
 
 static struct grec_options no_options;
 
@@ -768,6 +769,57 @@ static void test_stacks(void **state) {
     recorded_fini(&recorded);
 }
 
+static void *mark_with(void *backtrace) {
+    grec_thread_register("works");
+    GREC_INSTANT("before its work", NULL);
+    grec_add_named_marker("works", NULL, NULL, &(struct grec_marker_options){.backtrace = backtrace}, NULL, 0);
+    GREC_LABEL("its own", NULL);
+    grec_add_named_marker("own", NULL, NULL, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    return NULL;
+}
+
+/* A kept stack has the time and the thread of its taking, another process's too; and one that is taken for its marker
+ * those of the marker. */
+static void test_origins_of_stacks(void **state) {
+    static struct grec_backtrace backtrace;
+    struct recorded recorded;
+    pthread_t thread;
+    start_recording(*state, "origins.trace", no_options);
+    {
+        GREC_LABEL("asks", NULL);
+        GREC_INSTANT("before asking", NULL);
+        grec_take_backtrace(&backtrace);
+        GREC_INSTANT("after asking", NULL);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, mark_with, &backtrace), 0);
+    pthread_join(thread, NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        grec_add_named_marker("child", NULL, NULL, &(struct grec_marker_options){.backtrace = &backtrace}, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(wait_for_child(child), 0);
+    stop_and_read(&recorded, *state, "origins.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    const struct thread *main_thread = NULL, *owner = NULL;
+    const struct marker *before = find_marker(profile, "before asking", &main_thread);
+    const struct marker *after = find_marker(profile, "after asking", NULL);
+    static const char *const names[] = {"works", "child"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct marker *marker = find_marker(profile, names[i], &owner);
+        const struct stack_origin *origin = profile_marker_origin(profile, marker);
+        assert_stack(profile, marker->stack, "asks");
+        assert_ptr_equal(profile_foreign_thread(profile, owner, marker), main_thread);
+        assert_true(origin->time_ns >= before->start_ns && origin->time_ns <= after->start_ns);
+    }
+    const struct marker *own = find_marker(profile, "own", &owner);
+    assert_null(profile_foreign_thread(profile, owner, own));
+    assert_int_equal(profile_marker_origin(profile, own)->time_ns, own->start_ns);
+    recorded_fini(&recorded);
+}
+
 /* A backtrace of a recording that is over is none. */
 static void test_backtrace_of_another_recording(void **state) {
     static struct grec_backtrace backtrace;
@@ -836,7 +888,6 @@ static void test_other_threads(void **state) {
     aim("for the live one", live.handle);
     aim("for the ended one", ended.handle);
     aim("for the silent one", silent.handle);
-    aim("for one that never was", (struct grec_thread){.uid = 1000, .tid = 4194000});
     aim("for nobody", (struct grec_thread){0, 0});
     aim("for itself", grec_thread_self());
     pthread_barrier_wait(&barrier);
@@ -854,7 +905,6 @@ static void test_other_threads(void **state) {
         {"for the live one", live.tid, "live", false},
         {"for the ended one", ended.tid, "ended", false},
         {"for the silent one", silent.tid, NULL, false},
-        {"for one that never was", 4194000, NULL, false},
         {"for nobody", getpid(), NULL, true},
         {"for itself", getpid(), NULL, true},
     };
@@ -870,6 +920,183 @@ static void test_other_threads(void **state) {
     }
     assert_int_equal(count_markers_of(profile, find_thread(profile, "live"), "its own"), 1);
     assert_int_equal(count_markers_of(profile, find_thread(profile, "ended"), "its own"), 1);
+    recorded_fini(&recorded);
+}
+
+/* ---- Other threads under a filter. ---- */
+
+struct aimer {
+    const char *name;
+    struct grec_thread wanted, left_out;
+};
+
+static void *aim_at_both(void *argument) {
+    const struct aimer *aimer = argument;
+    char name[64];
+    grec_thread_register(aimer->name);
+    snprintf(name, sizeof name, "%s at wanted", aimer->name);
+    aim(name, aimer->wanted);
+    snprintf(name, sizeof name, "%s at left out", aimer->name);
+    aim(name, aimer->left_out);
+    aim(aimer->name, grec_thread_self());
+    return NULL;
+}
+
+static void aim_at_all(struct grec_thread wanted, struct grec_thread left_out) {
+    static const char *const names[] = {"wanted too", "other"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        pthread_t thread;
+        struct aimer aimer = {names[i], wanted, left_out};
+        assert_int_equal(pthread_create(&thread, NULL, aim_at_both, &aimer), 0);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* The thread that a marker is aimed at decides, whichever thread records it, while it lives and afterwards. */
+static void test_other_threads_under_a_filter(void **state) {
+    for (int is_live = 0; is_live < 2; is_live++) {
+        struct recorded recorded;
+        pthread_barrier_t barrier;
+        pthread_t threads[2];
+        pthread_barrier_init(&barrier, NULL, 3);
+        struct target wanted = {.name = "wanted", .barrier = &barrier, .has_barrier = is_live, .records = true};
+        struct target left_out = {.name = "muted", .barrier = &barrier, .has_barrier = is_live, .records = true};
+        start_recording(*state, "filter.trace", (struct grec_options){.threads = "wanted"});
+        assert_int_equal(pthread_create(&threads[0], NULL, be_a_target, &wanted), 0);
+        assert_int_equal(pthread_create(&threads[1], NULL, be_a_target, &left_out), 0);
+        for (int i = 0; i < 2 && !is_live; i++) pthread_join(threads[i], NULL);
+        if (is_live) pthread_barrier_wait(&barrier);
+        aim_at_all(wanted.handle, left_out.handle);
+        if (is_live) pthread_barrier_wait(&barrier);
+        for (int i = 0; i < 2 && is_live; i++) pthread_join(threads[i], NULL);
+        pthread_barrier_destroy(&barrier);
+        stop_and_read(&recorded, *state, "filter.trace");
+        assert_nothing_lost(&recorded);
+        const struct profile *profile = &recorded.profile;
+        const struct thread *target = find_thread(profile, "wanted");
+        assert_int_equal(count_markers_of(profile, target, "wanted too at wanted"), 1);
+        assert_int_equal(count_markers_of(profile, target, "other at wanted"), 1);
+        assert_int_equal(count_markers(profile, "wanted too at left out"), 0);
+        assert_int_equal(count_markers(profile, "other at left out"), 0);
+        assert_int_equal(count_markers(profile, "wanted too"), 1);
+        assert_int_equal(count_markers(profile, "other"), 0);
+        assert_stack(profile, find_marker(profile, "other at wanted", NULL)->stack, "the marking thread's");
+        for (size_t i = 0; i < profile->thread_order.count; i++) {
+            const struct thread *thread = profile_ordered_thread(profile, i);
+            bool is_wanted = text_starts_with(thread->name, TEXT("wanted"));
+            assert_true(is_wanted || (thread->is_main && !thread->markers.count));
+        }
+        recorded_fini(&recorded);
+    }
+}
+
+static void *change_name(void *argument) {
+    struct target *target = argument;
+    be_a_target(target);
+    grec_thread_register("muted");
+    pthread_barrier_wait(target->barrier);
+    pthread_barrier_wait(target->barrier);
+    return NULL;
+}
+
+/* What the handle was made with does not matter while the thread lives: not its old name, nor an old filter. */
+static void test_filter_that_changes(void **state) {
+    struct recorded recorded;
+    pthread_barrier_t barrier;
+    pthread_t thread;
+    struct target target = {.name = "wanted", .barrier = &barrier, .has_barrier = true};
+    pthread_barrier_init(&barrier, NULL, 2);
+    start_recording(*state, "changes.trace", (struct grec_options){.threads = "wanted"});
+    assert_int_equal(pthread_create(&thread, NULL, change_name, &target), 0);
+    pthread_barrier_wait(&barrier);
+    aim("as wanted", target.handle);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    aim("as muted", target.handle);
+    start_recording(*state, NULL, (struct grec_options){.threads = "MUTE"});
+    aim("under the new filter", target.handle);
+    start_recording(*state, NULL, (struct grec_options){.threads = "wanted"});
+    aim("under the old filter", target.handle);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    stop_and_read(&recorded, *state, "changes.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "as wanted"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "as muted"), 0);
+    assert_int_equal(count_markers(&recorded.profile, "under the new filter"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "under the old filter"), 0);
+    recorded_fini(&recorded);
+}
+
+/* ---- Handles beyond their recording. ---- */
+
+static uint32_t stale_count(void) {
+    struct grec_status status;
+    grec_get_status(&status);
+    return status.markers_stale;
+}
+
+static void *be_first(void *unused) {
+    (void)unused;
+    grec_thread_register("first");
+    GREC_INSTANT("its own", NULL);
+    return NULL;
+}
+
+/* A handle that is kept across stop and start is no other thread's. */
+static void test_stale_handles(void **state) {
+    struct recorded recorded;
+    pthread_t thread;
+    start_recording(*state, "first.trace", no_options);
+    struct grec_thread old = grec_thread_self();
+    aim("good", old);
+    grec_stop();
+    recorded_read(&recorded, temp_folder_file(*state, "first.trace"));
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "good"), 1);
+    recorded_fini(&recorded);
+    start_recording(*state, "second.trace", no_options);
+    assert_int_equal(pthread_create(&thread, NULL, be_first, NULL), 0);
+    pthread_join(thread, NULL);
+    aim("stale", old);
+    aim("stale", (struct grec_thread){.uid = 1000, .tid = 4194000});
+    assert_int_equal(stale_count(), 2);
+    aim("good", grec_thread_self());
+    /* A recording that goes on under other options is the same one. */
+    struct grec_thread current = grec_thread_self();
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8u << 20});
+    aim("good", current);
+    assert_int_equal(stale_count(), 2);
+    stop_and_read(&recorded, *state, "second.trace");
+    assert_int_equal(count_markers(&recorded.profile, "stale"), 0);
+    assert_int_equal(count_markers(&recorded.profile, "good"), 2);
+    assert_int_equal(recorded.header.stale_marker_count, 2);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "marker that was aimed at a thread of"), 2);
+    recorded_fini(&recorded);
+    assert_int_equal(stale_count(), 0);
+}
+
+/* A forked child has no other thread of its parent's, nor is its one thread the one that forked. */
+static void test_handles_in_a_child(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "child.trace", no_options);
+    struct grec_thread of_parent = grec_thread_self();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        aim("stale", of_parent);
+        aim("good", grec_thread_self());
+        grec_stop();
+        _exit(0);
+    }
+    assert_int_equal(wait_for_child(child), 0);
+    aim("good", of_parent);
+    assert_int_equal(stale_count(), 1);
+    stop_and_read(&recorded, *state, "child.trace");
+    assert_int_equal(count_markers(&recorded.profile, "stale"), 0);
+    assert_int_equal(count_markers(&recorded.profile, "good"), 2);
+    assert_int_equal(recorded.profile.thread_order.count, 2);
     recorded_fini(&recorded);
 }
 
@@ -1015,8 +1242,13 @@ int main(void) {
         TEST(test_phases),
         TEST(test_scopes),
         TEST(test_stacks),
+        TEST(test_origins_of_stacks),
         TEST(test_backtrace_of_another_recording),
         TEST(test_other_threads),
+        TEST(test_other_threads_under_a_filter),
+        TEST(test_filter_that_changes),
+        TEST(test_stale_handles),
+        TEST(test_handles_in_a_child),
         TEST(test_text_and_log),
         TEST(test_categories),
         TEST(test_descriptions_again),

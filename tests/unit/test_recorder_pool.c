@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "recorder/chunk_pool.h"
+#include "recorder/process.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/recorder_workers.h"
 
@@ -399,6 +401,39 @@ static void test_chunk_sizes(void **state) {
     }
 }
 
+/* ---- Chunks that are kept for the next thread of their process. ---- */
+
+/* Whose a kept chunk is, as its header tells: what another process would have written there. */
+static void be_of_this_process(struct trace_chunk_header *chunk) { (void)chunk; }
+static void be_of_another_pid(struct trace_chunk_header *chunk) { chunk->pid++; }
+static void be_of_another_namespace(struct trace_chunk_header *chunk) { chunk->pid_namespace++; }
+static void be_of_an_earlier_process(struct trace_chunk_header *chunk) { chunk->base_ns = 1; }
+static void be_used_again(struct trace_chunk_header *chunk) { chunk->global_index++; }
+
+static void test_kept_chunks_of_other_processes(void **state) {
+    static const struct {
+        void (*change)(struct trace_chunk_header *chunk);
+        bool is_taken;
+    } cases[] = {
+        {be_of_this_process, true},        {be_of_another_pid, false}, {be_of_another_namespace, false},
+        {be_of_an_earlier_process, false}, {be_used_again, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pool pool;
+        bool is_new;
+        struct pool_owner owner = {.pid = process_self(&is_new)->pid, .tid = 1, .thread_uid = 1};
+        assert_true(pool_create(&pool, &(struct pool_options){.limit_bytes = 1 << 20, .chunk_bytes = 4096}));
+        struct trace_chunk_header *chunk = pool_take(&pool, &owner);
+        assert_non_null(chunk);
+        pool_put_partial(&pool, chunk);
+        cases[i].change(chunk);
+        assert_ptr_equal(pool_take_partial(&pool), cases[i].is_taken ? chunk : NULL);
+        assert_null(pool_take_partial(&pool));
+        pool_close(&pool);
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
@@ -414,6 +449,7 @@ int main(void) {
         TEST(test_definitions_at_once),
         TEST(test_more_threads_than_chunks),
         TEST(test_chunk_sizes),
+        TEST(test_kept_chunks_of_other_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,9 +98,7 @@ static void test_closed_is_closed(void **state) {
 
 /* ---- A program that may open no more files, or has changed its root directory. ---- */
 
-CODE_SECTION(working)
-
-IN_SECTION(working) static void work_here(struct busy_thread *self) {
+static void work_here(struct busy_thread *self) {
     volatile uint64_t sum __attribute__((unused)) = 0;
     while (goes_on(self))
         for (uint64_t i = 0; i < 1000; i++) sum += i;

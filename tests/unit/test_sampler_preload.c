@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "tests/support/recorder_trace.h"
+#include "tests/support/sampler_check.h"
 #include "tests/support/wait_for_child.h"
 
 /* What is built beside the folder of this program, or in it. */
@@ -178,6 +178,49 @@ static void test_gcc(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Children. ---- */
+
+/* Those that live for a moment are in the trace, and most of them have had no sampler. */
+static void test_short_children(void **state) {
+    enum { CHILD_COUNT = 20 };
+    static char program[] = "sh", option[] = "-c",
+                script[] = "n=0; while [ $n -lt 20 ]; do n=$((n + 1)); /bin/true; done; echo $n";
+    char *const arguments[] = {program, option, script, NULL};
+    struct recorded recorded;
+    run_both(&recorded, *state, arguments);
+    assert_true(recorded.profile.processes.count > CHILD_COUNT);
+    size_t sampled_count = count_said(&recorded, "sampler: ");
+    if (sampled_count > 1 + CHILD_COUNT / 2) fail_msg("%zu processes had a sampler", sampled_count);
+    recorded_fini(&recorded);
+}
+
+/* One that works has samples, its stacks among them. */
+static void test_working_child(void **state) {
+    static char script[] =
+        "import os\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    print(sum(i * i for i in range(3000000)), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n";
+    struct recorded recorded;
+    run_python(&recorded, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded.profile), 2);
+    assert_deep(&recorded.profile, 30);
+    recorded_fini(&recorded);
+}
+
+/* A program with one thread has one for calls that ask, and that want it so. */
+static void test_alone(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("alone"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    run_both(&recorded, *state, arguments);
+    assert_true(count_stacks(&recorded.profile).count > 20);
+    recorded_fini(&recorded);
+}
+
 /* ---- Ends. ---- */
 
 static size_t count_samples(const struct profile *profile) {
@@ -227,7 +270,7 @@ static void test_ends(void **state) {
 
 /* ---- Memory. ---- */
 
-/* What the counter had come to when the program slept, before its work and behind it. */
+/* What the counter had come to when the program did not allocate, before its work and behind it. */
 static void find_plateaus(const struct counter *counter, int64_t *first, int64_t *last) {
     enum { SAMPLE_COUNT_MIN = 15 };
     int64_t value = 0;
@@ -312,6 +355,7 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_python), TEST(test_own_handler), TEST(test_sort),   TEST(test_gcc),
+        TEST(test_short_children), TEST(test_working_child), TEST(test_alone),
         TEST(test_ends),   TEST(test_short),       TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,9 +43,9 @@ static struct pace measure_pace(const struct temp_folder *folder, uint32_t inter
     struct recorded recorded;
     start_sampling(folder, "pace.trace", (struct grec_options){.interval_us = interval_us});
     wait_rounds(1);
-    uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC);
-    sleep_ms(300);
-    uint64_t spent_ns = clock_now_ns(CLOCK_MONOTONIC) - from_ns;
+    uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC), spent_ns;
+    do spent_ns = clock_now_ns(CLOCK_MONOTONIC) - from_ns;
+    while (spent_ns < 300000000);
     stop_and_read(&recorded, folder, "pace.trace");
     struct pace pace = {spent_ns / 1000 / interval_us, recorded.profile.overheads.count};
     assert_no_burst(&recorded.profile, (int64_t)interval_us * 1000);
@@ -62,11 +62,54 @@ static void test_pace(void **state) {
         struct pace pace = {0};
         for (int attempt = 0; attempt < 5 && !is_good; attempt++) {
             pace = measure_pace(*state, intervals_us[i]);
-            /* Some are before the sleep and behind it. */
+            /* Some are before that time and after it. */
             assert_true(pace.round_count <= pace.wanted_count * 101 / 100 + 40);
             is_good = pace.round_count * 100 >= pace.wanted_count * 60;
         }
         if (!is_good) fail_msg("%" PRIu64 " rounds where %" PRIu64 " were due", pace.round_count, pace.wanted_count);
+    }
+}
+
+/* ---- Sleeping with the program. ---- */
+
+enum { ALL_ASLEEP_MS = 1000, WORK_MS = 200 };
+
+__attribute__((noinline)) static void use_processor(void) {
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)WORK_MS * 1000000;
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+    }
+}
+
+static void sleep_and_work(struct busy_thread *self) {
+    (void)self;
+    sleep_ms(ALL_ASLEEP_MS);
+    GREC_INSTANT("works", NULL);
+    use_processor();
+}
+
+/* While all threads sleep there are few rounds; one that begins to work is sampled again. */
+static void test_all_asleep(void **state) {
+    skip_under_thread_sanitizer();
+    static const uint32_t intervals_us[] = {1000, 100};
+    for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
+        struct recorded recorded;
+        struct busy_thread thread = {.name = "sleeper", .run = sleep_and_work};
+        start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = intervals_us[i]});
+        busy_thread_start(&thread);
+        busy_thread_join(&thread);
+        stop_and_read(&recorded, *state, "asleep.trace");
+        const struct thread *samples = need_thread(&recorded, "sleeper");
+        int64_t work_ns = find_marker(&recorded.profile, "works", NULL)->start_ns;
+        size_t asleep_count = 0, awake_count = 0;
+        for (size_t row = 0; row < recorded.profile.overheads.count; row++)
+            asleep_count += round_time_ns(&recorded.profile, row) < work_ns;
+        for (size_t row = 0; row < samples_count(&samples->samples); row++)
+            awake_count += sample_time_ns(samples, row) > work_ns;
+        /* The sampler goes to sleep after ten milliseconds, and looks ten times a second. */
+        if (asleep_count > 10000 / intervals_us[i] + (size_t)work_ns / 20000000 + 50)
+            fail_msg("%zu rounds while all slept", asleep_count);
+        if (awake_count < 20) fail_msg("%zu samples after that", awake_count);
+        recorded_fini(&recorded);
     }
 }
 
@@ -699,6 +742,7 @@ static void test_hand_over(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_pace),
+        TEST(test_all_asleep),
         TEST(test_parts_of_a_round),
         TEST(test_stopped_process),
         TEST(test_turns),

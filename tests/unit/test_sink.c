@@ -281,6 +281,69 @@ static void links_in_a_circle_are_a_failure(void **state) {
     assert_int_equal(count_files(), 2);
 }
 
+/* A folder for everybody, as /tmp is, with a link in it. */
+static void make_shared_folder(uid_t folder_owner, const char *points_to, uid_t link_owner) {
+    assert_int_equal(mkdir("shared", 0700), 0);
+    assert_int_equal(symlink(points_to, "shared/link.json"), 0);
+    assert_int_equal(lchown("shared/link.json", link_owner, (gid_t)-1), 0);
+    assert_int_equal(chown("shared", folder_owner, (gid_t)-1), 0);
+    assert_int_equal(chmod("shared", 01777), 0);
+}
+
+static void remove_shared_folder(void) {
+    assert_int_equal(unlink("shared/link.json"), 0);
+    assert_int_equal(rmdir("shared"), 0);
+}
+
+/* The rule of protected_symlinks, which this machine's kernel may have switched off. */
+static void links_that_others_planted_are_not_followed(void **state) {
+    (void)state;
+    enum { STRANGER = 4321, HOST = 4322 };
+    static const struct {
+        uid_t folder_owner;
+        uid_t link_owner;
+        mode_t folder_mode;
+        bool is_followed;
+    } cases[] = {
+        {0, STRANGER, 01777, false}, {HOST, STRANGER, 01777, false}, {HOST, HOST, 01777, true},
+        {HOST, 0, 01777, true},      {STRANGER, 0, 01777, true},     {HOST, STRANGER, 0777, true},
+        {HOST, STRANGER, 01775, true},
+    };
+    if (geteuid() != 0) {
+        print_message("SKIPPED: only root can make links of other users\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        create_file("victim.json", "old", 0644);
+        make_shared_folder(cases[i].folder_owner, "../victim.json", cases[i].link_owner);
+        assert_int_equal(chmod("shared", cases[i].folder_mode), 0);
+        if (cases[i].is_followed)
+            assert_true(write_text_to("new", "shared/link.json"));
+        else
+            assert_failed("shared/link.json", FAILURE_IO, "cannot write shared/link.json: Permission denied");
+        assert_file("victim.json", cases[i].is_followed ? "new" : "old");
+        assert_int_equal(count_files(), 2);
+        remove_shared_folder();
+        assert_int_equal(unlink("victim.json"), 0);
+        failure_clear(&failure);
+    }
+}
+
+static void planted_links_to_nothing_create_nothing(void **state) {
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("SKIPPED: only root can make links of other users\n");
+        skip();
+    }
+    make_shared_folder(0, "../victim.json", 4321);
+    assert_int_equal(symlink("shared/link.json", "own.json"), 0);
+    assert_failed("shared/link.json", FAILURE_IO, "cannot write shared/link.json: Permission denied");
+    failure_clear(&failure);
+    assert_failed("own.json", FAILURE_IO, "cannot write own.json: Permission denied");
+    assert_int_equal(count_files(), 2);
+    remove_shared_folder();
+}
+
 /* ---- What is no regular file ---- */
 
 static void a_device_is_written_directly(void **state) {
@@ -586,6 +649,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_link_stays_and_its_file_is_replaced, begin, end),
         cmocka_unit_test_setup_teardown(a_link_to_nothing_gets_its_file, begin, end),
         cmocka_unit_test_setup_teardown(links_in_a_circle_are_a_failure, begin, end),
+        cmocka_unit_test_setup_teardown(links_that_others_planted_are_not_followed, begin, end),
+        cmocka_unit_test_setup_teardown(planted_links_to_nothing_create_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_device_is_written_directly, begin, end),
         cmocka_unit_test_setup_teardown(a_full_device_is_a_failure, begin, end),
         cmocka_unit_test_setup_teardown(a_fifo_is_written_directly, begin, end),

@@ -62,6 +62,7 @@ static void what_the_linker_added_goes(void **state) {
     assert_demangled("_ZN4demo3runEv.llvm.1234567890", "demo::run()");
     assert_demangled("helper.llvm.99", "helper");
     assert_demangled("helper.llvm.x", "helper.llvm.x");
+    assert_demangled(".llvm.99", ".llvm.99");
     assert_demangled("helper.99", "helper.99");
 }
 

@@ -1,4 +1,7 @@
 /* Addresses in libraries become functions, files and lines: of programs that are compiled here. */
+#include <dlfcn.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "cli/bus_guard.h"
 #include "libconvert/debug_file.h"
 #include "libconvert/sweep.h"
 #include "libconvert/symbolize.h"
@@ -222,21 +226,27 @@ static void assert_stack(size_t row, const char *expected) {
     assert_null(frames_fault(&test.profile));
 }
 
-/* All notes, "count cause" a line, with the folder's path left out. */
-static void assert_notes(const char *expected) {
+/* All entries of that fate, "count cause" a line, with the folder's path left out. */
+static void assert_entries(enum ledger_fate fate, const char *expected) {
     test.text[0] = '\0';
     for (size_t i = 0; i < test.profile.ledger.entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(&test.profile.ledger, i);
         assert_int_equal(entry->unit, LEDGER_VALUES);
-        assert_int_equal(entry->fate, LEDGER_NOTED);
-        print("%u %.*s\n", (unsigned)entry->count, WIDTH(entry->cause));
+        if (entry->fate == fate) print("%u %.*s\n", (unsigned)entry->count, WIDTH(entry->cause));
     }
+    assert_true(ledger_is_balanced(&test.profile.ledger));
     char *place;
     while ((place = strstr(test.text, test.folder.path))) {
         size_t bytes_count = strlen(test.folder.path) + 1;
         memmove(place, place + bytes_count, strlen(place + bytes_count) + 1);
     }
     assert_string_equal(test.text, expected);
+}
+
+/* All that there is, and no losses. */
+static void assert_notes(const char *expected) {
+    assert_entries(LEDGER_LOST, "");
+    assert_entries(LEDGER_NOTED, expected);
 }
 
 /* ---- What is found. ---- */
@@ -848,6 +858,121 @@ static void many_addresses_are_looked_up_once_each(void **state) {
     assert_true(unknown_count > ADDRESS_COUNT / 2 && unknown_count < ADDRESS_COUNT);
 }
 
+/* ---- Processes that do not survive. ---- */
+
+/* What happens to the process when libdw opens the file "harm". */
+static void (*harm)(void);
+
+/* In the place of libdw's, wherever this program calls it. */
+Dwarf *dwarf_begin_elf(Elf *elf, Dwarf_Cmd command, Elf_Scn *section) {
+    Dwarf *(*next)(Elf *, Dwarf_Cmd, Elf_Scn *);
+    *(void **)&next = dlsym(RTLD_NEXT, "dwarf_begin_elf");
+    if (harm && unlink(path_of("harm")) == 0) harm();
+    return next(elf, command, section);
+}
+
+static void crash(void) { __builtin_trap(); }
+static void leave(void) { exit(EXIT_FAILURE); }
+static void cut_file(void) { assert_int_equal(truncate(path_of("copy"), 8192), 0); }
+static void cut_last_byte(void) {
+    struct stat status;
+    assert_int_equal(stat(path_of("copy"), &status), 0);
+    assert_int_equal(truncate(path_of("copy"), status.st_size - 1), 0);
+}
+
+/* Looks up two addresses in a library that does harm, and one in another. */
+static void symbolize_with_harm(void (*what)(void)) {
+    harm = what;
+    run("cp whole copy && : > harm");
+    lib_id lib = lib_of(path_of("copy"), test.build_id);
+    add_sample(lib, label("whole", "probe_deepest"));
+    add_sample(lib, label("whole", "probe_plain"));
+    add_sample(lib_of(path_of("whole"), test.build_id), label("whole", "probe_deepest"));
+    struct symbolize_options options = {.symbols = SYMBOLS_AUTO};
+    profile_symbolize(&test.profile, &options, (struct progress){0});
+    harm = NULL;
+    run("rm -f harm copy");
+}
+
+static void assert_harmed(void) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "root\n0x%llx\n", (unsigned long long)label("whole", "probe_deepest"));
+    assert_false(failure_is_set(&test.failure));
+    assert_stack(0, expected);
+    assert_stack(2, deepest_lines);
+}
+
+static void a_crash_loses_one_library(void **state) {
+    (void)state;
+    symbolize_with_harm(crash);
+    assert_harmed();
+    assert_entries(LEDGER_NOTED, "");
+    assert_entries(LEDGER_LOST,
+                   "2 address in copy: not looked up, as reading the file there crashed: memory ran out, or the file "
+                   "is damaged\n");
+}
+
+static pid_t main_pid;
+
+static void must_not_be_called(void) { assert_true(file_write(path_of("called"), TEXT(""))); }
+
+static void must_not_be_called_in_a_copy(void) {
+    if (getpid() != main_pid) must_not_be_called();
+}
+
+/* The program's guard ends it when it loses bytes that it was not to lose. */
+static void a_file_that_becomes_shorter_has_no_symbols(void **state) {
+    (void)state;
+    static const char note[] =
+        "2 address in copy: not looked up, as the file there became shorter, or its disk failed, while it was read\n";
+    bus_guard_install(must_not_be_called, FAILURE_IO);
+    symbolize_with_harm(cut_file);
+    assert_harmed();
+    assert_notes(note);
+    tear_down(NULL);
+    set_up(NULL);
+    symbolize_with_harm(cut_last_byte);
+    assert_harmed();
+    assert_notes(note);
+    signal(SIGBUS, SIG_DFL);
+    assert_int_not_equal(access(path_of("called"), F_OK), 0);
+}
+
+/* libdw's way to say that memory ran out. */
+static void a_library_that_exits_fails_the_conversion(void **state) {
+    (void)state;
+    symbolize_with_harm(leave);
+    assert_int_equal(test.failure.code, FAILURE_MEMORY);
+    assert_int_not_equal(access(path_of("called"), F_OK), 0);
+}
+
+static int fork_error;
+
+pid_t fork(void) {
+    pid_t (*next)(void);
+    *(void **)&next = dlsym(RTLD_NEXT, "fork");
+    errno = fork_error;
+    return fork_error ? -1 : next();
+}
+
+static void without_a_process_nothing_is_looked_up(void **state) {
+    (void)state;
+    fork_error = EAGAIN;
+    symbolize_with_harm(NULL);
+    fork_error = 0;
+    assert_false(failure_is_set(&test.failure));
+    assert_entries(LEDGER_NOTED, "");
+    assert_entries(LEDGER_LOST,
+                   "2 address in copy: not looked up, as no process could be started that does: Resource temporarily "
+                   "unavailable\n"
+                   "1 address in whole: not looked up, as no process could be started that does: Resource temporarily "
+                   "unavailable\n");
+    fork_error = ENOMEM;
+    symbolize_with_harm(NULL);
+    fork_error = 0;
+    assert_int_equal(test.failure.code, FAILURE_MEMORY);
+}
+
 /* Whatever stands in the file: an end, and a profile that holds together. */
 static void try_file(struct text bytes, uint64_t address) {
     tear_down(NULL);
@@ -856,6 +981,7 @@ static void try_file(struct text bytes, uint64_t address) {
     lib_id lib = lib_of(path_of("damaged"), "");
     for (uint64_t i = 0; i < 64; i++) add_sample(lib, address - 128 + i * 4);
     symbolize(SYMBOLS_AUTO);
+    assert_entries(LEDGER_LOST, "");
     assert_null(stacks_fault(&test.profile));
     assert_null(frames_fault(&test.profile));
     assert_null(funcs_fault(&test.profile));
@@ -905,6 +1031,8 @@ static void damaged_files_do_no_harm(void **state) {
 }
 
 int main(void) {
+    main_pid = getpid();
+    atexit(must_not_be_called_in_a_copy);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(inlined_calls_become_frames, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_ways_to_compile, set_up, tear_down),
@@ -932,6 +1060,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(missing_files_are_noted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(paths_of_traces_stay_in_the_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_addresses_are_looked_up_once_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crash_loses_one_library, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_becomes_shorter_has_no_symbols, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_library_that_exits_fails_the_conversion, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_process_nothing_is_looked_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cut_files_do_no_harm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_files_do_no_harm, set_up, tear_down),
     };

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What recording real programs costs: each without and with the recorder, and under perf, in turn.
+
+    bench/programs.py [--build DIR] [--rounds N] [--size N] [NAME…]
+
+Medians of run time and of processor time, which is that of the program and its children (perf's own included, that of
+servers' clients not), and ratios to those without. Programs that are not installed are left out, and said.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+from real_programs import PROGRAMS, Missing, prepared  # noqa: E402
+
+# What takes about two seconds.
+SIZES = {"python3 computing in threads": 12, "bash forking": 5, "sqlite3": 8, "xz -T2": 2, "node": 2, "Go with cgo": 15,
+         "PostgreSQL with pgbench": 8, "nginx with ab": 6, "redis with redis-benchmark": 5}
+
+
+def modes(library, folder):
+    """Name, words before the program, environment."""
+    recorder = {"LD_PRELOAD": library, "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": f"{folder}/%e-%p.trace"}
+    rows = [
+        ("without", [], {}),
+        ("1 kHz", [], {**recorder, "GECKO_RECORDER_INTERVAL": "1"}),
+        ("10 kHz", [], {**recorder, "GECKO_RECORDER_INTERVAL": "0.1"}),
+    ]
+    if shutil.which("perf"):
+        for rate in ("999", "9999"):
+            words = ["perf", "record", "-q", "-F", rate, "-g", "-o", f"{folder}/perf.data", "--"]
+            rows.append((f"perf record -F {rate} -g", words, {}))
+    else:
+        print("left out: perf")
+    return rows
+
+
+def measure(kind, size, rounds, library):
+    seconds, processor = collections.defaultdict(list), collections.defaultdict(list)
+    with prepared(kind, size) as program:
+        rows = modes(library, program.folder)
+        for _ in range(rounds):
+            for name, before, environment in rows:
+                result = program.run(before, environment)
+                if result.status:
+                    raise RuntimeError(f"{kind.name}, {name}: exit {result.status}")
+                seconds[name].append(result.seconds)
+                processor[name].append(result.processor_seconds)
+                for trace in [*program.folder.glob("*.trace"), program.folder / "perf.data", program.folder / "perf.data.old"]:
+                    trace.unlink(missing_ok=True)
+    return seconds, processor
+
+
+def ratio(values, base):
+    return statistics.median(value / least for value, least in zip(values, base))
+
+
+def print_row(kind, seconds, processor):
+    print(f"| {kind.name} | {statistics.median(seconds['without']):.2f} s, {statistics.median(processor['without']):.2f} s ",
+          end="")
+    for name in list(seconds)[1:]:
+        print(f"| {ratio(seconds[name], seconds['without']):.2f}, {ratio(processor[name], processor['without']):.2f} ", end="")
+    print("|", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--size", type=int, help="how much work each program has")
+    parser.add_argument("name", nargs="*", help="part of a program's name")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        library = shutil.copy(arguments.build / "libgecko_recorder.so", folder)
+        names = [row[0] for row in modes(library, folder)]
+        print("Run time, processor time\n")
+        print("| program | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1), flush=True)
+        for kind in PROGRAMS:
+            if kind.is_slow or (arguments.name and not any(word in kind.name for word in arguments.name)):
+                continue
+            try:
+                print_row(kind, *measure(kind, arguments.size or SIZES[kind.name], arguments.rounds, library))
+            except Missing as missing:
+                print(f"left out: {kind.name}: not installed: {missing}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

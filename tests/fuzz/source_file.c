@@ -1,0 +1,46 @@
+#include "source_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conversion.h"
+
+enum { SOURCE_DESCRIPTOR = 100, PIPE_BYTES_MAX = 64 * 1024 /* what a pipe holds, unless it is told to hold more */ };
+
+const char source_file_path[] = "/proc/self/fd/100";
+
+static bool write_all(int descriptor, struct text bytes) {
+    while (bytes.bytes_count) {
+        ssize_t written_bytes = write(descriptor, bytes.bytes, bytes.bytes_count);
+        if (written_bytes <= 0) return false;
+        bytes = text_from(bytes, (size_t)written_bytes);
+    }
+    return true;
+}
+
+/* Moves the descriptor to where the path leads. */
+static void place(int descriptor) {
+    FUZZ_CHECK(dup2(descriptor, SOURCE_DESCRIPTOR) == SOURCE_DESCRIPTOR, "no descriptor");
+    close(descriptor);
+}
+
+/* A new file for each input: what an input has mapped stays as it is. */
+void source_file_fill(struct text bytes) {
+    int file = memfd_create("fuzz", MFD_CLOEXEC);
+    FUZZ_CHECK(file >= 0 && write_all(file, bytes), "no file");
+    place(file);
+}
+
+bool source_file_fill_pipe(struct text bytes) {
+    int ends[2];
+    if (bytes.bytes_count > PIPE_BYTES_MAX || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    /* Nobody reads while this writes: all of it must fit. */
+    bool is_filled = write_all(ends[1], bytes);
+    close(ends[1]);
+    if (is_filled)
+        place(ends[0]);
+    else
+        close(ends[0]);
+    return is_filled;
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Real programs with the recorder preloaded: run.py BUILD [NAME…]
+
+Each does what it does without: the same output, and the same exit code. Its trace converts, and the profile is a good
+one. Of programs whose threads are busy nearly all samples have stacks. Programs that are not installed are left out, and
+said.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from real_programs import PROGRAMS, Missing, prepared
+
+INTERVALS_MS = ("1", "0.1")
+STACKS_PERCENT = 95
+passed = failed = 0
+
+
+def report(what, problem):
+    global passed, failed
+    if problem:
+        failed += 1
+        print(f"real programs: FAIL {what}: {problem}", flush=True)
+    else:
+        passed += 1
+
+
+def convert(converter, trace, profile):
+    for words in ([converter, "--quiet", trace, "-o", profile], [converter, "check", profile]):
+        result = subprocess.run(words, capture_output=True, text=True, check=False)
+        if result.returncode:
+            return f"{words[1]}: exit {result.returncode}: {(result.stdout + result.stderr).strip()[-500:]}"
+    return None
+
+
+def busy_samples(profile, interval_ms):
+    """Of threads that used half of the time since their last sample: how many have a stack, and how many there are."""
+    unit_ms = {"ns": 1e-6, "µs": 1e-3, "us": 1e-3, "ms": 1}[profile["meta"]["sampleUnits"]["threadCPUDelta"]]
+    with_stack = count = 0
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        times = samples.get("time")
+        for i in range(1, samples["length"]):
+            passed_ms = times[i] - times[i - 1] if times else samples["timeDeltas"][i]
+            used_ms = (samples["threadCPUDelta"][i] or 0) * unit_ms
+            if used_ms * 2 < max(passed_ms, interval_ms):
+                continue
+            count += 1
+            with_stack += samples["stack"][i] is not None
+    return with_stack, count
+
+
+def look_for_stacks(profile, interval_ms):
+    with_stack, count = busy_samples(json.loads(profile.read_text()), interval_ms)
+    if not count:
+        return "no sample of a busy thread"
+    if with_stack * 100 < count * STACKS_PERCENT:
+        return f"{with_stack} of {count} samples of busy threads have stacks"
+    return None
+
+
+def try_program(kind, converter, library):
+    with prepared(kind) as program:
+        plain = program.run()
+        for interval in INTERVALS_MS:
+            what = f"{kind.name}, {interval} ms"
+            trace, profile = program.folder / "the.trace", program.folder / "profile.json"
+            trace.unlink(missing_ok=True)
+            recorded = program.run(environment={"LD_PRELOAD": library, "GECKO_RECORDER": "1",
+                                                "GECKO_RECORDER_OUTPUT": str(trace), "GECKO_RECORDER_INTERVAL": interval})
+            is_same = (recorded.status, recorded.output) == (plain.status, plain.output)
+            report(what, None if is_same else
+                   f"exit {recorded.status} for {plain.status}, output {recorded.output!r} for {plain.output!r}")
+            problem = convert(converter, trace, profile)
+            report(what, problem)
+            if kind.busy and not problem:
+                report(what, look_for_stacks(profile, float(interval)))
+
+
+def main():
+    build, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    for name in list(os.environ):
+        if name.startswith("GECKO_RECORDER"):
+            del os.environ[name]
+    with tempfile.TemporaryDirectory() as folder:
+        # Where users who cannot read the build's folder find it.
+        os.chmod(folder, 0o755)
+        library = shutil.copy(build / "libgecko_recorder.so", folder)
+        for kind in PROGRAMS:
+            if wanted and not any(word in kind.name for word in wanted):
+                continue
+            try:
+                try_program(kind, str(build / "gecko-convert"), library)
+            except Missing as missing:
+                print(f"real programs: LEFT OUT {kind.name}: not installed: {missing}", flush=True)
+            except (RuntimeError, subprocess.SubprocessError) as error:
+                report(kind.name, str(error))
+    print(f"real programs: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+/* Run by tests/unit/test_sampler_preload.c with the recorder preloaded: does what a program with one thread can do, and
+ * says how that went. Knows nothing of the recorder. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void say(const char *what, long result) {
+    printf("%s: %ld %s\n", what, result, result < 0 ? strerror(errno) : "");
+    fflush(stdout);
+}
+
+/* By their links, of which the folder has two itself. */
+static void count_threads(void) {
+    struct stat status;
+    if (stat("/proc/self/task", &status) == 0) say("threads", (long)status.st_nlink - 2);
+    int folder = open("/proc", O_RDONLY | O_DIRECTORY);
+    if (fstatat(folder, "self/task/", &status, 0) == 0) say("threads", (long)status.st_nlink - 2);
+    close(folder);
+}
+
+static void work(void) {
+    struct timespec now = {0, 0};
+    while (now.tv_sec == 0 && now.tv_nsec < 200000000) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+}
+
+/* For all threads: whoever opens a file dies of it, and the process with it. */
+static void confine(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    say("no new privileges", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    say("filter", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+}
+
+int main(void) {
+    count_threads();
+    work();
+    count_threads();
+    say("unshare", unshare(CLONE_NEWUSER));
+    say("again", syscall(SYS_unshare, CLONE_NEWUSER));
+    say("file", syscall(SYS_openat, AT_FDCWD, "/nowhere/at/all", O_RDONLY));
+    work();
+    confine();
+    work();
+    return 0;
+}
