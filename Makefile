@@ -95,12 +95,13 @@ recorder_sources := \
     recorder/allocations.c recorder/backtrace.c recorder/chunk_pool.c recorder/clock.c recorder/counters.c \
     recorder/cpu_balance.c recorder/cpu_turns.c recorder/definitions.c recorder/environment.c recorder/frame_depth.c \
     recorder/hash.c recorder/label_copy.c recorder/libc_thread.c recorder/libraries.c recorder/mappings.c \
-    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c recorder/own_stack.c \
-    recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c recorder/sample_slot.c \
-    recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c recorder/stack_walk.c \
-    recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_handle.c recorder/thread_registry.c \
-    recorder/thread_stack.c recorder/unwind_cfi.c recorder/unwind_none.c recorder/unwind_program.c \
-    recorder/unwind_table.c recorder/waiting_stack.c recorder/work_alarm.c recorder/writer.c
+    recorder/markers.c recorder/merged_stack.c recorder/own_files.c recorder/own_memory.c recorder/own_signal.c \
+    recorder/own_stack.c recorder/own_thread.c recorder/payload.c recorder/process.c recorder/process_counters.c \
+    recorder/sample_slot.c recorder/sampled_thread.c recorder/sampler.c recorder/session.c recorder/stack.c \
+    recorder/stack_walk.c recorder/task_file.c recorder/task_list.c recorder/task_wait.c recorder/thread_handle.c \
+    recorder/thread_registry.c recorder/thread_stack.c recorder/unwind_cfi.c recorder/unwind_none.c \
+    recorder/unwind_program.c recorder/unwind_table.c recorder/waiting_stack.c recorder/work_alarm.c \
+    recorder/writer.c
 
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # These replace the allocator or the dynamic linker, as the sanitizers do, or load the recorder into programs that were built without them.

@@ -48,6 +48,20 @@ static frame_id file_frame(struct profile *profile, const struct native_library 
     return add_frame(profile, &func, fits ? library->lib : lib_none(), fits ? (int32_t)relative : ADDRESS_NONE);
 }
 
+/* Named by the trace itself. */
+static frame_id symbol_frame(struct profile *profile, const struct native_library *library, uint64_t relative,
+                             const struct native_function *symbol) {
+    string_id name = profile_string(profile, symbol->name);
+    struct func func = {.name = name, .resource = library->resource, .source = source_none()};
+    struct frame frame = {.func = profile_func(profile, &func),
+                          .address = (int32_t)relative,
+                          .lib = library->lib,
+                          .native_symbol =
+                              profile_native_symbol(profile, library->lib, (uint32_t)symbol->offset, name),
+                          .inherits_category = 1};
+    return profile_frame(profile, &frame);
+}
+
 static frame_id absolute_frame(struct profile *profile, uint64_t address) {
     struct func func = {.name = strings_intern_format(&profile->strings, "0x%" PRIx64, address),
                         .resource = resource_none(),
@@ -81,16 +95,20 @@ static frame_id generated_frame(struct profile *profile, const struct native_jit
 
 /* ---- Looking up ---- */
 
-/* The file that the address is in; NULL: none. */
+/* The file that the address is in, and in *symbol its function, if the trace names it; NULL: none. */
 static const struct native_library *find_file(struct native_code *code, const struct native_address *address,
-                                              uint64_t call_address, uint64_t *relative) {
+                                              uint64_t call_address, uint64_t *relative,
+                                              const struct native_function **symbol) {
     if (!address->process || !address->mappings_id) return NULL;
     int64_t pid = profile_process_at(code->profile, address->process->id)->pid;
     const struct native_mapping *mapping = native_mappings_find(
         &code->definitions->in_force, pid, address->process->start_ns, call_address, address->mappings_id);
     if (!mapping || __builtin_add_overflow(call_address - mapping->address, mapping->offset, relative)) return NULL;
     const struct native_library *library = native_definitions_library(code->definitions, mapping->library_id);
-    return library && library->is_file ? library : NULL;
+    if (!library || !library->is_file) return NULL;
+    bool has_place = *relative <= INT32_MAX && !lib_is_none(library->lib);
+    *symbol = has_place ? native_definitions_function(code->definitions, mapping->library_id, *relative) : NULL;
+    return library;
 }
 
 /* In *frame; false when it is another one at another time. */
@@ -98,9 +116,11 @@ static bool resolve(struct native_code *code, const struct native_address *addre
                     bool *is_open) {
     bool steps_back = address->is_return && address->address;
     uint64_t call_address = address->address - steps_back, relative;
-    const struct native_library *library = find_file(code, address, call_address, &relative);
+    const struct native_function *symbol = NULL;
+    const struct native_library *library = find_file(code, address, call_address, &relative, &symbol);
     if (library) {
-        *frame = file_frame(code->profile, library, relative);
+        *frame = symbol ? symbol_frame(code->profile, library, relative, symbol)
+                        : file_frame(code->profile, library, relative);
         return true;
     }
     struct native_jit_code generated;

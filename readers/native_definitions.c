@@ -51,6 +51,8 @@ void native_definitions_init(struct native_definitions *definitions, struct prof
     column_init(&definitions->mappings, sizeof(struct native_mapping), failure);
     column_init(&definitions->inheritances, sizeof(struct native_inheritance), failure);
     column_init(&definitions->jitdumps, sizeof(struct native_jitdump), failure);
+    column_init(&definitions->symbols, sizeof(struct native_function), failure);
+    native_mappings_init(&definitions->symbol_places, failure);
     native_mappings_init(&definitions->in_force, failure);
     column_init(&definitions->metas, sizeof(struct meta_definition), failure);
     column_init(&definitions->strings, sizeof(struct text), failure);
@@ -73,6 +75,8 @@ void native_definitions_fini(struct native_definitions *definitions) {
     column_fini(&definitions->mappings);
     column_fini(&definitions->inheritances);
     column_fini(&definitions->jitdumps);
+    column_fini(&definitions->symbols);
+    native_mappings_fini(&definitions->symbol_places);
     native_mappings_fini(&definitions->in_force);
     column_fini(&definitions->metas);
     column_fini(&definitions->strings);
@@ -269,6 +273,27 @@ static bool read_inheritance(struct native_definitions *definitions, struct nati
     return true;
 }
 
+/* A library stands for a process, and the number of the symbol for the definition. */
+static struct native_mapping symbol_place(uint64_t library_id, uint64_t offset, uint64_t size_bytes, uint64_t number) {
+    return (struct native_mapping){
+        .pid = (int64_t)library_id, .address = offset, .size_bytes = size_bytes, .library_id = number};
+}
+
+static bool read_symbol(struct native_definitions *definitions, struct native_cursor *body, uint64_t id) {
+    uint64_t library_id = native_cursor_leb(body), offset = native_cursor_leb(body), size = native_cursor_leb(body);
+    struct text name = native_cursor_text(body);
+    uint64_t last;
+    bool is_bad = body->is_bad || library_id >= id || library_id > INT64_MAX;
+    if (is_bad || !size || __builtin_add_overflow(offset, size - 1, &last)) return false;
+    struct native_function *symbol = column_push(&definitions->symbols);
+    if (!symbol) return true;
+    *symbol = (struct native_function){offset, keep_text(definitions, name)};
+    uint64_t number = definitions->symbols.count;
+    const struct native_mapping place = symbol_place(library_id, offset, size, number);
+    native_mappings_add(&definitions->symbol_places, number, &place);
+    return true;
+}
+
 static const struct kind_traits {
     bool (*read)(struct native_definitions *definitions, struct native_cursor *body, uint64_t id);
     size_t column; /* of its rows */
@@ -283,6 +308,7 @@ static const struct kind_traits {
     [TRACE_DEFINE_LIBRARY] = {read_library, offsetof(struct native_definitions, libraries)},
     [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct native_definitions, mappings)},
     [TRACE_DEFINE_INHERITANCE] = {read_inheritance, offsetof(struct native_definitions, inheritances)},
+    [TRACE_DEFINE_SYMBOL] = {read_symbol, offsetof(struct native_definitions, symbols)},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -538,6 +564,14 @@ const struct native_library *native_definitions_library(struct native_definition
     library->resource = profile_resource(profile, profile_string(profile, name), RESOURCE_LIBRARY);
     library->is_resolved = true;
     return library;
+}
+
+const struct native_function *native_definitions_function(const struct native_definitions *definitions, uint64_t library_id,
+                                                      uint64_t offset) {
+    if (!definitions->symbols.count || library_id > INT64_MAX) return NULL;
+    const struct native_mapping *place =
+        native_mappings_find(&definitions->symbol_places, (int64_t)library_id, 0, offset, UINT64_MAX);
+    return place ? column_at(&definitions->symbols, place->library_id - 1) : NULL;
 }
 
 /* ---- Of the machine and the program ---- */

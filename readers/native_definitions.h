@@ -52,6 +52,12 @@ struct native_library {
     resource_id resource;
 };
 
+/* A function of a library that is no file. */
+struct native_function {
+    uint64_t offset; /* from the image base */
+    struct text name;
+};
+
 /* A file in which a process tells what code it generates. */
 struct native_jitdump {
     int64_t pid;
@@ -77,6 +83,8 @@ struct native_definitions {
     struct column mappings;     /* struct native_mapping */
     struct column inheritances; /* struct native_inheritance */
     struct column jitdumps;     /* struct native_jitdump: of the mappings that are in force */
+    struct column symbols;      /* struct native_function */
+    struct native_mappings symbol_places; /* where they lie in libraries, whose ids stand for processes */
     uint64_t last_known_id;     /* every definition up to this one is known: mappings up to it are in force */
     struct native_mappings in_force;
     struct column metas;          /* struct meta_definition */
@@ -116,6 +124,10 @@ struct text native_definitions_string(struct native_definitions *definitions, ui
 
 /* A library, when its mapping is in force: what it refers to is known then. NULL: not defined. */
 const struct native_library *native_definitions_library(struct native_definitions *definitions, uint64_t id);
+
+/* The function of the library that lies at that offset from the image base; NULL where the trace names none. */
+const struct native_function *native_definitions_function(const struct native_definitions *definitions, uint64_t library_id,
+                                                      uint64_t offset);
 
 /* What is defined of the machine and the program, once, when all are known. Of equal keys the last one counts. */
 void native_definitions_fill_meta(struct native_definitions *definitions);

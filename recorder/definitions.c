@@ -340,6 +340,16 @@ uint32_t definition_of_library(const char *path, const unsigned char *build_id, 
     return finish(&body, &cache);
 }
 
+void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_bytes, const char *name) {
+    uint64_t cache = 0;
+    struct body body = body_begin(0, TRACE_DEFINE_SYMBOL);
+    body_add_number(&body, library_id);
+    body_add_number(&body, offset);
+    body_add_number(&body, size_bytes);
+    body_add_text(&body, name);
+    finish(&body, &cache);
+}
+
 /* The same place may be mapped again as it was before, which is another definition: the last one counts. */
 uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
     bool is_new;

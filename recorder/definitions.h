@@ -26,6 +26,9 @@ bool definition_is_known(uint64_t cache);
 uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes);
 uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id);
 
+/* A function of a library that is no file. offset: from the image base. */
+void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_bytes, const char *name);
+
 /* That this process has what that one, of whom it is a copy, had mapped by the definitions up to that id. Of the
  * calling thread's recording call of depth 0; the same again gives the same id. [signal-safe] */
 uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id);

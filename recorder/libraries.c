@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "definitions.h"
@@ -160,6 +161,49 @@ static void add_mapping(struct mapping mapping) {
     define(known);
 }
 
+/* ---- Functions of the kernel's own object, the vDSO, which is no file. ---- */
+
+struct symbols {
+    const ElfW(Sym) *all;
+    size_t count;
+    const char *names;
+    size_t names_bytes;
+};
+
+/* Of a read-only object nothing is relocated. Names come right after symbols. */
+static bool find_symbols(const struct dl_phdr_info *object, const ElfW(Phdr) *dynamic, struct symbols *symbols) {
+    const ElfW(Dyn) *entries = (const void *)(object->dlpi_addr + dynamic->p_vaddr);
+    ElfW(Addr) all = 0, names = 0;
+    for (size_t i = 0; i < dynamic->p_memsz / sizeof *entries && entries[i].d_tag != DT_NULL; i++) {
+        if (entries[i].d_tag == DT_SYMTAB) all = entries[i].d_un.d_ptr;
+        if (entries[i].d_tag == DT_STRTAB) names = entries[i].d_un.d_ptr;
+        if (entries[i].d_tag == DT_STRSZ) symbols->names_bytes = entries[i].d_un.d_val;
+    }
+    symbols->all = (const void *)(object->dlpi_addr + all);
+    symbols->names = (const void *)(object->dlpi_addr + names);
+    symbols->count = names > all ? (names - all) / sizeof *symbols->all : 0;
+    return all && names;
+}
+
+static void add_symbols(const struct dl_phdr_info *object, uint64_t base, uint32_t library_id) {
+    struct symbols symbols = {0};
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC && !find_symbols(object, &object->dlpi_phdr[i], &symbols)) return;
+    for (size_t i = 0; i < symbols.count; i++) {
+        const ElfW(Sym) *symbol = &symbols.all[i];
+        bool is_function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
+        /* Others are second names. */
+        bool is_first_name = ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL && symbol->st_name < symbols.names_bytes;
+        if (is_function && is_first_name && symbol->st_size)
+            definition_add_symbol(library_id, symbol->st_value - base, symbol->st_size,
+                                  symbols.names + symbol->st_name);
+    }
+}
+
+static bool is_of_kernel(const struct dl_phdr_info *object, uint64_t base) {
+    return object->dlpi_addr + base == getauxval(AT_SYSINFO_EHDR);
+}
+
 static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *context) {
     unsigned char id[BUILD_ID_BYTES_MAX];
     uint32_t id_bytes;
@@ -170,6 +214,7 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
     uint32_t library_id = definition_of_library(name_object(object, path), id, id_bytes);
     if (!library_id) return 0;
     uint64_t base = image_base(object);
+    if (is_of_kernel(object, base)) add_symbols(object, base, library_id);
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &object->dlpi_phdr[i];
         if (header->p_type != PT_LOAD || !(header->p_flags & PF_X) || !header->p_memsz) continue;

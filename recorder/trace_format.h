@@ -309,6 +309,8 @@ enum trace_definition_kind {
         10, /* leb pid, leb start of the process, leb pid, leb start of its parent, id: where no
                mapping of its own tells what the process has at an address, it has what its parent
                had there by the definitions up to this one. Of the process's it is the first */
+    TRACE_DEFINE_SYMBOL = 11, /* id library, leb offset from the image base, leb size in bytes, text name: of a function,
+                                 where the library is no file that readers could find. Before mappings of the library */
 };
 
 enum trace_type_flag { TRACE_TYPE_IS_STACK_BASED = 1 };

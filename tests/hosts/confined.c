@@ -3,6 +3,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,8 +19,8 @@ static void work_blindly(void) {
 
 /* ---- Calls of the system. ---- */
 
-/* Only these, for the calling thread and those that it makes. */
-static void allow_few_calls(void) {
+/* Only these, for the calling thread and those that it makes, or for all threads. */
+static void allow_few_calls(bool is_for_all) {
 #define ALLOW(name) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     struct sock_filter filter[] = {
@@ -52,7 +53,10 @@ static void allow_few_calls(void) {
     };
     const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (is_for_all)
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    else
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void *work_in_thread(void *unused) {
@@ -60,15 +64,19 @@ static void *work_in_thread(void *unused) {
     return unused;
 }
 
-static void filter_calls(void) {
+static void filter_calls_and_work(bool is_for_all) {
     pthread_t thread;
-    allow_few_calls();
+    work(50);
+    allow_few_calls(is_for_all);
     pthread_create(&thread, NULL, work_in_thread, NULL);
     pthread_join(thread, NULL);
     puts("worked");
     fflush(stdout);
     _exit(0);
 }
+
+static void filter_calls(void) { filter_calls_and_work(false); }
+static void filter_calls_of_all(void) { filter_calls_and_work(true); }
 
 /* From here on reading, writing and ending are all that is allowed, and the counter is not. */
 static void confine_strictly(void) {
@@ -114,6 +122,13 @@ static void change_root(void) {
         _exit(0);
     }
     printf("child %d\n", wait_for(pid));
+}
+
+/* Which a process with several threads cannot do. */
+static void make_namespace(void) {
+    work(50);
+    printf("made %d\n", unshare(CLONE_NEWUSER));
+    work(100);
 }
 
 static void forbid_dumps(void) {
@@ -178,10 +193,12 @@ static void map_all(void) {
 
 static const struct host_case cases[] = {
     {"filter-calls", filter_calls},
+    {"filter-calls-of-all", filter_calls_of_all},
     {"confine-strictly", confine_strictly},
     {"forbid-counter", forbid_counter},
     {"give-up-rights", give_up_rights},
     {"change-root", change_root},
+    {"make-namespace", make_namespace},
     {"forbid-dumps", forbid_dumps},
     {"limit-memory", limit_memory},
     {"limit-file-sizes", limit_file_sizes},

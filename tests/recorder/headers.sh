@@ -65,9 +65,9 @@ check_package() {
 
 # What programs can see of a library: names of the header, functions of the C library that the recorder stands before, and
 # the allocator of the one that is preloaded for it.
-preload_names='bsd_signal prctl pthread_create pthread_sigmask sigaction sigaltstack sigblock siggetmask sighold sigignore
-siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigtimedwait sigwait sigwaitinfo ssignal sysv_signal
-__sysv_signal'
+preload_names='__sysv_signal bsd_signal fstatat fstatat64 prctl pthread_create pthread_sigmask setns sigaction sigaltstack
+sigblock siggetmask sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigtimedwait
+sigwait sigwaitinfo ssignal stat stat64 syscall sysv_signal unshare'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
 
 exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }

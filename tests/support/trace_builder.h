@@ -58,6 +58,7 @@ enum {
     BUILD_LIBRARY = 8,
     BUILD_MAPPING = 9,
     BUILD_INHERITANCE = 10,
+    BUILD_SYMBOL = 11,
 };
 
 enum { BUILD_FREE = 0, BUILD_LIVE = 1, BUILD_SEALED = 2 };
@@ -376,6 +377,15 @@ static inline uint64_t define_inheritance(struct trace_builder *trace, unsigned 
     put_leb(trace, BUILD_START_NS);
     put_leb(trace, last_id);
     return trace_definition(trace, BUILD_INHERITANCE);
+}
+
+static inline uint64_t define_symbol(struct trace_builder *trace, uint64_t library, uint64_t offset, uint64_t size,
+                                     const char *name) {
+    put_leb(trace, library);
+    put_leb(trace, offset);
+    put_leb(trace, size);
+    put_text(trace, name);
+    return trace_definition(trace, BUILD_SYMBOL);
 }
 
 /* The head of a marker type; put the count of fields, fields, the count of graphs and graphs behind it, then

@@ -862,6 +862,58 @@ static void test_memory_without_a_file(void **state) {
     assert_int_equal(libs_count(&fixture.profile.libs), 1);
 }
 
+/* What the trace names has its name, library and address; what lies beside stays a number, for those who look up
+ * symbols. */
+static void test_symbols(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id"), other = define_library(trace, "/lib.so", "");
+    define_symbol(trace, vdso, 0xa00, 0x20, "__vdso_gettimeofday");
+    define_symbol(trace, vdso, 0xa20, 0x10, "__vdso_time");
+    define_mapping(trace, 0x7000, 0x1000, 0, vdso);
+    uint64_t last = define_mapping(trace, 0x9000, 0x1000, 0, other);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
+    add_address_sample(2, 7, BUILD_FRAME_RETURNS, 0x20);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x10);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x2000 - 0x30);
+    seal();
+    read_trace();
+    assert_samples(
+        "10/20 one 0 1 __vdso_gettimeofday\n10/20 one 1 1 __vdso_gettimeofday\n10/20 one 2 1 __vdso_time\n"
+        "10/20 one 3 1 0xa30\n10/20 one 4 1 0xa00\n");
+    const struct frame *frame = leaf_of(0, 2);
+    assert_text(libs_at(&fixture.profile.libs, frame->lib)->path, "linux-vdso.so.1");
+    assert_int_equal(frame->address, 0xa20);
+    assert_int_equal(profile_native_symbol_at(&fixture.profile, frame->native_symbol)->address, 0xa20);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_symbols_that_cannot_be(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id");
+    define_symbol(trace, vdso, 0xa00, 0, "empty");
+    define_symbol(trace, vdso, UINT64_MAX, 2, "beyond the end");
+    define_symbol(trace, 99, 0xa00, 0x20, "of nothing");
+    put_leb(trace, vdso);
+    trace_definition(trace, BUILD_SYMBOL);
+    uint64_t last = define_mapping(trace, 0x7000, 0x1000, 0, vdso);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
+    seal();
+    read_trace();
+    assert_samples("10/20 one 0 1 0xa00\n");
+    assert_ledger("damaged definition", 4);
+}
+
 static void test_mappings_that_cannot_be(void **state) {
     (void)state;
     struct trace_builder *trace = &fixture.trace;
@@ -1433,6 +1485,8 @@ int main(void) {
         TEST(test_definitions_out_of_order),
         TEST(test_memory_without_a_file),
         TEST(test_mappings_that_cannot_be),
+        TEST(test_symbols),
+        TEST(test_symbols_that_cannot_be),
         TEST(test_addresses_everywhere),
         TEST(test_addresses_behind_a_process),
         TEST(test_every_cut),

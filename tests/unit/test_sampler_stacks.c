@@ -391,6 +391,38 @@ static void test_coroutine(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- The kernel's functions that run in the program. ---- */
+
+static void read_clock(struct busy_thread *self) {
+    while (goes_on(self)) clock_now_ns(CLOCK_MONOTONIC);
+}
+
+static bool is_of_kernel(struct text name) {
+    return text_starts_with(name, TEXT("__vdso_")) || text_starts_with(name, TEXT("__kernel_"));
+}
+
+/* They are in no file: the trace has their names. */
+static void test_kernel_functions(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "clock", .run = read_clock};
+    if (!getauxval(AT_SYSINFO_EHDR)) skip();
+    start_sampling(*state, "clock.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "clock.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "clock");
+    size_t found = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        found += list.count && is_of_kernel(frame_func_name(&recorded.profile, list.frames[list.count - 1]));
+    }
+    assert_true(found > 10);
+    recorded_fini(&recorded);
+}
+
 /* ---- Stacks that a thread takes of itself. ---- */
 
 CODE_SECTION(taker)
@@ -614,6 +646,7 @@ int main(void) {
         TEST(test_small_alternate_stack),
         TEST(test_room_comes_back),
         TEST(test_coroutine),
+        TEST(test_kernel_functions),
 #if defined(__x86_64__)
         TEST(test_broken_frame_pointers),
 #endif
