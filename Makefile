@@ -295,7 +295,7 @@ run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
     headers-test asan sanitized-check tsan threads-check warnings bench
 test:
 	tests/support/install_packages.sh build static package test
-	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
 check: hosts-test install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \

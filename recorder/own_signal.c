@@ -19,8 +19,9 @@ enum {
     RESERVED_LAST = 33,
 };
 
-/* The C library's function, even where this library has one of that name. */
-#if defined(__GLIBC__)
+/* The C library's function, even where this library has one of that name. The thread sanitizer has to know of handlers:
+ * it has a function of that name too. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
 #define NEXT_SIGACTION __sigaction
 #else
