@@ -275,8 +275,10 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 /* Threads that are not the C library's may come here, for signals that others send. */
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
-    bool is_from_us = info->si_code == SI_TKILL && info->si_pid == own.pid;
-    if (is_from_us && own.answer && own.answer(number, context)) return;
+    /* A signal of a recording that has ended may arrive while the next one begins. */
+    bool is_from_us = info->si_code == SI_TKILL && info->si_pid == __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
+    bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
+    if (is_from_us && answer && answer(number, context)) return;
     if (!candidate) return;
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = bits_of(&((const ucontext_t *)context)->uc_sigmask);
@@ -290,8 +292,8 @@ static void handle(int number, siginfo_t *info, void *context) {
 
 void own_signal_begin(bool (*answer)(int number, void *interrupted)) {
     choose_candidates();
-    own.pid = getpid();
-    own.answer = answer;
+    __atomic_store_n(&own.pid, getpid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&own.answer, answer, __ATOMIC_RELEASE);
     uint64_t before = lock();
     choose();
     unlock(before);
