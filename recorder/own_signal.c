@@ -50,6 +50,9 @@ static struct {
     struct candidate candidates[CANDIDATE_COUNT_MAX];
 } own;
 
+/* The process that the signal is taken in; 0: none yet. Handlers may ask while a recording begins. */
+static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED); }
+
 /* Of the calling thread. */
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
 
@@ -276,7 +279,7 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
     /* A signal of a recording that has ended may arrive while the next one begins. */
-    bool is_from_us = info->si_code == SI_TKILL && info->si_pid == __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
+    bool is_from_us = info->si_code == SI_TKILL && info->si_pid == own_pid();
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
     if (is_from_us && answer && answer(number, context)) return;
     if (!candidate) return;
@@ -327,7 +330,7 @@ void own_signal_set_interposed(void) {
 
 void own_signal_enter_child(void) {
     own.lock = 0;
-    if (own.pid) own.pid = getpid();
+    if (own_pid()) __atomic_store_n(&own.pid, getpid(), __ATOMIC_RELAXED);
 }
 
 /* A child that shares the memory of its parent until it executes a program: what it sets is not the parent's. */
@@ -349,7 +352,7 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     struct candidate *candidate = find_candidate(number);
     struct sigaction now, asked, *asked_action = action ? &asked : NULL;
     if (action) asked = *action; /* `before` may be the same */
-    if (own.pid != getpid()) return set_in_other_process(candidate, asked_action, before);
+    if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
     bool is_taken = candidate->is_taken && NEXT_SIGACTION(number, NULL, &now) == 0 && is_ours(&now);
     int result = is_taken ? set_taken(candidate, asked_action, before) : NEXT_SIGACTION(number, asked_action, before);
@@ -411,7 +414,7 @@ void own_signal_give_up(const sigset_t *set) {
 }
 
 void own_signal_spare_thread(bool is_spared) {
-    bool is_known = thread_record_self || (is_spared && own.pid && thread_registry_claim());
+    bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
     if (!is_known) return;
     __atomic_store_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared) await_signal();
@@ -419,7 +422,7 @@ void own_signal_spare_thread(bool is_spared) {
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {
     struct thread_record *record = own_signal_is_candidate(number) ? thread_registry_find_asked() : NULL;
-    bool is_from_us = info->si_pid == own.pid && (info->si_code == SI_TKILL || info->si_code == SI_USER);
+    bool is_from_us = info->si_pid == own_pid() && (info->si_code == SI_TKILL || info->si_code == SI_USER);
     if (!record || !is_from_us || !sample_slot_take_signal(&record->sample, number)) return false;
     sample_slot_cancel(&record->sample);
     return true;
