@@ -175,12 +175,14 @@ static bool read_list(struct reading *reading) {
     char path[32];
     size_t kept_bytes = 0;
     ssize_t count = -1;
+    uint64_t offset = 0;
     bool is_good = true;
     snprintf(path, sizeof path, "%ld/maps", syscall(SYS_gettid));
     int file = own_file_open(&mappings.file, path);
     if (file < 0) return false;
-    lseek(file, 0, SEEK_SET);
-    while (is_good && (count = read(file, mappings.text + kept_bytes, TEXT_BYTES - 1 - kept_bytes)) > 0) {
+    while (is_good &&
+           (count = own_file_read_at(file, mappings.text + kept_bytes, TEXT_BYTES - 1 - kept_bytes, offset)) > 0) {
+        offset += (uint64_t)count;
         mappings.text[kept_bytes + (size_t)count] = '\0';
         kept_bytes = read_lines(reading, mappings.text, &is_good);
     }

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,6 +34,42 @@ static __thread int task_folder = -1;
 
 bool own_files_are_private(void) { return is_private; }
 
+/* ---- System calls. ---- */
+
+static int open_at(int folder, const char *path, int flags) {
+    return (int)syscall(SYS_openat, folder, path, flags | O_RDONLY | O_CLOEXEC, 0);
+}
+
+static void close_file(int file) {
+    int saved_errno = errno;
+    syscall(SYS_close, file);
+    errno = saved_errno;
+}
+
+#if __SIZEOF_POINTER__ == 8
+ssize_t own_file_read_at(int file, void *bytes, size_t bytes_count, uint64_t offset) {
+    return syscall(SYS_pread64, file, bytes, bytes_count, offset);
+}
+#else
+ssize_t own_file_read_at(int file, void *bytes, size_t bytes_count, uint64_t offset) {
+    return pread(file, bytes, bytes_count, (off_t)offset);
+}
+#endif
+
+static int move_to(int file, int number_min) {
+#if defined(SYS_fcntl)
+    return (int)syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, number_min);
+#else
+    return fcntl(file, F_DUPFD_CLOEXEC, number_min);
+#endif
+}
+
+uint32_t own_folder_link_count(int folder) {
+    struct statx status;
+    bool is_known = syscall(SYS_statx, folder, "", AT_EMPTY_PATH, STATX_NLINK, &status) == 0;
+    return is_known ? status.stx_nlink : 0;
+}
+
 /* ---- The table. ---- */
 
 static bool close_range_of(unsigned first, unsigned last, unsigned flags) {
@@ -54,39 +91,40 @@ struct directory_entry {
 };
 
 /* Not readdir, whose memory would be counted as the program's. */
-void own_folder_each(int folder, void (*visit)(unsigned number, void *context), void *context) {
+void own_folder_each(int folder, void (*visit)(const char *name, void *context), void *context) {
     _Alignas(8) char entries[4096];
     long bytes_count;
-    lseek(folder, 0, SEEK_SET);
+    syscall(SYS_lseek, folder, 0, SEEK_SET);
     while ((bytes_count = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
         for (long at = 0; at < bytes_count;) {
             const struct directory_entry *entry = (const void *)(entries + at);
-            if (entry->name[0] >= '0' && entry->name[0] <= '9') visit((unsigned)strtoul(entry->name, NULL, 10), context);
+            visit(entry->name, context);
             at += entry->bytes_count;
         }
     }
 }
 
-static void close_other(unsigned number, void *kept) {
+static void close_other(const char *name, void *kept) {
     const int *files = kept;
-    if ((int)number != files[0] && (int)number != files[1]) close((int)number);
+    int number = *name == '.' ? -1 : atoi(name);
+    if (number >= 0 && number != files[0] && number != files[1]) close_file(number);
 }
 
 /* Before Linux 5.9. */
 static bool unshare_by_list(int trace_file) {
     if (unshare(CLONE_FILES) != 0) return false;
-    int kept[] = {trace_file, open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    int kept[] = {trace_file, open_at(AT_FDCWD, "/proc/thread-self/fd", O_DIRECTORY)};
     if (kept[1] < 0) return true;
     own_folder_each(kept[1], close_other, kept);
-    close(kept[1]);
+    close_file(kept[1]);
     return true;
 }
 
 /* Moves a descriptor up; it stays where it is if there is no higher number to be had. */
 static int raise_number(int file) {
-    int high = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, KEPT_NUMBER_MIN) : -1;
+    int high = file >= 0 ? move_to(file, KEPT_NUMBER_MIN) : -1;
     if (high < 0) return file;
-    close(file);
+    close_file(file);
     return high;
 }
 
@@ -106,7 +144,7 @@ bool own_files_begin(int trace_file) {
     if (HAS_ONE_TABLE) return false;
     is_private = unshare_by_range(trace_file) || (errno == ENOSYS && unshare_by_list(trace_file));
     if (!is_private) return false;
-    task_folder = raise_number(open(TASK_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
     return true;
 }
 
@@ -121,9 +159,9 @@ static int keep(struct own_file *own, int file) {
 
 static int open_file(const char *path) {
     char absolute[64];
-    if (task_folder >= 0) return openat(task_folder, path, O_RDONLY | O_CLOEXEC);
+    if (task_folder >= 0) return open_at(task_folder, path, 0);
     snprintf(absolute, sizeof absolute, TASK_FOLDER "/%s", path);
-    return open(absolute, O_RDONLY | O_CLOEXEC);
+    return open_at(AT_FDCWD, absolute, 0);
 }
 
 int own_file_open(struct own_file *own, const char *path) {
@@ -131,36 +169,45 @@ int own_file_open(struct own_file *own, const char *path) {
 }
 
 int own_file_open_at(struct own_file *own, const char *absolute_path) {
-    return own->is_kept ? own->file : keep(own, open(absolute_path, O_RDONLY | O_CLOEXEC));
+    return own->is_kept ? own->file : keep(own, open_at(AT_FDCWD, absolute_path, 0));
 }
 
 void own_file_release(const struct own_file *own, int file) {
-    if (file < 0 || (own && own->is_kept)) return;
-    int saved_errno = errno;
-    close(file);
-    errno = saved_errno;
+    if (file >= 0 && !(own && own->is_kept)) close_file(file);
 }
 
 void own_file_close(struct own_file *own) {
-    if (own->is_kept) close(own->file);
+    if (own->is_kept) close_file(own->file);
     own->is_kept = false;
 }
 
 void own_file_forget(struct own_file *own) { own->is_kept = false; }
 
-size_t own_file_read(struct own_file *own, const char *path, char *text, size_t bytes_max) {
-    int file = own ? own_file_open(own, path) : open_file(path);
-    ssize_t count = file >= 0 ? pread(file, text, bytes_max - 1, 0) : -1;
-    own_file_release(own, file);
+static size_t read_text(int file, char *text, size_t bytes_max) {
+    ssize_t count = file >= 0 ? own_file_read_at(file, text, bytes_max - 1, 0) : -1;
     text[count > 0 ? count : 0] = '\0';
     return count > 0 ? (size_t)count : 0;
+}
+
+size_t own_file_read(struct own_file *own, const char *path, char *text, size_t bytes_max) {
+    int file = own ? own_file_open(own, path) : open_file(path);
+    size_t count = read_text(file, text, bytes_max);
+    own_file_release(own, file);
+    return count;
+}
+
+size_t own_file_read_from(const char *absolute_path, char *text, size_t bytes_max) {
+    int file = open_at(AT_FDCWD, absolute_path, 0);
+    size_t count = read_text(file, text, bytes_max);
+    own_file_release(NULL, file);
+    return count;
 }
 
 /* ---- Standard error. ---- */
 
 static void say_to(int file, const char *text, size_t bytes_count) {
     while (bytes_count) {
-        ssize_t written = write(file, text, bytes_count);
+        ssize_t written = syscall(SYS_write, file, text, bytes_count);
         if (written <= 0) return;
         text += written;
         bytes_count -= (size_t)written;
@@ -174,8 +221,8 @@ void own_files_say(const char *text, size_t bytes_count) {
     }
     int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
     int file = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0) : -1;
-    if (process >= 0) close(process);
+    if (process >= 0) close_file(process);
     if (file < 0) return;
     say_to(file, text, bytes_count);
-    close(file);
+    close_file(file);
 }

@@ -1,12 +1,15 @@
 /* Descriptors of the recorder's own threads. Each such thread has a descriptor table of its own, in which only the
  * trace is open at first: the program gets the numbers that it would get without the recorder, the recorder's files
- * cannot be closed by the program, and what the program closes is closed. */
+ * cannot be closed by the program, and what the program closes is closed.
+ *
+ * All is done by the system calls themselves: the thread sanitizer takes a descriptor for the same in all threads. */
 #ifndef GREC_OWN_FILES_H
 #define GREC_OWN_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Gives the calling thread a descriptor table of its own, with `trace_file` (-1: none) open in it. Returns false, and
  * errno says why, if the thread has to share the program's table: then no file is kept open. */
@@ -37,12 +40,21 @@ void own_file_close(struct own_file *own);
 /* The thread that had the file open has ended, or is not this process's: the descriptor went with its table. */
 void own_file_forget(struct own_file *own);
 
+/* Reads bytes from that place on. Returns how many there were; -1: none can be read, and errno says why. */
+ssize_t own_file_read_at(int file, void *bytes, size_t bytes_count, uint64_t offset);
+
 /* Reads the file's text from its start, with a zero behind it. Returns how many bytes it has; 0: it cannot be read, and
  * errno says why. `own` NULL: the file is not kept. */
 size_t own_file_read(struct own_file *own, const char *path, char *text, size_t bytes_max);
 
-/* Calls `visit` for each entry of an open folder whose name is a number. */
-void own_folder_each(int folder, void (*visit)(unsigned number, void *context), void *context);
+/* The same for any other file, which is not kept. */
+size_t own_file_read_from(const char *absolute_path, char *text, size_t bytes_max);
+
+/* Calls `visit` for each entry of an open folder. */
+void own_folder_each(int folder, void (*visit)(const char *name, void *context), void *context);
+
+/* How many links an open folder has; 0: it cannot be told. */
+uint32_t own_folder_link_count(int folder);
 
 /* Writes to the program's standard error, which the calling thread's table may lack. */
 void own_files_say(const char *text, size_t bytes_count);

@@ -21,7 +21,7 @@ size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, si
     size_t copied = 0;
     /* A gap begins where a first read ends early, and a second one fails. */
     while (copied < bytes_count) {
-        ssize_t count = pread(memory->file, (char *)to + copied, bytes_count - copied, (off_t)(address + copied));
+        ssize_t count = own_file_read_at(memory->file, (char *)to + copied, bytes_count - copied, address + copied);
         if (count <= 0) {
             memory->is_forbidden |= count < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS);
             break;

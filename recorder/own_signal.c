@@ -19,14 +19,14 @@ enum {
     RESERVED_LAST = 33,
 };
 
-/* The C library's function, even where this library has one of that name. The thread sanitizer has to know of handlers:
- * it has a function of that name too. */
-#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
-#define NEXT_SIGACTION __sigaction
-#else
-#define NEXT_SIGACTION sigaction
-#endif
+/* Only the shared library has one of its own, by which it reaches the C library. */
+__attribute__((weak)) int own_signal_next_sigaction(int number, const struct sigaction *action,
+                                                    struct sigaction *before);
+
+static int set_in_kernel(int number, const struct sigaction *action, struct sigaction *before) {
+    return own_signal_next_sigaction ? own_signal_next_sigaction(number, action, before)
+                                     : sigaction(number, action, before);
+}
 
 /* What the program has set for a candidate, in pieces that handlers can read at any time. */
 struct candidate {
@@ -211,12 +211,12 @@ static int install(const struct candidate *candidate) {
         sigfillset(&action.sa_mask);
     }
     action.sa_sigaction = handle;
-    return NEXT_SIGACTION(candidate->number, &action, NULL);
+    return set_in_kernel(candidate->number, &action, NULL);
 }
 
 static bool take(struct candidate *candidate) {
     struct sigaction before;
-    if (NEXT_SIGACTION(candidate->number, NULL, &before) != 0) return false;
+    if (set_in_kernel(candidate->number, NULL, &before) != 0) return false;
     if (!is_ours(&before)) {
         candidate->is_taken = false;
         keep_action(candidate, &before);
@@ -240,6 +240,10 @@ static void choose(void) {
 }
 
 /* ---- The handler. ---- */
+
+static bool is_of_process(const siginfo_t *info, int code) {
+    return info->si_code == code && info->si_pid == own_pid();
+}
 
 static long send_to(const siginfo_t *info, int number) {
     pid_t pid = getpid();
@@ -278,10 +282,8 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 /* Threads that are not the C library's may come here, for signals that others send. */
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
-    /* A signal of a recording that has ended may arrive while the next one begins. */
-    bool is_from_us = info->si_code == SI_TKILL && info->si_pid == own_pid();
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
-    if (is_from_us && answer && answer(number, context)) return;
+    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
     if (!candidate) return;
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = bits_of(&((const ucontext_t *)context)->uc_sigmask);
@@ -304,7 +306,7 @@ void own_signal_begin(bool (*answer)(int number, void *interrupted)) {
 
 static bool is_still_free(const struct candidate *candidate) {
     struct sigaction now;
-    return candidate && is_free(candidate) && NEXT_SIGACTION(candidate->number, NULL, &now) == 0 && is_ours(&now);
+    return candidate && is_free(candidate) && set_in_kernel(candidate->number, NULL, &now) == 0 && is_ours(&now);
 }
 
 int own_signal_find(void) {
@@ -335,7 +337,7 @@ void own_signal_enter_child(void) {
 
 /* A child that shares the memory of its parent until it executes a program: what it sets is not the parent's. */
 static int set_in_other_process(struct candidate *candidate, const struct sigaction *action, struct sigaction *before) {
-    int result = NEXT_SIGACTION(candidate->number, action, before);
+    int result = set_in_kernel(candidate->number, action, before);
     if (result == 0 && before && is_ours(before)) show_action(candidate, before);
     return result;
 }
@@ -354,8 +356,8 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     if (action) asked = *action; /* `before` may be the same */
     if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
-    bool is_taken = candidate->is_taken && NEXT_SIGACTION(number, NULL, &now) == 0 && is_ours(&now);
-    int result = is_taken ? set_taken(candidate, asked_action, before) : NEXT_SIGACTION(number, asked_action, before);
+    bool is_taken = candidate->is_taken && set_in_kernel(number, NULL, &now) == 0 && is_ours(&now);
+    int result = is_taken ? set_taken(candidate, asked_action, before) : set_in_kernel(number, asked_action, before);
     unlock(mask);
     return result;
 }
@@ -422,7 +424,7 @@ void own_signal_spare_thread(bool is_spared) {
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {
     struct thread_record *record = own_signal_is_candidate(number) ? thread_registry_find_asked() : NULL;
-    bool is_from_us = info->si_pid == own_pid() && (info->si_code == SI_TKILL || info->si_code == SI_USER);
+    bool is_from_us = is_of_process(info, SI_TKILL) || is_of_process(info, SI_USER);
     if (!record || !is_from_us || !sample_slot_take_signal(&record->sample, number)) return false;
     sample_slot_cancel(&record->sample);
     return true;

@@ -46,6 +46,9 @@ void own_signal_restore_mask(const sigset_t *before);
 
 /* ---- For what stands before the C library's functions. ---- */
 
+/* The C library's sigaction, even where this library has a function of that name. */
+int own_signal_next_sigaction(int number, const struct sigaction *action, struct sigaction *before);
+
 /* These functions are called by the program, and so can be relied on. */
 void own_signal_set_interposed(void);
 

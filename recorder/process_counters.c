@@ -1,14 +1,14 @@
 #include "process_counters.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "gecko_recorder.h"
+#include "own_files.h"
 #include "writer.h"
 
 enum {
@@ -39,7 +39,8 @@ static struct grec_counter memory_counter = {.name = "resident set",
 
 /* A zone of the kernel's powercap interface, "package-0" for instance. */
 struct zone {
-    int file;
+    struct own_file file;
+    char path[PATH_BYTES];
     uint64_t last_uj;
     uint64_t range_uj; /* where the kernel's count starts again from 0; 0: not known */
     char name[ZONE_NAME_BYTES];
@@ -47,57 +48,61 @@ struct zone {
 };
 
 static struct {
-    int memory_file;
+    struct own_file memory_file;
     uint64_t page_bytes;
     uint64_t last_cpu_ns;
     uint64_t next_slow_ns;
     int64_t last_pages;
     uint32_t zone_count;
     struct zone zones[ZONE_COUNT_MAX];
-} counters = {.memory_file = -1};
+} counters;
 
-static bool read_text(int file, char *text, size_t bytes_max) {
-    ssize_t count = pread(file, text, bytes_max - 1, 0);
+static bool read_number(struct own_file *own, const char *path, uint64_t *number) {
+    char text[64];
+    int file = own_file_open_at(own, path);
+    ssize_t count = file >= 0 ? own_file_read_at(file, text, sizeof text - 1, 0) : -1;
+    own_file_release(own, file);
     if (count <= 0) return false;
     text[count] = '\0';
-    return true;
-}
-
-static bool read_number(int file, uint64_t *number) {
-    char text[64];
-    if (!read_text(file, text, sizeof text)) return false;
     *number = strtoull(text, NULL, 10);
     return true;
 }
 
 /* ---- Power. ---- */
 
-static int open_in(const char *folder, const char *name) {
-    char path[PATH_BYTES];
-    int count = snprintf(path, sizeof path, "/sys/class/powercap/%s/%s", folder, name);
-    return count > 0 && count < PATH_BYTES ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+#define ZONES "/sys/class/powercap"
+
+static void path_in(char path[PATH_BYTES], const char *folder, const char *name) {
+    snprintf(path, PATH_BYTES, ZONES "/%s/%s", folder, name);
 }
 
 static void read_zone_name(const char *folder, struct zone *zone) {
-    int file = open_in(folder, "name");
-    if (file < 0 || !read_text(file, zone->name, sizeof zone->name)) snprintf(zone->name, sizeof zone->name, "power");
+    char path[PATH_BYTES];
+    path_in(path, folder, "name");
+    if (!own_file_read_from(path, zone->name, sizeof zone->name)) snprintf(zone->name, sizeof zone->name, "power");
     zone->name[strcspn(zone->name, "\n")] = '\0';
-    if (file >= 0) close(file);
 }
 
-static void open_zone(const char *folder) {
+static void read_zone_range(const char *folder, struct zone *zone) {
+    char path[PATH_BYTES];
+    struct own_file file = {0};
+    path_in(path, folder, "max_energy_range_uj");
+    read_number(&file, path, &zone->range_uj);
+    own_file_close(&file);
+}
+
+static void open_zone(const char *folder, void *unused) {
     struct zone *zone = &counters.zones[counters.zone_count];
-    *zone = (struct zone){.file = open_in(folder, "energy_uj")};
-    if (zone->file < 0) return;
-    int range_file = open_in(folder, "max_energy_range_uj");
-    if (range_file >= 0) {
-        read_number(range_file, &zone->range_uj);
-        close(range_file);
-    }
-    if (!read_number(zone->file, &zone->last_uj)) {
-        close(zone->file);
+    (void)unused;
+    bool is_zone = folder[0] != '.' && strlen(folder) < PATH_BYTES / 2;
+    if (!is_zone || counters.zone_count == ZONE_COUNT_MAX) return;
+    *zone = (struct zone){.file = {0}};
+    path_in(zone->path, folder, "energy_uj");
+    if (!read_number(&zone->file, zone->path, &zone->last_uj)) {
+        own_file_close(&zone->file);
         return;
     }
+    read_zone_range(folder, zone);
     read_zone_name(folder, zone);
     zone->counter = (struct grec_counter){.name = zone->name,
                                           .category = "power",
@@ -110,14 +115,12 @@ static void open_zone(const char *folder) {
 }
 
 static void open_zones(void) {
+    struct own_file folder = {0};
     counters.zone_count = 0;
-    DIR *folder = opendir("/sys/class/powercap");
-    if (folder) {
-        struct dirent *entry;
-        while ((entry = readdir(folder)) && counters.zone_count < ZONE_COUNT_MAX)
-            if (entry->d_name[0] != '.' && strlen(entry->d_name) < PATH_BYTES / 2) open_zone(entry->d_name);
-        closedir(folder);
-    }
+    int file = own_file_open_at(&folder, ZONES);
+    if (file >= 0) own_folder_each(file, open_zone, NULL);
+    own_file_release(&folder, file);
+    own_file_close(&folder);
     if (!counters.zone_count) recording_write_message("power: the kernel offers no powercap zone that can be read");
 }
 
@@ -128,7 +131,7 @@ uint64_t process_counters_used_uj(uint64_t last_uj, uint64_t now_uj, uint64_t ra
 
 static void sample_zone(struct zone *zone) {
     uint64_t now_uj;
-    if (!read_number(zone->file, &now_uj)) return;
+    if (!read_number(&zone->file, zone->path, &now_uj)) return;
     uint64_t used_uj = process_counters_used_uj(zone->last_uj, now_uj, zone->range_uj);
     zone->last_uj = now_uj;
     /* A watt-hour is 3600 joules. */
@@ -138,8 +141,9 @@ static void sample_zone(struct zone *zone) {
 /* ---- Memory. ---- */
 
 static void sample_memory(void) {
-    char text[128], *at;
-    if (counters.memory_file < 0 || !read_text(counters.memory_file, text, sizeof text)) return;
+    char path[32], text[128], *at;
+    snprintf(path, sizeof path, "%ld/statm", syscall(SYS_gettid));
+    if (!own_file_read(&counters.memory_file, path, text, sizeof text)) return;
     strtoull(text, &at, 10); /* all that is mapped */
     int64_t pages = (int64_t)strtoull(at, NULL, 10);
     if (pages == counters.last_pages) return;
@@ -154,19 +158,11 @@ void process_counters_open(void) {
     counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     counters.next_slow_ns = 0;
     counters.last_pages = -1;
-    counters.memory_file = open("/proc/thread-self/statm", O_RDONLY | O_CLOEXEC);
     open_zones();
 }
 
-void process_counters_close(void) {
-    if (counters.memory_file >= 0) close(counters.memory_file);
-    counters.memory_file = -1;
-    for (uint32_t i = 0; i < counters.zone_count; i++) close(counters.zones[i].file);
-    counters.zone_count = 0;
-}
-
 void process_counters_forget(void) {
-    counters.memory_file = -1;
+    own_file_forget(&counters.memory_file);
     counters.zone_count = 0;
 }
 

@@ -8,9 +8,8 @@
 
 /* Opens what there is; says in the trace what there is not. */
 void process_counters_open(void);
-void process_counters_close(void);
 
-/* In a forked child, whose descriptors are others. */
+/* The thread that had it open has ended, or is not this process's. */
 void process_counters_forget(void);
 
 /* Records what has changed. now_ns: of CLOCK_MONOTONIC. */

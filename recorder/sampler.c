@@ -847,7 +847,6 @@ static void run(void) {
     thread_registry_each_record(drop, NULL);
     say_achieved();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
-    process_counters_close();
     work_alarm_close();
     forget_files();
 }

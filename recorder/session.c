@@ -816,7 +816,7 @@ static void settle_in_child(void) {
         return;
     }
     thread_registry_reclaim();
-    if (thread_record_self) thread_record_self->start_ticks = clock_ticks();
+    if (thread_record_self) thread_record_start(thread_record_self, clock_ticks());
     counters_forget();
     if (session_enter_child() && at_fork.can_sample) start_sampler();
 }

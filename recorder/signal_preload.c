@@ -24,6 +24,10 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
 
+int own_signal_next_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
+    return __sigaction(number, action, before);
+}
+
 /* Functions that the C library has under no other name. */
 static struct {
     int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

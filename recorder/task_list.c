@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,7 +40,7 @@ static struct {
     uint64_t next_ns;
     uint64_t next_swap_ns;
     uint64_t next_look_ns;
-    nlink_t link_count; /* of the folder: a link for each thread, and two */
+    uint32_t link_count; /* of the folder: a link for each thread, and two */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* that are not registered */
 } list;
@@ -186,13 +184,12 @@ static void mark_all(void) {
 
 /* Reading the folder takes a microsecond a thread. */
 static bool is_as_before(uint64_t now_ns) {
-    struct stat status;
     int folder = own_file_open(&list.folder, ".");
-    bool is_known = folder >= 0 && fstat(folder, &status) == 0;
+    uint32_t link_count = folder >= 0 ? own_folder_link_count(folder) : 0;
     own_file_release(&list.folder, folder);
-    if (!is_known) return false;
-    bool is_same = status.st_nlink == list.link_count && now_ns < list.next_swap_ns;
-    list.link_count = status.st_nlink;
+    if (!link_count) return false;
+    bool is_same = link_count == list.link_count && now_ns < list.next_swap_ns;
+    list.link_count = link_count;
     return is_same;
 }
 
@@ -206,8 +203,9 @@ struct look {
     bool is_long_ago; /* the last one at names */
 };
 
-static void look_at_new(unsigned tid, void *context) {
+static void look_at_new(const char *name, void *context) {
     const struct look *look = context;
+    uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
     if (tid && !thread_registry_has(tid)) look_at(tid, look->now_ns, look->is_long_ago);
 }
 

@@ -151,8 +151,7 @@ void thread_signals_restore(const sigset_t *before) { own_signal_restore_mask(be
 static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
-    /* 0: from the first event on. */
-    __atomic_store_n(&record->start_ticks, clock_is_known() ? clock_ticks() : 0, __ATOMIC_RELAXED);
+    thread_record_start(record, clock_is_known() ? clock_ticks() : 0);
     __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
     sample_slot_clear(&record->sample);
@@ -249,7 +248,7 @@ void thread_writers_unlock(struct thread_writers *writers) { __atomic_store_n(&w
 static void keep_record(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&record->start_ticks, 0, __ATOMIC_RELAXED);
+    thread_record_start(record, 0);
     thread_registry_name(record, NULL);
 }
 

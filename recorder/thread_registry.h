@@ -54,7 +54,7 @@ struct thread_record {
     uint64_t uid;            /* in the trace */
     uint32_t uid_generation;       /* of the recording that the uid is of… */
     uint64_t uid_process_start_ns; /* …and the process */
-    uint64_t start_ticks;
+    uint64_t start_ticks;    /* 0: from the first event on. The sampler looks at it: thread_record_start */
     uint32_t name_bytes_count;
     bool is_named; /* by the program: the system's name does not count. Others look at the name behind this alone */
     char name[THREAD_NAME_BYTES];
@@ -104,6 +104,10 @@ void thread_signals_restore(const sigset_t *before);
 /* The calling thread's record, its own or the one that is held for it, if a signal of the sampler's is on its way to the
  * thread; else NULL. [signal-safe] */
 struct thread_record *thread_registry_find_asked(void);
+
+static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
+    __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);
+}
 
 /* The number in the trace that the thread of a record has in this recording, which it takes with the first call: its
  * own, or the sampler's. Within a recording call. [signal-safe] */

@@ -81,7 +81,7 @@ static void identify(struct thread_writers *thread, const struct process_state *
         record->uid = thread_record_uid(record);
         record->uid_generation = session_generation;
         record->uid_process_start_ns = process->start_ns;
-        if (!record->start_ticks) record->start_ticks = clock_ticks();
+        if (!record->start_ticks) thread_record_start(record, clock_ticks());
     }
     /* The sampler looks at them. */
     __atomic_store_n(&thread->is_muted, !session_wants_thread(record->name, record->name_bytes_count),
@@ -117,7 +117,7 @@ static bool settle(const struct recording *recording) {
     if (is_new && !session_enter_child()) return false;
     if (!thread_tid(thread)) {
         thread_registry_reclaim();
-        thread_record_self->start_ticks = clock_ticks();
+        thread_record_start(thread_record_self, clock_ticks());
     }
     if (thread->generation == session_generation) return true;
     if (is_within_other_recording(recording)) return false;
