@@ -456,9 +456,8 @@ static void test_handler_taken_over(void **state) {
     forget_signal();
     assert_int_equal(later_count, 0);
     assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
-    const struct thread *samples = need_thread(&recorded, "busy");
-    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 10);
-    assert_false(stack_is_none(sample_stack(samples, samples_count(&samples->samples) - 1)));
+    /* More than there were before the program took the signal over. */
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 40);
     recorded_fini(&recorded);
 }
 
