@@ -61,7 +61,7 @@ library_sources := \
     libconvert/library_symbols.c libconvert/libs.c libconvert/machine_memory.c libconvert/markers.c libconvert/memory.c libconvert/printable.c \
     libconvert/profile.c \
     libconvert/profile_allocations.c libconvert/profile_finish.c libconvert/profile_markers.c libconvert/progress.c \
-    libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
+    libconvert/reserved_types.c libconvert/row_table.c libconvert/stack_path.c libconvert/strings.c libconvert/sweep.c libconvert/symbol_lines.c \
     libconvert/symbol_names.c libconvert/symbol_stubs.c libconvert/symbol_table.c libconvert/symbol_worker.c libconvert/symbolize.c \
     libconvert/threads.c libconvert/utf8.c libconvert/utf8_locale.c readers/collapsed.c readers/collapsed_line.c \
     readers/collapsed_stacks.c readers/foreign.c readers/input.c readers/input_archive.c readers/input_gzip.c readers/input_lzma.c \
@@ -295,25 +295,25 @@ run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
     headers-test asan sanitized-check tsan threads-check warnings bench
 test:
 	tests/support/install_packages.sh build static package test
-	$(MAKE) -j$(TEST_JOBS) --output-sync=target CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' check asan tsan warnings
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
-check: install-test client-test unit-test hosts-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
+check: hosts-test install-test client-test unit-test batch-test cli-test headers-test profile-rules goldens readings fuzz-replay \
     include-test
 
 include-test:
 	tests/support/check_includes.sh
 
-unit-test: $(unit_tests:%=run-%)
-
-$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
-	@$(call run_test,tests/support/run_unit_test.sh $<)
 # Programs whose packages cannot be installed are left out, and said.
 .PHONY: test-programs
 test-programs: all
 	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
 	tests/programs/run.py $(BUILD)
+
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
 
 .PHONY: hosts-test
 hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
@@ -355,7 +355,7 @@ tsan:
 	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
 
 # The warnings of the other compiler: those of the first one are errors wherever the tests build something.
-warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c cli/main.c \
+warned_sources := $(library_sources) $(program_sources) $(recorder_sources) recorder/memory_preload.c recorder/single_thread.c cli/main.c \
     $(wildcard tests/unit/*.c tests/fuzz/*.c fixtures/demo/*.c)
 warnings:
 	@printf '%s\n' $(warned_sources) | xargs -n 8 -P $(JOBS) clang $(compile_flags) -Irecorder -Werror -fsyntax-only
@@ -388,9 +388,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_obje
 .SECONDARY: $(fuzz_objects)
 -include $(wildcard $(fuzz_objects:.o=.d))
 
-.PHONY: fuzz fuzz-programs fuzz-replay built-tests
-built-tests: $(unit_tests:%=$(BUILD)/tests/%) $(replay_programs)
-
+.PHONY: fuzz fuzz-programs fuzz-replay
 fuzz-replay: $(replay_programs)
 	$(call run_test,tests/fuzz/replay.sh $^)
 
@@ -442,8 +440,8 @@ help:
 	@echo 'make demo            install what is missing, build, record and convert a demo, say how to look at it'
 	@echo 'make test            install what tests need, build, run all tests, the real client included'
 	@echo 'make check           the tests without installing packages and without the sanitizers'
-	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
 	@echo 'make test-programs   PostgreSQL, nginx, chromium and others with the recorder preloaded'
+	@echo 'make hosts-test      programs that the recorder must not harm, with and without it'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            conversions in threads and the recorder under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'

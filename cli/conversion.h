@@ -22,6 +22,7 @@ struct conversion_ends {
     const struct failure *input_failure;
     const volatile sig_atomic_t *has_lost_bytes; /* not 0 once the input has become shorter; asked after reading */
     const char *input_name; /* for messages; the options' input_path remains the file that must not be written */
+    bool *is_empty; /* becomes true when nothing of the trace was lost and there is no sample or marker; NULL: nobody asks */
     const struct sink_batch *batch;
     struct memory_limit *memory; /* of several conversions together, in place of the options' max_memory_bytes */
 

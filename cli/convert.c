@@ -188,6 +188,7 @@ static void check_content(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure) || has_content(&conversion->profile)) return;
     const struct ledger *ledger = &conversion->profile.ledger;
     const struct ledger_entry *loss = largest_loss(ledger);
+    if (conversion->ends->is_empty) *conversion->ends->is_empty = !loss;
     char lost[256] = "";
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,

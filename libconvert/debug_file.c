@@ -102,12 +102,7 @@ static void read_sections(struct debug_file *file) {
 }
 
 /* `has_segments`: whether it must be a program or a library. */
-static bool open_file(struct debug_file *file, const char *path, bool has_segments) {
-    *file = (struct debug_file){.descriptor = -1};
-    if (elf_version(EV_CURRENT) == EV_NONE) return false;
-    file->descriptor = open_regular(path, &file->size_bytes);
-    if (file->descriptor < 0) return false;
-    file->elf = elf_begin(file->descriptor, ELF_C_READ_MMAP, NULL);
+static bool read_file(struct debug_file *file, bool has_segments) {
     if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || (has_segments && !read_header(file))) {
         debug_file_close(file);
         return false;
@@ -115,6 +110,22 @@ static bool open_file(struct debug_file *file, const char *path, bool has_segmen
     read_build_id(file);
     read_sections(file);
     return true;
+}
+
+static bool open_file(struct debug_file *file, const char *path, bool has_segments) {
+    *file = (struct debug_file){.descriptor = -1};
+    if (elf_version(EV_CURRENT) == EV_NONE) return false;
+    file->descriptor = open_regular(path, &file->size_bytes);
+    if (file->descriptor < 0) return false;
+    file->elf = elf_begin(file->descriptor, ELF_C_READ_MMAP, NULL);
+    return read_file(file, has_segments);
+}
+
+bool debug_file_open_memory(struct debug_file *file, struct text bytes) {
+    *file = (struct debug_file){.descriptor = -1, .size_bytes = bytes.bytes_count};
+    if (elf_version(EV_CURRENT) == EV_NONE) return false;
+    file->elf = elf_memory((char *)(uintptr_t)bytes.bytes, bytes.bytes_count); /* only reads it */
+    return read_file(file, true);
 }
 
 bool debug_file_open(struct debug_file *file, const char *path) { return open_file(file, path, true); }

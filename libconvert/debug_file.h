@@ -25,7 +25,11 @@ struct debug_file {
  * user space; nothing is then to be closed. */
 bool debug_file_open(struct debug_file *file, const char *path);
 
-/* The same, of a file that has but what the debug information of several files shares: of it, `base`, `has_code` and
+/* Opens the bytes of a file, which stay borrowed until it is closed. For tests and fuzzing: a program or a library alone,
+ * without the search for its debug information. */
+bool debug_file_open_memory(struct debug_file *file, struct text bytes);
+
+/* Opens a file that has but what the debug information of several files shares. Its `base`, `has_code` and
  * `has_symbol_table` mean nothing. */
 bool debug_file_open_supplement(struct debug_file *file, const char *path);
 void debug_file_close(struct debug_file *file);

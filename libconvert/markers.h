@@ -140,6 +140,10 @@ struct marker_graph {
 
 /* The key of a payload that names the thread of a stack: see has_foreign_stacks. */
 #define MARKER_STACK_THREAD_KEY "stackThread"
+/* The type of payloads that have nothing else. */
+#define MARKER_FOREIGN_STACK_TYPE "StackOfAnotherThread"
+
+struct reserved_type;
 
 /* What the front-end needs in order to show markers of one type. Texts, fields and graphs are static or live as long
  * as the profile (profile_text, profile_allocate). */
@@ -156,9 +160,13 @@ struct marker_schema {
     uint32_t field_count;
     const struct marker_graph *graphs;
     uint32_t graph_count;
-    /* Some markers have stacks of other threads: the client shows such a thread if it is a field of the payload. Kept by
-     * profile_add_marker. */
+    /* Some markers have stacks of other threads: the client shows such a thread if it is a field of the payload. Kept
+     * by profile_add_marker. */
     bool has_foreign_stacks;
+    /* Kept by the profile: what the front-end asks of a type of that name (NULL: nothing), and the row of this schema
+     * under another name, for markers that lack it, counted from 1 (0: there is none yet). */
+    const struct reserved_type *reserved;
+    uint16_t twin;
 };
 
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };

@@ -166,9 +166,16 @@ static inline void thread_add_sample(struct thread *thread, int64_t time_ns, sta
 void *profile_allocate(struct profile *profile, size_t bytes_count);
 
 /* Row number of the schema; a schema of the same name is taken to be the same one. MARKER_SCHEMA_NONE when there is no
- * room for it (65535 schemas, or memory: latched). Its fields are copied. Names and keys that mean something else to
- * the client ("Network", "type"…) get an underscore behind; labels, graphs and color_field have to name them so. */
+ * room for it (some 65000 schemas, or memory: latched). Its fields are copied. It is called as profile_marker_type_name
+ * says. Keys that mean something else to the client ("type"…) get an underscore behind; labels, graphs and color_field
+ * have to name them so. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
+/* The schema's name, with an underscore behind where the client has code for that name which the fields do not fit: see
+ * reserved_types.h. */
+struct text profile_marker_type_name(struct profile *profile, const struct marker_schema *schema);
+/* A name for markers with payloads of the schema (or MARKER_SCHEMA_NONE): with an underscore behind where the client
+ * fails over it. */
+string_id profile_marker_name(struct profile *profile, struct text name, uint16_t schema);
 
 /* The run of these values, copied, for a list (texts) or a table (row by row); absent when memory ran out (latched).
  * Each run is the value of one field of one marker. */
@@ -186,7 +193,8 @@ static inline const struct stack_origin *profile_marker_origin(const struct prof
 const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
                                             const struct marker *marker);
 
-/* Adds a marker; `values` has one value for each field of the marker's schema. */
+/* Adds a marker; `values` has one value for each field of the marker's schema. One that lacks what the client needs of
+ * the schema's type gets a schema of the same fields under another name. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
 

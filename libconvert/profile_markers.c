@@ -1,25 +1,31 @@
 /* The profile's marker schemas and markers. */
 #include "profile.h"
-
-/* Payload types that the client takes apart with code of its own, some of them failing where a field is missing. */
-static const struct text taken_names[] = {
-    TEXT("Network"), TEXT("IPC"),     TEXT("Jank"),          TEXT("CompositorScreenshot"), TEXT("GCMajor"),
-    TEXT("GCMinor"), TEXT("GCSlice"), TEXT("JS allocation"), TEXT("Native allocation"),
-};
+#include "reserved_types.h"
 
 /* What stands in a payload besides its fields. */
 static const struct text taken_keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT(MARKER_STACK_THREAD_KEY)};
 
-static bool is_among(const struct text *texts, size_t count, struct text text) {
-    for (size_t i = 0; i < count; i++)
-        if (text_equal(texts[i], text)) return true;
+static bool is_taken_key(struct text key) {
+    for (size_t i = 0; i < sizeof taken_keys / sizeof *taken_keys; i++)
+        if (text_equal(taken_keys[i], key)) return true;
     return false;
 }
 
-/* The name, or another one where that is taken. */
-static struct text free_text(struct profile *profile, const struct text *taken, size_t count, struct text text) {
-    if (!is_among(taken, count, text)) return text;
-    return profile_text_format(profile, "%.*s_", (int)text.bytes_count, text.bytes);
+static bool is_key(const struct marker_schema *schema, struct text key) {
+    for (uint32_t i = 0; i < schema->field_count; i++)
+        if (text_equal(schema->fields[i].key, key)) return true;
+    return false;
+}
+
+static struct text next_name(struct profile *profile, struct text name) {
+    return profile_text_format(profile, "%.*s_", (int)name.bytes_count, name.bytes);
+}
+
+static struct text free_key(struct profile *profile, const struct marker_schema *schema, struct text key) {
+    if (!is_taken_key(key)) return key;
+    do key = next_name(profile, key);
+    while (is_key(schema, key) && !failure_is_set(profile->failure));
+    return key;
 }
 
 /* The profile's own fields, in which it notes what values they have. */
@@ -28,26 +34,79 @@ static struct marker_field *copy_fields(struct profile *profile, const struct ma
     if (!fields) return NULL;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         fields[i] = schema->fields[i];
-        fields[i].key = free_text(profile, taken_keys, sizeof taken_keys / sizeof *taken_keys, fields[i].key);
+        fields[i].key = free_key(profile, schema, fields[i].key);
+        fields[i].has_wide_values = false;
     }
     return fields;
 }
 
-uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema) {
+static struct marker_schema *schema_at(const struct profile *profile, uint16_t row) {
+    return column_at(&profile->marker_schemas, row);
+}
+
+static uint16_t find_schema(const struct profile *profile, struct text name) {
+    size_t count = profile->marker_schemas.count;
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(schema_at(profile, (uint16_t)i)->name, name)) return (uint16_t)i;
+    return MARKER_SCHEMA_NONE;
+}
+
+/* Under a name that none has. */
+static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
-    struct text name = free_text(profile, taken_names, sizeof taken_names / sizeof *taken_names, schema->name);
-    for (size_t i = 0; i < schemas->count; i++) {
-        const struct marker_schema *row = column_at(schemas, i);
-        if (text_equal(row->name, name)) return (uint16_t)i;
-    }
     if (schemas->count == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;
-    struct marker_field *fields = copy_fields(profile, schema);
+    struct marker_field *fields = copy_fields(profile, &schema);
     struct marker_schema *row = fields ? column_push(schemas) : NULL;
     if (!row) return MARKER_SCHEMA_NONE;
-    *row = *schema;
-    row->name = name;
-    row->fields = fields;
+    schema.name = name;
+    schema.fields = fields;
+    schema.reserved = reserved_type_find(name);
+    schema.twin = 0;
+    schema.has_foreign_stacks = false;
+    *row = schema;
     return (uint16_t)(schemas->count - 1);
+}
+
+static const struct text foreign_stack_type = TEXT(MARKER_FOREIGN_STACK_TYPE);
+
+struct text profile_marker_type_name(struct profile *profile, const struct marker_schema *schema) {
+    const struct reserved_type *type = reserved_type_find(schema->name);
+    bool is_free = type ? reserved_type_fits(type, schema) : !text_equal(schema->name, foreign_stack_type);
+    return is_free ? schema->name : next_name(profile, schema->name);
+}
+
+uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema) {
+    /* For those that the profile adds itself: one for each of the reserved types, and that of stacks. */
+    enum { OWN_COUNT_MAX = 64 };
+    struct text name = profile_marker_type_name(profile, schema);
+    uint16_t known = find_schema(profile, name);
+    bool has_room = profile->marker_schemas.count < MARKER_SCHEMA_NONE - OWN_COUNT_MAX;
+    return known == MARKER_SCHEMA_NONE && has_room ? add_schema(profile, *schema, name) : known;
+}
+
+string_id profile_marker_name(struct profile *profile, struct text name, uint16_t schema) {
+    const struct reserved_type *type = schema == MARKER_SCHEMA_NONE ? NULL : schema_at(profile, schema)->reserved;
+    return profile_string(profile, reserved_marker_name(name, type) ? next_name(profile, name) : name);
+}
+
+/* The same schema under a name that means nothing to the front-end. */
+static uint16_t twin_of(struct profile *profile, uint16_t row) {
+    struct marker_schema schema = *schema_at(profile, row);
+    if (schema.twin) return (uint16_t)(schema.twin - 1);
+    struct text name = schema.name;
+    do name = next_name(profile, name);
+    while (find_schema(profile, name) != MARKER_SCHEMA_NONE && !failure_is_set(profile->failure));
+    uint16_t twin = add_schema(profile, schema, name);
+    if (twin != MARKER_SCHEMA_NONE) schema_at(profile, row)->twin = (uint16_t)(twin + 1);
+    return twin;
+}
+
+/* A type that has what the front-end looks for may have markers that do not. */
+static void take_twin_if_needed(struct profile *profile, struct marker *marker, const union marker_value *values) {
+    const struct marker_schema *schema = schema_at(profile, marker->schema);
+    if (!schema->reserved || reserved_type_accepts(schema->reserved, schema, marker->phase, values)) return;
+    marker->schema = twin_of(profile, marker->schema);
+    marker->name = profile_marker_name(profile, strings_text(&profile->strings, marker->name), marker->schema);
 }
 
 /* Adds the values behind the others of the column; false when memory ran out (latched). */
@@ -106,21 +165,22 @@ const struct thread *profile_foreign_thread(const struct profile *profile, const
 
 /* A marker without a payload gets one, for the thread to stand in. */
 static void note_foreign_stack(struct profile *profile, struct marker *marker) {
-    static const struct marker_schema bare = {.name = TEXT("StackOfAnotherThread"),
-                                              .display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE};
-    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = profile_marker_schema(profile, &bare);
-    if (marker->schema == MARKER_SCHEMA_NONE) return;
-    ((struct marker_schema *)column_at(&profile->marker_schemas, marker->schema))->has_foreign_stacks = true;
+    static const struct marker_schema bare = {.display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE};
+    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = find_schema(profile, foreign_stack_type);
+    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = add_schema(profile, bare, foreign_stack_type);
+    if (marker->schema != MARKER_SCHEMA_NONE) schema_at(profile, marker->schema)->has_foreign_stacks = true;
 }
 
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
+    if (marker.schema != MARKER_SCHEMA_NONE) take_twin_if_needed(profile, &marker, values);
     bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
     if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
+    if (failure_is_set(profile->failure)) return;
     marker.values_at = (uint32_t)profile->marker_values.count;
     if (has_fields) {
-        const struct marker_schema *schema = column_at(&profile->marker_schemas, marker.schema);
+        const struct marker_schema *schema = schema_at(profile, marker.schema);
         if (!push_values(&profile->marker_values, values, schema->field_count)) return;
         note_wide_values(profile, schema, values);
     }

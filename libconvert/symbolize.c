@@ -357,10 +357,6 @@ static size_t receive_libraries(struct symbolizer *symbolizer, size_t first) {
 
 /* Counts all libraries from the one at `first` on as lost, after child_start has failed. */
 static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
-    if (errno == ENOMEM) {
-        failure_set_memory(symbolizer->profile->failure);
-        return;
-    }
     char what[256];
     snprintf(what, sizeof what, "not looked up, as no process could be started that does: %s", strerror(errno));
     while (first < symbolizer->request_count) {

@@ -4,6 +4,8 @@
 #include <lzma.h>
 #include <stdlib.h>
 
+#include "libconvert/memory.h"
+
 enum { OUTPUT_BYTES = 64 * 1024 };
 
 /* The most that a stream may need to be decoded. The highest level of xz needs 65 MiB. */
@@ -15,6 +17,7 @@ struct input_lzma {
     struct failure *failure;
     enum input_lzma_format format;
     lzma_stream stream;
+    lzma_allocator allocator; /* counts what the decoder takes, most of all its dictionary */
     struct text left; /* compressed bytes that are not decoded yet */
     uint64_t output_bytes;
     bool has_source_ended;
@@ -47,6 +50,17 @@ static void fail(struct input_lzma *lzma, lzma_ret result) {
                 lzma->name, lzma->format == INPUT_LZMA_XZ ? "xz" : "lzma", lzma->output_bytes, reason);
 }
 
+static void *allocate(void *failure, size_t element_count, size_t element_bytes) {
+    size_t bytes_count;
+    if (__builtin_mul_overflow(element_count, element_bytes, &bytes_count)) return NULL;
+    return memory_allocate(failure, bytes_count);
+}
+
+static void release(void *failure, void *block) {
+    (void)failure;
+    memory_free(block);
+}
+
 struct input_lzma *input_lzma_open(const struct input_source *source, enum input_lzma_format format, const char *name,
                                    struct failure *failure) {
     struct input_lzma *lzma = calloc(1, sizeof *lzma);
@@ -58,6 +72,8 @@ struct input_lzma *input_lzma_open(const struct input_source *source, enum input
     lzma->name = name;
     lzma->failure = failure;
     lzma->format = format;
+    lzma->allocator = (lzma_allocator){.alloc = allocate, .free = release, .opaque = failure};
+    lzma->stream.allocator = &lzma->allocator;
     lzma_ret result = format == INPUT_LZMA_XZ ? lzma_stream_decoder(&lzma->stream, MEMORY_BYTES_MAX, LZMA_CONCATENATED)
                                               : lzma_alone_decoder(&lzma->stream, MEMORY_BYTES_MAX);
     if (result == LZMA_OK) return lzma;

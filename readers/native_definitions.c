@@ -502,7 +502,8 @@ const struct native_marker *native_definitions_marker(struct native_definitions 
     marker->category = category;
     marker->type = find_type(definitions, marker->type_id, &is_waiting);
     marker->has_lost_type = marker->type_id && !marker->type;
-    marker->name = profile_string(definitions->profile, marker->name_text);
+    marker->name = profile_marker_name(definitions->profile, marker->name_text,
+                                       marker->type ? marker->type->row : (uint16_t)MARKER_SCHEMA_NONE);
     marker->is_resolved = true;
     return marker;
 }

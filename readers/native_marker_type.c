@@ -183,8 +183,10 @@ void native_marker_type_resolve(struct native_marker_type *type, struct profile 
     struct marker_schema *schema = &type->schema;
     struct text wanted = profile_text(profile, text_slice(schema->name, 0, NAME_BYTES_MAX));
     if (!wanted.bytes_count) wanted = TEXT("Unnamed");
+    schema->name = wanted;
+    wanted = profile_marker_type_name(profile, schema);
     size_t row_count;
-    /* The profile knows more names that are taken. */
+    /* The profile may have added schemas of its own. */
     do {
         schema->name = free_name(profile, names, numbers, wanted);
         row_count = profile->marker_schemas.count;

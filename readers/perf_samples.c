@@ -188,7 +188,8 @@ static void add_tracepoint(struct perf_script *script, struct text fields) {
     struct marker marker = {
         .start_ns = sample->time_ns,
         .end_ns = sample->time_ns,
-        .name = profile_string(profile, perf_events_at(&script->events, sample->event)->name),
+        .name = profile_marker_name(profile, perf_events_at(&script->events, sample->event)->name,
+                                    script->tracepoint_schema),
         .stack = stack_none(),
         .schema = script->tracepoint_schema,
         .phase = MARKER_INSTANT,

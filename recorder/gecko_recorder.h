@@ -315,7 +315,7 @@ struct grec_graph {
 
 /* Labels are the viewer's templates: "{marker.name}: {marker.data.url}". */
 struct grec_marker_type {
-    const char *name; /* unique */
+    const char *name; /* unique; the viewer knows some ("Log", "Network"): see docs/recorder.md, Payloads */
     const struct grec_field *fields;
     size_t field_count; /* at most GREC_FIELD_COUNT_MAX: those beyond are not recorded */
     const char *description;

@@ -295,7 +295,7 @@ static struct grec_marker_type text_type =
                            "{marker.name} \xe2\x80\x94 {marker.data.name}", GREC_DISPLAY_CHART | GREC_DISPLAY_TABLE);
 
 void grec_text_marker_(const char *name, struct grec_category *category, const char *text) {
-    struct grec_value value = GREC_TEXT(text);
+    struct grec_value value = GREC_TEXT(text ? text : "");
     grec_add_named_marker(name, category, &text_type, NULL, &value, 1);
 }
 

@@ -50,6 +50,9 @@ static struct {
     struct candidate candidates[CANDIDATE_COUNT_MAX];
 } own;
 
+/* The process that the signal is taken in; 0: none yet. Handlers may ask while a recording begins. */
+static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED); }
+
 /* Of the calling thread. */
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
 
@@ -239,7 +242,7 @@ static void choose(void) {
 /* ---- The handler. ---- */
 
 static bool is_of_process(const siginfo_t *info, int code) {
-    return info->si_code == code && info->si_pid == __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
+    return info->si_code == code && info->si_pid == own_pid();
 }
 
 static long send_to(const siginfo_t *info, int number) {
@@ -279,6 +282,7 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 /* Threads that are not the C library's may come here, for signals that others send. */
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
+    /* A signal of a recording that has ended may arrive while the next one begins. */
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
     if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
     if (!candidate) return;
@@ -329,7 +333,7 @@ void own_signal_set_interposed(void) {
 
 void own_signal_enter_child(void) {
     own.lock = 0;
-    if (own.pid) own.pid = getpid();
+    if (own_pid()) __atomic_store_n(&own.pid, getpid(), __ATOMIC_RELAXED);
 }
 
 /* A child that shares the memory of its parent until it executes a program: what it sets is not the parent's. */
@@ -351,7 +355,7 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     struct candidate *candidate = find_candidate(number);
     struct sigaction now, asked, *asked_action = action ? &asked : NULL;
     if (action) asked = *action; /* `before` may be the same */
-    if (own.pid != getpid()) return set_in_other_process(candidate, asked_action, before);
+    if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
     bool is_taken = candidate->is_taken && set_in_kernel(number, NULL, &now) == 0 && is_ours(&now);
     int result = is_taken ? set_taken(candidate, asked_action, before) : set_in_kernel(number, asked_action, before);
@@ -413,7 +417,7 @@ void own_signal_give_up(const sigset_t *set) {
 }
 
 void own_signal_spare_thread(bool is_spared) {
-    bool is_known = thread_record_self || (is_spared && own.pid && thread_registry_claim());
+    bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
     if (!is_known) return;
     __atomic_store_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared) await_signal();

@@ -30,7 +30,8 @@ void *process_map_wiped(size_t bytes_count) {
 }
 
 bool process_init(void) {
-    if (!process_page) process_page = process_map_wiped(sizeof *process_page);
+    /* A thread that ends may look at the pointer meanwhile. */
+    if (!process_page) __atomic_store_n(&process_page, process_map_wiped(sizeof *process_page), __ATOMIC_RELEASE);
     return process_page != NULL;
 }
 
@@ -40,7 +41,7 @@ static uint64_t read_pid_namespace(void) {
 }
 
 const struct process_state *process_self(bool *is_new) {
-    struct process_state *process = process_page;
+    struct process_state *process = __atomic_load_n(&process_page, __ATOMIC_ACQUIRE);
     *is_new = false;
     if (!process) return NULL;
     if (__atomic_load_n(&process->pid, __ATOMIC_ACQUIRE)) return process;

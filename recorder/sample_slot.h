@@ -53,6 +53,11 @@ static inline bool sample_slot_take_signal(struct sample_slot *slot, int number)
 /* Of the sampler's thread: takes back a request. Returns false if it is being answered just now, or was. */
 bool sample_slot_cancel(struct sample_slot *slot);
 
+/* Frees the slot for another thread. The thread that answered last has ended: what it wrote is complete after this. */
+static inline void sample_slot_clear(struct sample_slot *slot) {
+    __atomic_exchange_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_ACQ_REL);
+}
+
 static inline bool sample_slot_is_answering(const struct sample_slot *slot) {
     return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SAMPLE_SLOT_ANSWERING;
 }

@@ -42,7 +42,9 @@ enum {
     DROPPED_COUNT_MAX = 64,
     ANSWER_CPU_NS_MAX = 200000, /* what answering takes, on a bad day */
     STRETCHED_NS_MAX = 1000000, /* between two rounds, of a program that uses little processor time */
-    QUIET_AFTER_NS = 10000000,  /* without a thread that runs: the sampler sleeps too */
+    QUIET_AFTER_NS = 50000000,  /* without a thread that runs: the sampler sleeps too… */
+    QUIET_ROUND_NS = 1000000000, /* …and looks this often at least */
+    QUIET_CPU_NS = 3000, /* less than a thread needs to wake up and go to sleep again */
     /* A process that a recorded one has made is sampled when it has used so much, or lived for so long. */
     LATE_CPU_NS = 5000000,
     LATE_LIFE_NS = 100000000,
@@ -74,10 +76,10 @@ static struct {
     uint64_t interval_ns;
     uint64_t next_slow_ns;
     bool takes_all_threads;
-    int signal;            /* that threads are interrupted by; 0: none */
-    uint32_t signal_count; /* that there were so far */
     bool begins_late;
     bool can_be_quiet;
+    int signal;            /* that threads are interrupted by; 0: none */
+    uint32_t signal_count; /* that there were so far */
     bool has_paused;
     bool has_said_forbidden;
     bool has_stuck_handler; /* of a thread that was stopped in the middle of it */
@@ -87,8 +89,8 @@ static struct {
     uint64_t late_tick_count;
     uint32_t running_count; /* threads, in the last round */
     uint64_t worked_ns;     /* when a thread was last found to have run */
-    uint64_t round_ns;      /* when the last round was… */
-    uint64_t round_cpu_ns;  /* …and what the program had used by then */
+    uint64_t round_ns;      /* when the last round was, for next_step_ns */
+    uint64_t round_cpu_ns;  /* what the program had used, for take_program_cpu_ns */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -524,7 +526,7 @@ static void look_at(struct thread_writers *writers, struct thread_record *record
     if (thread->tid != tid) {
         end_thread(thread, round, tid);
         thread->found_ticks = round->now_ticks;
-        __atomic_store_n(&record->sample.state, SAMPLE_SLOT_FREE, __ATOMIC_RELAXED);
+        sample_slot_clear(&record->sample);
     }
     if (thread->is_unwanted) drop_if_ended(writers);
     if (!tid || tid == sampler.own_tid || thread->is_unwanted || is_muted(writers)) return;
@@ -706,15 +708,21 @@ static bool sleep_until(uint64_t deadline_ns) {
     }
 }
 
+/* What the process has used since this was asked the last time, without this thread. */
+static uint64_t take_program_cpu_ns(void) {
+    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
+    uint64_t used_ns = cpu_ns - sampler.round_cpu_ns;
+    sampler.round_cpu_ns = cpu_ns;
+    return used_ns;
+}
+
 /* Up to a millisecond, the sampler looks once for each interval of processor time that the program uses: where many
  * processes share the processors, each with a sampler, all samplers together look no more often than one of a program
  * that keeps them busy alone. */
 static uint64_t next_step_ns(uint64_t now_ns) {
     if (sampler.interval_ns >= STRETCHED_NS_MAX) return sampler.interval_ns;
-    uint64_t own_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
-    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = cpu_ns - sampler.round_cpu_ns;
+    uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = take_program_cpu_ns();
     sampler.round_ns = now_ns;
-    sampler.round_cpu_ns = cpu_ns;
     uint64_t factor_max = STRETCHED_NS_MAX / sampler.interval_ns, factor = used_ns ? passed_ns / used_ns : factor_max;
     return sampler.interval_ns * (factor < 1 ? 1 : factor < factor_max ? factor : factor_max);
 }
@@ -757,14 +765,27 @@ static bool is_quiet(uint64_t now_ns) {
            now_ns > sampler.worked_ns + after_ns;
 }
 
+/* Until the program has used some processor time, or a round is due all the same. False: the thread is to end. */
+static bool sleep_quietly(uint64_t now_ns) {
+    uint64_t end_ns = now_ns + QUIET_ROUND_NS;
+    take_program_cpu_ns();
+    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
+    do {
+        work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+        if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
+        now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    } while (take_program_cpu_ns() < QUIET_CPU_NS && now_ns < end_ns);
+    sampler.round_ns = now_ns;
+    return true;
+}
+
 /* False: the thread is to end. */
 static bool await_round(uint64_t *deadline_ns) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
     if (!is_quiet(now_ns)) return sleep_until(*deadline_ns);
-    if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
-    work_alarm_wait(sampler.interval_ns, OWN_THREAD_LOOK_NS, &sampler.end_word);
+    bool is_due = sleep_quietly(now_ns);
     *deadline_ns = clock_ns_of(CLOCK_MONOTONIC);
-    return !__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE);
+    return is_due;
 }
 
 static bool is_worth_it(uint64_t start_ns) {
@@ -821,6 +842,7 @@ static void run(void) {
         deadline_ns = next_deadline(deadline_ns);
     }
     thread_registry_each_record(end_request, NULL);
+    if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_helper(&session_pool);
     end_with_threads();
     thread_registry_each_record(drop, NULL);
     say_achieved();

@@ -44,6 +44,7 @@ enum {
     KNOWN_FLAGS = GREC_NO_CHILDREN | GREC_NO_HELPER | GREC_SAMPLER | GREC_ALL_THREADS,
     /* How long a thread may stay in a recording call before it is given up: it was stopped, or never runs again. */
     QUIESCE_NS = 1000000000,
+    HELPER_LOOK_NS = 900000000,
 };
 
 /* What was asked for, with the defaults filled in. */
@@ -67,9 +68,9 @@ static struct {
     bool is_paused;
     bool has_membarrier;
     bool is_helper_told_to_end;
+    bool is_confined;        /* by a filter of system calls, which threads inherit */
     uint32_t holder_tid;     /* of the mutex */
     uint64_t owner_start_ns; /* of the process that created the trace; 0: another program did */
-    bool is_confined;        /* by a filter of system calls, which threads inherit */
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -211,7 +212,9 @@ static void help(void) {
         uint32_t seen = __atomic_load_n(&session_pool.shared->helper_word, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&session.is_helper_told_to_end, __ATOMIC_ACQUIRE)) return;
         if (!pool_reserve_ahead(&session_pool)) return;
-        pool_wait_for_wake(&session_pool, seen, OWN_THREAD_LOOK_NS);
+        /* The sampler looks more often, and wakes this thread when those of the program have ended. */
+        bool has_sampler = session.settings.flags & GREC_SAMPLER;
+        pool_wait_for_wake(&session_pool, seen, has_sampler ? HELPER_LOOK_NS : OWN_THREAD_LOOK_NS);
     }
 }
 

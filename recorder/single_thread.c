@@ -56,7 +56,7 @@ long single_thread_fail(long result) {
             ":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ", .-" name "\n")
 
 FUNCTION(".hidden", "single_thread_call", CALL);
-FUNCTION(".protected", "syscall",
+FUNCTION(".globl", "syscall",
          IF_SPECIAL(__NR_unshare) IF_SPECIAL(__NR_setns) IF_SPECIAL(__NR_seccomp) IF_SPECIAL(__NR_prctl) CALL);
 
 static long call(long number, const struct arguments *arguments) {

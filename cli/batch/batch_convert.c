@@ -73,7 +73,7 @@ static void note_output(struct batch_trace *trace, const struct sink_written *wr
 static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry,
                     struct conversion_ends *ends, struct file_progress *progress) {
     struct gecko_convert_options options = work->plan->options->convert;
-    bool is_inside = false;
+    bool is_inside = false, is_empty = false;
     struct sink_batch sink = *work->sink;
     sink.is_inside = &is_inside;
     char *name = batch_entry_name(source, entry->member);
@@ -86,16 +86,20 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         options.progress_context = progress;
         ends->input_name = name;
         ends->batch = &sink;
+        ends->is_empty = &is_empty;
         ends->memory = work->plan->memory;
         struct sink_written written;
         bool is_good = conversion_run(&options, ends, &trace->result, &written) == GECKO_CONVERT_GOOD;
         if (is_good) note_output(trace, &written);
         /* What a signal keeps from appearing is not done: it has not failed. */
         bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
-        if (!is_ended) atomic_store(&entry->status, is_good ? BATCH_CONVERTED : BATCH_FAILED);
+        enum batch_status status = is_good ? BATCH_CONVERTED : is_empty ? BATCH_EMPTY : BATCH_FAILED;
+        if (status == BATCH_EMPTY) trace->error_code = batch_code_empty;
+        if (!is_ended) atomic_store(&entry->status, status);
     } else {
         fail_without_memory(source, entry);
     }
+    ends->is_empty = NULL;
     if (is_inside) sink_gate_leave(sink.gate);
     free(name);
     free(output);

@@ -7,7 +7,7 @@
 #include "cli/report.h"
 #include "libconvert/utf8.h"
 
-const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace";
+const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace", batch_code_empty[] = "empty";
 
 static const struct gecko_convert_result empty_result = {
     .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
@@ -205,7 +205,7 @@ enum gecko_convert_status batch_entry_outcome(const struct batch_entry *entry) {
 
 bool batch_entry_error(const struct batch_entry *entry, const struct entry_texts *texts, struct batch_error *error) {
     enum batch_status status = atomic_load(&entry->status);
-    if (status != BATCH_FAILED && status != BATCH_NO_TRACE) return false;
+    if (status != BATCH_FAILED && status != BATCH_NO_TRACE && status != BATCH_EMPTY) return false;
     if (entry->has_short_error) {
         lengthen(entry, texts, error);
         return true;

@@ -18,6 +18,7 @@ enum batch_status {
     BATCH_ARCHIVE,   /* its members are entries of their own */
     BATCH_FOLDER,    /* its files are sources of their own; not in the report */
     BATCH_NO_TRACE,
+    BATCH_EMPTY, /* a trace of which nothing was lost, without a sample or a marker */
     BATCH_FAILED,
     BATCH_STATUS_COUNT
 };
@@ -108,6 +109,6 @@ struct batch_error {
 bool batch_entry_error(const struct batch_entry *entry, const struct entry_texts *texts, struct batch_error *error);
 
 /* Error codes that are no failure_code's. */
-extern const char batch_code_refused[], batch_code_no_trace[];
+extern const char batch_code_refused[], batch_code_no_trace[], batch_code_empty[];
 
 #endif

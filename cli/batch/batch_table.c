@@ -10,7 +10,8 @@
 static const char *label_of(enum batch_status status) {
     static const char *const labels[] = {
         [BATCH_PENDING] = "not done",  [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
-        [BATCH_NO_TRACE] = "no trace", [BATCH_FAILED] = "failed",       [BATCH_STATUS_COUNT] = NULL};
+        [BATCH_NO_TRACE] = "no trace", [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed",
+        [BATCH_STATUS_COUNT] = NULL};
     return labels[status];
 }
 
@@ -78,6 +79,7 @@ static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
     } parts[] = {{BATCH_CONVERTED, "converted"},
                  {BATCH_UNCHANGED, "unchanged"},
                  {BATCH_NO_TRACE, "no trace"},
+                 {BATCH_EMPTY, "empty"},
                  {BATCH_PENDING, "not done"},
                  {BATCH_FAILED, "failed"}};
     struct batch_totals totals = batch_totals_of(plan);

@@ -109,7 +109,8 @@ static void append_suite(struct chunk_list *out, const char *element, const stru
            "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"0\" skipped=\"%" PRIu64
            "\"",
            element, case_count, totals->status_counts[BATCH_FAILED],
-           totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_PENDING]);
+           totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_EMPTY] +
+               totals->status_counts[BATCH_PENDING]);
     append_seconds(out, duration_ns);
     append(out, ">\n");
 }

@@ -21,7 +21,7 @@ const char *manifest_status_name(enum batch_status status) {
     static const char *const names[] = {
         [BATCH_PENDING] = "interrupted", [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
         [BATCH_ARCHIVE] = "archive",     [BATCH_FOLDER] = "folder",       [BATCH_NO_TRACE] = "no-trace",
-        [BATCH_FAILED] = "failed"};
+        [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed"};
     return names[status];
 }
 
@@ -127,7 +127,7 @@ static void write_error(struct json *json, const struct batch_source *source, co
 /* A recorder writes through a mapping, also to what has failed as a trace because nothing was in it yet. */
 static uint64_t stamp_of(const struct batch_source *source) {
     enum batch_status status = atomic_load(&source->own.status);
-    bool has_lasting_status = status != BATCH_PENDING && status != BATCH_FAILED;
+    bool has_lasting_status = status != BATCH_PENDING && status != BATCH_FAILED && status != BATCH_EMPTY;
     const char *format = batch_entry_result(&source->own)->input_format;
     bool is_recorded = has_lasting_status && !strcmp(format, reader_native_trace.name);
     return has_lasting_status && !is_recorded ? source->stamp : 0;
@@ -312,6 +312,7 @@ static void write_totals(struct json *json, const struct batch_totals *totals, u
     json_key_count(json, "lossy", totals->lossy_count);
     json_key_count(json, "failed", totals->status_counts[BATCH_FAILED]);
     json_key_count(json, "no_trace", totals->status_counts[BATCH_NO_TRACE]);
+    json_key_count(json, "empty", totals->status_counts[BATCH_EMPTY]);
     json_key_count(json, "archives", totals->status_counts[BATCH_ARCHIVE]);
     json_key_count(json, "interrupted", totals->status_counts[BATCH_PENDING]);
     json_key_count(json, "bytes_read", totals->read_bytes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libconvert/memory.h"
+#include "libconvert/reserved_types.h"
 
 /* ---- Formats of fields. ---- */
 
@@ -358,7 +359,10 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
         struct marker_schema_view *view = column_push(&check->schemas);
         if (!view) return;
         const struct node *graphs = check_member(check, schema, "graphs");
-        *view = (struct marker_schema_view){fields_of(check, schema), node_is(graphs, NODE_LIST) ? graphs : NULL};
+        const struct node *label = check_member(check, schema, "tableLabel");
+        *view = (struct marker_schema_view){.fields = fields_of(check, schema),
+                                            .graphs = node_is(graphs, NODE_LIST) ? graphs : NULL,
+                                            .has_table_label = node_is(label, NODE_TEXT) && label->count};
     }
 }
 
@@ -371,84 +375,97 @@ static const struct marker_schema_view *schema_of(struct check *check, const str
 
 /* ---- Payloads that the front-end has code of its own for. ---- */
 
-static const char *const network_states[] = {"STATUS_START", "STATUS_STOP", "STATUS_REDIRECT", "STATUS_CANCEL", NULL};
 static const char *const collection_states[] = {"completed", "aborted", NULL};
-
-static const struct rule network_rules[] = {
-    RULE("id", TYPE_NUMBER, 0),
-    RULE("URI", TYPE_TEXT, 0),
-    RULE("status", TYPE_CHOICE, 0, .choices = network_states),
-    RULE("startTime", TYPE_NUMBER, 0),
-    RULE("endTime", TYPE_NUMBER, 0),
-};
-static const struct shape network_shape = SHAPE(network_rules);
-
-static const struct rule screenshot_rules[] = {RULE("windowID", TYPE_TEXT, 0)};
-static const struct shape screenshot_shape = SHAPE(screenshot_rules);
-
 static const struct rule collection_rules[] = {RULE("status", TYPE_CHOICE, 0, .choices = collection_states)};
 static const struct shape collection_shape = SHAPE(collection_rules);
-static const struct rule major_rules[] = {RULE("timings", TYPE_OBJECT, 0, .shape = &collection_shape)};
-static const struct shape major_shape = SHAPE(major_rules);
 
-static const struct rule slice_rules[] = {RULE("timings", TYPE_OBJECT, 0)};
-static const struct shape slice_shape = SHAPE(slice_rules);
-
-static const struct rule ipc_rules[] = {
-    RULE("startTime", TYPE_NUMBER, 0), RULE("messageType", TYPE_TEXT, 0), RULE("side", TYPE_TEXT, 0),
-    RULE("direction", TYPE_TEXT, 0),   RULE("otherPid", TYPE_TID, 0),
-};
-static const struct shape ipc_shape = SHAPE(ipc_rules);
-
-static void check_log(struct check *check, const struct node *payload, const struct place *place) {
-    bool has_texts = node_is(check_member(check, payload, "name"), NODE_TEXT) &&
-                     node_is(check_member(check, payload, "module"), NODE_TEXT);
-    if (!has_texts && !(check_member(check, payload, "level") && check_member(check, payload, "message")))
-        check_error(check, RULE_BROKEN_SCHEMA, place, "a Log needs name and module, or level and message");
-}
-static const struct rule log_rules[] = {RULE("name", TYPE_ANY, IS_OPTIONAL)};
-static const struct shape log_shape = SHAPE(log_rules, .check = check_log);
-
-/* Their members need no field of a schema. */
-static const struct {
-    const char *type;
-    const struct shape *shape; /* NULL: nothing is needed */
-} built_in_payloads[] = {
-    {"Network", &network_shape},
-    {"CompositorScreenshot", &screenshot_shape},
-    {"GCMajor", &major_shape},
-    {"GCSlice", &slice_shape},
-    {"IPC", &ipc_shape},
-    {"Log", &log_shape},
-    {"GCMinor", NULL},
-    {"Jank", NULL},
-    {"FileIO", NULL},
-    {"tracing", NULL},
-    {"Styles", NULL},
-    {"DOMEvent", NULL},
-    {"UserTiming", NULL},
-    {"Text", NULL},
-    {"PreferenceRead", NULL},
-    {"gpu_timer_query", NULL},
-    {"MediaSample", NULL},
-    {"Url", NULL},
-    {"HostResolver", NULL},
-    {"NoPayloadUserData", NULL},
-    {"VisualMetricProgress", NULL},
-    {"VsyncTimestamp", NULL},
-    {"BHR-detected hang", NULL},
-    {"MainThreadLongTask", NULL},
-    {"JS allocation", NULL},
-    {"Native allocation", NULL},
-};
-
-static bool find_built_in(const struct node *type, const struct shape **shape) {
-    for (size_t i = 0; i < sizeof built_in_payloads / sizeof *built_in_payloads; i++) {
-        if (!node_is_text(type, text_of(built_in_payloads[i].type))) continue;
-        *shape = built_in_payloads[i].shape;
-        return true;
+static enum value_type reserved_value_type(const struct reserved_member *member) {
+    switch (member->kinds) {
+        case RESERVED_TEXT:
+            return member->choices ? TYPE_CHOICE : TYPE_TEXT;
+        case RESERVED_STRING:
+            return TYPE_INDEX;
+        case RESERVED_TEXT | RESERVED_STRING:
+            return TYPE_TEXT_OR_INDEX;
+        case RESERVED_NUMBER:
+            return TYPE_NUMBER;
+        case RESERVED_TEXT | RESERVED_NUMBER:
+            return TYPE_TID;
+        case RESERVED_OTHER:
+            return TYPE_OBJECT;
+        default:
+            return TYPE_ANY;
     }
-    *shape = NULL;
+}
+
+static struct rule reserved_rule(const struct reserved_type *type, const struct reserved_member *member) {
+    bool is_major = member->kinds == RESERVED_OTHER && text_equal(type->name, TEXT("GCMajor"));
+    return (struct rule){.name = member->key,
+                         .type = reserved_value_type(member),
+                         .flags = (member->is_needed ? 0 : IS_OPTIONAL | IS_NULLABLE) |
+                                  (type->is_lenient ? IS_LENIENT : 0),
+                         .table = member->kinds & RESERVED_STRING ? TABLE_STRINGS : TABLE_NONE,
+                         .choices = member->choices,
+                         .shape = is_major ? &collection_shape : NULL};
+}
+
+static bool has_members(const struct check *check, const struct reserved_member *members, const struct node *payload) {
+    for (; members->key; members++) {
+        const struct node *node = check_member(check, payload, members->key);
+        bool is_good = (node_is(node, NODE_TEXT) && members->kinds & RESERVED_TEXT) ||
+                       (node_is(node, NODE_NUMBER) && members->kinds & (RESERVED_STRING | RESERVED_NUMBER));
+        if (!is_good && (node || members->is_needed)) return false;
+    }
+    return true;
+}
+
+/* Members that payloads have besides their fields. */
+static bool is_common_key(struct text key) {
+    static const struct text keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT("innerWindowID"),
+                                       TEXT("category")};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (text_equal(key, keys[i])) return true;
+    return false;
+}
+
+static void check_bare(struct check *check, const struct node *payload, const struct place *place) {
+    for (size_t i = 0; i < payload->count; i++) {
+        struct text key;
+        document_member_at(check->document, payload, i, &key);
+        struct place member = {.parent = place, .key = key};
+        if (!is_common_key(key))
+            check_warning(check, RULE_BROKEN_SCHEMA, &member,
+                          "is not shown: the front-end has a schema of its own for the type");
+    }
+}
+
+static void check_reserved(struct check *check, const struct reserved_type *type, const struct node *payload,
+                           const struct place *place) {
+    struct place type_place = place_member(place, "type");
+    if (type->is_fatal)
+        check_error(check, RULE_BROKEN_SCHEMA, &type_place, "is a name that the front-end fails over");
+    if (type->is_bare) check_bare(check, payload, place);
+    if (!type->members) return;
+    if (type->others) {
+        if (!has_members(check, type->members, payload) && !has_members(check, type->others, payload))
+            check_error(check, RULE_BROKEN_SCHEMA, place, "%s", type->says);
+        return;
+    }
+    for (const struct reserved_member *member = type->members; member->key; member++) {
+        struct rule rule = reserved_rule(type, member);
+        const struct shape shape = {.rules = &rule, .rule_count = 1};
+        check_shape(check, &shape, payload, place);
+    }
+}
+
+/* Types without code of their own whose members need no field of a schema. */
+static bool needs_no_schema(struct text type) {
+    static const struct text types[] = {TEXT("DOMEvent"),         TEXT("gpu_timer_query"),
+                                        TEXT("MediaSample"),      TEXT("Url"),
+                                        TEXT("HostResolver"),     TEXT("VisualMetricProgress"),
+                                        TEXT("VsyncTimestamp"),   TEXT("MainThreadLongTask")};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (text_equal(type, types[i])) return true;
     return false;
 }
 
@@ -509,15 +526,6 @@ static bool is_graph_key(const struct check *check, const struct marker_schema_v
     return false;
 }
 
-/* Members that payloads have besides their fields. */
-static bool is_common_key(struct text key) {
-    static const struct text keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT("innerWindowID"),
-                                       TEXT("category")};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (text_equal(key, keys[i])) return true;
-    return false;
-}
-
 static void check_payload_member(struct check *check, const struct marker_schema_view *schema, struct text key,
                                  const struct node *value, bool is_built_in, const struct place *place) {
     const struct node *field = find_field(check, schema->fields, key);
@@ -541,10 +549,11 @@ static void check_payload(struct check *check, const struct node *payload, const
                       node_show(type, shown));
         return;
     }
-    const struct shape *built_in_shape;
-    bool is_built_in = find_built_in(type, &built_in_shape);
-    if (built_in_shape) check_shape(check, built_in_shape, payload, place);
     const struct marker_schema_view *schema = schema_of(check, type);
+    const struct reserved_type *reserved = reserved_type_find(node_text(type));
+    bool is_built_in = reserved || needs_no_schema(node_text(type));
+    bool has_label = schema && schema->has_table_label;
+    if (reserved && !(reserved->is_label_enough && has_label)) check_reserved(check, reserved, payload, place);
     if (!schema) {
         if (!is_built_in)
             check_warning(check, RULE_BROKEN_SCHEMA, &type_place, "%s is the name of no schema: no field is shown",
@@ -709,9 +718,42 @@ static void check_sortable(struct check *check, const struct marker_columns *col
                     "a marker must have a start, or an end other than 0: the profile fails to load");
 }
 
+static const struct reserved_type *reserved_type_of(const struct check *check, const struct node *data) {
+    const struct node *type = check_member(check, data, "type");
+    return node_is(type, NODE_TEXT) ? reserved_type_find(node_text(type)) : NULL;
+}
+
+static void check_reserved_phase(struct check *check, const struct marker_columns *columns, size_t row,
+                                 const struct reserved_type *type, const struct place *table) {
+    const struct node *phase = column_view_at(&columns->phase, row);
+    if (!type || !type->phases || !node_is_index(phase, PHASE_COUNT) || type->phases & 1u << (unsigned)phase->number)
+        return;
+    struct place chain[3];
+    char shown[NODE_SHOWN_BYTES];
+    const char *says = type->phases & 1u << PHASE_START ? "must have a start" : "must be an interval";
+    check_error(check, RULE_BROKEN_CONSISTENCY, column_view_place(&columns->phase, row, table, chain),
+                "%s: markers of the type %.*s %s", node_show(phase, shown), (int)type->name.bytes_count,
+                type->name.bytes, says);
+}
+
+static void check_name(struct check *check, const struct marker_columns *columns, size_t row,
+                       const struct reserved_type *type, const struct place *table) {
+    const struct node *name = column_view_at(&columns->name, row);
+    if (!node_is(check->texts, NODE_LIST) || !node_is_index(name, check->texts->count)) return;
+    const struct node *text = &check->texts->nodes[(size_t)name->number];
+    if (!node_is(text, NODE_TEXT) || !reserved_marker_name(node_text(text), type)) return;
+    struct place chain[3];
+    char shown[NODE_SHOWN_BYTES];
+    check_error(check, RULE_BROKEN_SCHEMA, column_view_place(&columns->name, row, table, chain),
+                "%s is a name that the front-end fails over", node_show(text, shown));
+}
+
 static void check_row(struct check *check, const struct marker_columns *columns, size_t row,
                       const struct place *table) {
+    const struct reserved_type *type = reserved_type_of(check, column_view_at(&columns->data, row));
     check_times(check, columns, row, table);
+    check_reserved_phase(check, columns, row, type, table);
+    check_name(check, columns, row, type, table);
     if (check->is_gecko) check_sortable(check, columns, row, table);
     const struct node *data = column_view_at(&columns->data, row);
     if (!node_is(data, NODE_OBJECT)) return;

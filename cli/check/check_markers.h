@@ -8,6 +8,7 @@
 struct marker_schema_view {
     const struct node *fields; /* a list; NULL: no good one */
     const struct node *graphs; /* the same */
+    bool has_table_label;
 };
 
 /* Rules of one schema; the member of the fields has another name in each format. */

@@ -119,8 +119,9 @@ static void count_tables(struct check *check, const struct shape *shape, const s
         const struct rule *rule = &shape->rules[i];
         const struct node *node = check_member(check, object, rule->name);
         if (rule->type == TYPE_OBJECT && node && rule->shape) count_tables(check, rule->shape, node);
-        if (rule->table == TABLE_NONE || rule->type == TYPE_INDEX) continue;
+        if (rule->table == TABLE_NONE || rule->type == TYPE_INDEX || rule->type == TYPE_TEXT_OR_INDEX) continue;
         check->is_known[rule->table] = count_rows(check, rule, node, &check->row_counts[rule->table]);
+        if (rule->table == TABLE_STRINGS) check->texts = node;
     }
 }
 
@@ -208,6 +209,7 @@ static const char *type_says(const struct rule *rule) {
         [TYPE_INTEGER] = "an integer of at most 2^53",
         [TYPE_INDEX] = "an index",
         [TYPE_TID] = "an integer or a string",
+        [TYPE_TEXT_OR_INDEX] = "a string or an index",
         [TYPE_OBJECT] = "an object",
         [TYPE_LIST] = "an array",
         [TYPE_COLUMNS] = "a table (an object of arrays, with its length)",
@@ -233,6 +235,8 @@ static bool has_type(const struct rule *rule, const struct node *node) {
             return node_is(node, NODE_NUMBER);
         case TYPE_TID:
             return node_is_integer(node) || node_is(node, NODE_TEXT);
+        case TYPE_TEXT_OR_INDEX:
+            return node_is(node, NODE_NUMBER) || node_is(node, NODE_TEXT);
         case TYPE_LIST:
             return node_is(node, NODE_LIST);
         case TYPE_OBJECT:
@@ -554,6 +558,9 @@ static void check_value(struct check *check, const struct rule *rule, const stru
             return;
         case TYPE_INDEX:
             check_index(check, rule, node, place);
+            return;
+        case TYPE_TEXT_OR_INDEX:
+            if (node_is(node, NODE_NUMBER)) check_index(check, rule, node, place);
             return;
         case TYPE_CHOICE:
             check_choice(check, rule, node, place);

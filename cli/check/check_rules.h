@@ -30,15 +30,16 @@ enum value_type {
     TYPE_ANY,
     TYPE_BOOL,
     TYPE_TEXT,
-    TYPE_CHOICE,  /* a text: one of the choices */
-    TYPE_NUMBER,  /* finite */
-    TYPE_INTEGER, /* without a fraction, at most 2^53 */
-    TYPE_INDEX,   /* a row of `table` */
-    TYPE_TID,     /* an integer or a text */
-    TYPE_OBJECT,  /* of `shape` */
-    TYPE_LIST,    /* its elements are as `items` says */
-    TYPE_COLUMNS, /* {length, name: [value of row 0, …]}: rules are of columns, but for those with IS_MEMBER */
-    TYPE_ROWS     /* {schema: {name: number}, data: [[value, …], …]}: rules are of columns */
+    TYPE_CHOICE,        /* a text: one of the choices */
+    TYPE_NUMBER,        /* finite */
+    TYPE_INTEGER,       /* without a fraction, at most 2^53 */
+    TYPE_INDEX,         /* a row of `table` */
+    TYPE_TID,           /* an integer or a text */
+    TYPE_TEXT_OR_INDEX, /* the latter as TYPE_INDEX */
+    TYPE_OBJECT,        /* of `shape` */
+    TYPE_LIST,          /* its elements are as `items` says */
+    TYPE_COLUMNS,       /* {length, name: [value of row 0, …]}: rules are of columns, but for those with IS_MEMBER */
+    TYPE_ROWS           /* {schema: {name: number}, data: [[value, …], …]}: rules are of columns */
 };
 
 enum value_range {
@@ -111,6 +112,7 @@ struct check {
     bool is_gecko;
     bool is_known[TABLE_COUNT]; /* the table is there, and has so many rows: */
     uint64_t row_counts[TABLE_COUNT];
+    const struct node *texts;    /* of TABLE_STRINGS, if it is there */
     struct strings schema_names; /* of markers: */
     struct column schemas;       /* struct marker_schema_view, one for each of the names that there were then */
 };

@@ -632,6 +632,62 @@ CASES = [
         'type': 'IPC', 'startTime': 1, 'messageType': 'a', 'side': 'b', 'direction': 'c'}}, [
         'error presence $.threads[0].markers.data[2].otherPid: missing: it must be an integer or a string',
     ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Log', 'level': 'Info', 'message': 'a'}}, [
+        'error schema $.threads[0].markers.data[2]: a Log needs name and module, or level and message',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Log', 'level': 0, 'message': 'a'}}, []),
+    ("processed", {"threads[0].markers.data[2].message": 'a'}, [
+        'error schema $.threads[0].markers.data[2]: a Log needs name and module, or level and message',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Text'}}, [
+        'error presence $.threads[0].markers.data[2].name: missing: it must be a string or an index',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Text', 'name': 'a'}}, []),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Text', 'name': 99}}, [
+        'error index $.threads[0].markers.data[2].name: 99 is not an index of stringArray (length 5)',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Text', 'name': None}}, [
+        'error type $.threads[0].markers.data[2].name: null must be a string or an index',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'UserTiming', 'name': 1}}, [
+        'error type $.threads[0].markers.data[2].name: 1 must be a string',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'FileIO', 'source': 1}}, [
+        'warning presence $.threads[0].markers.data[2].operation: missing: it must be a string',
+        'warning type $.threads[0].markers.data[2].source: 1 must be a string or null',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'FileIO', 'source': 1},
+                   "meta.markerSchema": [{'name': 'FileIO', 'display': [], 'fields': [], 'tableLabel': 'a'},
+                                         profiles.schema("fields")]}, []),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'PreferenceRead', 'prefValue': 1}}, [
+        'warning type $.threads[0].markers.data[2].prefValue: 1 must be a string or null',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Styles', 'elementsTraversed': 1, 'elementsStyled': 2}}, [
+        'warning presence $.threads[0].markers.data[2].elementsMatched: missing: it must be a finite number',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'Jank', 'cause': None, 'why': 'a'}}, [
+        'warning schema $.threads[0].markers.data[2].why: is not shown: the front-end has a schema of its own for the '
+        'type',
+    ]),
+    ("processed", {"threads[0].markers.data[2]": {'type': 'valueOf'}}, [
+        'error schema $.threads[0].markers.data[2].type: is a name that the front-end fails over',
+    ]),
+    ("processed", {"threads[0].markers.phase[1]": 0}, [
+        'error consistency $.threads[0].markers.phase[1]: 0: markers of the type Network must be an interval',
+    ]),
+    ("processed", {"threads[0].markers.data[3]": {'type': 'CompositorScreenshot', 'windowID': '0'}}, []),
+    ("processed", {"threads[0].markers.data[4]": {'type': 'CompositorScreenshot', 'windowID': '0'}}, [
+        'error consistency $.threads[0].markers.phase[4]: 3: markers of the type CompositorScreenshot must have a '
+        'start',
+    ]),
+    ("processed", {"threads[0].markers.name[0]": 2, "shared.stringArray[2]": 'constructor'}, [
+        f'error schema $.threads[{thread}].markers.name[{row}]: "constructor" is a name that the front-end fails over'
+        for thread, row in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2))
+    ]),
+    ("gecko", {"threads[0].stringTable[1]": 'CompositorScreenshot'}, [
+        f'error schema $.threads[0].markers.data[{row}][0]: "CompositorScreenshot" is a name that the front-end fails '
+        'over' for row in (1, 2)
+    ]),
     ("processed", {"meta.markerSchema[0].display[0]": 'somewhere'}, [
         'error value $.meta.markerSchema[0].display[0]: "somewhere" must be one of: marker-chart, marker-table, '
         'timeline-overview, timeline-memory, timeline-ipc, timeline-fileio, timeline-network, stack-chart',

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const CALL_LIMIT_MS = 30_000;
+const CALL_LIMIT_MS = 300_000;
 const CONNECT_RETRY_MS = 10;
 const STATUS_RETRY_MS = 10;
 // Nobody listens there: should the client want symbols for a profile, the request stays on this machine.

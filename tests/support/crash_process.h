@@ -63,9 +63,11 @@ static inline void *crash_share(size_t bytes_count) {
 
 typedef void crash_scenario(void *context);
 
-/* A child that runs the scenario and ends; SIGALRM ends it after so many seconds (with a sanitizer, ten times as many),
- * which shows a deadlock. */
-static inline pid_t crash_fork(crash_scenario *run, void *context, unsigned deadline_seconds) {
+/* A scenario that is not over after so long is deadlocked. */
+enum { CRASH_DEADLINE_SECONDS = 600 };
+
+/* A child that runs the scenario and ends; SIGALRM ends it at the deadline. */
+static inline pid_t crash_fork(crash_scenario *run, void *context) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0) abort();
@@ -73,7 +75,7 @@ static inline pid_t crash_fork(crash_scenario *run, void *context, unsigned dead
     /* cmocka's handlers would go on with its tests. */
     const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
-    alarm(CRASH_IS_SANITIZED ? 10 * deadline_seconds : deadline_seconds);
+    alarm(CRASH_DEADLINE_SECONDS);
     run(context);
     _exit(0);
 }
@@ -86,8 +88,8 @@ static inline int crash_wait(pid_t pid) {
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static inline int crash_run(crash_scenario *run, void *context, unsigned deadline_seconds) {
-    return crash_wait(crash_fork(run, context, deadline_seconds));
+static inline int crash_run(crash_scenario *run, void *context) {
+    return crash_wait(crash_fork(run, context));
 }
 
 static inline void crash_sleep_us(uint64_t us) {

@@ -10,8 +10,8 @@ ran=$(printf '%s\n' "$output" | grep -ac '^\[ *OK *\]')
 while_running=$(printf '%s\n' "$output" | sed '/^\[=*\] [0-9]* test(s) run/,$d')
 failed=$(printf '%s\n' "$while_running" | grep -ac '^\[ *FAILED *\]')
 skipped=$(printf '%s\n' "$while_running" | grep -ac '^\[ *SKIPPED *\]')
-# A program that ran no test, or died outside of a test, has failed too.
-if [ "$failed" -eq 0 ] && { [ $status -ne 0 ] || [ "$ran" -eq 0 ]; }; then failed=1; fi
+# A program that neither ran nor skipped a test, or died outside of a test, has failed too.
+if [ "$failed" -eq 0 ] && { [ $status -ne 0 ] || [ $((ran + skipped)) -eq 0 ]; }; then failed=1; fi
 if [ "$failed" -ne 0 ]; then printf '%s\n' "$output" "exit status $status"; fi
 left_out=
 if [ "$skipped" -ne 0 ]; then left_out=", $skipped skipped"; fi

@@ -25,6 +25,9 @@ static inline void skip_forks_under_sanitizers(void) {
     if (IS_SANITIZED) skip();
 }
 
+/* A test that is not over after so long hangs. */
+enum { HANG_SECONDS = 600 };
+
 /* ---- Code whose bounds are known: functions of a section of their own. ---- */
 
 struct code {
@@ -184,6 +187,14 @@ static inline void wait_rounds(uint64_t count) {
     while (atomic_load(&round_count) < end) usleep(200);
 }
 
+/* Counts the rounds that began and ended while the calling thread slept: each of them found it asleep. */
+static inline uint64_t sleep_and_count_rounds(unsigned ms) {
+    uint64_t before = atomic_load(&round_count);
+    sleep_ms(ms);
+    uint64_t ended_count = atomic_load(&round_count) - before;
+    return ended_count > 1 ? ended_count - 1 : 0;
+}
+
 static inline void start_sampling(const struct temp_folder *folder, const char *name, struct grec_options options) {
     sampler_call_after_rounds(count_round, NULL);
     options.flags |= GREC_SAMPLER;
@@ -197,6 +208,7 @@ struct busy_thread {
     const char *name; /* NULL: it does not register */
     void (*run)(struct busy_thread *self);
     pthread_t thread;
+    atomic_uint tid;
     atomic_bool is_ready; /* `run` is about to be called */
     atomic_bool is_told_to_end;
     atomic_bool may_leave;
@@ -210,6 +222,7 @@ static inline bool goes_on(struct busy_thread *self) {
 static inline void *busy_thread_main(void *argument) {
     struct busy_thread *self = argument;
     if (self->name) grec_thread_register(self->name);
+    atomic_store(&self->tid, (unsigned)gettid());
     atomic_store(&self->is_ready, true);
     uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
     self->run(self);
@@ -233,6 +246,56 @@ static inline void busy_thread_join(struct busy_thread *thread) {
     atomic_store(&thread->is_told_to_end, true);
     atomic_store(&thread->may_leave, true);
     assert_int_equal(pthread_join(thread->thread, NULL), 0);
+}
+
+/* The processor time that the thread has used. */
+static inline uint64_t cpu_of_thread_ns(const struct busy_thread *thread) {
+    clockid_t clock;
+    assert_int_equal(pthread_getcpuclockid(thread->thread, &clock), 0);
+    return clock_now_ns(clock);
+}
+
+/* Waits until the thread has used so much more processor time, however long that takes. */
+static inline void wait_cpu(const struct busy_thread *thread, uint64_t ns) {
+    uint64_t end_ns = cpu_of_thread_ns(thread) + ns;
+    while (cpu_of_thread_ns(thread) < end_ns) usleep(200);
+}
+
+/* Waits until the sampler has asked a working thread for so many stacks and has their answers: the sampler looks at the
+ * thread, which then runs, in turns. A stack that ends where a table is still to be built is not kept, so a test expects
+ * some fewer. */
+static inline void wait_stacks(const struct busy_thread *thread, unsigned count) {
+    enum { ANSWER_NS = 1000000 };
+    for (unsigned i = 0; i < count; i++) {
+        wait_rounds(2);
+        wait_cpu(thread, ANSWER_NS);
+    }
+    wait_rounds(2);
+}
+
+/* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" are of its work:
+ * until then it may have waited for a processor on its way there. */
+static inline void wait_stacks_at_work(const struct busy_thread *thread, unsigned count) {
+    enum { BEGINNING_COUNT = 10 };
+    wait_stacks(thread, BEGINNING_COUNT);
+    GREC_INSTANT("at work", NULL);
+    wait_stacks(thread, count);
+}
+
+static inline int64_t at_work_ns(const struct profile *profile) {
+    return find_marker(profile, "at work", NULL)->start_ns;
+}
+
+/* Waits until the thread, which waits for this program, is blocked in a system call and the sampler has seen that: it
+ * has answered all signals, and is not sent one again. */
+static inline void wait_asleep(const struct busy_thread *thread) {
+    for (;;) {
+        uint32_t tid = atomic_load(&thread->tid);
+        uint64_t cpu_ns = cpu_of_thread_ns(thread);
+        bool was_blocked = call_of_thread(tid) > 0;
+        wait_rounds(5);
+        if (was_blocked && cpu_of_thread_ns(thread) == cpu_ns && call_of_thread(tid) > 0) return;
+    }
 }
 
 /* Works until the thread is told to end. */

@@ -10,7 +10,7 @@
 
 /* Its exit status, or 128 and the signal that ended it: SIGKILL, where that had to be done. */
 static inline int wait_for_child(pid_t pid) {
-    enum { LOOK_NS = 2000000, LOOK_COUNT = 60 * (1000000000 / LOOK_NS) };
+    enum { LOOK_NS = 2000000, LOOK_COUNT = 600 * (1000000000 / LOOK_NS) };
     const struct timespec pause = {0, LOOK_NS};
     int status = -1, count = 0;
     pid_t ended;

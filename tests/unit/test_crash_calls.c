@@ -20,7 +20,6 @@ enum {
     ROUND_COUNT = CRASH_IS_SANITIZED ? 10000 : 100000,
     KIND_COUNT = 19, /* of record_one */
     WARM_ROUND_COUNT = 50,
-    DEADLINE_SECONDS = 30,
 };
 
 static struct grec_category inner = GREC_SUBCATEGORY("Inner", &crash_category);
@@ -193,7 +192,7 @@ static void test_within_a_chunk(void **state) {
     assert_true(temp_folder_init(&folder));
     /* As many as a chunk has room for. */
     struct scenario scenario = {.path = temp_folder_file(&folder, "chunk.trace"), .round_count = 1000 * KIND_COUNT};
-    assert_int_equal(crash_run(record_without_calls, &scenario, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(record_without_calls, &scenario), 0);
     read_trace(&trace, scenario.path);
     assert_int_equal(sum_of_markers(&trace.profile), MARKERS_OF_ALL_KINDS * (1000 + WARM_ROUND_COUNT));
     crash_trace_fini(&trace);
@@ -210,7 +209,7 @@ static void test_from_chunk_to_chunk(void **state) {
     struct scenario scenario = {.path = temp_folder_file(&folder, "chunks.trace"),
                                 .is_recycled = true,
                                 .round_count = ROUND_COUNT * KIND_COUNT};
-    assert_int_equal(crash_run(record_without_calls, &scenario, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(record_without_calls, &scenario), 0);
     read_trace(&trace, scenario.path);
     assert_true(crash_trace_header(&trace)->recycled_chunk_count > ROUND_COUNT / 20);
     assert_int_equal(crash_trace_header(&trace)->lost_event_count, 0);
@@ -225,7 +224,7 @@ static void test_filter_ends_what_calls(void **state) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     struct scenario scenario = {.path = temp_folder_file(&folder, "calls.trace"), .calls = true};
-    assert_int_equal(crash_run(record_without_calls, &scenario, DEADLINE_SECONDS), -SIGSYS);
+    assert_int_equal(crash_run(record_without_calls, &scenario), -SIGSYS);
     temp_folder_fini(&folder);
 }
 
@@ -242,7 +241,7 @@ static void call_while_off(void *unused) {
 
 static void test_recording_off(void **state) {
     (void)state;
-    assert_int_equal(crash_run(call_while_off, NULL, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(call_while_off, NULL), 0);
 }
 
 int main(void) {

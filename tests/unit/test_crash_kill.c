@@ -280,7 +280,7 @@ static void kill_once(struct kills *kills, enum accident accident, uint64_t seed
     struct run run = {.log = crash_share(sizeof *run.log), .accident = accident, .seed = random_next(&numbers)};
     assert_true(temp_folder_init(&run.folder));
     assert_int_equal(pipe(ends), 0);
-    pid_t pid = crash_fork(run_until_killed, &run, 20);
+    pid_t pid = crash_fork(run_until_killed, &run);
     close(ends[1]);
     int status = crash_wait(pid);
     await_end_of_all(ends[0]);

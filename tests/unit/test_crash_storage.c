@@ -20,7 +20,6 @@ enum {
     SMALL_CHUNK_BYTES = 4096,
     FULL_BYTES = 300 * 1024, /* what the disk has room for */
     FAULT_BYTES = 256,
-    DEADLINE_SECONDS = 20,
 };
 
 /* ---- The disk: in place of the C library's functions. ---- */
@@ -232,7 +231,7 @@ static void fill_and_check(struct fill *fill) {
     assert_true(temp_folder_init(&fill->folder));
     snprintf(fill->path, sizeof fill->path, "%s/full.trace", fill->mount_point ? fill->mount_point : fill->folder.path);
     fill->messages_path = temp_folder_file(&fill->folder, "messages");
-    int status = crash_run(fill_disk, fill, DEADLINE_SECONDS);
+    int status = crash_run(fill_disk, fill);
     char *messages = file_read(fill->messages_path, NULL);
     if (status != 0) fail_msg("status %d: %s", status, messages ? messages : "");
     free(messages);
@@ -352,7 +351,7 @@ static void test_start_on_full_disk(void **state) {
     struct temp_folder folder;
     struct crash_trace trace;
     assert_true(temp_folder_init(&folder));
-    assert_int_equal(crash_run(start_on_full_disk, &folder, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(start_on_full_disk, &folder), 0);
     assert_true(crash_trace_read(&trace, temp_folder_file(&folder, "none.trace")));
     assert_null(crash_trace_fault(&trace));
     assert_int_equal(profile_thread_at(&trace.profile, (thread_id){0})->markers.count, 1);
@@ -388,7 +387,7 @@ static void test_removed_file(void **state) {
     struct removal removal = {.fill.log = crash_share(sizeof *removal.fill.log)};
     char fault[FAULT_BYTES];
     assert_true(temp_folder_init(&removal.folder));
-    assert_int_equal(crash_run(remove_and_save, &removal, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(remove_and_save, &removal), 0);
     const char *path = temp_folder_file(&removal.folder, "saved.trace");
     assert_true(crash_check_file(path, removal.fill.log, 1, false, fault, sizeof fault));
     if (*fault) fail_msg("%s", fault);
@@ -447,7 +446,7 @@ static void run_with_closed_descriptors(uint32_t flags) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     struct closing closing = {.path = temp_folder_file(&folder, "closed.trace"), .flags = flags};
-    assert_int_equal(crash_run(take_descriptors, &closing, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(take_descriptors, &closing), 0);
     temp_folder_fini(&folder);
 }
 
@@ -473,7 +472,7 @@ static void test_without_standard_files(void **state) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     const char *path = temp_folder_file(&folder, "bare.trace");
-    assert_int_equal(crash_run(close_standard_files, (void *)(uintptr_t)path, DEADLINE_SECONDS), 0);
+    assert_int_equal(crash_run(close_standard_files, (void *)(uintptr_t)path), 0);
     temp_folder_fini(&folder);
 }
 
@@ -490,7 +489,7 @@ static void test_shortened_file(void **state) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     const char *path = temp_folder_file(&folder, "short.trace");
-    assert_int_equal(crash_run(shorten, (void *)(uintptr_t)path, DEADLINE_SECONDS), -SIGBUS);
+    assert_int_equal(crash_run(shorten, (void *)(uintptr_t)path), -SIGBUS);
     temp_folder_fini(&folder);
 }
 

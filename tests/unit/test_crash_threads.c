@@ -17,7 +17,6 @@ enum {
     FEW_CYCLE_COUNT = CRASH_IS_SANITIZED ? 30 : 60,
     SMALL_CHUNK_BYTES = 4096,
     FAULT_BYTES = 256,
-    DEADLINE_SECONDS = 30,
 };
 
 struct storm {
@@ -100,7 +99,7 @@ static void check_storm(struct storm storm) {
     char fault[FAULT_BYTES];
     storm.log = crash_share(sizeof *storm.log);
     assert_true(temp_folder_init(&storm.folder));
-    int status = crash_run(start_and_stop, &storm, DEADLINE_SECONDS);
+    int status = crash_run(start_and_stop, &storm);
     if (status != 0) fail_msg("status %d (%s)", status, storm.folder.path);
     unsigned count =
         crash_check_folder(storm.folder.path, storm.log, storm.limit_bytes != GREC_UNLIMITED, fault, sizeof fault);

@@ -309,16 +309,20 @@ static void all_values_that_are_there_are_visited(void **state) {
 static void what_the_client_knows_otherwise_gets_another_name(void **state) {
     (void)state;
     static const struct marker_field fields[] = {
-        {.key = TEXT("type")}, {.key = TEXT("cause")}, {.key = TEXT("stack")}, {.key = TEXT("types")}};
-    static const struct marker_schema schema = {.name = TEXT("Network"), .fields = fields, .field_count = 4};
+        {.key = TEXT("type")},   {.key = TEXT("cause")},  {.key = TEXT("stack")},
+        {.key = TEXT("types")},  {.key = TEXT("stack_")}, {.key = TEXT("stack__")},
+        {.key = TEXT("cause__")}};
+    static const struct marker_schema schema = {.name = TEXT("Network"), .fields = fields, .field_count = 7};
     uint16_t id = profile_marker_schema(&profile, &schema);
     assert_int_equal(profile_marker_schema(&profile, &schema), id);
     const struct marker_schema *copy = column_at(&profile.marker_schemas, id);
     assert_text(copy->name, "Network_");
     assert_text(copy->fields[0].key, "type_");
     assert_text(copy->fields[1].key, "cause_");
-    assert_text(copy->fields[2].key, "stack_");
+    assert_text(copy->fields[2].key, "stack___");
     assert_text(copy->fields[3].key, "types");
+    assert_text(copy->fields[4].key, "stack_");
+    assert_text(copy->fields[6].key, "cause__");
 }
 
 static void schemas_are_as_many_as_have_numbers(void **state) {

@@ -764,6 +764,37 @@ static void test_types_of_one_name(void **state) {
         "10/10 instant 8 Other m Keys{k=-,k 2=-,k 3=-,k 2 2=-}\n");
 }
 
+/* Of the types of a name that the front-end knows, the one that fits it has the name, wherever it stands; and of its
+ * markers, those that have what it needs. */
+static void test_types_that_the_front_end_knows(void **state) {
+    (void)state;
+    struct trace_builder *trace = &fixture.trace;
+    trace_definitions_chunk(trace);
+    uint64_t other_type = define_type(trace, "Text", FORMAT_STRING);
+    put_type(trace, "Text", 0, 0);
+    put_leb(trace, 1);
+    put_field(trace, "name", FORMAT_STRING);
+    put_leb(trace, 0);
+    uint64_t type = trace_definition(trace, BUILD_MARKER_TYPE);
+    uint64_t other = define_marker(trace, "toString", 0, other_type), text = define_marker(trace, "m", 0, type);
+    uint64_t bare = define_marker(trace, "CompositorScreenshot", 0, 0);
+    begin_events(0);
+    add_instant(trace, 2, other);
+    add_instant(trace, 2, text);
+    put_leb(trace, 2);
+    put_leb(trace, text);
+    put_text(trace, "a");
+    trace_block(trace, BUILD_INSTANT);
+    add_instant(trace, 2, bare);
+    seal();
+    read_trace();
+    assert_markers(
+        "10/10 instant 0 Other toString_ Text_{v=-}\n"
+        "10/10 instant 1 Other m Text__{name=-}\n"
+        "10/10 instant 2 Other m Text{name=\"a\"}\n"
+        "10/10 instant 3 Other CompositorScreenshot_\n");
+}
+
 /* Of a newer recorder, or of none. */
 static void test_types_beyond_what_is_known(void **state) {
     (void)state;
@@ -1990,6 +2021,7 @@ int main(void) {
         TEST(test_tables_that_are_not_even),
         TEST(test_long_lists),
         TEST(test_types_of_one_name),
+        TEST(test_types_that_the_front_end_knows),
         TEST(test_types_beyond_what_is_known),
         TEST(test_stacks),
         TEST(test_marker_with_a_stack),

@@ -327,7 +327,13 @@ static void test_types(void **state) {
     static struct grec_marker_type keys_type = GREC_MARKER_TYPE("Keys", same_keys);
     static struct grec_marker_type nameless = GREC_MARKER_TYPE(NULL, pair_fields);
     static struct grec_marker_type fieldless = {.name = "Fieldless", .field_count = 3};
+    /* Of names that the front-end knows. */
+    static const struct grec_field text_field[] = {GREC_FIELD("text", "Text", GREC_FORMAT_STRING)};
+    static const struct grec_field log_fields[] = {GREC_FIELD("module", NULL, GREC_FORMAT_STRING),
+                                                   GREC_FIELD("name", NULL, GREC_FORMAT_STRING)};
     static struct grec_marker_type taken = GREC_MARKER_TYPE("Network", pair_fields);
+    static struct grec_marker_type taken_log = GREC_MARKER_TYPE("Log", text_field);
+    static struct grec_marker_type fitting_log = GREC_MARKER_TYPE("Log", log_fields);
     /* Another one of the same name. */
     static const struct grec_field other_fields[] = {GREC_FIELD("z", NULL, GREC_FORMAT_BYTES)};
     static struct grec_marker_type other_pair = GREC_MARKER_TYPE("Pair", other_fields);
@@ -341,6 +347,10 @@ static void test_types(void **state) {
     GREC_INSTANT_WITH("nameless", NULL, &nameless, GREC_INT(1));
     GREC_INSTANT_WITH("fieldless", NULL, &fieldless, GREC_INT(1), GREC_INT(2));
     GREC_INSTANT_WITH("taken", NULL, &taken, GREC_INT(1));
+    GREC_INSTANT_WITH("taken log", NULL, &taken_log, GREC_TEXT("hello"));
+    GREC_INSTANT_WITH("fitting log", NULL, &fitting_log, GREC_TEXT("a module"), GREC_TEXT("hello"));
+    GREC_INSTANT_WITH("fitting log without a text", NULL, &fitting_log, GREC_TEXT("a module"));
+    GREC_INSTANT("constructor", NULL);
     GREC_INSTANT_WITH("pair", NULL, &pair_type, GREC_INT(1));
     GREC_INSTANT_WITH("other pair", NULL, &other_pair, GREC_INT(2));
     GREC_INSTANT_WITH("equal pair", NULL, &equal_pair, GREC_INT(3), GREC_TEXT("b"));
@@ -351,6 +361,10 @@ static void test_types(void **state) {
     assert_payload(profile, "nameless", "");
     assert_payload(profile, "fieldless", "Fieldless");
     assert_payload(profile, "taken", "Network_{a=1,b=-}");
+    assert_payload(profile, "taken log", "Log_{text=\"hello\"}");
+    assert_payload(profile, "fitting log", "Log{module=\"a module\",name=\"hello\"}");
+    assert_payload(profile, "fitting log without a text", "Log__{module=\"a module\",name=-}");
+    assert_payload(profile, "constructor_", "");
     assert_payload(profile, "pair", "Pair{a=1,b=-}");
     assert_payload(profile, "other pair", "Pair 2{z=2}");
     assert_payload(profile, "equal pair", "Pair{a=3,b=\"b\"}");
@@ -464,7 +478,7 @@ static void test_null(void **state) {
     stop_and_read(&recorded, *state, "null.trace");
     assert_nothing_lost(&recorded);
     assert_int_equal(count_markers(&recorded.profile, ""), 3);
-    assert_payload(&recorded.profile, "text without text", "Text{name=-}");
+    assert_payload(&recorded.profile, "text without text", "Text{name=\"\"}");
     assert_payload(&recorded.profile, "LogMessages", "Log{module='',level='Info',message=\"\"}");
     assert_string_equal(category_of(&recorded.profile, "text without text"), "Other");
     assert_string_equal(category_of(&recorded.profile, "LogMessages"), "Other");

@@ -16,7 +16,6 @@
 
 #include "tests/support/sampler_check.h"
 
-enum { HANG_SECONDS = 120 };
 
 static void do_nothing(int number) { (void)number; }
 

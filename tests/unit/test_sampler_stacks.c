@@ -82,7 +82,7 @@ static bool has_chain(const struct profile *profile, stack_id stack, const struc
     return false;
 }
 
-/* Of the samples with native frames, i.e. those while it did not wait. */
+/* Of the samples with native frames since the thread was at work. */
 static void assert_chain(const struct recorded *recorded, const char *name, const struct chain *chain,
                          size_t count_min) {
     const struct profile *profile = &recorded->profile;
@@ -90,7 +90,7 @@ static void assert_chain(const struct recorded *recorded, const char *name, cons
     size_t all = 0, good = 0;
     for (size_t i = 0; i < samples_count(&thread->samples); i++) {
         stack_id stack = sample_stack(thread, i);
-        if (stack_depth(profile, stack) < 2) continue;
+        if (stack_depth(profile, stack) < 2 || sample_time_ns(thread, i) <= at_work_ns(profile)) continue;
         all++;
         good += has_chain(profile, stack, chain);
     }
@@ -100,15 +100,15 @@ static void assert_chain(const struct recorded *recorded, const char *name, cons
 }
 
 static void look_at_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
-    enum { ROUND_COUNT = 200 };
+    enum { STACK_COUNT = 60 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "chained", .run = run};
     start_sampling(folder, "chain.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
-    wait_rounds(ROUND_COUNT);
+    wait_stacks_at_work(&thread, STACK_COUNT);
     stop_and_read(&recorded, folder, "chain.trace");
     busy_thread_join(&thread);
-    assert_chain(&recorded, "chained", &chain, ROUND_COUNT / 4);
+    assert_chain(&recorded, "chained", &chain, STACK_COUNT / 2);
     recorded_fini(&recorded);
 }
 
@@ -145,7 +145,7 @@ static void test_labels_between_frames(void **state) {
     struct busy_thread thread = {.name = "labelled", .run = run_labels};
     start_sampling(*state, "labels.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
-    wait_rounds(100);
+    wait_stacks_at_work(&thread, 50);
     stop_and_read(&recorded, *state, "labels.trace");
     busy_thread_join(&thread);
     const struct thread *samples = need_thread(&recorded, "labelled");
@@ -154,7 +154,7 @@ static void test_labels_between_frames(void **state) {
         struct frame_list list;
         size_t at = 0;
         frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
-        if (list.count < 2) continue;
+        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
         all++;
         while (at < list.count && !frame_is_in(&recorded.profile, list.frames[at], labelled_code())) at++;
         bool is_good = at + 8 <= list.count;
@@ -211,7 +211,7 @@ static void test_broken_frame_pointers(void **state) {
     struct busy_thread thread = {.name = "broken", .run = run_broken};
     start_sampling(*state, "broken.trace", (struct grec_options){.interval_us = 100});
     busy_thread_start(&thread);
-    wait_rounds(1000);
+    wait_stacks(&thread, 200);
     stop_and_read(&recorded, *state, "broken.trace");
     busy_thread_join(&thread);
     assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "broken"), broken_code()) > 20);
@@ -253,7 +253,7 @@ static void test_alternate_stack(void **state) {
     struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
     start_sampling(*state, "elsewhere.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
-    wait_rounds(200);
+    wait_stacks(&thread, 60);
     stop_and_read(&recorded, *state, "elsewhere.trace");
     busy_thread_join(&thread);
     assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "elsewhere"), elsewhere_code()) > 20);
@@ -291,7 +291,7 @@ static void test_small_alternate_stack(void **state) {
     memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
     start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
-    wait_rounds(200);
+    wait_stacks(&thread, 60);
     stop_and_read(&recorded, *state, "cramped.trace");
     busy_thread_join(&thread);
     for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
@@ -326,7 +326,7 @@ static void test_room_comes_back(void **state) {
     assert_non_null(cramped_memory);
     start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
-    wait_rounds(400);
+    wait_stacks(&thread, 150);
     stop_and_read(&recorded, *state, "cramped.trace");
     busy_thread_join(&thread);
     const struct thread *samples = need_thread(&recorded, "cramped");
@@ -373,7 +373,7 @@ static void test_coroutine(void **state) {
     struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
     start_sampling(*state, "coroutine.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
-    wait_rounds(200);
+    wait_stacks(&thread, 60);
     stop_and_read(&recorded, *state, "coroutine.trace");
     busy_thread_join(&thread);
     const struct thread *samples = need_thread(&recorded, "coroutine");

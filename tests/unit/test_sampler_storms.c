@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-enum { INTERVAL_US = 100, HANG_SECONDS = 100 };
+enum { INTERVAL_US = 100 };
 
 static int set_up(void **state) {
     alarm(HANG_SECONDS);
@@ -74,10 +74,13 @@ static void test_calls(void **state) {
     start_sampling(*state, "calls.trace", (struct grec_options){.interval_us = INTERVAL_US, .limit_bytes = 8u << 20});
     busy_thread_start(&recording);
     busy_thread_start(&allocating);
-    sleep_ms(500);
+    wait_stacks(&recording, 100);
+    wait_stacks(&allocating, 100);
+    /* What the other thread records recycles the chunks of samples that were taken before. */
     busy_thread_join(&recording);
-    busy_thread_join(&allocating);
+    wait_stacks(&allocating, 50);
     stop_and_read(&recorded, *state, "calls.trace");
+    busy_thread_join(&allocating);
     assert_int_equal(recorded.header.lost_event_count, 0);
     const struct thread *thread = need_thread(&recorded, "allocates");
     assert_true(samples_count(&thread->samples) > 20);
@@ -135,20 +138,42 @@ static void test_objects(void **state) {
     find_object();
     start_sampling(*state, "objects.trace", (struct grec_options){.interval_us = INTERVAL_US});
     busy_thread_start(&thread);
-    sleep_ms(400);
-    busy_thread_join(&thread);
+    wait_stacks(&thread, 200);
     stop_and_read(&recorded, *state, "objects.trace");
+    busy_thread_join(&thread);
     assert_nothing_lost(&recorded);
     const struct thread *samples = need_thread(&recorded, "loads");
     assert_true(samples_count(&samples->samples) > 50);
     recorded_fini(&recorded);
 }
 
+static atomic_bool is_object_loaded;
+
 static void stay_in_object(struct busy_thread *self) {
     void *object = dlopen(object_path, RTLD_NOW);
     assert_non_null(object);
+    atomic_store(&is_object_loaded, true);
     while (goes_on(self)) call_object(object);
     dlclose(object);
+}
+
+static void wait_for_object(const struct busy_thread *thread) {
+    while (!atomic_load(&is_object_loaded)) usleep(1000);
+    wait_stacks_at_work(thread, 60);
+}
+
+static void assert_mostly_in_object(const struct recorded *recorded, const char *name, size_t depth_min) {
+    const struct profile *profile = &recorded->profile;
+    const struct thread *samples = need_thread(recorded, name);
+    size_t in_object = 0, all = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        stack_id stack = sample_stack(samples, i);
+        if (sample_time_ns(samples, i) <= at_work_ns(profile)) continue;
+        all++;
+        in_object +=
+            stack_has_library(profile, stack, "walked_object.so") && stack_depth(profile, stack) >= depth_min;
+    }
+    if (all < 20 || in_object * 2 < all) fail_msg("%zu of %zu samples in the object", in_object, all);
 }
 
 /* Loaded while sampling: its frames are known, and their callers. */
@@ -159,16 +184,12 @@ static void test_loaded_object(void **state) {
     find_object();
     start_sampling(*state, "loaded.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(2);
+    atomic_store(&is_object_loaded, false);
     busy_thread_start(&thread);
-    wait_rounds(150);
+    wait_for_object(&thread);
     stop_and_read(&recorded, *state, "loaded.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "loaded");
-    size_t in_object = 0, all = samples_count(&samples->samples);
-    for (size_t i = 0; i < all; i++)
-        in_object += stack_has_library(&recorded.profile, sample_stack(samples, i), "walked_object.so") &&
-                     stack_depth(&recorded.profile, sample_stack(samples, i)) > 5;
-    if (in_object * 2 < all) fail_msg("%zu of %zu samples in the object", in_object, all);
+    assert_mostly_in_object(&recorded, "loaded", 6);
     recorded_fini(&recorded);
 }
 
@@ -207,7 +228,7 @@ static void test_sampled_child(void **state) {
     if (!pid) {
         struct busy_thread thread = {.name = "busy in a child", .run = allocate};
         busy_thread_start(&thread);
-        wait_rounds(100);
+        wait_stacks(&thread, 40);
         busy_thread_join(&thread);
         grec_stop();
         _exit(0);
@@ -287,8 +308,9 @@ static void grandchild(void) {
     mark_with_stack("grandchild");
     struct busy_thread thread = {.name = "busy grandchild", .run = work_in_section};
     busy_thread_start(&thread);
-    wait_rounds(60);
-    busy_thread_join(&thread);
+    wait_stacks(&thread, 10);
+    GREC_INSTANT("grandchild at work", NULL);
+    wait_stacks(&thread, 40);
     grec_stop();
     _exit(0);
 }
@@ -324,8 +346,9 @@ static void test_mappings_of_children(void **state) {
     pid_t pid = fork();
     if (!pid) {
         struct busy_thread thread = {.name = "loaded in a child", .run = stay_in_object};
+        atomic_store(&is_object_loaded, false);
         busy_thread_start(&thread);
-        wait_rounds(100);
+        wait_for_object(&thread);
         grec_stop();
         _exit(0);
     }
@@ -336,13 +359,15 @@ static void test_mappings_of_children(void **state) {
     assert_marked_in_section(&recorded, "child");
     assert_marked_in_section(&recorded, "grandchild");
     const struct thread *busy = need_thread(&recorded, "busy grandchild");
-    size_t in_section = count_samples_in(&recorded.profile, busy, child_section_code());
-    if (in_section * 2 < samples_count(&busy->samples)) fail_msg("%zu samples in the section", in_section);
-    const struct thread *loaded = need_thread(&recorded, "loaded in a child");
-    size_t in_object = 0;
-    for (size_t i = 0; i < samples_count(&loaded->samples); i++)
-        in_object += stack_has_library(&recorded.profile, sample_stack(loaded, i), "walked_object.so");
-    if (in_object * 2 < samples_count(&loaded->samples)) fail_msg("%zu samples in the object", in_object);
+    int64_t from_ns = find_marker(&recorded.profile, "grandchild at work", NULL)->start_ns;
+    size_t at_work = 0;
+    for (size_t i = 0; i < samples_count(&busy->samples); i++) {
+        if (sample_time_ns(busy, i) <= from_ns) continue;
+        assert_true(stack_has_code(&recorded.profile, sample_stack(busy, i), child_section_code()));
+        at_work++;
+    }
+    assert_true(at_work >= 20);
+    assert_mostly_in_object(&recorded, "loaded in a child", 1);
     recorded_fini(&recorded);
 }
 
@@ -388,6 +413,8 @@ static void test_executed_children(void **state) {
         if (status != 7) fail_msg("way %d: %d", i % 3, status);
     }
     busy_thread_join(&thread);
+    /* This thread runs between any two of these waits, and so answers what it was asked in the one before. */
+    for (int i = 0; i < 20; i++) wait_rounds(3);
     stop_and_read(&recorded, *state, "exec.trace");
     assert_true(samples_count(&need_thread(&recorded, "parent")->samples) > 10);
     recorded_fini(&recorded);

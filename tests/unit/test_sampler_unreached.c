@@ -28,6 +28,7 @@ struct stranger {
     struct busy_thread thread;
     atomic_uint_fast64_t seen_ns; /* not 0: that part is over */
     atomic_bool is_told_to_unblock;
+    atomic_bool has_unblocked;
     atomic_bool has_pending;
 };
 
@@ -65,6 +66,7 @@ static void work_seen_and_unblock(struct busy_thread *self) {
     while (!atomic_load(&stranger_of(self)->is_told_to_unblock)) work_a_little();
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
+    atomic_store(&stranger_of(self)->has_unblocked, true);
     while (goes_on(self)) work_a_little();
 }
 
@@ -92,21 +94,6 @@ static void stranger_start_deaf(struct stranger *stranger, const char *name, voi
 
 static void stranger_wait_seen(struct stranger *stranger) {
     while (!atomic_load(&stranger->seen_ns)) usleep(1000);
-}
-
-static void wait_cpu(const struct stranger *stranger, uint64_t ns) {
-    clockid_t clock;
-    assert_int_equal(pthread_getcpuclockid(stranger->thread.thread, &clock), 0);
-    for (uint64_t end_ns = clock_now_ns(clock) + ns; clock_now_ns(clock) < end_ns;) usleep(1000);
-}
-
-/* The sampler looks, and the thread goes on, in turns. */
-static void wait_turns(const struct stranger *stranger) {
-    for (int i = 0; i < 10; i++) {
-        wait_rounds(3);
-        wait_cpu(stranger, 3000000);
-    }
-    wait_rounds(3);
 }
 
 static void start_with_all(const struct temp_folder *folder) {
@@ -276,7 +263,7 @@ static void test_deaf_from_birth(void **state) {
     for (int i = 0; i < THREAD_COUNT; i++) stranger_start_deaf(&strangers[i], "deaf", work_seen_until_end);
     for (int i = 0; i < THREAD_COUNT; i++) stranger_wait_seen(&strangers[i]);
     sleep_ms(600);
-    for (int i = 0; i < THREAD_COUNT; i++) wait_turns(&strangers[i]);
+    for (int i = 0; i < THREAD_COUNT; i++) wait_stacks(&strangers[i].thread, 20);
     stop_and_check(&recorded, *state);
     for (int i = 0; i < THREAD_COUNT; i++) {
         busy_thread_join(&strangers[i].thread);
@@ -299,8 +286,10 @@ static void test_deaf_at_first(void **state) {
     stranger_start_deaf(&stranger, "deaf", work_seen_and_unblock);
     stranger_wait_seen(&stranger);
     atomic_store(&stranger.is_told_to_unblock, true);
+    while (!atomic_load(&stranger.has_unblocked)) usleep(1000);
+    /* The sampler looks ten times a second whether the thread still blocks the signal. */
     sleep_ms(150);
-    wait_turns(&stranger);
+    wait_stacks(&stranger.thread, 20);
     stop_and_check(&recorded, *state);
     busy_thread_join(&stranger.thread);
     assert_int_equal(count_threads(&recorded.profile, "deaf"), 1);

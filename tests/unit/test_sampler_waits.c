@@ -507,7 +507,7 @@ static void test_without_files(void **state) {
         if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}) != 0) _exit(77);
         start_sampling(*state, "waits.trace", (struct grec_options){.interval_us = 1000});
         wait_rounds(2);
-        alarm(60);
+        alarm(HANG_SECONDS);
         grec_thread_register("poller");
         bool is_good = can_work_and_wait();
         grec_stop();

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""feed.py FILE [FILE]: writes the files to standard output, a pipe. After the first one it waits until the reader has taken
+everything, and then for longer than a program waits that draws its progress twice a second."""
+import fcntl
+import select
+import struct
+import sys
+import termios
+import time
+
+
+def is_reader_gone():
+    end = select.poll()
+    end.register(sys.stdout, 0)
+    return bool(end.poll(0))
+
+
+def is_taken():
+    left = fcntl.ioctl(sys.stdout.fileno(), termios.FIONREAD, struct.pack("i", 0))
+    return struct.unpack("i", left)[0] == 0
+
+
+def write(path):
+    with open(path, "rb") as file:
+        sys.stdout.buffer.write(file.read())
+    sys.stdout.flush()
+
+
+write(sys.argv[1])
+while not is_taken() and not is_reader_gone():
+    time.sleep(0.01)
+time.sleep(0.7)
+for path in sys.argv[2:]:
+    write(path)
