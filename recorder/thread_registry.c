@@ -151,7 +151,6 @@ void thread_signals_restore(const sigset_t *before) { own_signal_restore_mask(be
 static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
-    /* 0: from the first event on. */
     thread_record_start(record, clock_is_known() ? clock_ticks() : 0);
     __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
