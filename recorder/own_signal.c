@@ -282,6 +282,7 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 /* Threads that are not the C library's may come here, for signals that others send. */
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
+    /* A signal of a recording that has ended may arrive while the next one begins. */
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
     if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
     if (!candidate) return;
