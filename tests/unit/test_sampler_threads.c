@@ -199,7 +199,8 @@ static void start_with_sleeper(const struct temp_folder *folder, struct sleeper 
     sleeper_start(sleeper);
     start_sampling(folder, "sleepers.trace",
                    (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS, .threads = threads});
-    wait_rounds(5);
+    /* On a busy machine the first rounds may be over before the threads have been looked for. */
+    wait_rounds(40);
 }
 
 static void assert_sleeps(const struct recorded *recorded, const struct thread *thread) {
