@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -72,11 +73,70 @@ bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
     return true;
 }
 
+/* ---- A thread in place of the child. ---- */
+
+/* The allocator of the address sanitizer (gcc 12, LLVM 14) may stay locked in the child of a program with several
+ * threads. Under that sanitizer a thread does the work of such a child. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_ADDRESS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_ADDRESS_SANITIZED
+#endif
+#endif
+
+#ifdef IS_ADDRESS_SANITIZED
+#include <sys/single_threaded.h>
+static bool needs_thread(void) { return !__libc_single_threaded; }
+#else
+static bool needs_thread(void) { return false; }
+#endif
+
+struct thread_work {
+    child_work *work;
+    void *context;
+    int descriptor;
+};
+
+static _Thread_local struct thread_work *own_work;
+
+__attribute__((noreturn)) static void end_thread(enum child_end end) {
+    close(own_work->descriptor);
+    free(own_work);
+    pthread_exit((void *)(intptr_t)end);
+}
+
+static void *run_thread(void *context) {
+    own_work = context;
+    struct channel channel = {.descriptor = own_work->descriptor};
+    own_work->work(own_work->context, &channel);
+    end_thread(channel_flush(&channel) ? CHILD_DONE : CHILD_NO_MEMORY);
+}
+
+static bool start_thread(struct child_process *child, child_work *work, void *context, int descriptor) {
+    struct thread_work *own = malloc(sizeof *own);
+    if (own) *own = (struct thread_work){work, context, descriptor};
+    child->pid = 0;
+    errno = own ? pthread_create(&child->thread, NULL, run_thread, own) : ENOMEM;
+    if (errno == 0) return true;
+    free(own);
+    return false;
+}
+
+static enum child_end await_thread(struct child_process *child) {
+    void *end;
+    pthread_join(child->thread, &end);
+    return (enum child_end)(intptr_t)end;
+}
+
 /* ---- In the child. ---- */
 
 static bool is_child;
 
-void child_leave(void) { _exit(EXIT_NO_MEMORY); }
+void child_leave(void) {
+    if (own_work) end_thread(CHILD_NO_MEMORY);
+    _exit(EXIT_NO_MEMORY);
+}
 
 /* In the child, exit would run the exit handlers of the parent's program and flush its buffered output a second time. */
 static void handle_exit(void) {
@@ -129,30 +189,40 @@ static bool watch_exit(void) {
     return is_good;
 }
 
-bool child_start(struct child_process *child, child_work *work, void *context) {
-    int ends[2];
-    if (!watch_exit() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+/* Returns false, with errno set, when no child can be started. */
+static bool start_process(struct child_process *child, child_work *work, void *context, int descriptor) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid();
     child->pid = fork();
-    if (child->pid == 0) run_child(parent, ends[1], work, context);
+    if (child->pid == 0) run_child(parent, descriptor, work, context);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    close(ends[1]);
+    errno = error;
+    return child->pid > 0;
+}
+
+bool child_start(struct child_process *child, child_work *work, void *context) {
+    int ends[2];
+    if (!watch_exit() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    bool is_thread = needs_thread();
+    bool is_started =
+        is_thread ? start_thread(child, work, context, ends[1]) : start_process(child, work, context, ends[1]);
+    int error = errno;
+    if (!is_started || !is_thread) close(ends[1]);
+    if (!is_started) close(ends[0]);
     child->channel.descriptor = ends[0];
     child->channel.is_sending = false;
     child->channel.start = child->channel.end = 0;
-    if (child->pid > 0) return true;
-    close(ends[0]);
     errno = error;
-    return false;
+    return is_started;
 }
 
 enum child_end child_await(struct child_process *child) {
     int status;
     close(child->channel.descriptor);
+    if (!child->pid) return await_thread(child);
     pid_t awaited;
     do {
         awaited = waitpid(child->pid, &status, 0);

@@ -7,6 +7,7 @@
 #ifndef GECKO_CHILD_PROCESS_H
 #define GECKO_CHILD_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -31,7 +32,8 @@ bool channel_flush(struct channel *channel);
 bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count);
 
 struct child_process {
-    pid_t pid;
+    pid_t pid;              /* 0: a thread does the work, under the address sanitizer alone */
+    pthread_t thread;       /* set if pid is 0 */
     struct channel channel; /* the parent's end */
 };
 

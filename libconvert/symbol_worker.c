@@ -160,10 +160,10 @@ static void look_up_library(struct worker *worker, uint32_t lib) {
     if (!channel_flush(worker->channel)) child_leave();
 }
 
-/* Frees nothing: the process ends when this function returns. */
 void symbol_worker_run(void *context, struct channel *channel) {
     const struct symbol_work *work = context;
-    struct worker worker = {.work = work, .channel = channel, .failure = work->profile->failure};
+    struct failure failure = {0};
+    struct worker worker = {.work = work, .channel = channel, .failure = &failure};
     strings_init(&worker.names, worker.failure);
     strings_init(&worker.files, worker.failure);
     worker.numbers = malloc(work->request_count * sizeof *worker.numbers);
@@ -173,4 +173,7 @@ void symbol_worker_run(void *context, struct channel *channel) {
         take_numbers(&worker, work->requests + i, end - i);
         look_up_library(&worker, work->requests[i].lib);
     }
+    strings_fini(&worker.names);
+    strings_fini(&worker.files);
+    free(worker.numbers);
 }

@@ -172,6 +172,7 @@ static void finish(struct packer *packer) {
     if (!check(packer, libarchive.write_close(packer->writer))) return;
     if (fsync(packer->descriptor) != 0 && errno != EINVAL) fail(packer, errno);
     if (close(packer->descriptor) != 0 && errno != EINTR) fail(packer, errno);
+    packer->descriptor = -1;
 }
 
 /* What the child is asked for: to add a member, whose name and path follow, each with its NUL; or, with no bytes, to
@@ -199,21 +200,28 @@ static void follow(struct packer *packer, struct channel *channel, struct comman
     free(bytes);
 }
 
-/* Frees nothing at its end, as the process ends, too. libarchive does not report all allocations that failed. */
+static void close_packer(struct packer *packer) {
+    if (packer->writer) libarchive.write_free(packer->writer);
+    if (packer->descriptor >= 0) close(packer->descriptor);
+    if (packer->locale) freelocale(packer->locale);
+}
+
+/* libarchive does not report all allocations that failed. */
 static void pack(void *context, struct channel *channel) {
     const struct order *order = context;
     struct failure failure = {0};
-    struct packer packer = {.failure = &failure, .name = order->name};
+    struct packer packer = {.failure = &failure, .name = order->name, .descriptor = -1};
     struct command command = {0};
     errno = 0;
     open_packer(&packer, order->kind, order->path);
-    do {
+    for (bool is_finished = false;; is_finished = !command.member_bytes) {
         if (errno == ENOMEM) failure_set_memory(&failure);
         channel_send(channel, &failure, sizeof failure);
-        if (failure_is_set(&failure) || !channel_receive(channel, &command, sizeof command)) return;
+        if (is_finished || failure_is_set(&failure) || !channel_receive(channel, &command, sizeof command)) break;
         errno = 0;
         follow(&packer, channel, command);
-    } while (true);
+    }
+    close_packer(&packer);
 }
 
 /* ---- The parent. ---- */
