@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Time and memory of batches: bench/batch.py [--program PATH] [--count N] [--repeat N] [--also FOLDER] [--rounds N]
+"""Measures time and memory of batches: bench/batch.py [--program PATH] [--count N] [--repeat N] [--also FOLDER] [--rounds N]
 
-Mixed traces (tests/support/make_batch.py) by one worker and by two, in turn, and again with --if-changed; then the same as
-a tar.zst; and by two programs at a time. Prints medians, and the lowest of each. Each run has an output folder of its own,
-and nothing is removed before the end: ext4 passes over inodes that were free for less than five seconds.
+Converts the traces of tests/support/make_batch.py with one worker and with two, interleaved, and again with --if-changed.
+Then converts the same traces from a tar.zst, and with two programs at a time. Prints medians and minima. Each run has its
+own output folder, and files are removed only at the end, because ext4 does not reuse inodes that were free for less than
+five seconds.
 """
 import argparse
 import os
@@ -18,12 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def run(program, *arguments):
-    """Seconds, seconds of the processors, and megabytes."""
+    """Returns run time and processor time in seconds, and memory in megabytes."""
     start = time.monotonic()
     process = subprocess.Popen([program, "--quiet", *map(str, arguments)], stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 1, process.returncode  # a twentieth is broken
+    assert process.returncode == 1, process.returncode  # one trace in twenty is damaged
     return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -34,7 +35,7 @@ def show(name, runs):
 
 
 def halve(folder):
-    """Two folders with links to every other trace."""
+    """Makes two folders, each with links to one half of the traces."""
     for half in (0, 1):
         for index, path in enumerate(sorted((folder / "in").rglob("*"))):
             if path.is_dir() or index % 2 != half:
@@ -45,7 +46,7 @@ def halve(folder):
 
 
 def run_halves(program, folder, number, rows):
-    """What the machine can do: the halves by one worker each, in two programs at a time."""
+    """Measures what the machine can do: two programs at a time, each with one worker and one half of the traces."""
     start = time.monotonic()
     processes = [subprocess.Popen([program, "--quiet", folder / f"half-{half}", "--output-dir",
                                    folder / f"out-{number}-half-{half}", "--jobs", "1"], stderr=subprocess.DEVNULL)
@@ -82,16 +83,16 @@ def main():
                     rows.setdefault(f"{kind}, --jobs {jobs}", []).append(run(arguments.program, *batch))
                     again = run(arguments.program, *batch, "--if-changed")
                     rows.setdefault(f"{kind}, --jobs {jobs}, again with --if-changed", []).append(again)
-        print("| batch | median | least | of the processors | memory |\n|---|---|---|---|---|")
+        print("| batch | median | minimum | processor time | memory |\n|---|---|---|---|---|")
         for name, runs in rows.items():
             show(name, runs)
         for kind in ("folder", "tar.zst"):
             one, two = ([row[0] for row in rows[f"{kind}, --jobs {jobs}"]] for jobs in (1, 2))
             print(f"{kind}: two workers are {statistics.median(one) / statistics.median(two):.2f} times as fast, "
-                  f"of the least times {min(one) / min(two):.2f}")
+                  f"by minima {min(one) / min(two):.2f}")
         one, two = ([row[0] for row in rows[name]] for name in ("folder, --jobs 1", next(iter(rows))))
         print(f"two programs are {statistics.median(one) / statistics.median(two):.2f} times as fast as one, "
-              f"of the least times {min(one) / min(two):.2f}")
+              f"by minima {min(one) / min(two):.2f}")
 
 
 if __name__ == "__main__":

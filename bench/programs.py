@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What recording real programs costs: each without and with the recorder, and under perf, in turn.
+"""Measures what recording real programs costs: runs each program without the recorder, with it and under perf, interleaved.
 
     bench/programs.py [--build DIR] [--rounds N] [--size N] [NAME…]
 
-Medians of run time and of processor time, which is that of the program and its children (perf's own included, that of
-servers' clients not), and ratios to those without. Programs that are not installed are left out, and said.
+Prints medians of run time and of processor time, and their ratios to a run without recording. Processor time includes
+the program, its children and perf itself, but not clients. Programs that are not installed are reported.
 """
 
 import argparse
@@ -20,13 +20,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
 from real_programs import PROGRAMS, Missing, prepared  # noqa: E402
 
-# What takes about two seconds.
+# Sizes for which a run takes about two seconds.
 SIZES = {"python3 computing in threads": 12, "bash forking": 5, "sqlite3": 8, "xz -T2": 2, "node": 2, "Go with cgo": 15,
          "PostgreSQL with pgbench": 8, "nginx with ab": 6, "redis with redis-benchmark": 5}
 
 
 def modes(library, folder):
-    """Name, words before the program, environment."""
+    """Returns tuples of a name, the words before the program, and an environment."""
     recorder = {"LD_PRELOAD": library, "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": f"{folder}/%e-%p.trace"}
     rows = [
         ("without", [], {}),
@@ -74,7 +74,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--size", type=int, help="how much work each program has")
+    parser.add_argument("--size", type=int, help="amount of work for each program")
     parser.add_argument("name", nargs="*", help="part of a program's name")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

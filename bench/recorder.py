@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What an event costs: the recorder, its peers and the floors of the machine, in turn, round after round.
+"""Measures what an event costs in the recorder and in its peers, and the lower bounds of the machine, in interleaved rounds.
 
     bench/recorder.py [--build DIR] [--rounds N] [--events N] [--only TEXT]
 
-CC and CFLAGS as for make. Peers that are not there are said and left out. Of spall and minitrace, which nobody packages,
-spall.h, minitrace.h and minitrace.c of their repositories are looked for in the folder that PEER_SOURCES names (bench/peers/
-below the build folder otherwise). PEERS="NAME=PROGRAM …" adds others: programs over bench/recorder/lap.h, run in each case
-that they name, with one thread and with two.
-TRACES names the folder for what is recorded (below the build folder otherwise): its file system counts.
+CC and CFLAGS mean the same as for make. Missing peers are reported and skipped. There are no packages of spall and
+minitrace: put spall.h, minitrace.h and minitrace.c from their repositories into the folder that PEER_SOURCES names (by
+default "peers" in the build folder). PEERS="NAME=PROGRAM …" adds other peers: programs that use bench/recorder/lap.h. They
+run in each case that they list, with one thread and with two.
+TRACES names the folder for recordings (by default in the build folder). Its file system affects the results.
 """
 
 import argparse
@@ -28,21 +28,21 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "bench" / "recorder"
 
-# Where a quarter of a row's laps took so many times the least one, the machine was busy with something else.
+# If a quarter of a row's laps took this many times as long as the shortest one, the machine was busy with something else.
 NOISY_RATIO = 1.5
 
 # An empty loop in two threads at once takes about as long as in one, unless their CPUs are halves of one core.
 SHARED_CORE_RATIO = 1.4
 
-# Where that is allowed, so that what else runs disturbs less.
+# The priority of measured programs, if it may be set, so that other programs disturb less.
 PRIORITY = -15
 
-# The machine of the targets: what the cycle counter costs there.
+# What reading the cycle counter costs on the machine for which the targets were set.
 TARGET_CYCLE_COUNTER_NS = 9.6
 
 
 class Missing(Exception):
-    """A peer that cannot be had here, and why."""
+    """A peer is missing on this machine; the message is the reason."""
 
 
 # ---- Programs. ----
@@ -64,14 +64,14 @@ def compile_lap_program(build, name, libraries=()):
 
 
 class Outcome:
-    """Of one run: what the program printed, and how many bytes an event took."""
+    """The outcome of one run: what the program printed, and how many bytes an event took."""
 
     def __init__(self, text):
         self.numbers = {}
         for line in text.splitlines():
             word, _, number = line.partition(" ")
             self.numbers.setdefault(word, []).append(float(number))
-        self.ns = self.numbers["ns"]  # of each lap
+        self.ns = self.numbers["ns"]  # one time per lap
         self.events = self.numbers["events"][0]
         self.lost = self.numbers.get("lost", [0])[0]
         self.recycled = self.numbers.get("recycled", [0])[0]
@@ -94,7 +94,7 @@ def folder_bytes(folder):
 
 
 def event_bytes(trace):
-    """Bytes of an event in the chunks of events, their headers included: see recorder/trace_format.h."""
+    """Returns the bytes per event in chunks of events, including their headers: see recorder/trace_format.h."""
     byte_count = block_count = 0
     with open(trace, "rb") as file:
         header = file.read(80)
@@ -127,7 +127,7 @@ class SharedRecorder(Recorder):
     def __init__(self, build, library):
         if not library.exists():
             raise Missing("there is none")
-        # Programs ask for it by its name of an installed library.
+        # Programs load the library by the name that it has when it is installed.
         dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=False).stdout
         name = re.search(r"SONAME.*\[(.*)\]", dynamic)
         folder = build / "lib"
@@ -144,14 +144,14 @@ class SharedRecorder(Recorder):
 
 
 class Plain:
-    """A program over lap.h that needs nothing around it."""
+    """A program that uses lap.h and needs no preparation."""
 
     def __init__(self, program):
         self.program = program
 
     @classmethod
     def of_sources(cls, build, name, headers, sources=(), flags=()):
-        """Of a peer that is a header, or a header and a source or two."""
+        """Compiles a peer that consists of a few headers and sources."""
         folder = pathlib.Path(os.environ.get("PEER_SOURCES") or build / "peers")
         for file in (*headers, *sources):
             if not (folder / file).exists():
@@ -233,7 +233,7 @@ class Lttng:
 
 
 class Uftrace:
-    """A call is two records."""
+    """uftrace. Each call is two records."""
 
     def __init__(self, build):
         need_tools("uftrace")
@@ -290,7 +290,7 @@ class Row:
 
 
 def recorder_rows(recorder):
-    """Targets: ns and bytes of an event. Nothing is asked of what has none."""
+    """Returns the recorder's rows. Targets are ns and bytes per event; a row without them has no target."""
     rows = []
 
     def add(label, case, ns=None, size=None, threads=(1, 2), factor=1):
@@ -360,7 +360,7 @@ def extra_rows(name, peer):
 
 
 def count_calls(program, case, events, folder):
-    """Calls by name of the thread that records (it alone pins itself), and of the others."""
+    """Counts system calls by name: those of the recording thread, the only one that pins itself, and those of the others."""
     log = pathlib.Path(folder) / "strace"
     command = ["strace", "-f", "-o", log, program, case, "1", str(events), folder]
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
@@ -383,7 +383,7 @@ def describe_calls(calls):
 
 
 def print_calls(program, traces):
-    """Those that ten million events more make."""
+    """Prints the additional system calls of ten million more events."""
     print("\n## System calls of 10 000 000 events\n")
     try:
         need_tools("strace")
@@ -403,7 +403,7 @@ def print_calls(program, traces):
 
 
 class Folder:
-    """For what one run records; gone behind it, so that each file grows anew."""
+    """A folder for the recordings of one run. It is removed after the run, so each run starts with new files."""
 
     def __init__(self, parent):
         self.path = parent / "run"
@@ -456,7 +456,7 @@ def least_ns(rows, case, threads):
 
 
 def print_floor_notes(rows):
-    """What the floors say of this machine. Returns the ratio of its speed to that of the targets."""
+    """Prints the lower bounds of this machine. Returns how much slower it is than the machine of the targets."""
     counter = least_ns(rows, "cycle-counter", 1)
     factor = max(1.0, counter / TARGET_CYCLE_COUNTER_NS) if counter else 1.0
     print(f"- targets are for a cycle counter of {TARGET_CYCLE_COUNTER_NS} ns; those of this machine: times {factor:.2f}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the sampler costs: a program with busy and idle threads, without and with it, and beside other samplers, in turn.
+"""Measures what the sampler costs: runs a program with busy and idle threads without it, with it and with other samplers.
 
     bench/sampler.py [--build DIR] [--rounds N] [--busy N] [--idle N]
 
-gperftools' profiler (libprofiler.so) and perf are run where they are installed.
+Runs are interleaved. gperftools' profiler (libprofiler.so) and perf are measured if they are installed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def find_libprofiler():
 
 
 def modes(build, folder):
-    """Name, words before the program, environment, words behind the program's."""
+    """Returns tuples of a name, the words before the program, an environment, and the words after the program's own."""
     library = (build / "libgecko_recorder.so").resolve()
     recorder = {"LD_PRELOAD": str(library), "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(folder / "trace")}
     rows = [
@@ -75,7 +75,7 @@ def read_leb(data, at):
 
 
 def read_trace(path):
-    """Bytes of blocks by kind, and what the rounds took (ns on threads)."""
+    """Returns the bytes of blocks by kind, and the nanoseconds that each round spent on threads."""
     sizes, rounds = collections.defaultdict(list), []
     data = pathlib.Path(path).read_bytes()
     offset, chunk_bytes = struct.unpack_from("<QI", data, 16)
@@ -130,8 +130,8 @@ def main():
     seconds, on_time = collections.defaultdict(list), []
     words = [str(program), str(arguments.busy), str(arguments.idle), str(arguments.work)]
     for _ in range(arguments.rounds):
-        for name, before, environment, behind in rows:
-            seconds[name].append(run(before + words + behind, environment)[0])
+        for name, before, environment, after in rows:
+            seconds[name].append(run(before + words + after, environment)[0])
             if name == "sampler, 1 ms":
                 on_time.append(rounds_on_time(arguments.build, folder / "trace"))
     sizes, _ = read_trace(folder / "trace")
@@ -147,7 +147,7 @@ def main():
         )
     print(f"\nRounds on time at 1 ms: median {statistics.median(on_time):.1%}, least {min(on_time):.1%}")
 
-    # Nobody busy: what is left is looking at threads that sleep.
+    # Without busy threads, the only remaining cost is that of looking at sleeping threads.
     environment = next(row[2] for row in rows if row[0] == "sampler, 1 ms")
     _, read_ns = run([str(program), "0", str(arguments.idle), "300"], environment)
     idle_sizes, idle_rounds = read_trace(folder / "trace")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Time and memory of looking up addresses, with `addr2line -i -f` beside it.
+"""Measures time and memory of looking up addresses, compared with `addr2line -i -f`.
 
     bench/symbols.py [--addresses N] [--runs N] [--keep FOLDER] [PROGRAM]
 
-PROGRAM has debug information and a symbol table; without one, a program of at least 100 MB is made in FOLDER: a file of C++
-templates, compiled once and linked many times over. GECKO_CONVERT names the program that is measured, CXX the compiler.
+PROGRAM must have debug information and a symbol table. Without PROGRAM, the script makes one of at least 100 MB in FOLDER: a
+file of C++ templates, compiled once and linked many times. GECKO_CONVERT names the measured program, CXX the compiler.
 
-The trace is perf script text with a sample of one frame for each address; what converting it takes without symbols is
-printed, too.
+The trace is text of perf script with one sample of one frame per address. The script also prints what its conversion
+costs without symbols.
 """
 import argparse
 import os
@@ -59,8 +59,8 @@ CALL_COUNT = 10
 
 
 def make_program(folder):
-    """A unit is linked as often as it takes, each time with all but its entry made local: functions and their debug
-    information are not merged, as those of many units would be that share nothing."""
+    """Links one unit many times. In each copy, all names but its entry become local, so that the linker does not merge
+    functions and debug information."""
     compiler = os.environ.get("CXX", "c++")
 
     def do(*command):
@@ -89,7 +89,7 @@ def make_program(folder):
 
 
 def choose_addresses(program, count):
-    """Distinct ones, spread over the functions."""
+    """Returns distinct addresses, spread over the functions."""
     functions = []
     for line in subprocess.run(["nm", "-S", "--defined-only", program], capture_output=True, text=True).stdout.splitlines():
         parts = line.split()
@@ -106,7 +106,7 @@ def choose_addresses(program, count):
 
 
 def segments(program):
-    """Offset, address, size of what is loaded."""
+    """Returns offset, address and size of each loaded segment."""
     for line in subprocess.run(["readelf", "-lW", program], capture_output=True, text=True).stdout.splitlines():
         parts = line.split()
         if parts and parts[0] == "LOAD":
@@ -122,7 +122,7 @@ def write_trace(path, program, addresses):
 
 
 def measure(command, stdin=None):
-    """Seconds, those of the processor, and bytes of memory at most."""
+    """Returns run time and processor time in seconds, and the peak memory in bytes."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdin=open(stdin) if stdin else None, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -163,7 +163,7 @@ def main():
         for name, runs in results.items():
             seconds, cpu_seconds = (sorted(r[i] for r in runs)[len(runs) // 2] for i in (0, 1))
             memory = max(r[2] for r in runs) / 1e6
-            print(f"{name:32} {seconds:7.2f} s, of the processor {cpu_seconds:.2f} s, at most {memory:.0f} MB")
+            print(f"{name:32} {seconds:7.2f} s, processor {cpu_seconds:.2f} s, at most {memory:.0f} MB")
 
 
 if __name__ == "__main__":

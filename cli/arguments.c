@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
 
 enum { OPTION_NAME_BYTES_MAX = 16 };
 
@@ -17,15 +17,16 @@ static bool needs_value(const struct option *option) { return takes_value(option
 
 struct argument_reader {
     const struct option_table *table;
-    char *values; /* what the table's offsets are in */
+    char *values; /* the struct that contains the targets */
     struct failure *failure;
     char *const *next;
     char *const *end;
-    bool only_operands; /* "--" was seen */
-    bool has_action;    /* an option was an action */
+    bool only_operands; /* "--" was read */
+    bool has_action;    /* an option of kind OPTION_ACTION was read */
 };
 
-/* The number of the choice, or its place in the list when there is none of that name: a NULL. */
+/* Returns the number of the choice. If no choice has that name, returns the number of choices, for which choices() is
+ * NULL. */
 static size_t find_choice(choice_name *choices, const char *value) {
     size_t number = 0;
     while (choices(number) && strcmp(choices(number), value) != 0) number++;
@@ -37,7 +38,7 @@ static void set_bad_choice(struct failure *failure, const struct option *option,
     size_t used = 0;
     for (size_t i = 0; option->choices(i) && used < sizeof allowed; i++)
         used += (size_t)snprintf(allowed + used, sizeof allowed - used, "%s%s", i ? ", " : "", option->choices(i));
-    failure_set(failure, FAILURE_USAGE, "--%s: '%s' is none of: %s", option->name, value, allowed);
+    failure_set(failure, FAILURE_USAGE, "--%s: '%s' is not one of: %s", option->name, value, allowed);
 }
 
 static void add_to_list(struct options_list *list, const char *value, struct failure *failure) {
@@ -55,13 +56,13 @@ static void store_number(unsigned *target, const struct option *option, const ch
     for (const char *digit = value; *digit >= '0' && *digit <= '9' && number <= option->number_max; digit++)
         number = number * 10 + (unsigned)(*digit - '0');
     if (value[strspn(value, "0123456789")] || number < option->number_min || number > option->number_max)
-        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is no number from %u to %u", option->name, value,
+        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is not a number from %u to %u", option->name, value,
                     option->number_min, option->number_max);
     else
         *target = number;
 }
 
-/* "512M": powers of 1024. At least one byte. */
+/* Parses "512M" with units that are powers of 1024. The size must be at least one byte. */
 static bool parse_size(const char *value, uint64_t *bytes) {
     static const char units[] = "KMGT";
     if (strcmp(value, "unlimited") == 0) {
@@ -82,7 +83,7 @@ static bool parse_size(const char *value, uint64_t *bytes) {
 
 static void store_size(uint64_t *target, const struct option *option, const char *value, struct failure *failure) {
     if (!parse_size(value, target))
-        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is no size such as 512M or 4G, and not unlimited",
+        failure_set(failure, FAILURE_USAGE, "--%s: '%s' is neither a size such as 512M or 4G nor unlimited",
                     option->name, value);
 }
 
@@ -93,7 +94,8 @@ static void store(struct argument_reader *reader, const struct option *option, c
         return;
     }
     size_t choice = option->choices ? find_choice(option->choices, value) : 0;
-    if (option->choices && !option->choices(choice)) {
+    const char *chosen = option->choices ? option->choices(choice) : NULL;
+    if (option->choices && !chosen) {
         set_bad_choice(reader->failure, option, value);
         return;
     }
@@ -115,7 +117,7 @@ static void store(struct argument_reader *reader, const struct option *option, c
             add_to_list(target, value, reader->failure);
             break;
         case OPTION_NAME:
-            *(const char **)target = option->choices(choice);
+            *(const char **)target = chosen;
             break;
         case OPTION_CHOICE:
             *(unsigned *)target = (unsigned)choice;
@@ -137,9 +139,9 @@ static void store_next(struct argument_reader *reader, const struct option *opti
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How many letters are to be changed, added or left out to make one name of the other. */
+/* Returns how many letters must be changed, inserted or removed to turn one name into the other. */
 static size_t edit_distance(struct text a, const char *b) {
-    size_t distances[OPTION_NAME_BYTES_MAX + 1]; /* of the part of a so far to each start of b */
+    size_t distances[OPTION_NAME_BYTES_MAX + 1]; /* from the part of a read so far to each prefix of b */
     size_t b_count = strlen(b);
     for (size_t j = 0; j <= b_count; j++) distances[j] = j;
     for (size_t i = 0; i < a.bytes_count; i++) {
@@ -154,7 +156,7 @@ static size_t edit_distance(struct text a, const char *b) {
     return distances[b_count];
 }
 
-/* The option that was probably meant; NULL when none is near. */
+/* Returns the option that was probably meant; NULL if no name is similar. */
 static const struct option *nearest_option(const struct option_table *table, struct text name) {
     enum { DISTANCE_MAX = 2 };
     if (name.bytes_count > OPTION_NAME_BYTES_MAX) return NULL;
@@ -203,7 +205,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
     }
 }
 
-/* Letters side by side: "-qo FILE", "-qoFILE". */
+/* Reads options given as letters in one argument: "-qo FILE", "-qoFILE". */
 static void read_letters(struct argument_reader *reader, const char *letters) {
     for (; *letters && !failure_is_set(reader->failure); letters++) {
         const struct option *option = find_letter(reader->table, *letters);

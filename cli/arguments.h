@@ -1,59 +1,61 @@
-/* Command lines: from arguments to values, by one table of options. */
+/* Reads a command line into values, driven by a table of options. */
 #ifndef GECKO_ARGUMENTS_H
 #define GECKO_ARGUMENTS_H
 
 #include <stdio.h>
 
-#include "libconvert/failure.h"
+#include "libconvert/base/failure.h"
 
 enum option_kind {
     OPTION_FLAG,   /* takes no value; the target is a bool */
     OPTION_TEXT,   /* the target is a const char * */
-    OPTION_EXTRA,  /* the same, but the value may be left out; then it is empty */
-    OPTION_NUMBER, /* from number_min to number_max; the target is an unsigned */
-    OPTION_SIZE,   /* bytes, with K, M, G or T behind them; "unlimited" is UINT64_MAX; the target is a uint64_t */
+    OPTION_EXTRA,  /* like OPTION_TEXT, but the value may be left out; it is then empty */
+    OPTION_NUMBER, /* the value is from number_min to number_max; the target is an unsigned */
+    OPTION_SIZE,   /* a number of bytes, optionally followed by K, M, G or T; "unlimited" is UINT64_MAX; the target is a
+                      uint64_t */
     OPTION_LIST,   /* the target is a struct options_list, to which each use adds */
-    OPTION_CHOICE, /* one of the choices; the target is an unsigned number, the choice's */
-    OPTION_NAME,   /* one of the choices; the target is a const char *, the choice's name */
-    OPTION_ACTION  /* takes no value; the target is the action, and the number is what it becomes */
+    OPTION_CHOICE, /* the value is one of the choices; the target is an unsigned, set to the number of the choice */
+    OPTION_NAME,   /* the value is one of the choices; the target is a const char *, set to the name of the choice */
+    OPTION_ACTION  /* takes no value; the target is an unsigned, set to `action` */
 };
 
-/* Names that a value can have, by number; NULL past the last. */
+/* Returns the name of choice `number`; NULL after the last. */
 typedef const char *choice_name(size_t number);
 
 struct option {
     const char *name;
-    char letter; /* '\0': none */
+    char letter; /* '\0': the option has no letter */
     enum option_kind kind;
-    size_t target; /* offset among the values */
+    size_t target; /* offset of the target within the struct of values */
     unsigned action;
     unsigned number_min;
     unsigned number_max;
     choice_name *choices;
-    const char *value_name; /* as --help has it where there are no choices */
+    const char *value_name; /* name of the value in --help if there are no choices */
     const char *help;       /* lines of at most 70 columns */
 };
 
-/* Values of an option that may be given again and again. */
+/* The values of an option that may be given several times. */
 struct options_list {
-    const char **values; /* owned; the texts are borrowed */
+    const char **values; /* owned; the strings are borrowed */
     size_t count;
 };
 
-/* What a command line can say. */
+/* All options that a command line may have. */
 struct option_table {
     const struct option *options;
     size_t option_count;
-    size_t operands; /* offset of the struct options_list of them among the values */
+    size_t operands; /* offset of the struct options_list that receives the operands */
     const char *operand_name;
 };
 
-/* Reads the arguments into a struct that has the table's targets. Options and operands stand in any order; behind "--"
- * are operands alone, behind an action nothing is looked at. Failures are FAILURE_USAGE or FAILURE_MEMORY. */
+/* Reads the arguments into `values`, the struct that contains the table's targets. Options and operands may be in any
+ * order. After "--" there are only operands; after an action the rest is ignored. Failures are FAILURE_USAGE or
+ * FAILURE_MEMORY. */
 void arguments_read(const struct option_table *table, void *values, int argument_count, char *const *arguments,
                     struct failure *failure);
 
-/* What --help says of each option. */
+/* Prints the part of --help that describes the options. */
 void arguments_print_help(const struct option_table *table, FILE *stream);
 
 #endif

@@ -6,14 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the handler needs; it has no other way to get at it. */
+/* Globals, because a signal handler has no other way to receive them. */
 static void (*end_program)(void);
 static int end_code;
 static uintptr_t page_bytes;
 static _Thread_local volatile sig_atomic_t is_guarded;
 static _Thread_local volatile sig_atomic_t has_lost_bytes;
 
-/* Puts a page of zeros in the place of the one that is gone. */
+/* Maps a page of zeros in place of the missing one. */
 static bool replace_page(void *address) {
     int saved_errno = errno;
     void *page = (void *)((uintptr_t)address & ~(page_bytes - 1));

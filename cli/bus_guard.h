@@ -1,16 +1,17 @@
-/* Files that become shorter while they are mapped and read: the kernel tells by SIGBUS. In a thread that guards itself
- * the bytes that are gone read as zeros, and it is told in the end; in any other thread the program ends. */
+/* If a mapped file becomes shorter while it is read, the kernel sends SIGBUS. In a guarded thread, the missing bytes
+ * then read as zeros, and a flag reports that. In any other thread, the program ends. */
 #ifndef GECKO_BUS_GUARD_H
 #define GECKO_BUS_GUARD_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* Handles SIGBUS in the whole process, unless it is ignored. `end` is called, in the handler, before the program ends
- * with `exit_code`: it must be async-signal-safe. */
+/* Installs a handler of SIGBUS for the process, unless SIGBUS is ignored. The handler calls `end` before it ends the
+ * program with `exit_code`; `end` must be async-signal-safe. */
 void bus_guard_install(void (*end)(void), int exit_code);
 
-/* From here to the end this thread is guarded. Returns where it is told, also meanwhile: not 0 once bytes were gone. */
+/* Guards this thread until bus_guard_end. The returned flag becomes nonzero when bytes are missing; it may be read at
+ * any time. */
 const volatile sig_atomic_t *bus_guard_begin(void);
 void bus_guard_end(void);
 

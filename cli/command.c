@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "console.h"
-#include "gecko_convert.h"
-#include "libconvert/printable.h"
+#include "libconvert/base/printable.h"
+#include "libconvert/gecko_convert.h"
 #include "writer/sink.h"
 
 static const struct {
@@ -17,6 +17,7 @@ static const struct {
 } commands[] = {
     {"check", check_command},
     {"info", info_command},
+    {"view", view_command},
 };
 
 bool command_run(int argument_count, char *const *arguments, int *exit_code) {
@@ -36,7 +37,7 @@ void command_options_read(struct command_options *options, const struct option_t
                           char *const *arguments, struct failure *failure) {
     arguments_read(table, options, argument_count, arguments, failure);
     if (options->action == COMMAND_SHOW_FILES && !options->files.count)
-        failure_set(failure, FAILURE_USAGE, "no file is named");
+        failure_set(failure, FAILURE_USAGE, "no file was given");
 }
 
 void command_options_fini(struct command_options *options) {
@@ -68,7 +69,7 @@ static void print_error(const char *name, const char *message) {
 
 const char *command_file_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
 
-/* "path:line: message" where there is a place. */
+/* Writes "path:line: message" if the failure has a position. */
 static void describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
     const char *name = command_file_name(path);
     if (failure->has_position && failure->position.line)
@@ -77,7 +78,7 @@ static void describe_failure(const char *path, const struct failure *failure, ch
     else if (failure->has_position)
         snprintf(out, capacity_bytes, "%s: at byte %llu: %s", name, (unsigned long long)failure->position.offset,
                  failure->message);
-    else if (failure->code == FAILURE_MEMORY) /* which names no file */
+    else if (failure->code == FAILURE_MEMORY) /* the message names no file */
         snprintf(out, capacity_bytes, "%s: %s", name, failure->message);
     else
         snprintf(out, capacity_bytes, "%s", failure->message);
@@ -154,11 +155,29 @@ void command_write_error(struct json *json, const struct failure *failure) {
     json_object_end(json);
 }
 
+/* ---- Conversions. ---- */
+
+struct input *command_give_input(void *context, struct failure *failure) {
+    (void)failure;
+    struct input **input = context, *given = *input;
+    *input = NULL;
+    return given;
+}
+
+void command_take_failure(struct failure *failure, const struct gecko_convert_result *result) {
+    if (result->status == GECKO_CONVERT_GOOD) return;
+    failure_clear(failure);
+    struct position place = {result->error_line, result->error_offset};
+    if (result->has_error_place)
+        failure_set_at(failure, result->status, place, "%s", result->message);
+    else
+        failure_set(failure, result->status, "%s", result->message);
+}
+
 /* ---- All files. ---- */
 
 struct progress_root command_progress(struct command_output *output) {
-    return (struct progress_root){
-        .callback = progress_tty_draw, .source_callback = progress_tty_draw_source, .context = &output->bar};
+    return (struct progress_root){.callback = progress_tty_draw, .context = &output->bar};
 }
 
 int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,

@@ -1,79 +1,109 @@
-/* The commands of the program: a first argument that names one does something else than converting.
- * (A file of such a name is converted as ./NAME.) */
+/* The commands of the program. If the first argument is the name of a command, the program runs that instead of a
+ * conversion. (A file of that name can be converted as ./NAME.) */
 #ifndef GECKO_COMMAND_H
 #define GECKO_COMMAND_H
 
 #include <stdbool.h>
 
 #include "arguments.h"
-#include "libconvert/progress.h"
+#include "libconvert/base/progress.h"
+#include "libconvert/gecko_convert.h"
 #include "progress_tty.h"
 #include "writer/json.h"
 
-/* Runs the command that the first argument behind the program's name is, and sets *exit_code. False: it is none. */
+/* If the first argument (after the program's name) is a command, runs it, sets *exit_code and returns true. */
 bool command_run(int argument_count, char *const *arguments, int *exit_code);
 
-/* The commands, with the arguments behind their names; they return exit codes. */
+/* The commands. The arguments are those after the command's name. Return exit codes. */
 int check_command(int argument_count, char *const *arguments);
 int info_command(int argument_count, char *const *arguments);
+int view_command(int argument_count, char *const *arguments);
 
 /* ---- For commands. ---- */
 
+struct input;
+
+/* Parts of every command's help. */
+#define COMMAND_HELP_JSON "  --json             print JSON: see docs/info.md\n"
+#define COMMAND_HELP_OPTIONS                                                             \
+    "  --max-memory SIZE  use at most this much memory for each file: bytes, or with\n"  \
+    "                     K, M, G or T, or unlimited (default: half of the machine's)\n" \
+    "  -h, --help         show this text\n"                                              \
+    "\n"                                                                                 \
+    "Options may come before or after files; everything after -- is a file.\n"           \
+    "\n"
+#define COMMAND_HELP_EXIT_CODES                          \
+    "  2  the command line is wrong\n"                   \
+    "  3  a file cannot be read\n"                       \
+    "  4  memory ran out, or more than SIZE is needed\n" \
+    "With several files, the code is that of the first file whose code is not 0.\n"
+
 enum command_action { COMMAND_SHOW_FILES, COMMAND_SHOW_HELP };
 
-/* What every command can be told. */
+/* The row of --help in the table of a command's options. `action_target` is the offset of its command_action. */
+#define COMMAND_OPTION_HELP(action_target) \
+    { .name = "help", .letter = 'h', .kind = OPTION_ACTION, .target = (action_target), .action = COMMAND_SHOW_HELP }
+
+/* Options that every command has. */
 struct command_options {
     enum command_action action;
     bool wants_json;
-    uint64_t max_memory_bytes; /* for each file; 0: half of what the machine has */
-    struct options_list files; /* at least one, unless it is help that is wanted */
+    uint64_t max_memory_bytes; /* for each file; 0: half of the machine's memory */
+    struct options_list files; /* at least one file, unless help is requested */
 };
 
-/* Reads the arguments into the options, zeroed but for defaults: the first member of the struct that the table's
- * targets are in. To be finished in any case. */
+/* Reads the arguments into `options`, which must be zeroed except for defaults. It must be the first member of the
+ * struct to which the table's targets belong. Call command_options_fini in any case. */
 void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
                           char *const *arguments, struct failure *failure);
 void command_options_fini(struct command_options *options);
 
-/* What texts call the file at that path. */
+/* Gives an input that was opened before to a conversion, which closes it: the conversion's `open`. `context` points to
+ * the input, which becomes NULL. */
+struct input *command_give_input(void *context, struct failure *failure);
+
+/* Replaces the failure with that of the conversion. Does nothing if the conversion succeeded. */
+void command_take_failure(struct failure *failure, const struct gecko_convert_result *result);
+
+/* Returns the name that texts use for the file at that path. */
 const char *command_file_name(const char *path);
 
-/* A bad command line: says so, and is its exit code. */
+/* Reports a wrong command line and returns its exit code. */
 int command_refuse(const char *name, const struct failure *failure);
 
-/* The exit code of writing the text of --help. */
+/* Writes the text of --help and returns the exit code. */
 int command_show_help(const char *help, const char *name);
 
-/* "error": null, or what failed: as in reports of conversions. */
+/* Writes the member "error": null or the failure, as in reports of conversions. */
 void command_write_error(struct json *json, const struct failure *failure);
 
-/* What is said of all files: one of the two, and what is drawn meanwhile. */
+/* The output of a command for all its files. Only one of `json` and `text` is used. */
 struct command_output {
-    const char *name; /* the command's */
+    const char *name; /* of the command */
     struct progress_tty bar;
     bool is_json;
-    struct json json; /* in a list of files */
+    struct json json; /* within a list of files */
     struct chunk_list text;
 };
 
-/* For the work on a file: draws the bar. */
+/* Returns progress for the work on one file; it draws the bar. */
 struct progress_root command_progress(struct command_output *output);
 
-/* A line on standard error, in the bar's place: "gecko-convert NAME: path:line: message". */
+/* Clears the bar and prints a line to standard error: "gecko-convert NAME: path:line: message". */
 void command_print_failure(struct command_output *output, const char *path, const struct failure *failure);
 
-/* Adds what there is to say of a file; returns the exit code for it. */
+/* Appends the output for one file; returns the exit code for that file. */
 typedef int command_show(const char *path, struct command_output *output, void *context);
 
-/* Shows each file, and writes it all to standard output, JSON as {"version":…,"tool":…,"files":[…]}: the first exit
- * code that is not 0. */
+/* Calls `show` for each file, then writes the output: text, or JSON as {"version":…,"tool":…,"files":[…]}. Returns the
+ * first exit code that is not 0. */
 int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
                        void *context);
 
-/* Writes all of it to standard output: the exit code. */
+/* Writes the text to standard output and returns the exit code. */
 int command_write(struct chunk_list *text, const char *name);
 
-/* printf to the end of the list. */
+/* Appends to the text like printf. */
 void command_append(struct chunk_list *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

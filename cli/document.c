@@ -6,13 +6,14 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-#include "libconvert/memory.h"
-#include "libconvert/printable.h"
-#include "libconvert/utf8.h"
+#include "id_column.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/printable.h"
+#include "libconvert/base/utf8.h"
 
 enum { INTEGER_DIGITS_MAX = 15, NUMBER_BYTES = 64, PATH_BYTES = 512, REPEATED_KEYS_MAX = 5, DEPTH_MAX = 10000 };
 
-/* A list or an object that has begun: where its nodes start among those that wait. */
+/* A list or an object that is still open; `first` is the number of its first node among the pending ones. */
 struct level {
     size_t first;
     bool is_object;
@@ -20,15 +21,17 @@ struct level {
 
 struct parser {
     struct document *document;
-    struct node *waiting; /* owned: values of all lists and objects that have not ended */
+    struct node *waiting; /* owned; the values of all open lists and objects */
     size_t waiting_count;
     size_t waiting_capacity;
     struct level *levels; /* owned */
     size_t level_count;
     size_t level_capacity;
-    struct column last_objects; /* uint32_t for each key: the last object that had it */
+    struct column last_objects; /* uint32_t by key: number of the last object that contained the key */
     uint32_t object_count;
-    bool has_malformed_text; /* the callback ended the parsing for that */
+    bool is_skipping;        /* within the value of a member that is not wanted */
+    size_t skipped_levels;   /* lists and objects that are open in that value */
+    bool has_malformed_text; /* a callback stopped the parsing because of that */
     struct arena yajl_memory;
     jmp_buf no_yajl_memory;
 };
@@ -37,7 +40,8 @@ struct parser {
 
 static bool is_good(const struct parser *parser) { return !failure_is_set(parser->document->failure); }
 
-/* `pointer` again, with room for one more element; NULL when memory ran out (latched): the old one is still there. */
+/* Returns the array, enlarged if needed so that it has room for one more element; NULL if memory ran out (latched),
+ * and then the old array stays valid. */
 static void *with_room(struct parser *parser, void *pointer, size_t count, size_t *capacity, size_t element_bytes) {
     enum { FIRST_CAPACITY = 64 };
     if (count < *capacity) return pointer;
@@ -47,7 +51,15 @@ static void *with_room(struct parser *parser, void *pointer, size_t count, size_
     return grown;
 }
 
+/* Whether this value is skipped, or is part of one that is. */
+static bool skip_value(struct parser *parser) {
+    if (!parser->is_skipping) return false;
+    parser->is_skipping = parser->skipped_levels > 0;
+    return true;
+}
+
 static int add(struct parser *parser, struct node node) {
+    if (skip_value(parser)) return 1;
     struct node *waiting =
         with_room(parser, parser->waiting, parser->waiting_count, &parser->waiting_capacity, sizeof *parser->waiting);
     if (!waiting) return 0;
@@ -57,6 +69,10 @@ static int add(struct parser *parser, struct node node) {
 }
 
 static int begin(struct parser *parser, bool is_object) {
+    if (parser->is_skipping) {
+        parser->skipped_levels++;
+        return parser->skipped_levels < DEPTH_MAX;
+    }
     if (parser->level_count == DEPTH_MAX) return 0;
     struct level *levels =
         with_room(parser, parser->levels, parser->level_count, &parser->level_capacity, sizeof *parser->levels);
@@ -66,8 +82,12 @@ static int begin(struct parser *parser, bool is_object) {
     return 1;
 }
 
-/* Replaces the nodes of the innermost level by one that owns a copy of them. */
+/* Replaces the nodes of the innermost open level by one node that owns a copy of them. */
 static int end(struct parser *parser) {
+    if (parser->is_skipping) {
+        parser->is_skipping = --parser->skipped_levels > 0;
+        return 1;
+    }
     struct level level = parser->levels[--parser->level_count];
     size_t node_count = parser->waiting_count - level.first;
     struct node *nodes = arena_take_aligned(&parser->document->memory, node_count * sizeof *nodes);
@@ -80,9 +100,9 @@ static int end(struct parser *parser) {
     return add(parser, node);
 }
 
-/* ---- Keys that stand twice in an object. ---- */
+/* ---- Repeated keys in an object. ---- */
 
-/* Where the parser is: "$.threads[3].samples". */
+/* Writes the path to the parser's position: "$.threads[3].samples". */
 static void write_path(const struct parser *parser, char *path, size_t capacity_bytes) {
     snprintf(path, capacity_bytes, "$");
     for (size_t i = 0; i < parser->level_count; i++) {
@@ -108,8 +128,10 @@ static void note_repeated(struct parser *parser) {
     if (repeated) *repeated = arena_copy(&document->memory, text_of(path));
 }
 
-/* Is called with the object still open: the path to it is that to its last key. */
+/* Finds keys that occur more than once in the innermost object. Call it while the object is still open, so that the
+ * path to its last key can be written. */
 static void find_repeated(struct parser *parser) {
+    if (parser->is_skipping) return;
     struct level level = parser->levels[parser->level_count - 1];
     size_t end = parser->waiting_count;
     parser->object_count++;
@@ -124,7 +146,7 @@ static void find_repeated(struct parser *parser) {
     }
 }
 
-/* ---- What yajl calls; 0 ends the parsing. ---- */
+/* ---- Callbacks of yajl; returning 0 stops the parsing. ---- */
 
 static int on_null(void *context) { return add(context, (struct node){.kind = NODE_NULL}); }
 static int on_bool(void *context, int value) {
@@ -139,12 +161,12 @@ static bool parse_short_integer(const char *bytes, size_t bytes_count, double *n
         if (bytes[at] < '0' || bytes[at] > '9') return false;
         value = value * 10 + (bytes[at] - '0');
     }
-    if (bytes[0] == '-' && value == 0) return false; /* the double has a sign */
+    if (bytes[0] == '-' && value == 0) return false; /* -0 as a double keeps its sign */
     *number = (double)(bytes[0] == '-' ? -value : value);
     return true;
 }
 
-/* The program has the "C" locale: its decimal point is a point. */
+/* Uses strtod, which needs the "C" locale that the program never changes: a decimal point is ".". */
 static bool parse_real(struct parser *parser, const char *bytes, size_t bytes_count, double *number) {
     char local[NUMBER_BYTES];
     char *copy = bytes_count < sizeof local ? local : arena_take_bytes(&parser->document->memory, bytes_count + 1);
@@ -156,6 +178,7 @@ static bool parse_real(struct parser *parser, const char *bytes, size_t bytes_co
 }
 
 static int on_number(void *context, const char *bytes, size_t bytes_count) {
+    if (skip_value(context)) return 1;
     struct node node = {.kind = NODE_NUMBER};
     if (!parse_short_integer(bytes, bytes_count, &node.number) &&
         !parse_real(context, bytes, bytes_count, &node.number))
@@ -163,7 +186,7 @@ static int on_number(void *context, const char *bytes, size_t bytes_count) {
     return add(context, node);
 }
 
-/* yajl lets some sequences pass that are none in UTF-8, as those of surrogates, which the viewer refuses. */
+/* yajl accepts some sequences that are not UTF-8, such as encoded surrogates. The viewer refuses them. */
 static bool is_utf8(struct parser *parser, struct text text) {
     parser->has_malformed_text = utf8_valid_prefix_bytes(text) < text.bytes_count;
     return !parser->has_malformed_text;
@@ -173,6 +196,7 @@ static int on_text(void *context, const unsigned char *bytes, size_t bytes_count
     struct parser *parser = context;
     struct text text = {(const char *)bytes, bytes_count};
     if (!is_utf8(parser, text)) return 0;
+    if (skip_value(parser)) return 1;
     struct text copy = arena_copy(&parser->document->memory, text);
     return add(parser, (struct node){.kind = NODE_TEXT, .count = (uint32_t)copy.bytes_count, .bytes = copy.bytes});
 }
@@ -181,13 +205,15 @@ static int on_key(void *context, const unsigned char *bytes, size_t bytes_count)
     struct parser *parser = context;
     struct text text = {(const char *)bytes, bytes_count};
     if (!is_utf8(parser, text)) return 0;
+    if (parser->is_skipping) return 1;
+    document_wants_member *wants_member = parser->document->wants_member;
+    if (wants_member && !wants_member((unsigned)parser->level_count, text)) {
+        parser->is_skipping = true;
+        return 1;
+    }
     string_id key = strings_intern(&parser->document->keys, text);
     if (string_is_none(key)) return 0;
-    while (parser->last_objects.count <= key.index) {
-        uint32_t *last_object = column_push(&parser->last_objects);
-        if (!last_object) return 0;
-        *last_object = 0;
-    }
+    if (!id_column_at(&parser->last_objects, key.index)) return 0;
     return add(parser, (struct node){.kind = NODE_KEY, .count = key.index});
 }
 
@@ -199,8 +225,9 @@ static int on_object_end(void *context) {
     return end(context);
 }
 
-/* ---- Memory of yajl, which does not look at what an allocation returns. It takes little: its state, and room for the
- * longest text. All of it goes at once, so that leaving yajl from within leaks nothing. ---- */
+/* ---- Memory for yajl. yajl does not check whether an allocation failed, so a failed one leaves it by longjmp. It
+ * needs little memory: its state, and room for the longest text. All of that is in an arena, so leaving yajl leaks
+ * nothing. ---- */
 
 struct yajl_block {
     size_t bytes_count;
@@ -239,22 +266,22 @@ static uint64_t count_line_ends(struct text text) {
     return count;
 }
 
-/* yajl's words for what is wrong, without its "parse error: " and line ends. */
+/* Latches the failure with yajl's message, without its "parse error: " and line ends. */
 static void fail(struct parser *parser, yajl_handle yajl, struct position position) {
     struct failure *failure = parser->document->failure;
-    if (failure_is_set(failure)) return; /* a callback's: memory */
-    if (parser->level_count == DEPTH_MAX) {
+    if (failure_is_set(failure)) return; /* memory ran out in a callback */
+    if (parser->level_count == DEPTH_MAX || parser->skipped_levels == DEPTH_MAX) {
         failure_set_at(failure, FAILURE_INPUT, position, "lists and objects are nested more than %d deep", DEPTH_MAX);
         return;
     }
     if (parser->has_malformed_text) {
-        failure_set_at(failure, FAILURE_INPUT, position, "this is no JSON: a string is not UTF-8");
+        failure_set_at(failure, FAILURE_INPUT, position, "this is not JSON: a string is not UTF-8");
         return;
     }
     struct text reason = text_of((const char *)yajl_get_error(yajl, 0, NULL, 0));
     reason = text_slice(reason, 0, text_find(reason, '\n'));
     reason = text_trim(text_from(reason, text_find(reason, ':') + 1));
-    failure_set_at(failure, FAILURE_INPUT, position, "this is no JSON: %.*s", (int)reason.bytes_count, reason.bytes);
+    failure_set_at(failure, FAILURE_INPUT, position, "this is not JSON: %.*s", (int)reason.bytes_count, reason.bytes);
 }
 
 static void skip_byte_order_mark(struct document *document, struct input *input) {
@@ -263,13 +290,15 @@ static void skip_byte_order_mark(struct document *document, struct input *input)
     if (document->has_byte_order_mark) input_consume(input, mark.bytes_count);
 }
 
-/* yajl takes these for blanks; nowhere in JSON may they stand as they are. The length where there is none. */
+/* Returns the position of the first byte that yajl accepts as white space although JSON does not; the length if there
+ * is none. */
 static size_t find_false_blank(struct text text) {
     size_t vertical_tab = text_find(text, '\v');
     return text_find(text_slice(text, 0, vertical_tab), '\f');
 }
 
-/* The end of the text. yajl overlooks a text that begins behind the document and does not end: ended, it is garbage. */
+/* Ends the text. If an unterminated string follows the document, yajl does not notice it; a quotation mark ends such a
+ * string, and then yajl does. */
 static bool ends_well(const struct parser *parser, yajl_handle yajl) {
     bool is_complete = parser->level_count == 0 && parser->waiting_count == 1;
     if (is_complete && yajl_parse(yajl, (const unsigned char *)"\"", 1) != yajl_status_ok) return false;
@@ -294,7 +323,7 @@ static void feed(struct parser *parser, yajl_handle yajl, struct input *input) {
         position.offset += good_bytes;
         if (good_bytes < bytes.bytes_count) {
             failure_set_at(parser->document->failure, FAILURE_INPUT, position,
-                           "this is no JSON: a control character, 0x%02x", (unsigned)bytes.bytes[good_bytes]);
+                           "this is not JSON: a control character, 0x%02x", (unsigned)bytes.bytes[good_bytes]);
             return;
         }
         input_consume(input, bytes.bytes_count);
@@ -345,7 +374,7 @@ void document_fini(struct document *document) {
     arena_fini(&document->memory);
 }
 
-/* ---- Looking at it. ---- */
+/* ---- Access. ---- */
 
 const struct node *document_member(const struct document *document, const struct node *node, struct text key) {
     if (!node_is(node, NODE_OBJECT)) return NULL;
@@ -358,8 +387,8 @@ const struct node *document_member(const struct document *document, const struct
 }
 
 bool node_is_integer(const struct node *node) {
-    static const double exact_max = 9007199254740992.0;
-    if (!node_is(node, NODE_NUMBER) || !(node->number >= -exact_max && node->number <= exact_max)) return false;
+    static const double EXACT_MAX = 9007199254740992.0;
+    if (!node_is(node, NODE_NUMBER) || !(node->number >= -EXACT_MAX && node->number <= EXACT_MAX)) return false;
     return (double)(int64_t)node->number == node->number;
 }
 

@@ -1,12 +1,12 @@
-/* A JSON document in memory, as the front-end's JSON.parse has it: numbers are doubles, of members with one key the
- * last one counts. 16 bytes a value. Any depth: parsing does not recurse. */
+/* A JSON document in memory, as the viewer's JSON.parse would give it: numbers are doubles, and if a key is repeated in
+ * an object, the last member counts. A value takes 16 bytes. Nesting may be deep, because parsing does not recurse. */
 #ifndef GECKO_DOCUMENT_H
 #define GECKO_DOCUMENT_H
 
-#include "libconvert/arena.h"
-#include "libconvert/column.h"
-#include "libconvert/strings.h"
-#include "readers/input.h"
+#include "libconvert/base/arena.h"
+#include "libconvert/base/column.h"
+#include "libconvert/base/strings.h"
+#include "readers/input/input.h"
 
 enum node_kind {
     NODE_NULL,
@@ -16,43 +16,50 @@ enum node_kind {
     NODE_TEXT,
     NODE_LIST,
     NODE_OBJECT,
-    NODE_KEY /* before each member of an object; nobody else meets it */
+    NODE_KEY /* precedes each member of an object; callers do not see it */
 };
 
 struct node {
     uint32_t kind;  /* enum node_kind */
-    uint32_t count; /* bytes of a text, elements of a list, members of an object; the name of a key (string_id) */
+    uint32_t count; /* bytes of a text, elements of a list, members of an object; id of a key (string_id) */
     union {
-        double number; /* infinite when the document has more than a double holds */
+        double number; /* infinite if the number in the document exceeds the range of a double */
         const char *bytes;
-        const struct node *nodes; /* a list's elements; an object's keys and values, by turns */
+        const struct node *nodes; /* elements of a list; keys and values of an object, alternating */
     };
 };
 _Static_assert(sizeof(struct node) == 16, "profiles have millions of them");
 
+/* Whether a member of an object is wanted. `depth` is that of the object: 1 for the root. */
+typedef bool document_wants_member(unsigned depth, struct text key);
+
 struct document {
     struct failure *failure; /* borrowed */
+    /* NULL: all members are. Those that are not wanted are checked to be JSON and take no memory. Set it before
+     * document_read. */
+    document_wants_member *wants_member;
     struct arena memory;
     struct strings keys;
     struct node root;
-    struct column repeated_keys; /* struct text: paths ("$.meta.a") of members that another one of the same key hides */
-    uint64_t bytes_count;        /* of the JSON text */
+    struct column
+        repeated_keys;    /* struct text: paths ("$.meta.a") of members hidden by a later member with the same key */
+    uint64_t bytes_count; /* of the JSON text */
     bool has_byte_order_mark;
-    struct text wrapping; /* as input_wrapping has it; empty: none */
+    struct text wrapping; /* as from input_wrapping; empty: none */
 };
 
-/* An empty document: null. */
+/* Initialises an empty document, whose root is null. `failure` is borrowed. */
 void document_init(struct document *document, struct failure *failure);
 void document_fini(struct document *document);
 
-/* Reads all of the input. What is no JSON is a FAILURE_INPUT with its place; also memory, and what the input latches.
- */
+/* Reads all of the input. Text that is not JSON latches a FAILURE_INPUT with a position. Failures of memory are latched
+ * too, and the input latches its own. */
 void document_read(struct document *document, struct input *input);
 
-/* The member of that name; NULL when there is none, or the node is no object. */
+/* Returns the member with that key; NULL if there is none or the node is not an object. */
 const struct node *document_member(const struct document *document, const struct node *node, struct text key);
 
-/* The member of that number, less than the count of the object, and its key. */
+/* Returns the member of that number, which must be less than the object's count, and its key. */
 static inline const struct node *document_member_at(const struct document *document, const struct node *object,
                                                     size_t number, struct text *key) {
     *key = strings_text(&document->keys, (string_id){object->nodes[2 * number].count});
@@ -71,7 +78,8 @@ static inline bool node_is_text(const struct node *node, struct text text) {
     return node_is(node, NODE_TEXT) && text_equal(node_text(node), text);
 }
 
-/* The member whose key is `key` in the document's keys; NULL when there is none, or the node is no object. */
+/* Returns the member whose key has the id `key` in the document's keys; NULL if there is none or the node is not an
+ * object. */
 static inline const struct node *document_member_by_key(const struct node *node, string_id key) {
     if (!node_is(node, NODE_OBJECT)) return NULL;
     for (size_t i = node->count; i-- > 0;)
@@ -79,15 +87,16 @@ static inline const struct node *document_member_by_key(const struct node *node,
     return NULL;
 }
 
-/* A number without a fraction that a double has exactly. */
+/* Returns true for a number without a fraction that a double represents exactly. */
 bool node_is_integer(const struct node *node);
 
-/* A row of a table: an integer of 0 or more, below `count`. */
+/* Returns true for the number of a row in a table of `count` rows. */
 static inline bool node_is_index(const struct node *node, uint64_t count) {
     return node_is_integer(node) && node->number >= 0 && node->number < (double)count;
 }
 
-/* Writes ".key", or ["key"] where that is no plain name; at most capacity_bytes, terminated. */
+/* Appends ".key" or, if the key is not a plain name, ["key"]. `path` has room for capacity_bytes and stays terminated.
+ */
 void document_append_key(char *path, size_t capacity_bytes, struct text key);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "libconvert/failure.h"
+#include "libconvert/base/failure.h"
 
-/* exit calls back without a context. */
+/* Globals, because functions registered with atexit get no context. */
 static atomic_bool is_guarded;
 static void (*clean_up_program)(void *context);
 static void *clean_up_context;

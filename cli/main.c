@@ -1,4 +1,5 @@
-/* The program: arguments to options, options to a conversion, its outcome to an exit code. */
+/* The program: reads the arguments, runs a command, a batch or one conversion, and turns its outcome into the exit
+ * code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,19 +11,18 @@
 #include "cli/batch/batch.h"
 #include "command.h"
 #include "console.h"
-#include "conversion.h"
 #include "exit_guard.h"
+#include "libconvert/report.h"
 #include "options.h"
 #include "progress_tty.h"
-#include "report.h"
 #include "writer/sink.h"
 
 #define HINT "see gecko-convert --help\n"
 
 /* ---- Signals. ---- */
 
-/* Ends by the same signal, which is blocked until the handler returns and has its default action again by then
- * (SA_RESETHAND). */
+/* Ends the process with the same signal. The signal is blocked until the handler returns; by then SA_RESETHAND has
+ * restored its default action. */
 static void end_by_signal(int signal_number) {
     sink_abandon();
     raise(signal_number);
@@ -31,7 +31,7 @@ static void end_by_signal(int signal_number) {
 static void handle(int signal_number, void (*handler)(int)) {
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    /* A signal that the caller ignores (nohup) stays ignored. */
+    /* A signal that the caller ignores (as nohup does) stays ignored. */
     if (sigaction(signal_number, NULL, &old) == 0 && old.sa_handler == SIG_IGN) return;
     sigaction(signal_number, &action, NULL);
 }
@@ -47,13 +47,13 @@ static void handle_signals(void) {
 
 /* ---- Standard streams. ---- */
 
-/* A file that is opened while a standard stream is closed would take its number, and get what is meant for the
- * stream. Such a stream becomes one whose every use fails. */
+/* If a standard stream is closed, the next file to be opened would take its number and receive what is written to the
+ * stream. So each closed stream is replaced by a descriptor that fails every use. */
 static void fill_closed_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
         int opened = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-        (void)opened; /* the lowest free number: fd */
+        (void)opened; /* open returns the lowest free number, which is fd */
     }
 }
 
@@ -62,7 +62,7 @@ static void print_hint(enum gecko_convert_status status) {
     if (status == GECKO_CONVERT_BAD_USAGE) console_print(&hint);
 }
 
-/* The exit code: all of it has arrived, or not. */
+/* Returns EXIT_SUCCESS if all output was written. */
 static int close_standard_output(void) {
     bool is_good = !ferror(stdout);
     if (fclose(stdout) == 0 && is_good) return EXIT_SUCCESS;
@@ -87,7 +87,7 @@ static bool draws_progress(const struct options *options) {
     return options->progress == PROGRESS_ALWAYS || isatty(STDERR_FILENO);
 }
 
-/* The exit code of writing it; good when none is wanted. */
+/* Returns the exit code of writing the report; EXIT_SUCCESS if none was requested. */
 static int write_report(const struct options *options, const struct gecko_convert_result *result) {
     if (!options->report_path) return EXIT_SUCCESS;
     struct failure failure = {0};
@@ -102,8 +102,17 @@ static int write_report(const struct options *options, const struct gecko_conver
     return (int)failure.code;
 }
 
+static void print_inputs(const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->input_count; i++) {
+        struct report_text text;
+        report_input(result, i, &text);
+        console_print(&text);
+    }
+}
+
 static void print_outcome(const struct options *options, const struct gecko_convert_result *result) {
     struct report_text text = {.bytes_count = 0};
+    if (result->status == GECKO_CONVERT_GOOD && !options->is_quiet) print_inputs(result);
     if (result->status != GECKO_CONVERT_GOOD)
         report_error(&options->convert, result, &text);
     else if (!options->is_quiet)
@@ -115,9 +124,8 @@ static void print_outcome(const struct options *options, const struct gecko_conv
 static int convert_single(struct options *options, struct progress_tty *bar) {
     options->convert.progress = progress_tty_draw;
     options->convert.progress_context = bar;
-    struct conversion_ends ends = {.source_progress = progress_tty_draw_source};
-    struct gecko_convert_result result;
-    conversion_run(&options->convert, &ends, &result, NULL);
+    struct gecko_convert_result result = {.struct_bytes = sizeof result};
+    gecko_convert(&options->convert, &result);
     progress_tty_clear(bar);
     print_outcome(options, &result);
     int report_exit = write_report(options, &result);
@@ -135,7 +143,7 @@ static int convert(struct options *options) {
 
 static int refuse(const struct failure *failure) {
     console_print_message(failure->message);
-    print_hint((enum gecko_convert_status)failure->code);
+    print_hint(failure->code);
     return (int)failure->code;
 }
 

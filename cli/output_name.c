@@ -1,6 +1,6 @@
 #include "output_name.h"
 
-/* Any number of the wrappings goes, then one of the texts. */
+/* A name loses any number of wrapping suffixes, then at most one text suffix. */
 static const struct text wrapping_suffixes[] = {
     TEXT(".gz"),   TEXT(".xz"),  TEXT(".zst"), TEXT(".bz2"),  TEXT(".lz4"),  TEXT(".lz"),
     TEXT(".lzma"), TEXT(".Z"),   TEXT(".tar"), TEXT(".zip"),  TEXT(".7z"),   TEXT(".cpio"),
@@ -11,7 +11,8 @@ static const struct text trace_suffixes[] = {
     TEXT(".stacks"), TEXT(".out"),  TEXT(".log"),    TEXT(".trace"),
 };
 
-/* Takes the first suffix that fits off, unless nothing of the file's own name would be left; false when none fits. */
+/* Removes the first suffix that matches, unless nothing of the file's name would be left. Returns false if none
+ * matches. */
 static bool drop_suffix(struct text *path, const struct text *suffixes, size_t suffix_count) {
     size_t name_bytes = text_base_name(*path).bytes_count;
     for (size_t i = 0; i < suffix_count; i++) {

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "libconvert/report.h"
 
 enum { BAR_CELLS = 20, PERCENT_NONE = 1000, LINE_CELLS_MAX = 79, NS_PER_S = 1000000000, REDRAW_NS = NS_PER_S / 2 };
 
@@ -17,7 +17,7 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* A bar that cannot be drawn is no reason to stop converting. */
+/* Ignores errors: a bar that cannot be drawn is no reason to stop converting. */
 static void write_line(int fd, const char *bytes, size_t bytes_count) {
     ssize_t written = write(fd, bytes, bytes_count);
     (void)written;
@@ -32,7 +32,8 @@ void progress_tty_init(struct progress_tty *bar, int fd, bool is_on, uint64_t de
                                  .last_percent = PERCENT_NONE};
 }
 
-/* A line of more cells than the terminal has could not be drawn over. */
+/* Returns how many cells a line may have. A line longer than the terminal is wide would wrap, and could not be
+ * overwritten. */
 static size_t cells_of(int fd) {
     struct winsize size;
     bool is_known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -48,7 +49,7 @@ static void append_seconds(struct report_text *text, uint64_t seconds) {
         report_append(text, "%" PRIu64 " s", seconds);
 }
 
-/* ", 340 MB/s" */
+/* Appends ", 340 MB/s". */
 static void append_speed(struct report_text *text, uint64_t bytes_count, uint64_t elapsed_ns) {
     if (!elapsed_ns) return;
     report_append(text, ", ");
@@ -56,7 +57,7 @@ static void append_speed(struct report_text *text, uint64_t bytes_count, uint64_
     report_append(text, "/s");
 }
 
-/* "120 MB of 1.2 GB, 340 MB/s, 3 s left" */
+/* Appends "120 MB of 1.2 GB, 340 MB/s, 3 s left". */
 static void append_rate(struct report_text *text, double done, uint64_t total_bytes, uint64_t elapsed_ns) {
     double seconds = (double)elapsed_ns / NS_PER_S;
     report_append(text, "  ");
@@ -70,7 +71,7 @@ static void append_rate(struct report_text *text, double done, uint64_t total_by
     report_append(text, " left");
 }
 
-/* The line is drawn over the one before, of which nothing stays. */
+/* Overwrites the previous line completely. */
 static void show(struct progress_tty *bar, const struct report_text *line, uint64_t now) {
     bar->last_draw_ns = now;
     struct report_text text = {.bytes_count = 0};
@@ -84,7 +85,7 @@ static void show(struct progress_tty *bar, const struct report_text *line, uint6
 
 static void draw(struct progress_tty *bar, double done) {
     uint64_t now = bar->is_on ? now_ns() : 0;
-    unsigned percent = (unsigned)(done * 100 + 1e-9); /* 0.57 * 100 is less than 57 */
+    unsigned percent = (unsigned)(done * 100 + 1e-9); /* in floating point, 0.57 * 100 is less than 57 */
     bool is_due = percent != bar->last_percent || now >= bar->last_draw_ns + REDRAW_NS;
     if (!bar->is_on || !is_due || now < bar->first_draw_ns) return;
     bar->last_percent = percent;
@@ -98,7 +99,7 @@ static void draw(struct progress_tty *bar, double done) {
     show(bar, &line, now);
 }
 
-/* "read 120 MB, 34 MB/s" */
+/* Draws "read 120 MB, 34 MB/s". */
 static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
     uint64_t now = bar->is_on ? now_ns() : 0;
     bool is_due = now >= bar->first_draw_ns && now >= bar->last_draw_ns + REDRAW_NS;
@@ -111,18 +112,20 @@ static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
     show(bar, &line, now);
 }
 
-void progress_tty_draw(void *context, unsigned permille) { draw(context, permille / 1000.0); }
+bool progress_tty_draw(void *context, const struct gecko_convert_progress *progress) {
+    struct progress_tty *bar = context;
+    bar->total_bytes = progress->total_bytes;
+    if (progress->total_bytes || progress->permille)
+        draw(bar, progress->permille / 1000.0);
+    else
+        draw_read(bar, progress->read_bytes);
+    return true;
+}
 
 void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes) {
     bar->total_bytes = total_bytes;
     if (done_bytes > total_bytes) done_bytes = total_bytes;
     draw(bar, total_bytes ? (double)done_bytes / (double)total_bytes : 0);
-}
-
-void progress_tty_draw_source(void *context, uint64_t done_bytes, uint64_t total_bytes) {
-    struct progress_tty *bar = context;
-    bar->total_bytes = total_bytes;
-    if (!total_bytes) draw_read(bar, done_bytes);
 }
 
 void progress_tty_restart(struct progress_tty *bar) {

@@ -1,39 +1,41 @@
-/* How output looks: colours, and what a terminal's characters can be. */
+/* The look of output on terminals: colours and characters. */
 #ifndef GECKO_STYLE_H
 #define GECKO_STYLE_H
 
 #include <stdbool.h>
 
-/* What decides: the environment as it is, and whether the stream is a terminal. Texts are borrowed; NULL: not set. */
+/* What decides about colours: environment variables, and whether the stream is a terminal. Strings are borrowed; NULL:
+ * not set. */
 struct style_environment {
-    const char *no_color;       /* NO_COLOR: any text but an empty one refuses colours */
-    const char *clicolor_force; /* CLICOLOR_FORCE: any but "0" and an empty one asks for them, terminal or not */
-    const char *clicolor;       /* CLICOLOR: "0" refuses them */
-    const char *term;           /* TERM: none or "dumb" has none */
+    const char *no_color;       /* NO_COLOR: if not empty, no colours */
+    const char *clicolor_force; /* CLICOLOR_FORCE: if neither empty nor "0", colours even without a terminal */
+    const char *clicolor;       /* CLICOLOR: if "0", no colours */
+    const char *term;           /* TERM: if not set or "dumb", no colours */
     bool is_terminal;
 };
 
-/* The order above is that of precedence. */
+/* Returns true if output should have colours. Members that come first in the struct take precedence. */
 bool style_wants_colors(const struct style_environment *environment);
 
-/* The same for an open file, by the environment of the process. Not while another thread changes that. */
+/* Returns true if output to the file should have colours, from the environment of the process. Do not call it while
+ * another thread changes the environment. */
 bool style_has_colors(int fd);
 
-/* The character set of the user's locale is UTF-8. The program's own locale is left as it is. */
+/* Returns true if the character set of the user's locale is UTF-8. Does not change the locale of the program. */
 bool style_has_utf8(void);
 
-/* Escape sequences, empty when not wanted. */
+/* Escape sequences; empty without colours. */
 struct style {
     const char *bold;
     const char *dim;
     const char *good;    /* green */
     const char *bad;     /* red */
     const char *warning; /* yellow */
-    const char *bar;     /* of a chart: blue */
+    const char *bar;     /* blue, for charts */
     const char *reset;
 };
 
-/* Static. */
+/* Returns a static style. */
 const struct style *style_of(bool has_colors);
 
 #endif

@@ -4,9 +4,9 @@ set -eu
 folder=$1
 cd "$(dirname "$0")/.."
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' packaging/debian/changelog)
-for header in cli/gecko_convert.h recorder/gecko_recorder.h; do
+for header in libconvert/gecko_convert.h recorder/gecko_recorder.h; do
     grep -q "VERSION \"$version\"" $header || {
-        echo "deb.sh: packaging/debian/changelog is of $version, $header is not" >&2
+        echo "deb.sh: packaging/debian/changelog has version $version, but $header has not" >&2
         exit 1
     }
 done
@@ -18,10 +18,10 @@ done
 rm -rf "$folder"
 sources=$folder/gecko-convert-$version
 mkdir -p "$sources"
-tar -c Makefile README.md SECURITY.md cli docs examples libconvert packaging readers recorder writer | tar -x -C "$sources"
+tar -c LICENSE Makefile README.md SECURITY.md cli docs examples libconvert packaging readers recorder writer | tar -x -C "$sources"
 cp -r "$sources/packaging/debian" "$sources/debian"
 cd "$sources"
-# What the calling make was told is not for the packages, which have Debian's flags.
+# The packages use Debian's flags, not those of the calling make.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-parallel=$(nproc)} dpkg-buildpackage --build=binary --no-sign >../build.log 2>&1 || {
     tail -n 40 ../build.log >&2

@@ -1,6 +1,6 @@
 # Installing, Debian packages, the static program, and their tests.
 
-# Where things go, each of which may be set; DESTDIR stands before all of them.
+# Folders for installed files. Each may be set. DESTDIR is put before all of them.
 BINDIR       ?= $(PREFIX)/bin
 LIBDIR       ?= $(PREFIX)/lib
 INCLUDEDIR   ?= $(PREFIX)/include
@@ -14,10 +14,10 @@ FISHCOMPDIR  ?= $(DATADIR)/fish/vendor_completions.d
 
 described := $(BUILD)/install
 
-# mode, file, place; or "link", where it leads, place. A place may have blanks in it.
+# Each line is "MODE FILE DESTINATION" or "link TARGET DESTINATION". A destination may contain blanks.
 define installed_files
 755 $(BUILD)/gecko-convert $(BINDIR)/gecko-convert
-644 cli/gecko_convert.h $(INCLUDEDIR)/gecko_convert.h
+644 libconvert/gecko_convert.h $(INCLUDEDIR)/gecko_convert.h
 644 $(BUILD)/libgecko_convert.a $(LIBDIR)/libgecko_convert.a
 644 $(BUILD)/libgecko_convert.so $(LIBDIR)/libgecko_convert.so.$(CONVERT_ABI)
 link libgecko_convert.so.$(CONVERT_ABI) $(LIBDIR)/libgecko_convert.so
@@ -40,9 +40,9 @@ link libgecko_recorder_memory.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_recorder_mem
 644 packaging/completions/gecko-convert.fish $(FISHCOMPDIR)/gecko-convert.fish
 endef
 
-# ---- Files that say where the others are. ----
+# ---- Files for pkg-config and CMake. ----
 
-# As pkg-config has it: below its own prefix, where it is.
+# pkg-config files name folders relative to their own prefix, if they are below it.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 from_cmake   = $(shell realpath -ms --relative-to='$(CMAKEDIR)' '$(1)')
 
@@ -51,7 +51,7 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@PC_LIBDIR@|$(call below_prefix,$
     -e 's|@CMAKE_TO_INCLUDEDIR@|$(call from_cmake,$(INCLUDEDIR))|' -e 's|@RECORDER_ABI@|$(RECORDER_ABI)|' \
     -e 's|@VERSION@|$(2)|' -e 's|@VERSION_MAJOR@|$(firstword $(subst ., ,$(2)))|' $(1) > $@
 
-# The folders are not known to make.
+# These are made every time, because make does not notice changed folders.
 $(described)/gecko-convert.pc: packaging/pkgconfig/gecko-convert.pc.in force
 	@mkdir -p $(@D)
 	@$(call fill_in,$<,$(VERSION))
@@ -85,16 +85,16 @@ uninstall:
 .PHONY: static
 static: $(BUILD)/static/gecko-convert
 
-# Debian's archive of yajl has a name of its own.
+# Debian's static library of yajl has a different name.
 static_flags = $(subst -lyajl,-lyajl_s,$(call package_flags,--static --libs,$(1)))
 
-# What libarchive writes tar with leads to all of its formats. This one, which is not used, would bring libxml2 and 30 MB of
-# ICU.
+# libarchive's tar writer refers to all of its formats. xar, which is not used, would add libxml2 and 30 MB of ICU.
 without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
-$(BUILD)/static/gecko-convert: $(main_object) $(program_objects) $(static_objects)
+$(BUILD)/static/gecko-convert: $(main_object) $(filter-out $(view_objects),$(program_objects)) \
+    $(call objects_of,$(view_absent_source)) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(all_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -o $@
 
 # ---- Debian packages. ----
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh install|uninstall: puts files into their places below DESTDIR, or takes them away. INSTALLED_FILES has a line
-# for each: mode, file, place; or "link", where it leads, place.
+# install.sh install|uninstall: installs files below DESTDIR, or removes them. INSTALLED_FILES has one line per file:
+# "MODE FILE DESTINATION" or "link TARGET DESTINATION".
 set -eu
 action=$1
 

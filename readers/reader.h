@@ -1,56 +1,62 @@
-/* The seam between input formats and profiles. */
+/* The interface between input formats and profiles. A reader parses one format. */
 #ifndef GECKO_READER_H
 #define GECKO_READER_H
 
-#include "input.h"
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
+#include "readers/input/input.h"
 
-/* What a sample weighs. */
-enum weight_choice { WEIGHT_BY_SAMPLES, WEIGHT_BY_PERIOD };
-
-/* What the first frame of a collapsed stack is. */
-enum root_choice {
-    ROOT_FRAME, /* a frame like others: one thread holds all */
-    ROOT_THREAD /* a comm, comm-pid or comm-pid/tid: a thread of its own */
-};
+struct debug_folders;
 
 struct reader_options {
-    enum weight_choice weight;
-    enum root_choice root;
-    bool ignores_code_files;     /* perf maps and jitdumps, which a trace leads to, are not opened */
-    const char *perf_map_folder; /* where processes of this machine leave perf-PID.map; NULL: /tmp. Borrowed */
+    enum gecko_convert_weight weight;
+    enum gecko_convert_root root;
+    unsigned job_count;      /* most threads that read; 0 and 1: only the calling one */
+    size_t block_bytes;      /* for tests: most bytes that a reader looks at ahead of its turn; 0: a good number */
+    bool ignores_code_files; /* do not open the perf maps and jitdumps that a trace refers to */
+
+    /* Where to look for libraries besides their own paths. NULL: open no library and no file with the kernel's symbols.
+     * Borrowed. */
+    const struct debug_folders *debug_folders;
+
+    const char *perf_map_folder; /* where processes of this machine write perf-PID.map; NULL for /tmp; borrowed */
 };
 
-/* How sure a reader is that the bytes are its own. */
+/* How certain a reader is that an input has its format. */
 enum probe_score { PROBE_NO = 0, PROBE_MAYBE = 1, PROBE_LIKELY = 2, PROBE_SURE = 3 };
 
 enum { PROBE_BYTES = 64 * 1024 };
 
 struct reader {
-    const char *name;  /* as --from has it: "perf-script" */
-    const char *title; /* as messages have it: "perf script text" */
+    const char *name;  /* value of --from, for instance "perf-script" */
+    const char *title; /* used in messages, for instance "perf script text" */
 
-    /* `start` is the first PROBE_BYTES of the trace, or all of it (is_whole). */
+    /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */
     enum probe_score (*probe)(struct text start, bool is_whole);
 
-    /* Reads all of the input into the profile and enters every line in the ledger. Malformed parts are skipped and
-     * counted; a failure (latched in profile->failure) is for what cannot be read at all. Does not call
-     * profile_finish. */
+    /* Reads the whole input into the profile and enters every line in the ledger. Malformed parts are skipped and
+     * counted. Latches a failure in profile->failure only if nothing can be read. Does not call profile_finish. */
     void (*run)(struct input *input, struct profile *profile, const struct reader_options *options);
 };
 
-extern const struct reader reader_native_trace;
-extern const struct reader reader_perf_script;
-extern const struct reader reader_collapsed;
+/* All readers: READER(collapsed) stands for `reader_collapsed`. If several have the highest probe score, the first in
+ * this list wins. */
+#define READERS(READER) \
+    READER(perf_data)   \
+    READER(perf_script) \
+    READER(collapsed)   \
+    READER(trace)
 
-/* All of them, NULL at the end. */
+#define DECLARE_READER(name) extern const struct reader reader_##name;
+READERS(DECLARE_READER)
+
+/* All readers in the same order, terminated by NULL. */
 extern const struct reader *const readers[];
 
-/* The reader of that name; NULL when there is none. */
+/* Returns the reader of that name, or NULL if there is none. */
 const struct reader *reader_by_name(const char *name);
 
-/* The reader whose format the input has, by content. NULL when there is none: the failure says what the input is,
- * where its format is known, and how to make it readable. Consumes nothing. */
+/* Returns the reader for the input's format, which it detects by content without consuming anything. If there is none,
+ * returns NULL and latches a failure that says what the input is, if that is known, and how to make it readable. */
 const struct reader *reader_detect(struct input *input, struct failure *failure);
 
 #endif

@@ -1,11 +1,12 @@
-/* The readers there are, and the choice among them. */
+/* The list of readers, and the choice of one by content. */
 #include <stddef.h>
 #include <string.h>
 
-#include "foreign.h"
 #include "reader.h"
+#include "readers/input/foreign.h"
 
-const struct reader *const readers[] = {&reader_perf_script, &reader_collapsed, &reader_native_trace, NULL};
+#define READER_ADDRESS(name) &reader_##name,
+const struct reader *const readers[] = {READERS(READER_ADDRESS) NULL};
 
 const struct reader *reader_by_name(const char *name) {
     for (const struct reader *const *reader = readers; *reader; reader++)
@@ -13,7 +14,6 @@ const struct reader *reader_by_name(const char *name) {
     return NULL;
 }
 
-/* Of equal scores the first in the table wins. */
 static const struct reader *best_reader(struct text start, bool is_whole) {
     const struct reader *best = NULL;
     enum probe_score best_score = PROBE_NO;
@@ -27,7 +27,7 @@ static const struct reader *best_reader(struct text start, bool is_whole) {
 }
 
 const struct reader *reader_detect(struct input *input, struct failure *failure) {
-    /* One byte more tells whether the trace goes on. */
+    /* One byte more than a reader sees shows whether the trace goes on. */
     struct text window = input_peek(input, PROBE_BYTES + 1);
     if (failure_is_set(failure)) return NULL;
     bool is_whole = window.bytes_count <= PROBE_BYTES;

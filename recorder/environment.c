@@ -1,19 +1,16 @@
-/* The environment: starting without a call, and joining the recording of the program that executed this one. Programs
- * with more rights than their caller (set-user-id) take nothing from it. */
+/* The environment starts a recording without a call, and tells a program which recording of its parent to join.
+ * Programs with more rights than their caller (set-user-id) ignore it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "own_signal.h"
-#include "sampler.h"
+#include "recorder/sample/own_signal.h"
+#include "recorder/sample/sampler.h"
+#include "recorder/state/pool.h"
 #include "session.h"
 
-enum { LOCATION_BYTES = POOL_PATH_BYTES + 32, INTERVAL_US_MAX = 1000000000 };
-
-#define JOIN_VARIABLE "GECKO_RECORDER_JOIN"
-/* Its value where there is nothing to join: children record for themselves, or not at all. */
-#define NOT_TO_JOIN "0"
+enum { INTERVAL_US_MAX = 1000000000 };
 
 static bool is_started_here;
 
@@ -24,20 +21,24 @@ static const char help_text[] =
     ": variables of the environment\n"
     "GECKO_RECORDER=1             record from the start of the program to its end\n"
     "GECKO_RECORDER_OUTPUT=PATH   the trace; %p is the process id, %e the program (default %e-%p.trace)\n"
-    "GECKO_RECORDER_LIMIT=SIZE    of the trace, with K, M or G, or \"unlimited\" (default 128M): then the oldest goes\n"
-    "GECKO_RECORDER_CHUNK=SIZE    of its chunks: a power of two from 4K to 1M (default 64K)\n"
+    "GECKO_RECORDER_LIMIT=SIZE    size of the trace (64M, 1G, \"unlimited\"; default 128M): at the limit, the oldest "
+    "events "
+    "are dropped\n"
+    "GECKO_RECORDER_CHUNK=SIZE    size of its chunks: a power of two from 4K to 1M (default 64K)\n"
+    "GECKO_RECORDER_DURATION=S    keep the last S seconds only (default: all that the limit leaves)\n"
     "GECKO_RECORDER_STORAGE=KIND  \"file\", or \"memory\": written when the program ends (default file)\n"
-    "GECKO_RECORDER_INTERVAL=MS   between samples, from 0.1; 0: none are taken (default 1)\n"
-    "GECKO_RECORDER_ALL_THREADS=1 sample threads that do not register too (default where it is preloaded)\n"
+    "GECKO_RECORDER_INTERVAL=MS   milliseconds between samples, from 0.1; 0: no samples (default 1)\n"
+    "GECKO_RECORDER_ALL_THREADS=1 also sample threads that do not register (default if the library is preloaded)\n"
     "GECKO_RECORDER_THREADS=WORDS record threads whose names contain one of these words, comma-separated\n"
     "GECKO_RECORDER_CHILDREN=0    do not record forked and executed children (default 1: into the same trace)\n"
     "GECKO_RECORDER_CLOCK=monotonic  do not use the processor's cycle counter\n"
-    "GECKO_RECORDER_SIGNAL=NAME   interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or WINCH)\n"
-    "GECKO_RECORDER_HELP=1        print this and go on\n";
+    "GECKO_RECORDER_SIGNAL=NAME   interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or "
+    "WINCH)\n"
+    "GECKO_RECORDER_HELP=1        print this; the program continues\n";
 
 static bool is_true(const char *value) { return value && *value && strcmp(value, "0") != 0; }
 
-/* A number of bytes with an optional unit. */
+/* Parses a number of bytes with an optional unit. */
 static bool parse_size(const char *text, uint64_t *bytes) {
     static const char units[] = "KMG";
     char *end;
@@ -66,6 +67,15 @@ static bool read_size(const char *name, uint64_t *bytes) {
     return refuse(name, value, "a size (64M, 1G)");
 }
 
+static bool read_duration(uint32_t *duration_s) {
+    const char *value = secure_getenv("GECKO_RECORDER_DURATION");
+    char *end;
+    if (!value || !*value) return true;
+    unsigned long number = *value >= '0' && *value <= '9' ? strtoul(value, &end, 10) : 0;
+    *duration_s = (uint32_t)number;
+    return (number && number <= UINT32_MAX && !*end) || refuse("GECKO_RECORDER_DURATION", value, "a number of seconds");
+}
+
 static bool read_storage(uint32_t *storage) {
     const char *value = secure_getenv("GECKO_RECORDER_STORAGE");
     if (!value || !*value || !strcmp(value, "file")) return true;
@@ -89,7 +99,7 @@ static bool read_interval(struct grec_options *options) {
     return true;
 }
 
-/* A program that was not built for it has no thread that registers. */
+/* By default, all threads of a program that preloads the library are sampled, since none of them registers. */
 static void read_all_threads(struct grec_options *options) {
     const char *value = getenv("GECKO_RECORDER_ALL_THREADS"), *preloaded = getenv("LD_PRELOAD");
     bool is_preloaded = preloaded && strstr(preloaded, "libgecko_recorder");
@@ -109,7 +119,7 @@ static bool check_signal(void) {
                   "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N");
 }
 
-/* Values of variables that can be read, and that no recording can have. */
+/* Checks values that are well-formed, but out of range. */
 static bool check_ranges(const struct grec_options *options) {
     static const struct {
         const char *variable, *wanted;
@@ -118,6 +128,7 @@ static bool check_ranges(const struct grec_options *options) {
                                  "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign"},
         [SESSION_OPTION_LIMIT] = {"GECKO_RECORDER_LIMIT", "a size from 64K, and of 16 chunks or more"},
         [SESSION_OPTION_CHUNK] = {"GECKO_RECORDER_CHUNK", "a power of two from 4K to 1M"},
+        [SESSION_OPTION_DURATION] = {"GECKO_RECORDER_DURATION", "possible in a trace without a limit"},
         [SESSION_OPTION_THREADS] = {"GECKO_RECORDER_THREADS", "words of up to 511 bytes"},
     };
     enum session_option refused = session_find_refused(options);
@@ -137,66 +148,53 @@ static bool read_options(struct grec_options *options) {
     const char *children = secure_getenv("GECKO_RECORDER_CHILDREN");
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
-        !read_storage(&options->storage) || !read_interval(options) || !check_clock() ||
-        !check_signal())
+        !read_duration(&options->duration_s) || !read_storage(&options->storage) || !read_interval(options) ||
+        !check_clock() || !check_signal())
         return false;
     read_all_threads(options);
     options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;
     return check_ranges(options);
 }
 
-/* "SESSION PATH", as the program that executed this one left it. */
-static const char *read_location(uint64_t *session_id) {
-    const char *location = secure_getenv(JOIN_VARIABLE);
-    char *path;
-    if (!location) return NULL;
-    *session_id = strtoull(location, &path, 16);
-    return *path == ' ' ? path + 1 : NULL;
-}
-
-/* True: there is nothing left to do. What a recording that has ended left behind is not this program's to replace. */
+/* Returns true if this program has joined, or must not record: it must not replace the trace of a recording that has
+ * ended. */
 static bool join(const struct grec_options *options) {
-    uint64_t session_id;
-    const char *path = read_location(&session_id);
-    if (!path) return false;
-    if (session_join(path, session_id, options)) return true;
+    struct location location;
+    if (!location_parse(location_of_environment(), &location)) return false;
+    if (session_join(&location, options)) return true;
     int error = errno;
-    if (!session_would_replace(options, session_id)) return false;
+    if (!session_would_replace(options, location.session_id)) return false;
     if (error)
-        fprintf(stderr, "gecko-recorder: nothing is recorded: %s cannot be written: %s\n", path, strerror(error));
+        fprintf(stderr, "gecko-recorder: nothing is recorded: %s cannot be written: %s\n", location.path,
+                strerror(error));
     else
         fprintf(stderr,
                 "gecko-recorder: nothing is recorded: the recording in %s has ended, or another version of this "
                 "library writes it\n",
-                path);
+                location.path);
     return true;
 }
 
-/* The program has one thread yet, or is about to be told of what others do at the same time. */
-static void export_location(void) {
-    char location[LOCATION_BYTES];
-    const char *path;
-    uint64_t session_id;
-    if (session_location(&path, &session_id)) {
-        snprintf(location, sizeof location, "%llx %s", (unsigned long long)session_id, path);
-        setenv(JOIN_VARIABLE, location, 1);
-    } else {
-        setenv(JOIN_VARIABLE, NOT_TO_JOIN, 1);
-    }
+/* A program that started the recording by grec_start has executed this one, or somebody has set the variable. */
+static void join_unasked(void) {
+    struct location location;
+    if (!secure_getenv("GECKO_RECORDER") && location_parse(location_of_environment(), &location))
+        session_join(&location, NULL);
 }
 
 void session_start_from_environment(void) {
     struct grec_options options;
     if (is_true(secure_getenv("GECKO_RECORDER_HELP"))) fputs(help_text, stderr);
-    if (!is_true(secure_getenv("GECKO_RECORDER")) || !read_options(&options)) return;
-    if (options.flags & GREC_NO_CHILDREN && secure_getenv(JOIN_VARIABLE)) return;
-    is_started_here = true;
-    if (join(&options)) return;
-    int error = grec_start(&options);
-    if (error == GREC_OK) {
-        export_location();
+    if (!is_true(secure_getenv("GECKO_RECORDER"))) {
+        join_unasked();
         return;
     }
+    if (!read_options(&options)) return;
+    if (options.flags & GREC_NO_CHILDREN && location_of_environment()) return;
+    is_started_here = true;
+    if (join(&options)) return;
+    enum grec_error error = grec_start(&options);
+    if (error == GREC_OK) return;
     const char *reason = error == GREC_ERROR_STORAGE ? strerror(errno) : grec_error_text(error);
     if (error == GREC_ERROR_STORAGE && errno == EBUSY)
         reason = "another program is recording into that trace: put %p into GECKO_RECORDER_OUTPUT";

@@ -6,23 +6,26 @@
  *     GREC_LABEL("serve", &io);                        // a frame of stacks, until the end of the block
  *     GREC_INTERVAL_SCOPE("request", &io);             // an interval marker, until the end of the block
  *     GREC_INSTANT("cache miss", &io);                 // an instant marker
- *     grec_stop();                                     // or the end of the program, however it comes
+ *     grec_stop();                                     // or the end of the program, whatever ends it
  *
- * Linux, C11 or C++11 and later, gcc or clang; depends on libc alone.
+ * Linux, C11 or C++11 and later, gcc or clang; needs libc alone. If GREC_DISABLE is defined before this file is
+ * included, every call and macro does nothing, no library is needed, and any C99 or C++11 compiler on any system will
+ * do.
  *
- * Costs: with recording off, each call is one relaxed load and a predicted branch. With recording on, nothing
- * allocates, locks or calls the system per event; each thread writes into memory of its own, which is a shared mapping
- * of the trace, so that a crash loses nothing that was recorded.
+ * Costs: while recording is off, each call is one relaxed load and a predicted branch. While recording is on, no event
+ * allocates memory, takes a lock or makes a system call. Each thread writes into its own part of a shared mapping of
+ * the trace, so a crash loses nothing that was recorded.
  *
- * Threads: every function may be called from any thread at any time unless it says otherwise.
- * Signals: functions marked [signal-safe] may be called in signal handlers, also in one that interrupted any call of
- * this library. Forked children go on recording into the same trace.
+ * Threads: every function may be called from any thread at any time unless its comment says otherwise.
+ * Signals: functions marked [signal-safe] may be called in signal handlers, also in a handler that interrupted a call
+ * of this library. Forked children continue to record into the same trace.
  *
- * Descriptions (struct grec_category, grec_marker, grec_marker_type, grec_label, grec_counter) are the caller's, static
- * as a rule, made by the GREC_… initialisers, unchanged after their first use and alive as long as the program records.
- * Their members that end in _ are the library's. Texts need not be UTF-8 (the converter repairs them); NULL is the
- * empty text. Names are cut to GREC_NAME_BYTES_MAX, texts in payloads to GREC_TEXT_BYTES_MAX bytes; what was cut is
- * counted in the trace. */
+ * Descriptions (struct grec_category, grec_label, grec_marker, grec_marker_type, grec_counter, grec_string) belong to
+ * the caller. They are usually static variables. Make them with the GREC_… initialisers, do not change them after their
+ * first use, and keep them for as long as the program records. Members whose names end in _ belong to the library.
+ *
+ * Texts need not be valid UTF-8: the converter repairs them. NULL is the empty text. Names are cut to
+ * GREC_NAME_BYTES_MAX bytes and texts in payloads to GREC_TEXT_BYTES_MAX bytes; the trace counts what was cut. */
 #ifndef GECKO_RECORDER_H
 #define GECKO_RECORDER_H
 
@@ -33,15 +36,23 @@
 extern "C" {
 #endif
 
-#define GREC_API __attribute__((visibility("default")))
+/* Some structs are larger than in version 0.1.0. The functions that take them have other symbols, so programs that were
+ * built with that version still run. */
+#ifdef GREC_DISABLE
+#define GREC_API static inline
+#define GREC_SYMBOL_(name)
+#else
+#define GREC_API           __attribute__((visibility("default")))
+#define GREC_SYMBOL_(name) __asm__(name)
+#endif
 
 #define GREC_VERSION "0.1.0"
 
 enum {
     GREC_NAME_BYTES_MAX = 511,
-    GREC_TEXT_BYTES_MAX = 8191, /* a quarter of a chunk where chunks are smaller than 32 KiB */
-    GREC_LABEL_DEPTH_MAX = 200, /* label frames of a thread; deeper ones are not recorded */
-    GREC_FIELD_COUNT_MAX = 32,  /* of a marker type */
+    GREC_TEXT_BYTES_MAX = 8191, /* a quarter of a chunk, where chunks are smaller than 32 KiB */
+    GREC_LABEL_DEPTH_MAX = 200, /* labels on a thread's stack; deeper ones are not recorded */
+    GREC_FIELD_COUNT_MAX = 32,  /* fields of a marker type */
 };
 
 /* ---- Starting and stopping. ---- */
@@ -49,152 +60,156 @@ enum {
 enum grec_error {
     GREC_OK = 0,
     GREC_ERROR_OPTIONS, /* a member of the options is out of its range */
-    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno tells why (EBUSY: another process is recording
-                           into that file, which may be a forked child of this one) */
-    GREC_ERROR_MEMORY,  /* no memory, or no address space, for the pool */
-    GREC_ERROR_STATE,   /* not recording, for what needs a recording */
+    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno says why (EBUSY: another process is recording
+                           into that file; it may be a forked child of this one) */
+    GREC_ERROR_MEMORY,  /* there is not enough memory or address space */
+    GREC_ERROR_STATE,   /* the call needs a recording, and there is none */
     GREC_ERROR_COUNT
 };
 
-/* English text of a grec_error; never NULL. [signal-safe] */
-GREC_API const char *grec_error_text(int error);
+/* Returns the English text of a grec_error; never NULL. [signal-safe] */
+GREC_API const char *grec_error_text(enum grec_error error);
 
 #define GREC_UNLIMITED UINT64_MAX
 
 enum grec_storage {
     GREC_STORAGE_FILE = 0, /* the trace is a file from the first event on, and survives a crash */
-    GREC_STORAGE_MEMORY    /* nothing on disk until grec_save */
+    GREC_STORAGE_MEMORY    /* nothing is written to disk before grec_save */
 };
 
 enum grec_option_flag {
     GREC_NO_CHILDREN = 1, /* forked children do not record */
-    GREC_NO_HELPER = 2,   /* no thread that prepares chunks: threads that need one do it themselves */
-    GREC_SAMPLER = 4,     /* a thread that samples the stacks and the processor time of all registered threads, which
-                             takes SIGURG; and memory, processor time and power of the process */
-    GREC_ALL_THREADS = 8, /* the sampler takes threads that did not register, too */
+    GREC_NO_HELPER = 2,   /* there is no thread that prepares chunks: threads prepare their own */
+    GREC_SAMPLER = 4, /* a thread samples the stacks and the processor time of all registered threads, by SIGURG; and
+                         the memory, processor time and power of the process */
+    GREC_ALL_THREADS = 8,     /* the sampler also samples threads that did not register */
+    GREC_NO_STACKS = 16,      /* the sampler records the processor time of threads, and interrupts none */
+    GREC_NO_PROCESS_CPU = 32, /* no counter of the process's processor time */
+    GREC_NO_MEMORY = 64,      /* no counter of the memory that the process has in RAM */
+    GREC_NO_POWER = 128,      /* no counters of power */
 };
 
-/* Zero means default. */
+/* A member that is zero means the default. */
 struct grec_options {
     const char *path;     /* of the trace; "%p" becomes the process id, "%e" the program's name, "%%" a percent sign.
-                             Default "%e-%p.trace". Of GREC_STORAGE_MEMORY: where grec_save(NULL) writes */
-    uint64_t limit_bytes; /* of the trace: at the limit the oldest chunk is used again. Default 128 MiB; at least
-                             16 chunks; GREC_UNLIMITED: the file grows */
-    uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536 (less with a limit under 4 MiB) */
+                             With GREC_STORAGE_MEMORY: where grec_save(NULL) writes. Default "%e-%p.trace" */
+    uint64_t limit_bytes; /* of the trace, at least 16 chunks: at the limit, the oldest chunk is used again.
+                             GREC_UNLIMITED: the file grows, to 256 GiB at most. Default 128 MiB */
+    uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536, or less with a limit under 4 MiB */
     uint32_t storage;     /* enum grec_storage */
-    const char *threads;  /* record only threads whose name contains one of these words, comma-separated, whatever the
-                             case. Counters belong to the process: all threads change them. Default: all */
-    uint32_t flags;       /* enum grec_option_flag */
-    uint32_t interval_us; /* of the sampler: at least 100. Default 1000 */
-    const char *product;  /* name of the profile. Default: the program's name */
+    const char *threads;  /* records only threads whose name contains one of these comma-separated words, in upper or
+                             lower case. "pid:123" stands for all threads of that process. "-word" leaves out threads
+                             that the word stands for, whatever else does. Counters belong to the process: all threads
+                             change them. Default: all threads */
+    uint32_t flags;       /* enum grec_option_flag. While a recording is on, also an enum grec_scope */
+    uint32_t interval_us; /* between two samples, at least 100. Default 1000 */
+    const char *product;  /* the name of the profile. Default: the program's name */
+    uint32_t duration_s;  /* keeps only the last so many seconds: chunks that ended earlier are used again, before the
+                             trace grows. Needs a limit. Default: all that the limit leaves */
+    uint32_t reserved;
 };
 
-/* Starts recording. options may be NULL. Returns GREC_OK or an error, with nothing started.
+/* Starts recording. options may be NULL. Returns GREC_OK, or an error with nothing started.
  *
- * While recording already (started early through the environment, say), the recording goes on under the new options
- * with all that it has: to another path or from memory to a file it is moved, and the limit changes; chunk_bytes stays
- * as it is. A process that records into another one's trace, and names a path, leaves that and starts a trace of its
- * own. Not while another thread starts, stops or saves: such calls wait for each other. */
-GREC_API int grec_start(const struct grec_options *options);
+ * If a recording is on already (because the environment started it, for instance), it continues under the new options
+ * and keeps what it has. A new path renames the trace; a new storage or limit moves its contents; chunk_bytes does not
+ * change. Other processes of the recording take the interval, the threads and the flags for sampling, stacks and
+ * counters, if this process has started the recording or the flags have GREC_GROUP, and not GREC_PROCESS. They notice
+ * the new options as they notice commands: see grec_control. A process without a sampler starts one if it has a helper,
+ * or else in its next call of a function that signal handlers must not call. Forked children have helpers if GREC_GROUP
+ * was given before the fork. A process that records into the trace of another one, and
+ * names a path, leaves that trace and starts its own. Calls of grec_start, grec_stop and grec_save in several threads
+ * wait for each other. */
+GREC_API enum grec_error grec_start(const struct grec_options *options) GREC_SYMBOL_("grec_start_2");
 
-/* Ends recording and completes the trace. Harmless when not recording. A program that ends without it leaves a good
- * trace too. Waits for recording calls of other threads to end. */
+/* Stops recording and completes the trace. Does nothing when not recording. A program that ends without this call
+ * leaves a good trace too. Waits until the recording calls of other threads of this process have returned. */
 GREC_API void grec_stop(void);
 
-/* Stops recording until grec_resume. The profile shows the gap as a paused range. Labels are kept meanwhile, and counters
- * and memory are counted: what they came to is recorded by grec_resume. Calls do not nest: one resume ends any number of
- * pauses. */
+/* Stops recording until grec_resume. The profile shows the gap as a paused range. Labels are kept, and counters and
+ * memory are counted: grec_resume records their sums. Calls do not nest: one resume ends any number of pauses. */
 GREC_API void grec_pause(void);
 GREC_API void grec_resume(void);
 
-/* Writes a copy of the trace as it is now, and goes on. path as in the options; NULL: that of the options, for
- * GREC_STORAGE_MEMORY. The copy appears complete or not at all. After grec_stop, the last recording in memory is
- * saved. */
-GREC_API int grec_save(const char *path);
+/* The functions above act on all processes of the recording if this process has started it, and on this process alone
+ * if it was forked or has joined. grec_control acts on the processes that `scope` names. Other processes notice it at
+ * their next event, in the next round of their sampler, or at once if they have a helper. They stop, pause and resume
+ * at that time, and the profile shows the paused ranges of each. The end of a process stops no other one. */
+enum grec_action { GREC_STOP = 0, GREC_PAUSE, GREC_RESUME, GREC_PAUSE_SAMPLING, GREC_RESUME_SAMPLING };
+
+enum grec_scope {
+    GREC_PROCESS = 0x4000, /* this process */
+    GREC_GROUP = 0x8000,   /* all processes of the recording */
+};
+
+GREC_API void grec_control(enum grec_action action, enum grec_scope scope);
+
+/* Pauses the samples of threads until grec_resume_sampling, as grec_control does with these actions, in the processes
+ * that grec_pause acts on. Markers and counters go on, also those that the sampler records. Does not nest. */
+GREC_API void grec_pause_sampling(void);
+GREC_API void grec_resume_sampling(void);
+
+/* Writes a copy of the trace as it is now; recording continues. path: as in the options; NULL, with GREC_STORAGE_MEMORY
+ * only: the path in the options. The copy appears whole or not at all. After grec_stop, this saves the last recording
+ * in memory. */
+GREC_API enum grec_error grec_save(const char *path);
+
+/* ---- Other processes of a recording. Forked children take part without a call, and so do programs that this one
+ * executes and that are linked with the library, if the environment is passed on: GECKO_RECORDER_JOIN tells them where
+ * the recording is. ---- */
+
+enum { GREC_LOCATION_BYTES = 1088 };
+
+/* Writes where the recording is, terminated, as a text that grec_join takes in any other process of this machine. The
+ * text is valid until the recording ends or moves to another path. Returns GREC_ERROR_STATE if nothing is recorded, or
+ * if the system has no way to share a recording in memory. */
+GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]);
+
+/* Makes this process part of a recording that is on, with that recording's flags, interval and filter. location: from
+ * grec_location, or an absolute path of the trace, which may differ from its path in the other processes (in a
+ * container, for instance). NULL: the value of GECKO_RECORDER_JOIN. Returns GREC_OK or, with nothing changed:
+ * GREC_ERROR_OPTIONS if this is no location; GREC_ERROR_STORAGE if the trace cannot be opened (errno says why);
+ * GREC_ERROR_STATE if this process records already, or if no process of this machine records there, or one with another
+ * version of this library. */
+GREC_API enum grec_error grec_join(const char *location);
+
+/* Whether events are recorded now: 1 while recording and not paused, else 0. [signal-safe] */
+static inline int grec_is_recording(void);
 
 struct grec_status {
-    int is_recording; /* 0, 1; also while paused */
+    int is_recording; /* 0 or 1; also 1 while paused */
     int is_paused;
-    char path[1024]; /* of the trace, cut; empty for memory */
+    char path[1024]; /* of the trace, cut; empty if the trace is in memory */
     uint64_t size_bytes;
     uint64_t limit_bytes; /* GREC_UNLIMITED: none */
     uint64_t chunks_recycled;
-    uint64_t events_lost; /* no chunk could be had, or nested more than three signal handlers deep */
+    uint64_t events_lost; /* there was no chunk for them, or signal handlers nested more than three deep */
     uint64_t texts_cut;
     uint64_t definitions_lost;
-    uint64_t values_mismatched; /* payload values that no field of their marker type is there for */
-    int stop_errno;             /* why the recorder stopped by itself, ENOSPC for instance; 0: it did not */
-    uint32_t markers_stale;     /* ignored: aimed at a thread of another recording, or of the process's parent */
+    uint64_t values_mismatched; /* payload values beyond the fields of their marker type */
+    int stop_errno;             /* why the recorder stopped by itself (ENOSPC, for instance); 0: it did not */
+    uint32_t markers_stale;     /* markers aimed at a thread of another recording or of a parent process: ignored */
+    uint32_t flags; /* enum grec_option_flag; like the members below, as they are in force in this process */
+    uint32_t interval_us;
+    uint32_t duration_s;
+    uint32_t reserved;
+    char threads[512]; /* the filter */
 };
 
-GREC_API void grec_get_status(struct grec_status *status);
+GREC_API void grec_get_status(struct grec_status *status) GREC_SYMBOL_("grec_get_status_2");
 
-/* Not 0 while recording and not paused. Library's own. */
-GREC_API extern uint32_t grec_recording_;
+/* ---- Facts about the program, which the viewer shows in its information panel. ---- */
 
-/* Not 0 from grec_start to grec_stop, also while paused: labels are kept then, and counters counted. Library's own. */
-GREC_API extern uint32_t grec_labelling_;
-static inline int grec_is_counting_(void) {
-    return __builtin_expect(__atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) != 0, 0) ? 1 : 0;
-}
+/* Keys that the viewer knows. */
+#define GREC_FACT_VERSION    "version"
+#define GREC_FACT_BUILD_ID   "build ID"
+#define GREC_FACT_SOURCE_URL "source URL" /* of the build; the build ID becomes a link to it */
 
-/* Whether events are recorded now. [signal-safe] */
-static inline int grec_is_recording(void) {
-    return __builtin_expect(__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) != 0, 0) ? 1 : 0;
-}
-
-/* ---- Times. ---- */
-
-/* An instant, on a clock of the recorder's own; 0: not known, since nothing was recorded at the time. */
-typedef uint64_t grec_time;
-
-GREC_API grec_time grec_now_(void);
-
-/* [signal-safe] */
-static inline grec_time grec_now(void) { return grec_is_recording() ? grec_now_() : 0; }
-
-/* The instant that CLOCK_MONOTONIC has as so many nanoseconds: for times that other libraries report. To within a
- * microsecond, for instants since the start of the recording; 0 when not recording. [signal-safe] */
-GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns);
-
-/* ---- Threads. A thread that records without having been registered is registered by that, under the name that the
- * system has for it. ---- */
-
-/* Registers the calling thread under a name (NULL: the system's), or renames it. [signal-safe] */
-GREC_API void grec_thread_register(const char *name);
-/* Ends the thread in the trace. The end of a thread does this by itself. [signal-safe] */
-GREC_API void grec_thread_unregister(void);
-
-/* A thread of this process in this recording, for markers aimed at it, also after it has ended. In another recording, and
- * in a forked child, the handle is stale: markers aimed by it are ignored, and counted (markers_stale). */
-struct grec_thread {
-    uint64_t uid; /* 0: none. The library's own */
-    uint64_t tid;
-};
-/* The calling thread; none when not recording. [signal-safe] */
-GREC_API struct grec_thread grec_thread_self(void);
-
-/* Hints for the sampler: the calling thread waits, or works again. A thread that says so costs it less than one whose
- * processor time it has to ask for. [signal-safe] */
-GREC_API void grec_thread_sleep_(void);
-static inline void grec_thread_sleep(void) {
-    if (grec_is_recording()) grec_thread_sleep_();
-}
-GREC_API void grec_thread_wake_(void);
-static inline void grec_thread_wake(void) {
-    if (grec_is_recording()) grec_thread_wake_();
-}
-
-/* The calling thread's event loop has begun to handle an event, or waits for one: samples tell how long one that comes
- * now would wait. [signal-safe] */
-GREC_API void grec_event_loop_busy_(void);
-static inline void grec_event_loop_busy(void) {
-    if (grec_is_recording()) grec_event_loop_busy_();
-}
-GREC_API void grec_event_loop_idle_(void);
-static inline void grec_event_loop_idle(void) {
-    if (grec_is_recording()) grec_event_loop_idle_();
-}
+/* Tells a fact about the program under one of these keys or any other one. The fact holds for the recording that is on
+ * and for later ones of this process, so call it before or after grec_start. The last value of a key counts. Copies the
+ * texts, and cuts them to 63 and 255 bytes. Ignores facts after the 32nd key, and those of a process that records into
+ * the trace of another one. */
+GREC_API void grec_set_fact(const char *key, const char *value);
 
 /* ---- Categories. NULL stands for "Other". ---- */
 
@@ -216,8 +231,8 @@ enum grec_color {
 
 struct grec_category {
     const char *name;
-    struct grec_category *parent; /* of a subcategory */
-    uint32_t color;               /* enum grec_color; of a subcategory: the parent's counts */
+    struct grec_category *parent; /* NULL: this is no subcategory */
+    uint32_t color;               /* enum grec_color; a subcategory has its parent's */
     uint32_t reserved;
     uint64_t cache_;
 };
@@ -227,17 +242,194 @@ struct grec_category {
     { name, parent, 0, 0, 0 }
 #define GREC_OTHER ((struct grec_category *)NULL)
 
-/* ---- Marker types: what the payload of markers is and how the viewer shows it. ---- */
+/* ---- Labels: frames that say what a thread is doing, in the stacks of samples and markers. ----
+ *
+ * GREC_LABEL(name, category);
+ * GREC_LABEL_TEXT(name, category, text);
+ *     Push a label until the end of the block. name is a constant. text is shown after the name; it is borrowed until
+ *     then.
+ *
+ * GREC_LABEL_HERE(name, category), C++ only
+ *     An expression: a reference to a static grec_label with the position of this line, for objects of
+ *     grec::label_scope:
+ *
+ *         grec::label_scope scope(GREC_LABEL_HERE("parse", &io), file_name);
+ *
+ * The functions below are for labels that do not end with their block. */
 
-/* Formats of fields, and the unit in which their values are given. */
+struct grec_label {
+    const char *name;
+    struct grec_category *category;
+    const char *file; /* of the source; NULL: none */
+    uint32_t line;    /* 0: none */
+    uint32_t reserved;
+    uint64_t cache_;
+};
+#define GREC_LABEL_AT(name, category, file, line) \
+    { name, category, file, line, 0, 0 }
+
+/* The calling thread's stack of labels. */
+struct grec_label_stack;
+
+/* Pushes a label. Pop what this returns in the same thread, the last push first. text (NULL: none) is borrowed until
+ * then. Returns NULL when not recording. Always inlined, because it notes the caller's stack frame. [signal-safe] */
+static inline struct grec_label_stack *grec_label_push(struct grec_label *label, const char *text);
+
+/* Pops a label. Does nothing if `pushed` is NULL. [signal-safe] */
+static inline void grec_label_pop(struct grec_label_stack *pushed);
+
+/* Pushes a frame of an interpreter: the function that a script runs, and its file, both borrowed until grec_label_pop.
+ * line and column count from 1; 0: unknown. The category is that of `label`, which describes the interpreter.
+ * [signal-safe] */
+static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
+                                                        const char *file, uint32_t line, uint32_t column);
+
+/* Sets the line and column of the innermost frame, which must be a script's. [signal-safe] */
+static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column);
+
+/* ---- Markers. ----
+ *
+ * GREC_INSTANT(name, category);
+ * GREC_INSTANT_WITH(name, category, type, values…);
+ *     Record an instant marker.
+ *
+ *         GREC_INSTANT_WITH("Request", &io, &request_type, GREC_TEXT(url), GREC_INT(status));
+ *
+ * GREC_INTERVAL(name, category, start);
+ * GREC_INTERVAL_WITH(name, category, type, start, values…);
+ *     Record an interval marker from `start` until now.
+ *
+ *         grec_time start = grec_now();
+ *         …
+ *         GREC_INTERVAL("Decode", &media, start);
+ *
+ * GREC_INTERVAL_SCOPE(name, category);
+ *     Records an interval marker from here until the end of the block.
+ *
+ * Names, categories and types are constants: each of these places has a static description of its own. */
+
+/* An instant, on the recorder's own clock; 0: unknown, because nothing was recorded at that time. */
+typedef uint64_t grec_time;
+
+/* Returns the current time; 0 when not recording. [signal-safe] */
+static inline grec_time grec_now(void);
+
+/* Returns the time at which CLOCK_MONOTONIC had that value, for times that other libraries report. Exact to a
+ * microsecond for times since the start of the recording. Returns 0 when not recording. [signal-safe] */
+GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns);
+
+struct grec_marker_type;
+struct grec_value;
+
+/* Describes markers: their name, category and payload type (NULL: no payload). */
+struct grec_marker {
+    const char *name;
+    struct grec_category *category;
+    struct grec_marker_type *type;
+    uint64_t cache_;
+};
+#define GREC_MARKER(name, category, type) \
+    { name, category, type, 0 }
+
+/* Records a marker at this time, or from `start` (0: the start of the recording) until now. values: borrowed, one for
+ * each field of the type. Missing values are absent; values beyond the fields are counted and dropped. NULL with count
+ * 0: no values. [signal-safe] */
+GREC_API void grec_instant(struct grec_marker *marker, const struct grec_value *values, size_t count);
+GREC_API void grec_interval(struct grec_marker *marker, grec_time start, const struct grec_value *values, size_t count);
+
+/* Record one end of an interval. The viewer joins a start with the next end that has the same name in the same thread.
+ * If both have a value for a field, the end's is shown. [signal-safe] */
+GREC_API void grec_interval_start(struct grec_marker *marker, const struct grec_value *values, size_t count);
+GREC_API void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count);
+
+/* Records a marker with a text. [signal-safe] */
+static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text);
+
+enum grec_log_level { GREC_LOG_ERROR = 1, GREC_LOG_WARNING, GREC_LOG_INFO, GREC_LOG_DEBUG, GREC_LOG_VERBOSE };
+
+/* Records a line of a log, as the viewer knows it. [signal-safe] */
+static inline void grec_log(enum grec_log_level level, const char *module, const char *message);
+
+/* How a network request ended. */
+enum grec_network_end { GREC_NETWORK_STOP = 0, GREC_NETWORK_REDIRECT, GREC_NETWORK_CANCEL };
+
+/* A network request. Only url and start are needed: 0 and NULL mean that a member is not known. Times are from grec_now
+ * or grec_time_from_clock_ns, and in the order of the members. */
+struct grec_network_request {
+    const char *url;
+    const char *redirect_url; /* with GREC_NETWORK_REDIRECT: the next address */
+    const char *content_type; /* "text/html", which decides the colour of the bar */
+    uint32_t how_ended;       /* enum grec_network_end */
+    uint32_t response_status; /* 200, 404 */
+    uint64_t transfer_bytes;  /* received */
+    grec_time start;          /* when the program asked for it */
+    grec_time lookup_start;   /* of the host's name */
+    grec_time lookup_end;
+    grec_time connect_start;
+    grec_time connect_end;
+    grec_time request_start;  /* when the request was sent */
+    grec_time response_start; /* when the first byte of the response arrived */
+    grec_time response_end;   /* when the last byte arrived */
+    grec_time end;            /* when the program had the response; 0: now */
+};
+
+/* Records a request that has ended for the viewer's network track and network chart, as two markers of the type
+ * "Network" in the calling thread. request: borrowed. [signal-safe] */
+static inline void grec_network(struct grec_category *category, const struct grec_network_request *request);
+
+enum grec_phase { GREC_PHASE_INSTANT = 0, GREC_PHASE_INTERVAL = 1, GREC_PHASE_START = 2, GREC_PHASE_END = 3 };
+
+/* Identifies a thread of this process in this recording, also after the thread has ended, for markers aimed at it. In
+ * another recording, and in a forked child, the handle is stale: markers aimed by it are ignored and counted
+ * (markers_stale). */
+struct grec_thread {
+    uint64_t uid; /* 0: none. Belongs to the library */
+    uint64_t tid;
+};
+
+/* A stack that is taken at one time, and shown by a marker later. */
+enum { GREC_BACKTRACE_BYTES = 4096 };
+struct grec_backtrace {
+    uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
+};
+
+/* Takes the calling thread's stack and the time: its labels, and its functions if there is a sampler. If not all frames
+ * fit, the outermost are left out; of a stack of labels alone, the innermost. Takes an empty stack when not recording.
+ * The result is valid in any thread of the same recording, and in forked children. [signal-safe] */
+GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace);
+
+/* All zero: an instant marker of the calling thread, now, without a stack. */
+struct grec_marker_options {
+    uint32_t phase;                         /* enum grec_phase */
+    uint32_t with_stack;                    /* 1: with the calling thread's stack */
+    grec_time start;                        /* 0: now; of an interval, the start of the recording */
+    grec_time end;                          /* 0: now */
+    struct grec_thread thread;              /* the thread that the marker belongs to, if that thread is recorded;
+                                               uid 0: the calling thread */
+    const struct grec_backtrace *backtrace; /* in place of with_stack; NULL: none */
+};
+
+/* Records a marker with options. options may be NULL. [signal-safe] */
+GREC_API void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
+                              const struct grec_value *values, size_t count);
+
+/* Records a marker whose name is not known at compile time. The recording keeps each different name, so put numbers
+ * into payloads, not into names. options may be NULL. [signal-safe] */
+GREC_API void grec_add_named_marker(const char *name, struct grec_category *category, struct grec_marker_type *type,
+                                    const struct grec_marker_options *options, const struct grec_value *values,
+                                    size_t count);
+
+/* ---- Marker types: which fields the payload of markers has, and how the viewer shows it. ---- */
+
+/* The format of a field, which implies the unit of its values. */
 enum grec_format {
     GREC_FORMAT_STRING = 0,
     GREC_FORMAT_URL,
     GREC_FORMAT_FILE_PATH,
     GREC_FORMAT_SANITIZED_STRING,    /* a text that may name people or sites: removed when a profile is shared */
     GREC_FORMAT_UNIQUE_STRING,       /* a text that many markers share */
-    GREC_FORMAT_FLOW_ID,             /* GREC_FLOW: markers with the same number belong together… */
-    GREC_FORMAT_TERMINATING_FLOW_ID, /* …until this one */
+    GREC_FORMAT_FLOW_ID,             /* GREC_FLOW: markers with the same number belong together */
+    GREC_FORMAT_TERMINATING_FLOW_ID, /* GREC_FLOW: the last marker with that number */
     GREC_FORMAT_DURATION,            /* nanoseconds */
     GREC_FORMAT_TIME,                /* GREC_TIME */
     GREC_FORMAT_SECONDS,
@@ -257,7 +449,7 @@ enum grec_format {
 
 enum grec_field_flag { GREC_FIELD_HIDDEN = 1 };
 
-/* A column of a table: any format but list and table. */
+/* A column of a table, in any format but list and table. */
 struct grec_column {
     const char *label;
     uint32_t format; /* enum grec_format */
@@ -267,8 +459,8 @@ struct grec_column {
     { label, format, 0 }
 
 struct grec_field {
-    const char *key;                   /* unique in its type; the converter appends "_" to "type", "cause", "stack" and
-                                          "stackThread", which are reserved */
+    const char *key;                   /* unique within its marker type. The keys "type", "cause", "stack" and
+                                          "stackThread" are reserved: the converter appends "_" to them */
     const char *label;                 /* NULL: the key */
     uint32_t format;                   /* enum grec_format */
     uint32_t flags;                    /* enum grec_field_flag */
@@ -289,6 +481,7 @@ enum grec_display {
     GREC_DISPLAY_IPC = 16,
     GREC_DISPLAY_FILEIO = 32,
     GREC_DISPLAY_STACK_CHART = 64,
+    GREC_DISPLAY_NETWORK = 128,
 };
 
 enum grec_graph_type { GREC_GRAPH_BAR = 0, GREC_GRAPH_LINE, GREC_GRAPH_LINE_FILLED };
@@ -306,32 +499,32 @@ enum grec_graph_color {
     GREC_GRAPH_YELLOW
 };
 
-/* A graph of a field with numbers, as a track of its own. */
+/* Shows a field of numbers as a graph on a track of its own. */
 struct grec_graph {
     const char *key; /* of the field */
     uint32_t type;   /* enum grec_graph_type */
     uint32_t color;  /* enum grec_graph_color */
 };
 
-/* Labels are the viewer's templates: "{marker.name}: {marker.data.url}". */
+/* Labels are templates of the viewer: "{marker.name}: {marker.data.url}". */
 struct grec_marker_type {
     const char *name; /* unique; the viewer knows some ("Log", "Network"): see docs/recorder.md, Payloads */
     const struct grec_field *fields;
-    size_t field_count; /* at most GREC_FIELD_COUNT_MAX: those beyond are not recorded */
+    size_t field_count; /* at most GREC_FIELD_COUNT_MAX; fields beyond are not recorded */
     const char *description;
     const char *chart_label;
     const char *tooltip_label;
     const char *table_label;
-    const char *color_field; /* key of a string field that names the marker's colour ("red") */
+    const char *color_field; /* the key of a string field that names the marker's colour ("red") */
     const struct grec_graph *graphs;
     size_t graph_count;
-    uint32_t display;        /* of enum grec_display */
-    uint32_t is_stack_based; /* intervals nest like calls: 0, 1 */
+    uint32_t display;        /* enum grec_display, one or more */
+    uint32_t is_stack_based; /* 1: intervals nest like calls */
     uint64_t cache_;
     uint8_t wires_[GREC_FIELD_COUNT_MAX];
 };
 #define GREC_MARKER_TYPE(name, fields) GREC_MARKER_TYPE_SHOWN(name, fields, NULL, NULL, NULL, 0)
-/* With labels for chart, tooltip and table, and places of display. */
+/* GREC_MARKER_TYPE with labels for chart, tooltip and table, and with places of display. */
 #define GREC_MARKER_TYPE_SHOWN(name, fields, chart_label, tooltip_label, table_label, display)                       \
     {                                                                                                                \
         name, fields, sizeof(fields) / sizeof(fields)[0], NULL, chart_label, tooltip_label, table_label, NULL, NULL, \
@@ -340,10 +533,135 @@ struct grec_marker_type {
         }                                                                                                            \
     }
 
-/* ---- Values of payloads, one for each field of the marker's type, in its order. ---- */
+/* ---- Values of payloads: one for each field of the marker's type, in the same order. ----
+ *
+ * A field of text may be given an integer, and a field of numbers any other kind of number, for one more byte in the
+ * trace. The converter drops and counts other values that do not fit their field. */
+
+#define GREC_NONE()       grec_value_number_(GREC_VALUE_NONE, 0)
+#define GREC_INT(integer) grec_value_number_(GREC_VALUE_INTEGER, (uint64_t)(integer))
+#define GREC_UINT(number) grec_value_number_(GREC_VALUE_UNSIGNED, (uint64_t)(number))
+#define GREC_FLOW(id)     GREC_UINT(id)
+#define GREC_REAL(real)   grec_value_real_((double)(real))
+#define GREC_TIME(time)   grec_value_number_(GREC_VALUE_TIME, (time))
+/* Texts are copied when the marker is recorded. NULL: no value. */
+#define GREC_TEXT(terminated)            grec_value_pointer_(GREC_VALUE_TEXT, (terminated), GREC_TEXT_TERMINATED)
+#define GREC_TEXT_OF(bytes, bytes_count) grec_value_pointer_(GREC_VALUE_TEXT, (bytes), (bytes_count))
+/* A struct grec_string *, whose text is recorded once. */
+#define GREC_STRING(string) grec_value_pointer_(GREC_VALUE_STRING, (string), 0)
+/* `count` terminated texts (const char *const *). */
+#define GREC_LIST(texts, count) grec_value_pointer_(GREC_VALUE_LIST, (texts), (count))
+/* `count` values, row by row (const struct grec_value *), without lists and tables. */
+#define GREC_TABLE(values, count) grec_value_pointer_(GREC_VALUE_TABLE, (values), (count))
+
+/* A text that does not change, for GREC_STRING. */
+struct grec_string {
+    const char *text;
+    uint64_t cache_;
+};
+#define GREC_STRING_OF(text) \
+    { text, 0 }
+
+/* ---- Threads. ----
+ *
+ * A thread that records is registered by that, under the name that the system has for it.
+ *
+ * GREC_THREAD_SCOPE(name);
+ *     Registers the calling thread until the end of the block. */
+
+/* Registers the calling thread under a name (NULL: the system's), or renames it. [signal-safe] */
+GREC_API void grec_thread_register(const char *name);
+
+/* Ends the thread in the trace. A thread that ends does this by itself. [signal-safe] */
+GREC_API void grec_thread_unregister(void);
+
+/* Returns a handle of the calling thread; uid 0 when not recording. [signal-safe] */
+GREC_API struct grec_thread grec_thread_self(void);
+
+/* Returns a handle of the process's main thread; uid 0 if nothing is recorded, or if that thread has neither recorded
+ * nor been sampled. [signal-safe] */
+GREC_API struct grec_thread grec_main_thread(void);
+
+/* Returns 1 if the thread is recorded now: it lives, and recording is on and does not leave it out. Else 0.
+ * [signal-safe] */
+GREC_API int grec_thread_is_recorded(struct grec_thread thread);
+
+/* Takes a sample of the thread, with its stack, as soon as it can be had, also while sampling is paused. Waits for that
+ * for up to a second. Needs a sampler, unless the thread is the calling one. Returns GREC_ERROR_STATE if there is no
+ * sample: recording is off or paused, there is no sampler, or the thread is not recorded, has ended, or does not
+ * answer. */
+GREC_API enum grec_error grec_sample_thread(struct grec_thread thread);
+
+/* Waits until the sampler has looked at all threads once more, for up to a second. A thread that gets no processor
+ * meanwhile may have its sample later. Returns GREC_ERROR_STATE if the sampler did not look: recording is off or
+ * paused, or there is no sampler. */
+GREC_API enum grec_error grec_wait_for_sampling(void);
+
+/* Tell the sampler that the calling thread is about to wait, or works again. A thread that tells costs the sampler less
+ * than one whose processor time the sampler has to read. [signal-safe] */
+static inline void grec_thread_sleep(void);
+static inline void grec_thread_wake(void);
+
+/* Tell the sampler that the calling thread's event loop has begun to handle an event, or waits for events. Samples then
+ * show how long an event that arrived at that time would wait. [signal-safe] */
+static inline void grec_event_loop_busy(void);
+static inline void grec_event_loop_idle(void);
+
+/* ---- Counters. ---- */
+
+enum grec_counter_graph {
+    GREC_COUNTER_ACCUMULATED = 0, /* the sum of all changes: memory in use, length of a queue */
+    GREC_COUNTER_RATE             /* changes per time: bytes sent, requests served */
+};
+
+enum grec_counter_flag {
+    GREC_COUNTER_SAMPLED = 1 /* changes are only added up; the sampler and grec_sample record the sum */
+};
+
+struct grec_counter {
+    const char *name;
+    const char *category; /* the viewer knows "Memory", "Bandwidth", "CPU" and "power"; others are allowed */
+    const char *description;
+    const char *label;   /* of the track; NULL: the name */
+    const char *unit;    /* "bytes", "percent", "pWh"…; NULL: a number */
+    uint32_t graph;      /* enum grec_counter_graph */
+    uint32_t color;      /* enum grec_graph_color */
+    int32_t sort_weight; /* tracks with a lower weight are shown higher; the viewer's own have 10 to 50 */
+    uint32_t flags;      /* enum grec_counter_flag */
+    uint64_t cache_;
+    int64_t sum_;
+    struct grec_counter *next_;
+    uint64_t is_listed_;
+};
+#define GREC_COUNTER(name, category, description, unit, graph, color, flags) \
+    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, NULL, 0 }
+
+/* Adds to the counter. In a pause, changes are added up, and grec_resume records the sum. The sum of a counter that is
+ * not sampled is at most 2^62 - 1 then. [signal-safe] */
+static inline void grec_counter_add(struct grec_counter *counter, int64_t change);
+
+/* Sets the counter's value. [signal-safe] */
+static inline void grec_counter_set(struct grec_counter *counter, int64_t value);
+
+/* ---- Samples on demand. ---- */
+
+/* Records the calling thread's stack as a sample, and the sums of the sampled counters. [signal-safe] */
+static inline void grec_sample(void);
+
+/* ---- Memory. Custom allocators call these; preloading libgecko_recorder_memory.so does it for malloc. ---- */
+
+/* Record that memory was allocated or freed. All of it is counted. About one allocation in 512 KiB is recorded with its
+ * stack, and stands for the others. In a pause, memory is only counted; grec_resume then records which of the recorded
+ * allocations were freed. [signal-safe] */
+static inline void grec_memory_allocated(const void *address, size_t bytes_count);
+static inline void grec_memory_freed(const void *address, size_t bytes_count);
+
+/* ---- Programs need not read further: from here on, the header implements what it declares above. ---- */
+
+/* ---- Values. ---- */
 
 struct grec_value {
-    uint32_t kind;  /* library's own */
+    uint32_t kind;  /* enum grec_value_kind */
     uint32_t count; /* of bytes, texts or values */
     union {
         int64_t integer;
@@ -389,173 +707,47 @@ static inline struct grec_value grec_value_real_(double real) {
     return value;
 }
 
-/* An integer may be given for a field of text, and any number for another kind of number, for a byte more; other values
- * that do not fit their field are dropped by the converter, which counts them. */
-#define GREC_NONE()       grec_value_number_(GREC_VALUE_NONE, 0)
-#define GREC_INT(integer) grec_value_number_(GREC_VALUE_INTEGER, (uint64_t)(integer))
-#define GREC_UINT(number) grec_value_number_(GREC_VALUE_UNSIGNED, (uint64_t)(number))
-#define GREC_FLOW(id)     GREC_UINT(id)
-#define GREC_REAL(real)   grec_value_real_((double)(real))
-#define GREC_TIME(time)   grec_value_number_(GREC_VALUE_TIME, (time))
-/* Texts are copied when the marker is added. NULL: no value. */
-#define GREC_TEXT(terminated)            grec_value_pointer_(GREC_VALUE_TEXT, (terminated), GREC_TEXT_TERMINATED)
-#define GREC_TEXT_OF(bytes, bytes_count) grec_value_pointer_(GREC_VALUE_TEXT, (bytes), (bytes_count))
-/* A struct grec_string *: recorded once, referred to by its number. */
-#define GREC_STRING(string) grec_value_pointer_(GREC_VALUE_STRING, (string), 0)
-/* `count` terminated texts (const char *const *). */
-#define GREC_LIST(texts, count) grec_value_pointer_(GREC_VALUE_LIST, (texts), (count))
-/* `count` values, row by row (const struct grec_value *): no lists or tables among them. */
-#define GREC_TABLE(values, count) grec_value_pointer_(GREC_VALUE_TABLE, (values), (count))
-
-/* A text that does not change, for GREC_STRING. */
-struct grec_string {
-    const char *text;
-    uint64_t cache_;
-};
-#define GREC_STRING_OF(text) \
-    { text, 0 }
-
-/* ---- Markers. ---- */
-
-/* What a call site records: name, category and payload type (NULL: no payload). */
-struct grec_marker {
-    const char *name;
-    struct grec_category *category;
-    struct grec_marker_type *type;
-    uint64_t cache_;
-};
-#define GREC_MARKER(name, category, type) \
-    { name, category, type, 0 }
-
-/* Markers now, or from a start until now (of start 0: from the start of the recording). values: borrowed, one for each
- * field; those missing are absent, those too many are counted and dropped. NULL with count 0: none.
- * [signal-safe] */
-GREC_API void grec_instant(struct grec_marker *marker, const struct grec_value *values, size_t count);
-GREC_API void grec_interval(struct grec_marker *marker, grec_time start, const struct grec_value *values, size_t count);
-/* Halves: the viewer joins a start with the next end of the same name in the same thread. Values of the end win. */
-GREC_API void grec_interval_start(struct grec_marker *marker, const struct grec_value *values, size_t count);
-GREC_API void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count);
-
-enum grec_phase { GREC_PHASE_INSTANT = 0, GREC_PHASE_INTERVAL = 1, GREC_PHASE_START = 2, GREC_PHASE_END = 3 };
-
-/* A stack, taken at one time to be shown by a marker at another. */
-enum { GREC_BACKTRACE_BYTES = 4096 };
-struct grec_backtrace {
-    uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
-};
-/* Takes the calling thread's stack, with the time: its labels, and its functions where there is a sampler. Frames that do not fit, or
- * would not fit a marker, are left out: the outermost, or, of labels alone, the innermost. An empty one is taken when
- * not recording. Valid in any thread of the same recording, and in forked children. [signal-safe] */
-GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace);
-
-/* Zero means default: an instant marker of this thread, now, without a stack. */
-struct grec_marker_options {
-    uint32_t phase;                         /* enum grec_phase */
-    uint32_t with_stack;                    /* 1: the calling thread's stack */
-    grec_time start;                        /* 0: now, or for intervals the start of the recording */
-    grec_time end;                          /* 0: now */
-    struct grec_thread thread;              /* another thread's marker, if that thread is recorded; uid 0: the calling
-                                               one's */
-    const struct grec_backtrace *backtrace; /* instead of with_stack; NULL: none */
-};
-/* [signal-safe] */
-GREC_API void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
-                              const struct grec_value *values, size_t count);
-
-/* For names that are not known at compile time. Each different name is kept for the whole recording, so do not put
- * numbers in it: that is what payloads are for. options may be NULL. [signal-safe] */
-GREC_API void grec_add_named_marker(const char *name, struct grec_category *category, struct grec_marker_type *type,
-                                    const struct grec_marker_options *options, const struct grec_value *values,
-                                    size_t count);
-
-/* Ready-made: a marker with a text; a line of a log ("module", level as the viewer knows it, a message).
- * [signal-safe] */
-enum grec_log_level { GREC_LOG_ERROR = 1, GREC_LOG_WARNING, GREC_LOG_INFO, GREC_LOG_DEBUG, GREC_LOG_VERBOSE };
-GREC_API void grec_text_marker_(const char *name, struct grec_category *category, const char *text);
-GREC_API void grec_log_(enum grec_log_level level, const char *module, const char *message);
-static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
-    if (grec_is_recording()) grec_text_marker_(name, category, text);
-}
-static inline void grec_log(enum grec_log_level level, const char *module, const char *message) {
-    if (grec_is_recording()) grec_log_(level, module, message);
-}
-
-/* Call sites, each with its static description. Names and categories are constants. */
-#define GREC_INSTANT(name, category)                                                  \
-    do {                                                                              \
-        if (grec_is_recording()) {                                                    \
-            static struct grec_marker grec_site_ = GREC_MARKER(name, category, NULL); \
-            grec_instant(&grec_site_, NULL, 0);                                       \
-        }                                                                             \
-    } while (0)
-/* GREC_INSTANT_WITH("Request", &io, &request_type, GREC_TEXT(url), GREC_INT(status)); */
-#define GREC_INSTANT_WITH(name, category, type, ...)                                               \
-    do {                                                                                           \
-        if (grec_is_recording()) {                                                                 \
-            static struct grec_marker grec_site_ = GREC_MARKER(name, category, type);              \
-            const struct grec_value grec_values_[] = {__VA_ARGS__};                                \
-            grec_instant(&grec_site_, grec_values_, sizeof grec_values_ / sizeof grec_values_[0]); \
-        }                                                                                          \
-    } while (0)
-/* grec_time start = grec_now(); … GREC_INTERVAL("Decode", &media, start); */
-#define GREC_INTERVAL(name, category, start)                                          \
-    do {                                                                              \
-        if (grec_is_recording()) {                                                    \
-            static struct grec_marker grec_site_ = GREC_MARKER(name, category, NULL); \
-            grec_interval(&grec_site_, (start), NULL, 0);                             \
-        }                                                                             \
-    } while (0)
-#define GREC_INTERVAL_WITH(name, category, type, start, ...)                                                 \
-    do {                                                                                                     \
-        if (grec_is_recording()) {                                                                           \
-            static struct grec_marker grec_site_ = GREC_MARKER(name, category, type);                        \
-            const struct grec_value grec_values_[] = {__VA_ARGS__};                                          \
-            grec_interval(&grec_site_, (start), grec_values_, sizeof grec_values_ / sizeof grec_values_[0]); \
-        }                                                                                                    \
-    } while (0)
-
 #define GREC_JOIN2_(left, right) left##right
 #define GREC_JOIN_(left, right)  GREC_JOIN2_(left, right)
 
-struct grec_interval_scope {
-    struct grec_marker *marker;
-    grec_time start;
-};
-static inline void grec_interval_scope_end_(struct grec_interval_scope *scope) {
-    if (grec_is_recording()) grec_interval(scope->marker, scope->start, NULL, 0);
+#ifndef GREC_DISABLE
+
+/* ---- Recording on and off. ---- */
+
+/* 0: nothing is recorded. Calls then return at once. GREC_PAUSED_: calls look whether another process has ended the
+ * pause. */
+enum { GREC_PAUSED_ = 3 };
+GREC_API extern uint32_t grec_recording_;
+
+/* Not 0 from grec_start to grec_stop, also while paused: labels are kept then, and counters counted. */
+GREC_API extern uint32_t grec_labelling_;
+
+static inline int grec_is_recording(void) {
+    return __builtin_expect(__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) - 1 < GREC_PAUSED_ - 1, 0) ? 1 : 0;
 }
-/* An interval marker from here to the end of the block. */
-#define GREC_INTERVAL_SCOPE(name, category) GREC_INTERVAL_SCOPE_(name, category, __COUNTER__)
-#define GREC_INTERVAL_SCOPE_(name, category, number)                                                  \
-    static struct grec_marker GREC_JOIN_(grec_site_, number) = GREC_MARKER(name, category, NULL);     \
-    __attribute__((cleanup(grec_interval_scope_end_), unused)) struct grec_interval_scope GREC_JOIN_( \
-        grec_scope_, number) = {&GREC_JOIN_(grec_site_, number), grec_now()}
 
-/* ---- Labels: frames that say what a thread is doing, in stacks of samples and markers. ---- */
+static inline int grec_may_record_(void) {
+    return __builtin_expect(__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) != 0, 0) ? 1 : 0;
+}
 
-struct grec_label {
-    const char *name;
-    struct grec_category *category;
-    const char *file; /* source position; NULL: none */
-    uint32_t line;    /* 0: none */
-    uint32_t reserved;
-    uint64_t cache_;
-};
-#define GREC_LABEL_AT(name, category, file, line) \
-    { name, category, file, line, 0, 0 }
+static inline int grec_is_counting_(void) {
+    return __builtin_expect(__atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) != 0, 0) ? 1 : 0;
+}
+
+/* ---- Labels. ---- */
 
 struct grec_label_frame {
     struct grec_label *label;
-    const char *text;    /* shown behind the name, or the function of a script frame; NULL: none */
-    const char *file;    /* script frames */
+    const char *text;    /* shown after the name, or the function of a script frame; NULL: none */
+    const char *file;    /* of a script frame; NULL: this is none */
     const void *address; /* of the stack at the push: orders labels among native frames */
-    uint32_t line;       /* script frames: of execution */
+    uint32_t line;       /* of a script frame: the line that runs */
     uint32_t column;
 };
 
-/* Of a thread, for frames that are pushed last to first. depth counts all of them, frames are there for the first
- * GREC_LABEL_DEPTH_MAX. A push takes its place first, so that a signal handler that pushes in the middle of it takes
- * another one, and sets the address last: a frame without an address is not there yet. */
+/* depth counts all labels; the first GREC_LABEL_DEPTH_MAX have frames. A push first raises the depth, so that a signal
+ * handler that pushes in the middle of it takes another frame, and sets the address last: a frame without an address is
+ * not complete. */
 struct grec_label_stack {
     uint32_t depth;
     uint32_t reserved;
@@ -563,11 +755,9 @@ struct grec_label_stack {
 };
 
 GREC_API extern __thread struct grec_label_stack *grec_label_stack_ __attribute__((tls_model("initial-exec")));
-/* Registers the thread; NULL when that is not possible. */
+/* Registers the thread. Returns NULL when that is not possible. */
 GREC_API struct grec_label_stack *grec_label_stack_acquire_(void);
 
-/* Pushes a frame, until grec_label_pop with what this returns, in the same thread, last one first. The text is
- * borrowed until then. NULL when not recording. Always inline: the frame address is the caller's. [signal-safe] */
 __attribute__((always_inline)) static inline struct grec_label_stack *grec_label_push(struct grec_label *label,
                                                                                       const char *text) {
     struct grec_label_stack *stack;
@@ -592,7 +782,6 @@ __attribute__((always_inline)) static inline struct grec_label_stack *grec_label
     return stack;
 }
 
-/* [signal-safe] */
 static inline void grec_label_pop(struct grec_label_stack *pushed) {
     uint32_t depth;
     if (!pushed) return;
@@ -603,8 +792,6 @@ static inline void grec_label_pop(struct grec_label_stack *pushed) {
     __atomic_store_n(&pushed->depth, depth, __ATOMIC_RELAXED);
 }
 
-/* A frame of an interpreter: the function (and its file) that a script runs, borrowed until the pop; line and column
- * from 1, 0 unknown. label: of the interpreter; its category counts. [signal-safe] */
 GREC_API struct grec_label_stack *grec_script_push_(struct grec_label *label, const char *function, const char *file,
                                                     uint32_t line, uint32_t column);
 static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
@@ -612,7 +799,7 @@ static inline struct grec_label_stack *grec_script_push(struct grec_label *label
     return __atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) ? grec_script_push_(label, function, file, line, column)
                                                                : NULL;
 }
-/* The innermost frame, a script's, has come to another line. [signal-safe] */
+
 static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column) {
     if (pushed && pushed->depth && pushed->depth <= GREC_LABEL_DEPTH_MAX) {
         __atomic_store_n(&pushed->frames[pushed->depth - 1].line, line, __ATOMIC_RELAXED);
@@ -622,7 +809,6 @@ static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t li
 
 static inline void grec_label_scope_end_(struct grec_label_stack **pushed) { grec_label_pop(*pushed); }
 
-/* A label until the end of the block: a constant name, and in GREC_LABEL_TEXT a text that lives as long. */
 #define GREC_LABEL(name, category)            GREC_LABEL_TEXT(name, category, NULL)
 #define GREC_LABEL_TEXT(name, category, text) GREC_LABEL_TEXT_(name, category, text, __COUNTER__)
 #define GREC_LABEL_TEXT_(name, category, text, number)                                                            \
@@ -630,51 +816,104 @@ static inline void grec_label_scope_end_(struct grec_label_stack **pushed) { gre
     __attribute__((cleanup(grec_label_scope_end_), unused)) struct grec_label_stack *GREC_JOIN_(                  \
         grec_pushed_, number) = grec_label_push(&GREC_JOIN_(grec_label_, number), text)
 
+/* ---- Markers. ---- */
+
+GREC_API grec_time grec_now_(void);
+static inline grec_time grec_now(void) { return grec_is_recording() ? grec_now_() : 0; }
+
+GREC_API void grec_text_marker_(const char *name, struct grec_category *category, const char *text);
+static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
+    if (grec_may_record_()) grec_text_marker_(name, category, text);
+}
+
+GREC_API void grec_log_(enum grec_log_level level, const char *module, const char *message);
+static inline void grec_log(enum grec_log_level level, const char *module, const char *message) {
+    if (grec_may_record_()) grec_log_(level, module, message);
+}
+
+GREC_API void grec_network_(struct grec_category *category, const struct grec_network_request *request);
+static inline void grec_network(struct grec_category *category, const struct grec_network_request *request) {
+    if (grec_may_record_() && request) grec_network_(category, request);
+}
+
+#define GREC_INSTANT(name, category)                                                  \
+    do {                                                                              \
+        if (grec_may_record_()) {                                                     \
+            static struct grec_marker grec_site_ = GREC_MARKER(name, category, NULL); \
+            grec_instant(&grec_site_, NULL, 0);                                       \
+        }                                                                             \
+    } while (0)
+#define GREC_INSTANT_WITH(name, category, type, ...)                                               \
+    do {                                                                                           \
+        if (grec_may_record_()) {                                                                  \
+            static struct grec_marker grec_site_ = GREC_MARKER(name, category, type);              \
+            const struct grec_value grec_values_[] = {__VA_ARGS__};                                \
+            grec_instant(&grec_site_, grec_values_, sizeof grec_values_ / sizeof grec_values_[0]); \
+        }                                                                                          \
+    } while (0)
+#define GREC_INTERVAL(name, category, start)                                          \
+    do {                                                                              \
+        if (grec_may_record_()) {                                                     \
+            static struct grec_marker grec_site_ = GREC_MARKER(name, category, NULL); \
+            grec_interval(&grec_site_, (start), NULL, 0);                             \
+        }                                                                             \
+    } while (0)
+#define GREC_INTERVAL_WITH(name, category, type, start, ...)                                                 \
+    do {                                                                                                     \
+        if (grec_may_record_()) {                                                                            \
+            static struct grec_marker grec_site_ = GREC_MARKER(name, category, type);                        \
+            const struct grec_value grec_values_[] = {__VA_ARGS__};                                          \
+            grec_interval(&grec_site_, (start), grec_values_, sizeof grec_values_ / sizeof grec_values_[0]); \
+        }                                                                                                    \
+    } while (0)
+
+struct grec_interval_scope {
+    struct grec_marker *marker;
+    grec_time start;
+};
+static inline void grec_interval_scope_end_(struct grec_interval_scope *scope) {
+    if (grec_may_record_()) grec_interval(scope->marker, scope->start, NULL, 0);
+}
+#define GREC_INTERVAL_SCOPE(name, category) GREC_INTERVAL_SCOPE_(name, category, __COUNTER__)
+#define GREC_INTERVAL_SCOPE_(name, category, number)                                                  \
+    static struct grec_marker GREC_JOIN_(grec_site_, number) = GREC_MARKER(name, category, NULL);     \
+    __attribute__((cleanup(grec_interval_scope_end_), unused)) struct grec_interval_scope GREC_JOIN_( \
+        grec_scope_, number) = {&GREC_JOIN_(grec_site_, number), grec_now()}
+
+/* ---- Threads. ---- */
+
+GREC_API void grec_thread_sleep_(void);
+static inline void grec_thread_sleep(void) {
+    if (grec_may_record_()) grec_thread_sleep_();
+}
+GREC_API void grec_thread_wake_(void);
+static inline void grec_thread_wake(void) {
+    if (grec_may_record_()) grec_thread_wake_();
+}
+GREC_API void grec_event_loop_busy_(void);
+static inline void grec_event_loop_busy(void) {
+    if (grec_may_record_()) grec_event_loop_busy_();
+}
+GREC_API void grec_event_loop_idle_(void);
+static inline void grec_event_loop_idle(void) {
+    if (grec_may_record_()) grec_event_loop_idle_();
+}
+
 static inline void grec_thread_scope_end_(const char **name) {
     (void)name;
     grec_thread_unregister();
 }
-/* The calling thread, registered until the end of the block. */
 #define GREC_THREAD_SCOPE(name) GREC_THREAD_SCOPE_(name, __COUNTER__)
 #define GREC_THREAD_SCOPE_(name, number)                                                                            \
     __attribute__((cleanup(grec_thread_scope_end_), unused)) const char *GREC_JOIN_(grec_thread_, number) = (name); \
     grec_thread_register(GREC_JOIN_(grec_thread_, number))
 
-/* ---- Counters. ---- */
-
-enum grec_counter_graph {
-    GREC_COUNTER_ACCUMULATED = 0, /* the sum of all changes: memory in use, length of a queue */
-    GREC_COUNTER_RATE             /* changes per time: bytes sent, requests served */
-};
-
-enum grec_counter_flag {
-    GREC_COUNTER_SAMPLED = 1 /* changes are only summed up, and the sum recorded by the sampler and grec_sample */
-};
-
-struct grec_counter {
-    const char *name;
-    const char *category; /* "Memory", "Bandwidth", "CPU", "power" are known to the viewer; or any other */
-    const char *description;
-    const char *label;   /* of the track; NULL: the name */
-    const char *unit;    /* "bytes", "percent", "pWh"…; NULL: a number */
-    uint32_t graph;      /* enum grec_counter_graph */
-    uint32_t color;      /* enum grec_graph_color */
-    int32_t sort_weight; /* tracks of lower weight stand higher; the viewer's own have 10 to 50 */
-    uint32_t flags;      /* enum grec_counter_flag */
-    uint64_t cache_;
-    int64_t sum_;
-    struct grec_counter *next_;
-    uint64_t is_listed_;
-};
-#define GREC_COUNTER(name, category, description, unit, graph, color, flags) \
-    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, NULL, 0 }
+/* ---- Counters, samples, memory. ---- */
 
 GREC_API void grec_counter_add_(struct grec_counter *counter, int64_t change);
 GREC_API void grec_counter_set_(struct grec_counter *counter, int64_t value);
 GREC_API void grec_counter_list_(struct grec_counter *counter);
 
-/* In a pause, changes are summed up, and the sum recorded by grec_resume. Of a counter that is not sampled, such a sum or
- * value is at most 2^62 - 1. [signal-safe] */
 static inline void grec_counter_add(struct grec_counter *counter, int64_t change) {
     if (grec_is_counting_() && counter) {
         if (counter->flags & GREC_COUNTER_SAMPLED) {
@@ -687,44 +926,225 @@ static inline void grec_counter_add(struct grec_counter *counter, int64_t change
     }
 }
 
-/* The counter's value from now on. [signal-safe] */
 static inline void grec_counter_set(struct grec_counter *counter, int64_t value) {
     if (grec_is_counting_() && counter) grec_counter_set_(counter, value);
 }
 
-/* ---- Samples on demand, beside those of the sampler. ---- */
-
 GREC_API void grec_sample_(void);
-/* Records the calling thread's label stack as a sample, and the sums of the sampled counters. [signal-safe] */
 static inline void grec_sample(void) {
-    if (grec_is_recording()) grec_sample_();
+    if (grec_may_record_()) grec_sample_();
 }
 
-/* ---- Memory, for allocators: malloc is told of by preloading libgecko_recorder_memory.so. ---- */
-
 GREC_API void grec_memory_allocated_(const void *address, size_t bytes_count);
-GREC_API void grec_memory_freed_(const void *address, size_t bytes_count);
-/* So much was allocated there, or freed: all of it is counted, and one in about 512 KiB recorded with its stack, which
- * stands for those that were not. In a pause, memory is counted only; the end of an allocation that was recorded is
- * recorded by grec_resume. [signal-safe] */
 static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
     if (grec_is_counting_()) grec_memory_allocated_(address, bytes_count);
 }
+GREC_API void grec_memory_freed_(const void *address, size_t bytes_count);
 static inline void grec_memory_freed(const void *address, size_t bytes_count) {
     if (grec_is_counting_()) grec_memory_freed_(address, bytes_count);
 }
 
+#else
+
+/* ---- GREC_DISABLE: grec_start and the other calls do nothing, and report success; grec_save has nothing to save. The
+ * arguments of macros are compiled, so that no variable of the program is left unused, but not evaluated. ---- */
+
+#define GREC_IGNORE_(arguments) \
+    do {                        \
+        if (0) {                \
+            arguments           \
+        }                       \
+    } while (0)
+#define GREC_IGNORE_VALUES_(...)                            \
+    const struct grec_value grec_values_[] = {__VA_ARGS__}; \
+    (void)grec_values_;
+
+#define GREC_LABEL(name, category)            GREC_IGNORE_((void)(name); (void)(category);)
+#define GREC_LABEL_TEXT(name, category, text) GREC_IGNORE_((void)(name); (void)(category); (void)(text);)
+#define GREC_INSTANT(name, category)          GREC_IGNORE_((void)(name); (void)(category);)
+#define GREC_INSTANT_WITH(name, category, type, ...) \
+    GREC_IGNORE_((void)(name); (void)(category); (void)(type); GREC_IGNORE_VALUES_(__VA_ARGS__))
+#define GREC_INTERVAL(name, category, start) GREC_IGNORE_((void)(name); (void)(category); (void)(start);)
+#define GREC_INTERVAL_WITH(name, category, type, start, ...) \
+    GREC_IGNORE_((void)(name); (void)(category); (void)(type); (void)(start); GREC_IGNORE_VALUES_(__VA_ARGS__))
+#define GREC_INTERVAL_SCOPE(name, category) GREC_IGNORE_((void)(name); (void)(category);)
+#define GREC_THREAD_SCOPE(name)             GREC_IGNORE_((void)(name);)
+
+GREC_API const char *grec_error_text(enum grec_error error) {
+    return error == GREC_OK ? "no error" : "the recorder is disabled";
+}
+
+GREC_API enum grec_error grec_start(const struct grec_options *options) {
+    (void)options;
+    return GREC_OK;
+}
+GREC_API void grec_stop(void) {}
+GREC_API void grec_pause(void) {}
+GREC_API void grec_resume(void) {}
+GREC_API void grec_control(enum grec_action action, enum grec_scope scope) {
+    (void)action;
+    (void)scope;
+}
+GREC_API void grec_pause_sampling(void) {}
+GREC_API void grec_resume_sampling(void) {}
+GREC_API enum grec_error grec_save(const char *path) {
+    (void)path;
+    return GREC_ERROR_STATE;
+}
+static inline int grec_is_recording(void) { return 0; }
+GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]) {
+    location[0] = 0;
+    return GREC_ERROR_STATE;
+}
+GREC_API enum grec_error grec_join(const char *location) {
+    (void)location;
+    return GREC_ERROR_STATE;
+}
+
+GREC_API void grec_set_fact(const char *key, const char *value) {
+    (void)key;
+    (void)value;
+}
+GREC_API void grec_get_status(struct grec_status *status) {
+    size_t i;
+    for (i = 0; status && i < sizeof *status; i++) ((unsigned char *)status)[i] = 0;
+}
+
+static inline struct grec_label_stack *grec_label_push(struct grec_label *label, const char *text) {
+    (void)label;
+    (void)text;
+    return NULL;
+}
+static inline void grec_label_pop(struct grec_label_stack *pushed) { (void)pushed; }
+static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
+                                                        const char *file, uint32_t line, uint32_t column) {
+    (void)label;
+    (void)function;
+    (void)file;
+    (void)line;
+    (void)column;
+    return NULL;
+}
+static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column) {
+    (void)pushed;
+    (void)line;
+    (void)column;
+}
+
+static inline grec_time grec_now(void) { return 0; }
+GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns) {
+    (void)monotonic_ns;
+    return 0;
+}
+GREC_API void grec_instant(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    (void)marker;
+    (void)values;
+    (void)count;
+}
+GREC_API void grec_interval(struct grec_marker *marker, grec_time start, const struct grec_value *values,
+                            size_t count) {
+    (void)start;
+    grec_instant(marker, values, count);
+}
+GREC_API void grec_interval_start(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    grec_instant(marker, values, count);
+}
+GREC_API void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count) {
+    grec_instant(marker, values, count);
+}
+static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
+    (void)name;
+    (void)category;
+    (void)text;
+}
+static inline void grec_log(enum grec_log_level level, const char *module, const char *message) {
+    (void)level;
+    (void)module;
+    (void)message;
+}
+static inline void grec_network(struct grec_category *category, const struct grec_network_request *request) {
+    (void)category;
+    (void)request;
+}
+GREC_API void grec_take_backtrace(struct grec_backtrace *backtrace) {
+    if (backtrace) backtrace->bytes_[0] = 0;
+}
+GREC_API void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,
+                              const struct grec_value *values, size_t count) {
+    (void)options;
+    grec_instant(marker, values, count);
+}
+GREC_API void grec_add_named_marker(const char *name, struct grec_category *category, struct grec_marker_type *type,
+                                    const struct grec_marker_options *options, const struct grec_value *values,
+                                    size_t count) {
+    (void)name;
+    (void)category;
+    (void)type;
+    grec_add_marker(NULL, options, values, count);
+}
+
+GREC_API void grec_thread_register(const char *name) { (void)name; }
+GREC_API void grec_thread_unregister(void) {}
+GREC_API struct grec_thread grec_thread_self(void) {
+    struct grec_thread none;
+    none.uid = none.tid = 0;
+    return none;
+}
+GREC_API struct grec_thread grec_main_thread(void) { return grec_thread_self(); }
+GREC_API int grec_thread_is_recorded(struct grec_thread thread) {
+    (void)thread;
+    return 0;
+}
+GREC_API enum grec_error grec_sample_thread(struct grec_thread thread) {
+    (void)thread;
+    return GREC_ERROR_STATE;
+}
+GREC_API enum grec_error grec_wait_for_sampling(void) { return GREC_ERROR_STATE; }
+static inline void grec_thread_sleep(void) {}
+static inline void grec_thread_wake(void) {}
+static inline void grec_event_loop_busy(void) {}
+static inline void grec_event_loop_idle(void) {}
+
+static inline void grec_counter_add(struct grec_counter *counter, int64_t change) {
+    (void)counter;
+    (void)change;
+}
+static inline void grec_counter_set(struct grec_counter *counter, int64_t value) { grec_counter_add(counter, value); }
+static inline void grec_sample(void) {}
+static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
+    (void)address;
+    (void)bytes_count;
+}
+static inline void grec_memory_freed(const void *address, size_t bytes_count) {
+    grec_memory_allocated(address, bytes_count);
+}
+
+#endif
+
 #ifdef __cplusplus
 }
 
+/* The lambda has a static object of its own in each place. */
+#define GREC_LABEL_HERE(name, category)                                                   \
+    ([]() -> grec_label & {                                                               \
+        static grec_label grec_here_ = GREC_LABEL_AT(name, category, __FILE__, __LINE__); \
+        return grec_here_;                                                                \
+    }())
+
+#ifndef GREC_DISABLE
+#define GREC_ALWAYS_INLINE_ __attribute__((always_inline))
+#else
+#define GREC_ALWAYS_INLINE_
+#endif
+
 namespace grec {
 
-/* A label until the end of the scope. */
+/* A label until the end of the scope. `text` (nullptr: none) is borrowed until then. */
 class label_scope {
     grec_label_stack *pushed_;
 
    public:
-    __attribute__((always_inline)) explicit label_scope(grec_label &label, const char *text = nullptr)
+    GREC_ALWAYS_INLINE_ explicit label_scope(grec_label &label, const char *text = nullptr)
         : pushed_(grec_label_push(&label, text)) {}
     ~label_scope() { grec_label_pop(pushed_); }
     label_scope(const label_scope &) = delete;
@@ -738,14 +1158,12 @@ class interval_scope {
 
    public:
     explicit interval_scope(grec_marker &marker) : marker_(marker), start_(grec_now()) {}
-    ~interval_scope() {
-        if (grec_is_recording()) grec_interval(&marker_, start_, nullptr, 0);
-    }
+    ~interval_scope() { grec_interval(&marker_, start_, nullptr, 0); }
     interval_scope(const interval_scope &) = delete;
     interval_scope &operator=(const interval_scope &) = delete;
 };
 
-/* The calling thread, registered until the end of the scope. */
+/* Registers the calling thread until the end of the scope. */
 class thread_scope {
    public:
     explicit thread_scope(const char *name) { grec_thread_register(name); }

@@ -1,5 +1,7 @@
 #include "archive_file.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,40 +9,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libconvert/child_process.h"
-#include "libconvert/libarchive.h"
-#include "libconvert/utf8.h"
-#include "libconvert/utf8_locale.h"
+#include "libconvert/base/child_process.h"
+#include "libconvert/base/utf8.h"
+#include "libconvert/base/utf8_locale.h"
 
 enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
 
 struct kind {
     const char *suffix;
-    int (**format)(struct archive *); /* libarchive's */
-    int (**filter)(struct archive *);
-    const char *options; /* NULL: none */
+    int (*format)(struct archive *); /* of libarchive */
+    int (*filter)(struct archive *);
+    const char *options; /* NULL if there are none */
 };
 
-/* gzip would put the time into its header. */
+/* Without its option, gzip would write the time into its header. */
 static const struct kind kinds[] = {
-    {".tar", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_none, NULL},
-    {".tar.gz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_gzip, "gzip:!timestamp"},
-    {".tgz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_gzip, "gzip:!timestamp"},
-    {".tar.zst", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_zstd, NULL},
-    {".tzst", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_zstd, NULL},
-    {".tar.xz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_xz, NULL},
-    {".txz", &libarchive.write_set_format_pax_restricted, &libarchive.write_add_filter_xz, NULL},
-    {".zip", &libarchive.write_set_format_zip, &libarchive.write_add_filter_none, NULL},
+    {".tar", archive_write_set_format_pax_restricted, archive_write_add_filter_none, NULL},
+    {".tar.gz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
+    {".tgz", archive_write_set_format_pax_restricted, archive_write_add_filter_gzip, "gzip:!timestamp"},
+    {".tar.zst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
+    {".tzst", archive_write_set_format_pax_restricted, archive_write_add_filter_zstd, NULL},
+    {".tar.xz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
+    {".txz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
+    {".zip", archive_write_set_format_zip, archive_write_add_filter_none, NULL},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-/* In the child process. */
+/* The state of the child process. */
 struct packer {
     struct failure *failure; /* borrowed */
     const char *name;        /* borrowed */
     struct archive *writer;
     int descriptor;
-    locale_t locale; /* libarchive takes the character set of names from it; 0: none */
+    locale_t locale; /* libarchive takes the character set of names from it; 0 if there is none */
 };
 
 const char *archive_file_suffix(size_t number) { return number < KIND_COUNT ? kinds[number].suffix : NULL; }
@@ -51,7 +52,7 @@ static const struct kind *kind_of(const char *name) {
     return NULL;
 }
 
-/* ---- The child process: libarchive's writers crash when memory runs out. ---- */
+/* ---- The child process. ---- */
 
 static void fail_to_write(struct failure *failure, const char *name, int error) {
     if (error == ENOMEM)
@@ -62,13 +63,14 @@ static void fail_to_write(struct failure *failure, const char *name, int error) 
 
 static void fail(struct packer *packer, int error) { fail_to_write(packer->failure, packer->name, error); }
 
-/* libarchive has numbers of its own too. It does not always tell that memory ran out: there may be no number at all. */
+/* libarchive's error numbers need not be errno values. If memory runs out, it may set no number at all. */
 static void fail_by_libarchive(struct packer *packer) {
-    int error = libarchive.error_number(packer->writer);
+    int error = archive_errno(packer->writer);
     fail(packer, errno == ENOMEM || error == 0 ? ENOMEM : error > 0 ? error : EIO);
 }
 
-/* A warning is about the name of a member that is not of the character set: its bytes are written. */
+/* Returns whether libarchive succeeded; otherwise latches the failure. A warning only means that a member's name is not
+ * in the character set. Its bytes are written nevertheless. */
 static bool check(struct packer *packer, int outcome) {
     if (outcome >= ARCHIVE_WARN) return true;
     fail_by_libarchive(packer);
@@ -77,34 +79,33 @@ static bool check(struct packer *packer, int outcome) {
 
 static bool open_writer(struct packer *packer, const struct kind *kind) {
     struct archive *writer = packer->writer;
-    return check(packer, (*kind->format)(writer)) && check(packer, (*kind->filter)(writer)) &&
-           (!kind->options || check(packer, libarchive.write_set_options(writer, kind->options))) &&
-           check(packer, libarchive.write_set_bytes_in_last_block(writer, 1)) &&
-           check(packer, libarchive.write_open_fd(writer, packer->descriptor));
+    return check(packer, kind->format(writer)) && check(packer, kind->filter(writer)) &&
+           (!kind->options || check(packer, archive_write_set_options(writer, kind->options))) &&
+           check(packer, archive_write_set_bytes_in_last_block(writer, 1)) &&
+           check(packer, archive_write_open_fd(writer, packer->descriptor));
 }
 
 static bool open_packer(struct packer *packer, const struct kind *kind, const char *path) {
-    if (!libarchive_load(packer->name, packer->failure)) return false;
     packer->locale = utf8_locale_create();
     if (!packer->locale && errno == ENOMEM) failure_set_memory(packer->failure);
     packer->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
     if (packer->descriptor < 0) fail(packer, errno);
-    packer->writer = libarchive.write_new();
+    packer->writer = archive_write_new();
     if (!packer->writer) failure_set_memory(packer->failure);
     return !failure_is_set(packer->failure) && open_writer(packer, kind);
 }
 
-/* Nobody's, of no time. */
+/* Returns an entry that belongs to root and has time 0, so that equal files make equal archives. */
 static struct archive_entry *entry_create(const char *member, uint64_t bytes_count) {
-    struct archive_entry *entry = libarchive.entry_new();
+    struct archive_entry *entry = archive_entry_new();
     if (!entry) return NULL;
-    libarchive.entry_copy_pathname(entry, member);
-    libarchive.entry_set_filetype(entry, AE_IFREG);
-    libarchive.entry_set_perm(entry, MEMBER_MODE);
-    libarchive.entry_set_size(entry, (la_int64_t)bytes_count);
-    libarchive.entry_set_mtime(entry, 0, 0);
-    libarchive.entry_set_uid(entry, 0);
-    libarchive.entry_set_gid(entry, 0);
+    archive_entry_copy_pathname(entry, member);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, MEMBER_MODE);
+    archive_entry_set_size(entry, (la_int64_t)bytes_count);
+    archive_entry_set_mtime(entry, 0, 0);
+    archive_entry_set_uid(entry, 0);
+    archive_entry_set_gid(entry, 0);
     return entry;
 }
 
@@ -115,7 +116,7 @@ static void add_bytes(struct packer *packer, int source, const char *path) {
         if (bytes_count < 0 && errno == EINTR) continue;
         if (bytes_count < 0) failure_set(packer->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
         if (bytes_count <= 0) return;
-        if (libarchive.write_data(packer->writer, block, (size_t)bytes_count) < 0) {
+        if (archive_write_data(packer->writer, block, (size_t)bytes_count) < 0) {
             fail_by_libarchive(packer);
             return;
         }
@@ -133,8 +134,8 @@ static void add_open_file(struct packer *packer, const char *member, int source,
         failure_set_memory(packer->failure);
         return;
     }
-    if (check(packer, libarchive.write_header(packer->writer, entry))) add_bytes(packer, source, path);
-    libarchive.entry_free(entry);
+    if (check(packer, archive_write_header(packer->writer, entry))) add_bytes(packer, source, path);
+    archive_entry_free(entry);
 }
 
 static bool is_ascii(struct text text) {
@@ -143,7 +144,8 @@ static bool is_ascii(struct text text) {
     return true;
 }
 
-/* libarchive is to say that names are UTF-8 of those alone that are. False: it cannot (latched). */
+/* Selects a UTF-8 locale for a name that needs one, so that libarchive marks only such names as UTF-8. Sets *before to
+ * the previous locale, or to 0 if it did not change. Returns false if there is no such locale (latched). */
 static bool enter_locale(struct packer *packer, struct text member, locale_t *before) {
     *before = (locale_t)0;
     if (is_ascii(member) || utf8_valid_prefix_bytes(member) != member.bytes_count) return true;
@@ -169,20 +171,20 @@ static void add_file(struct packer *packer, const char *member, const char *path
 }
 
 static void finish(struct packer *packer) {
-    if (!check(packer, libarchive.write_close(packer->writer))) return;
+    if (!check(packer, archive_write_close(packer->writer))) return;
     if (fsync(packer->descriptor) != 0 && errno != EINVAL) fail(packer, errno);
     if (close(packer->descriptor) != 0 && errno != EINTR) fail(packer, errno);
     packer->descriptor = -1;
 }
 
-/* What the child is asked for: to add a member, whose name and path follow, each with its NUL; or, with no bytes, to
- * finish the archive. It answers with its latch. */
+/* A request to the child: add a member, whose name and path follow, each with its NUL. Without a member, it finishes
+ * the archive. The child answers each request with its struct failure. */
 struct command {
     uint32_t member_bytes;
     uint32_t path_bytes;
 };
 
-/* Where the archive is to be made. */
+/* What the child needs to create the archive. */
 struct order {
     const struct kind *kind;
     const char *path;
@@ -201,12 +203,12 @@ static void follow(struct packer *packer, struct channel *channel, struct comman
 }
 
 static void close_packer(struct packer *packer) {
-    if (packer->writer) libarchive.write_free(packer->writer);
+    if (packer->writer) archive_write_free(packer->writer);
     if (packer->descriptor >= 0) close(packer->descriptor);
     if (packer->locale) freelocale(packer->locale);
 }
 
-/* libarchive does not report all allocations that failed. */
+/* libarchive does not report every failed allocation, so errno is checked after each command. */
 static void pack(void *context, struct channel *channel) {
     const struct order *order = context;
     struct failure failure = {0};
@@ -224,7 +226,7 @@ static void pack(void *context, struct channel *channel) {
     close_packer(&packer);
 }
 
-/* ---- The parent. ---- */
+/* ---- The parent process. ---- */
 
 struct archive_file {
     struct failure *failure; /* borrowed */
@@ -232,7 +234,7 @@ struct archive_file {
     struct child_process child;
 };
 
-/* Latches what the child answers, or that it does not. */
+/* Latches the failure in the child's answer, or that there is no answer. */
 static void receive_answer(struct archive_file *archive) {
     struct failure failure;
     if (!channel_receive(&archive->child.channel, &failure, sizeof failure)) {
@@ -251,8 +253,6 @@ static void send_command(struct archive_file *archive, const char *member, const
     channel_send(&archive->child.channel, path, command.path_bytes);
     receive_answer(archive);
 }
-
-bool archive_file_load(const char *name, struct failure *failure) { return libarchive_load(name, failure); }
 
 struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
     struct order order = {kind_of(name), path, name};

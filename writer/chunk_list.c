@@ -2,9 +2,12 @@
 
 #include <string.h>
 
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 
-enum { CHUNK_BYTES = 64 * 1024 };
+enum {
+    CHUNK_BYTES = 64 * 1024,
+    DRAIN_BYTES = 4 * 1024 * 1024 /* smaller outputs are kept until they are complete */
+};
 
 void chunk_list_init(struct chunk_list *list, struct failure *failure) {
     *list = (struct chunk_list){.failure = failure};
@@ -23,8 +26,17 @@ static size_t room_bytes(const struct chunk_list *list) {
     return list->last ? list->last->capacity_bytes - list->last->used_bytes : 0;
 }
 
+static void drain(struct chunk_list *list) {
+    struct chunk_list full = *list;
+    full.drain = NULL;
+    list->first = list->last = NULL;
+    list->total_bytes = 0;
+    list->drain->take(list->drain->context, &full);
+}
+
 bool chunk_list_grow(struct chunk_list *list, size_t bytes_count) {
-    /* Nobody will use what a failed conversion writes, so it takes no more memory. */
+    if (list->drain && list->total_bytes >= DRAIN_BYTES) drain(list);
+    /* The output of a failed conversion is discarded, so it takes no more memory. */
     if (failure_is_set(list->failure)) return false;
     size_t capacity_bytes = bytes_count > CHUNK_BYTES ? bytes_count : CHUNK_BYTES;
     struct chunk *chunk = capacity_bytes > SIZE_MAX - sizeof *chunk

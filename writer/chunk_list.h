@@ -1,12 +1,14 @@
-/* A list of byte chunks, 64 KiB and up: output under construction. Appending copies bytes once; splicing a
- * list into another moves its chunks and copies none but small ones. */
+/* A list of byte chunks of at least 64 KiB: output under construction. Appending copies bytes once. Splicing a list
+ * into another one moves its chunks and copies only small ones. */
 #ifndef GECKO_CHUNK_LIST_H
 #define GECKO_CHUNK_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libconvert/failure.h"
+#include "libconvert/base/failure.h"
+
+struct chunk_list;
 
 struct chunk {
     struct chunk *next;
@@ -15,8 +17,15 @@ struct chunk {
     char bytes[];
 };
 
+/* Takes full chunks before the list is complete, so that a large output is never in memory as a whole. */
+struct chunk_drain {
+    void (*take)(void *context, struct chunk_list *chunks); /* empties the list that it is given */
+    void *context;                                          /* borrowed */
+};
+
 struct chunk_list {
-    struct failure *failure; /* borrowed */
+    struct failure *failure;         /* borrowed */
+    const struct chunk_drain *drain; /* borrowed; NULL: the list keeps all chunks */
     struct chunk *first;
     struct chunk *last;
     uint64_t total_bytes;
@@ -25,10 +34,10 @@ struct chunk_list {
 void chunk_list_init(struct chunk_list *list, struct failure *failure);
 void chunk_list_fini(struct chunk_list *list);
 
-/* Adds a chunk with room for at least bytes_count; false when memory ran out (latched). */
+/* Adds a chunk with room for at least bytes_count bytes. Returns false if memory ran out (latched). */
 bool chunk_list_grow(struct chunk_list *list, size_t bytes_count);
 
-/* Room for bytes_count bytes side by side; write them, then commit how many were used. NULL when memory ran out
+/* Returns room for bytes_count adjacent bytes. Write them, then commit how many were used. NULL if memory ran out
  * (latched). */
 static inline char *chunk_list_reserve(struct chunk_list *list, size_t bytes_count) {
     struct chunk *last = list->last;
@@ -46,11 +55,11 @@ static inline void chunk_list_commit(struct chunk_list *list, size_t bytes_count
 
 void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_count);
 
-/* Moves all chunks of `from` behind those of `into`; `from` is empty after. What fits behind the last byte of `into`
- * is copied there instead, so that small fragments share chunks. */
+/* Moves all chunks of `from` to the end of `into` and leaves `from` empty. Bytes that fit into the last chunk of `into`
+ * are copied there instead, so that small fragments share chunks. */
 void chunk_list_splice(struct chunk_list *into, struct chunk_list *from);
 
-/* Frees the first chunk, which there must be, and takes its bytes off the total. */
+/* Frees the first chunk, which must exist, and subtracts its bytes from the total. */
 void chunk_list_drop_first(struct chunk_list *list);
 
 #endif

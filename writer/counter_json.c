@@ -1,23 +1,21 @@
 #include "counter_json.h"
 
-static struct text label_of(const struct counter *counter) {
-    return counter->label.bytes_count ? counter->label : counter->name;
-}
+#include <string.h>
 
-/* ---- What the client makes of a counter by its category and name ---- */
+/* ---- The client's default display, by category and name. ---- */
 
 struct default_display {
-    struct text category; /* empty: any */
-    struct text name;     /* empty: any */
+    struct text category; /* empty matches any */
+    struct text name;     /* empty matches any */
     enum counter_graph graph;
     struct text unit;
     enum graph_color color;
     int32_t sort_weight;
-    struct text label; /* empty: the counter's name */
+    struct text label; /* empty stands for the counter's name */
     const char *marker_location;
 };
 
-/* The first one that fits counts. */
+/* The first row that matches applies. */
 static const struct default_display default_displays[] = {
     {TEXT("Bandwidth"), {0}, COUNTER_RATE, TEXT("bytes"), GRAPH_BLUE, 10, TEXT("Bandwidth"), NULL},
     {TEXT("Memory"), {0}, COUNTER_ACCUMULATED, TEXT("bytes"), GRAPH_ORANGE, 20, TEXT("Memory"), "timeline-memory"},
@@ -39,14 +37,21 @@ bool counter_json_is_shown_by_default(const struct counter *counter) {
     struct text label = display->label.bytes_count ? display->label : counter->name;
     return display->graph == counter->graph && text_equal(display->unit, counter->unit) &&
            display->color == counter->color && display->sort_weight == counter->sort_weight &&
-           text_equal(label, label_of(counter));
+           text_equal(label, counter_label(counter));
 }
 
-/* ---- The rows of a tooltip ---- */
+bool counter_json_is_right_by_default(const struct counter *counter) {
+    const struct default_display *display = default_display_of(counter);
+    struct text label = display->label.bytes_count ? display->label : counter->name;
+    return display->graph == counter->graph && text_equal(display->unit, counter->unit) &&
+           text_starts_with(counter_label(counter), label);
+}
+
+/* ---- The rows of a tooltip. ---- */
 
 struct tooltip_row {
-    const char *source; /* NULL: a line between rows; the end where the label is NULL too */
-    const char *label;  /* NULL: the counter's own */
+    const char *source; /* NULL for a separator; the last row has no label either */
+    const char *label;  /* NULL stands for the counter's own label */
     const char *unit;
     const char *co2;
     const char *scale;
@@ -122,8 +127,8 @@ static const struct tooltip_row rate_rows[] = {
 
 static const struct {
     enum counter_graph graph;
-    struct text unit;     /* empty: any */
-    struct text category; /* empty: any */
+    struct text unit;     /* empty matches any */
+    struct text category; /* empty matches any */
     const struct tooltip_row *rows;
 } tooltips[] = {
     {COUNTER_RATE, TEXT("bytes"), TEXT("Bandwidth"), transfer_rows},
@@ -165,12 +170,20 @@ static void write_row(struct json *json, const struct tooltip_row *row, struct t
     json_object_end(json);
 }
 
-/* ---- The counter ---- */
+/* ---- The counter. ---- */
 
-void counter_json_identity(struct json *json, const struct counter *counter) {
-    json_key_value_text(json, "name", counter->name);
+void counter_json_identity(struct json *json, const struct counter *counter, struct text name) {
+    json_key_value_text(json, "name", name);
     json_key_value_text(json, "category", counter->category);
     json_key_value_text(json, "description", counter->description);
+}
+
+void counter_json_plain_identity(struct json *json, const struct counter *counter) {
+    struct counter plain = {
+        .name = counter_label(counter), .category = counter->category, .description = counter->description};
+    const struct default_display *others = &default_displays[sizeof default_displays / sizeof *default_displays - 1];
+    if (default_display_of(&plain) != others) plain.category = TEXT("Counters");
+    counter_json_identity(json, &plain, plain.name);
 }
 
 void counter_json_display(struct json *json, const struct counter *counter) {
@@ -190,11 +203,13 @@ void counter_json_display(struct json *json, const struct counter *counter) {
     else
         json_null(json);
     json_key_int(json, "sortWeight", counter->sort_weight);
-    json_key_value_text(json, "label", label_of(counter));
+    json_key_value_text(json, "label", counter_label(counter));
     json_key(json, "tooltipRows");
     json_array_begin(json);
+    bool has_numbers = counter_has_numbers(counter);
     for (const struct tooltip_row *row = tooltip_rows_of(counter); row->source || row->label; row++)
-        write_row(json, row, label_of(counter));
+        if (has_numbers || !row->source || strcmp(row->source, "sample-number") != 0)
+            write_row(json, row, counter_label(counter));
     json_array_end(json);
     json_object_end(json);
 }

@@ -1,17 +1,26 @@
-/* Counters, as far as both formats write them alike, and how the client shows them. */
+/* The parts of counters that both formats write alike, and how the client shows counters. */
 #ifndef GECKO_COUNTER_JSON_H
 #define GECKO_COUNTER_JSON_H
 
 #include "json.h"
-#include "libconvert/counters.h"
+#include "libconvert/profile/counters.h"
 
-/* "name", "category", "description". */
-void counter_json_identity(struct json *json, const struct counter *counter);
+/* Writes "name", "category" and "description". */
+void counter_json_identity(struct json *json, const struct counter *counter, struct text name);
 
-/* "display": the client's own for the counters that it knows, with what the counter says of itself. */
+/* Writes "display": the client's default for the counters that it knows, changed by what the counter itself
+ * specifies. */
 void counter_json_display(struct json *json, const struct counter *counter);
 
-/* Whether the client shows the counter the same way where it is not told how. */
+/* True if the client shows the counter the same way without "display". */
 bool counter_json_is_shown_by_default(const struct counter *counter);
+
+/* True if the client, without "display", draws the right graph with the right unit under a name that begins like the
+ * counter's, such as "Memory" for "Memory (resident)". */
+bool counter_json_is_right_by_default(const struct counter *counter);
+
+/* Writes "name", "category" and "description" so that the client, without "display", shows a rate without a unit under
+ * the counter's label. */
+void counter_json_plain_identity(struct json *json, const struct counter *counter);
 
 #endif

@@ -1,29 +1,34 @@
-/* The seam between profiles and output formats. */
+/* The interface between profiles and output formats. An emitter writes one format. */
 #ifndef GECKO_EMITTER_H
 #define GECKO_EMITTER_H
 
 #include "chunk_list.h"
-#include "libconvert/profile.h"
-#include "libconvert/progress.h"
+#include "libconvert/base/progress.h"
+#include "libconvert/profile/profile.h"
 
 struct emitter {
-    const char *name;  /* as --format has it */
-    const char *title; /* as the summary has it: "processed v70" */
+    const char *name;  /* value of --format */
+    const char *title; /* used in the summary, for instance "processed v70" */
 
-    /* Appends the whole document to `out`. The profile is finished. What the format cannot carry is entered in
-     * the ledger (as LEDGER_VALUES), which is the profile's own, passed beside it because all else is only
-     * read. Failures are latched in profile->failure. */
+    /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are
+     * entered in the ledger (LEDGER_VALUES). The ledger is the profile's own; it is a separate parameter because
+     * everything else in the profile is read-only. Failures are latched in profile->failure. */
     void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
                  struct progress progress);
 };
 
-extern const struct emitter emitter_processed;
-extern const struct emitter emitter_gecko;
+/* All emitters: EMITTER(gecko) stands for `emitter_gecko`. */
+#define EMITTERS(EMITTER) \
+    EMITTER(processed)    \
+    EMITTER(gecko)
 
-/* All of them, NULL at the end. */
+#define DECLARE_EMITTER(name) extern const struct emitter emitter_##name;
+EMITTERS(DECLARE_EMITTER)
+
+/* The same emitters in the same order, NULL at the end. */
 extern const struct emitter *const emitters[];
 
-/* The emitter of that name; NULL when there is none. */
+/* Returns the emitter of that name, or NULL if there is none. */
 const struct emitter *emitter_by_name(const char *name);
 
 #endif

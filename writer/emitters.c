@@ -1,9 +1,10 @@
-/* The output formats there are. */
+/* The list of output formats. */
 #include <string.h>
 
 #include "emitter.h"
 
-const struct emitter *const emitters[] = {&emitter_processed, &emitter_gecko, NULL};
+#define EMITTER_ADDRESS(name) &emitter_##name,
+const struct emitter *const emitters[] = {EMITTERS(EMITTER_ADDRESS) NULL};
 
 const struct emitter *emitter_by_name(const char *name) {
     for (size_t i = 0; emitters[i]; i++)

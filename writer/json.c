@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/utf8.h"
+#include "libconvert/base/utf8.h"
 
 enum {
     UINT64_DIGITS_MAX = 20,
@@ -15,9 +15,9 @@ enum {
     NS_PER_MS = 1000000,
     MS_FRACTION_DIGITS = 6,
     MS_BYTES_MAX = INT_BYTES_MAX + 1 + MS_FRACTION_DIGITS,
-    /* Text is escaped in slices of this many bytes, so that the room for the worst case stays small. */
+    /* Text is escaped in slices of this many bytes, which bounds the reservation for the worst case. */
     TEXT_SLICE_BYTES = 1024,
-    ESCAPE_BYTES_MAX = 6 /* \u001f, for one byte */
+    ESCAPE_BYTES_MAX = 6 /* "\u001f", for one byte */
 };
 
 void json_init(struct json *json, struct failure *failure) {
@@ -25,10 +25,15 @@ void json_init(struct json *json, struct failure *failure) {
     chunk_list_init(&json->out, failure);
 }
 
+void json_init_for(struct json *json, const struct chunk_list *out) {
+    json_init(json, out->failure);
+    json->out.drain = out->drain;
+}
+
 void json_fini(struct json *json) { chunk_list_fini(&json->out); }
 
-/* Room for a value or a key of at most bytes_max bytes, behind the comma that it needs; NULL when memory ran out
- * (latched). The one reservation of the hot path: write, then end_write with the end of what was written. */
+/* Returns room for a value or key of at most bytes_max bytes, after the comma that it may need. NULL if memory ran out
+ * (latched). This is the only reservation of the hot path: write the value, then call end_write with its end. */
 static inline char *begin_write(struct json *json, size_t bytes_max) {
     char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
     if (!out) return NULL;
@@ -53,7 +58,7 @@ static void write_literal(struct json *json, struct text literal) {
     if (out) end_write(json, put(out, literal.bytes, literal.bytes_count));
 }
 
-/* ---- Nesting ---- */
+/* ---- Nesting. ---- */
 
 static void begin_nesting(struct json *json, struct text opening) {
     assert(json->depth < JSON_DEPTH_MAX);
@@ -81,11 +86,12 @@ void json_line(struct json *json, bool has_next) {
     json->needs_comma = json->needs_comma && !has_next;
 }
 
-/* ---- Text ---- */
+/* ---- Text. ---- */
 
 enum { BYTE_IS_PLAIN = 0, BYTE_IS_NOT_ASCII = 1, BYTE_NEEDS_CODE = 'u' };
 
-/* What a byte of a text becomes: itself, part of a UTF-8 sequence, \u and its code, or a backslash and this letter. */
+/* How a byte of text is written: as itself, as part of a UTF-8 sequence, as \u and its code, or as a backslash and this
+ * letter. */
 static const unsigned char byte_classes[256] = {
     [0x00 ... 0x07] = BYTE_NEEDS_CODE,
     ['\b'] = 'b',
@@ -110,15 +116,16 @@ static char *put_code_escape(char *out, unsigned char byte) {
     return out;
 }
 
-/* The sequence at the start of the text, or U+FFFD for one malformed byte; *taken_bytes is what it stood for. */
+/* Writes the UTF-8 sequence at the start of the text, or U+FFFD for one malformed byte. Sets *taken_bytes to the length
+ * of what it replaces. */
 static char *put_sequence(char *out, struct text text, size_t *taken_bytes) {
     size_t sequence_bytes = utf8_sequence_bytes(text);
     *taken_bytes = sequence_bytes ? sequence_bytes : 1;
     return sequence_bytes ? put(out, text.bytes, sequence_bytes) : put(out, "\xef\xbf\xbd", 3);
 }
 
-/* Escapes the text from byte `at` on, up to byte `end` or, where a sequence lies across it, up to the sequence's end.
- * Returns the end of what was written and moves *at there. */
+/* Escapes the text from byte *at on, up to byte `end` or, if a sequence crosses it, to that sequence's end. Moves *at
+ * there and returns the end of the output. */
 static char *put_escaped(char *out, struct text text, size_t *at, size_t end) {
     size_t i = *at;
     while (i < end) {
@@ -187,7 +194,7 @@ void json_key_text(struct json *json, struct text key) {
     json->needs_comma = false;
 }
 
-/* ---- Numbers ---- */
+/* ---- Numbers. ---- */
 
 static const char digit_pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -221,7 +228,7 @@ static inline char *put_digits(char *out, uint64_t value) {
     return end;
 }
 
-/* The minus sign, where there is one, and the magnitude, which INT64_MIN has too. */
+/* Writes the minus sign, if any, and sets *magnitude. INT64_MIN has a magnitude too. */
 static inline char *put_sign(char *out, int64_t value, uint64_t *magnitude) {
     *magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     *out = '-';
@@ -268,7 +275,7 @@ void json_decimal(struct json *json, struct decimal value) {
         end_write(json, put_digits(out, magnitude));
         return;
     }
-    /* Zeros up to the point and one digit before it, so that the point always has digits on both sides. */
+    /* Zeros up to the point and one digit before it, so that there are digits on both sides of the point. */
     unsigned zeros = digits > value.scale ? 0 : value.scale + 1 - digits;
     memset(out, '0', zeros);
     char *end = put_digits(out + zeros, magnitude);
@@ -279,21 +286,21 @@ void json_decimal(struct json *json, struct decimal value) {
 }
 
 enum {
-    DOUBLE_DIGITS_SURE = DBL_DIG,        /* that any normal double keeps of a number */
-    DOUBLE_DIGITS_MAX = DBL_DECIMAL_DIG, /* that tell any double from all others */
+    DOUBLE_DIGITS_SURE = DBL_DIG,        /* digits of a number that every normal double preserves */
+    DOUBLE_DIGITS_MAX = DBL_DECIMAL_DIG, /* digits that distinguish every double from all others */
     DOUBLE_TEXT_BYTES = 40,
     POSITIONAL_EXPONENT_MIN = -7,
     POSITIONAL_EXPONENT_MAX = 20
 };
 
-/* 0.d₁d₂…dₙ times 10^(exponent + 1), without zeros at the end. */
+/* The number 0.d₁d₂…dₙ · 10^(exponent + 1), without trailing zeros. */
 struct digits {
     char digits[DOUBLE_DIGITS_MAX];
     int count;
     int exponent; /* of the first digit */
 };
 
-/* The double to that many digits. Skips whatever the locale has for a point. */
+/* Returns the double rounded to `count` digits. Ignores the locale's decimal point. */
 static struct digits digits_of(double magnitude, int count) {
     char text[DOUBLE_TEXT_BYTES];
     snprintf(text, sizeof text, "%.*e", count - 1, magnitude);
@@ -306,7 +313,7 @@ static struct digits digits_of(double magnitude, int count) {
 }
 
 static bool is_exact(const struct digits *digits, double magnitude) {
-    /* An integer and an exponent: no locale has another point in there. */
+    /* An integer with an exponent has no decimal point, which would depend on the locale. */
     char text[DOUBLE_TEXT_BYTES];
     snprintf(text, sizeof text, "%.*se%d", digits->count, digits->digits, digits->exponent - digits->count + 1);
     return strtod(text, NULL) == magnitude;
@@ -382,7 +389,7 @@ void json_ms_or_null(struct json *json, int64_t ns, bool is_known) {
 void json_bool(struct json *json, bool value) { write_literal(json, value ? TEXT("true") : TEXT("false")); }
 void json_null(struct json *json) { write_literal(json, TEXT("null")); }
 
-/* ---- Fragments ---- */
+/* ---- Fragments. ---- */
 
 void json_splice(struct json *json, struct json *fragment) {
     assert(fragment->depth == 0);

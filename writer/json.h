@@ -1,24 +1,26 @@
-/* JSON text, exact and without locale. The only file that writes punctuation: commas and nesting are kept here,
- * so emitters say only what there is.
+/* Writes JSON text, exactly and independently of the locale. No other file writes punctuation: the writer adds commas
+ * and tracks nesting.
  *
- * A writer holds one value under construction. A complete value of another writer can be spliced in where a value
- * is due: its chunks are moved. Failures (memory) are latched in the list's failure. */
+ * A writer holds one value under construction. A complete value of another writer can be spliced in wherever a value is
+ * due; its chunks are moved. Failures (memory) are latched in the list's failure. */
 #ifndef GECKO_JSON_H
 #define GECKO_JSON_H
 
 #include "chunk_list.h"
-#include "libconvert/decimal.h"
-#include "libconvert/text.h"
+#include "libconvert/base/decimal.h"
+#include "libconvert/base/text.h"
 
 enum { JSON_DEPTH_MAX = 60 };
 
 struct json {
     struct chunk_list out;
     uint32_t depth;
-    bool needs_comma; /* a value stands before the place where the next goes */
+    bool needs_comma; /* the next value follows another one */
 };
 
 void json_init(struct json *json, struct failure *failure);
+/* Initialises a document that will be spliced into `out`, and that passes chunks to the drain of `out`, if any. */
+void json_init_for(struct json *json, const struct chunk_list *out);
 void json_fini(struct json *json);
 
 void json_object_begin(struct json *json);
@@ -26,16 +28,16 @@ void json_object_end(struct json *json);
 void json_array_begin(struct json *json);
 void json_array_end(struct json *json);
 
-/* Ends a line: the next value, or the end of the array, begins another one. Where a value is next, it stands behind its
- * comma. */
+/* Ends a line: the next value, or the end of the array, begins a new one. If a value follows (has_next), its comma ends
+ * this line. */
 void json_line(struct json *json, bool has_next);
 
-/* The key of the next value. */
+/* Writes the key of the next value. The key may be any text. */
 void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
 static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
-/* Values. Invalid UTF-8 becomes U+FFFD. */
+/* Writers of values. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
 void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
@@ -43,17 +45,18 @@ void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 void json_decimal(struct json *json, struct decimal value); /* any scale */
 
-/* In as few digits as read back as the same double (one more for some powers of two); null where it is not finite. */
+/* Writes as few digits as read back as the same double (one more for some powers of two), or null if the value is not
+ * finite. */
 void json_double(struct json *json, double value);
 
-/* Nanoseconds as milliseconds, exactly: at most six digits after the point, no trailing zeros, no exponent. */
+/* Writes nanoseconds as exact milliseconds: at most six digits after the point, no trailing zeros, no exponent. */
 void json_ms(struct json *json, int64_t ns);
 
-/* null where it is not known. */
+/* Writes the value, or null if it is not known. */
 void json_int_or_null(struct json *json, int64_t value, bool is_known);
 void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 
-/* Key and value together: inline, so that the length of a key that is a literal is known. */
+/* Writers of key and value. They are inline so that the length of a literal key is known. */
 static inline void json_key_string(struct json *json, const char *key, const char *value) {
     json_key(json, key);
     json_string(json, value);
@@ -69,7 +72,7 @@ static inline void json_key_int(struct json *json, const char *key, int64_t valu
     json_int(json, value);
 }
 
-/* A count beyond INT64_MAX is that. */
+/* A count above INT64_MAX becomes INT64_MAX. */
 static inline void json_key_count(struct json *json, const char *key, uint64_t count) {
     json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
@@ -84,7 +87,7 @@ static inline void json_key_null(struct json *json, const char *key) {
     json_null(json);
 }
 
-/* null where there is no text, or an empty one. */
+/* Writes null if there is no text or it is empty. */
 static inline void json_key_string_or_null(struct json *json, const char *key, const char *value) {
     json_key(json, key);
     if (value && *value)
@@ -98,10 +101,10 @@ static inline void json_key_ms(struct json *json, const char *key, int64_t ns) {
     json_ms(json, ns);
 }
 
-/* Moves the complete value of `fragment` into place; `fragment` is empty after. */
+/* Moves the complete value of `fragment` here and leaves `fragment` empty. */
 void json_splice(struct json *json, struct json *fragment);
 
-/* The finished document as chunks, owned by the caller. */
+/* Returns the finished document as chunks. The caller owns them. */
 struct chunk_list json_take_chunks(struct json *json);
 
 #endif

@@ -1,12 +1,12 @@
-/* The logs of recorder and reader: an object that has one for each process by its pid, and "trace" for what is of none.
- * In each of them stand its named facts and, as "lines", what was said at a time: [milliseconds, text]. */
+/* The logs of recorder and reader. A log is an object with a member for each process, named by its pid, and "trace" for
+ * what belongs to no process. Each member has named facts and "lines", a list of [milliseconds, text]. */
 #ifndef GECKO_LOG_JSON_H
 #define GECKO_LOG_JSON_H
 
 #include "json.h"
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
 
-/* Both logs, each where it has lines: "profilingLog" and "profileGatheringLog". */
+/* Writes "profilingLog" and "profileGatheringLog", each only if it has lines. */
 void log_json_write(struct json *json, const struct profile *profile);
 
 #endif

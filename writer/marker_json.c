@@ -6,23 +6,23 @@
 #include "meta_json.h"
 #include "thread_json.h"
 
-/* ---- Schemas ---- */
+/* ---- Schemas. ---- */
 
 static void write_display(struct json *json, uint32_t display) {
     static const struct {
         enum marker_display bit;
         const char *name;
-    } places[] = {
+    } displays[] = {
         {MARKER_DISPLAY_CHART, "marker-chart"},         {MARKER_DISPLAY_TABLE, "marker-table"},
         {MARKER_DISPLAY_OVERVIEW, "timeline-overview"}, {MARKER_DISPLAY_MEMORY, "timeline-memory"},
         {MARKER_DISPLAY_IPC, "timeline-ipc"},           {MARKER_DISPLAY_FILEIO, "timeline-fileio"},
-        {MARKER_DISPLAY_STACK_CHART, "stack-chart"},
+        {MARKER_DISPLAY_STACK_CHART, "stack-chart"},    {MARKER_DISPLAY_NETWORK, "timeline-network"},
     };
     if (!display) display = MARKER_DISPLAY_DEFAULT;
     json_key(json, "display");
     json_array_begin(json);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (display & places[i].bit) json_string(json, places[i].name);
+    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++)
+        if (display & displays[i].bit) json_string(json, displays[i].name);
     json_array_end(json);
 }
 
@@ -42,7 +42,7 @@ static const char *field_format_name(const struct marker_field *field) {
     return marker_format_name(is_wide_number(field->format, field->has_wide_values) ? MARKER_STRING : field->format);
 }
 
-/* The client knows and renumbers strings only where they are fields: cells have them as texts. */
+/* The client resolves and renumbers strings only in fields, so cells hold texts. */
 static const char *column_format_name(const struct marker_field *field, enum marker_format format) {
     bool is_text = marker_format_kind(format) == VALUE_STRING || is_wide_number(format, field->has_wide_values);
     return marker_format_name(is_text ? MARKER_STRING : format);
@@ -91,7 +91,7 @@ static bool is_numeric(const struct marker_field *field) {
     return kind == VALUE_NUMBER || kind == VALUE_DURATION || kind == VALUE_TIME;
 }
 
-/* A track of something else than numbers would be an empty one. */
+/* False for a track of a field that is not a number, which would be empty. */
 static bool can_be_drawn(const struct marker_schema *schema, const struct marker_graph *graph) {
     for (uint32_t i = 0; i < schema->field_count; i++)
         if (text_equal(schema->fields[i].key, graph->key)) return is_numeric(&schema->fields[i]);
@@ -123,7 +123,7 @@ void marker_json_schema_tail(struct json *json, const struct marker_schema *sche
     if (schema->is_stack_based) json_key_bool(json, "isStackBased", true);
 }
 
-/* ---- Values ---- */
+/* ---- Values. ---- */
 
 static void write_wide_number(struct json *json, struct decimal number) {
     char text[24];
@@ -142,7 +142,7 @@ static void write_number(struct json *json, enum marker_format format, bool has_
         json_decimal(json, number);
 }
 
-/* A value that is there and has no parts. Strings are written as texts. */
+/* Writes a value that is present and has no parts. Strings are written as texts. */
 static void write_plain_value(struct json *json, const struct profile *profile, enum marker_format format,
                               bool has_wide_values, const union marker_value *value) {
     switch (marker_format_kind(format)) {
@@ -186,7 +186,7 @@ static void write_list(struct json *json, const struct profile *profile, const s
     json_array_end(json);
 }
 
-/* The client takes rows only with all their cells. */
+/* Writes the complete rows. The client does not accept a row with missing cells. */
 static void write_table(struct json *json, const struct profile *profile, const struct marker_field *field,
                         struct marker_cells cells) {
     json_array_begin(json);
@@ -215,7 +215,7 @@ static void write_value(struct json *json, const struct profile *profile, const 
 void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
                          const struct marker *marker, const struct marker_json_strings *strings) {
     if (marker->schema == MARKER_SCHEMA_NONE) {
-        /* As Firefox calls a payload that is but a stack. */
+        /* Firefox uses this type for a payload that is only a stack. */
         json_key_string(json, "type", "NoPayloadUserData");
         return;
     }

@@ -1,7 +1,38 @@
 #include "meta_json.h"
 
+/* Writes the parts of a text between commas. */
+static void write_list(struct json *json, const char *key, struct text list) {
+    json_key(json, key);
+    json_array_begin(json);
+    while (list.bytes_count) {
+        size_t end = text_find(list, ',');
+        if (end) json_text(json, text_slice(list, 0, end));
+        list = text_from(list, end < list.bytes_count ? end + 1 : end);
+    }
+    json_array_end(json);
+}
+
+/* The client counts the capacity in entries of 8 bytes, and filters nothing without an active tab. */
+static void write_configuration(struct json *json, const struct profile_meta *meta) {
+    enum { ENTRY_BYTES = 8 };
+    const struct profile_configuration *configuration = &meta->configuration;
+    if (!configuration->is_known) return;
+    json_key(json, "configuration");
+    json_object_begin(json);
+    write_list(json, "threads", configuration->threads);
+    write_list(json, "features", configuration->features);
+    json_key_int(json, "capacity", (int64_t)(configuration->capacity_bytes / ENTRY_BYTES));
+    if (configuration->duration_s) json_key_int(json, "duration", configuration->duration_s);
+    json_key_ms(json, "interval", configuration->interval_ns ? configuration->interval_ns : meta->interval_ns);
+    json_key_int(json, "activeTabID", 0);
+    json_object_end(json);
+}
+
 void meta_json_product_and_machine(struct json *json, const struct profile_meta *meta) {
     json_key_value_text(json, "product", meta->product);
+    meta_json_text_if_known(json, "misc", meta->version);
+    meta_json_text_if_known(json, "appBuildID", meta->build_id);
+    meta_json_text_if_known(json, "sourceURL", meta->source_url);
     json_key_int(json, "stackwalk", meta->has_stacks);
     meta_json_text_if_known(json, "CPUName", meta->cpu_name);
     meta_json_text_if_known(json, "oscpu", meta->os_cpu);
@@ -9,6 +40,8 @@ void meta_json_product_and_machine(struct json *json, const struct profile_meta 
     meta_json_text_if_known(json, "abi", meta->abi);
     meta_json_text_if_known(json, "device", meta->device);
     if (meta->logical_cpu_count) json_key_int(json, "logicalCPUs", meta->logical_cpu_count);
+    if (meta->physical_cpu_count) json_key_int(json, "physicalCPUs", meta->physical_cpu_count);
+    write_configuration(json, meta);
 }
 
 static void write_category(struct json *json, const struct category *category) {
@@ -48,4 +81,10 @@ void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
 void meta_json_clock(struct json *json, const struct profile *profile) {
     if (profile->meta.is_clock_monotonic)
         json_key_int(json, "startTimeAsClockMonotonicNanosecondsSinceBoot", profile->origin_ns);
+}
+
+void meta_json_range(struct json *json, const struct profile *profile) {
+    if (!profile->meta.has_times) return;
+    json_key_int(json, "profilingStartTime", 0);
+    json_key_ms(json, "profilingEndTime", profile->end_ns + profile->meta.interval_ns);
 }

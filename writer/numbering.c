@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 
 void numbering_init(struct numbering *numbering, size_t row_count, struct failure *failure) {
     *numbering = (struct numbering){.epoch = 1};

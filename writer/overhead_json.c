@@ -7,7 +7,7 @@ void overhead_json_us(struct json *json, int64_t ns) { json_decimal(json, decima
 struct spread {
     int64_t min_ns;
     int64_t max_ns;
-    __int128 sum_ns; /* of any number of rows */
+    __int128 sum_ns; /* wide enough for any number of rows */
     uint64_t count;
 };
 
@@ -29,7 +29,7 @@ static void write_us(struct json *json, const char *key, int64_t ns) {
     overhead_json_us(json, ns);
 }
 
-/* Gecko's names: tools/profiler/core/ProfileBuffer.cpp. Recorders of this trace have nothing to clean up. */
+/* The statistics of tools/profiler/core/ProfileBuffer.cpp. This recorder does no cleaning, so those are 0. */
 enum spread_kind {
     SPREAD_CLEANING,
     SPREAD_COUNTER,
@@ -68,7 +68,7 @@ static void measure(const struct profile *profile, size_t first, size_t count, s
     }
 }
 
-/* The part of the time, between 0 and 1, to six digits. */
+/* Writes the part of the time as a fraction between 0 and 1, with six digits. */
 static void write_share(struct json *json, __int128 part_ns, int64_t whole_ns) {
     enum { SHARE_DIGITS = 6 };
     static const int64_t SHARE_ONE = 1000000;

@@ -11,22 +11,20 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#include "libconvert/file_stamp.h"
-#include "libconvert/text.h"
+#include "gzip_writer.h"
+#include "libconvert/base/file_stamp.h"
+#include "libconvert/base/text.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 enum {
     BATCH_CHUNKS = 64,
-    GZIP_BLOCK_BYTES = 64 * 1024,
-    GZIP_WINDOW_BITS = 16 + MAX_WBITS, /* zlib's way to ask for a gzip header and the largest window */
-    GZIP_MEMORY_LEVEL = 8,
+    GZIP_LEVEL = 4, /* bench/README.md compares levels */
     TEMP_SLOT_COUNT = 64,
     TEMP_NAME_COUNT = 100,
-    /* Of the target's name in the temporary one: leaves room in NAME_MAX for the pid and the rest. */
+    /* Most bytes of the target's name in the temporary name. Leaves room in NAME_MAX for the pid and the rest. */
     TEMP_BASE_BYTES_MAX = 200,
     LINK_COUNT_MAX = 40,
     CREATE_MODE = 0666,
@@ -34,13 +32,13 @@ enum {
     PERMISSION_BITS = 0777
 };
 
-/* The temporary files being written. A signal handler has no other way to find them, so this is global: each sink
- * owns one slot while it writes. A sink that finds all of them taken writes all the same, but a signal then leaves
- * its temporary file behind. */
+/* The temporary files that are being written. They are global because a signal handler must find them. Each sink owns
+ * one slot while it writes. If all slots are taken, a sink writes nevertheless, and a signal leaves its temporary file
+ * behind. */
 enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_ARMED };
 
 struct temp_slot {
-    _Atomic(int) state; /* enum slot_state; the path is readable only while it is SLOT_ARMED */
+    _Atomic(int) state; /* enum slot_state; the path may be read only while this is SLOT_ARMED */
     char path[PATH_MAX];
 };
 
@@ -72,17 +70,16 @@ static void disarm_slot(struct temp_slot *slot) {
     if (slot) atomic_store(&slot->state, SLOT_FREE);
 }
 
-/* One output being written. */
+/* One output that is being written. */
 struct sink {
-    struct failure *failure;        /* borrowed */
-    const char *name;               /* borrowed; as messages have it */
-    char *target;                   /* owned; the file behind all links. NULL: written directly */
-    char *temp;                     /* owned; exists from its creation on. NULL: none */
-    struct temp_slot *slot;         /* NULL: none */
-    int fd;                         /* -1: not open */
-    const struct sink_batch *batch; /* borrowed; NULL: none */
-    bool is_gzip;                   /* the stream is set up */
-    z_stream gzip;
+    struct failure *failure; /* borrowed */
+    const char *name;        /* borrowed; for messages */
+    char *target;            /* owned; the file after all links are followed; NULL if `fd` is the output itself */
+    char *temp;              /* owned; set once the file exists; otherwise NULL */
+    struct temp_slot *slot;  /* NULL if none was free */
+    int fd;                  /* -1 while not open */
+    const struct sink_batch *batch; /* borrowed; may be NULL */
+    struct gzip_writer *gzip;       /* owned; NULL: the output is not compressed */
     uint64_t written_bytes;
     XXH3_state_t hash;
     uint64_t stamp;
@@ -98,11 +95,12 @@ static void latch_error(struct sink *sink, const char *action, int error) {
                 strerror_r(error, buffer, sizeof buffer));
 }
 
-/* ---- Opening ---- */
+/* ---- Opening. ---- */
 
-/* Linux's rule for sticky folders that everybody may write to, such as /tmp: a link is followed if it belongs to the
- * caller or to the folder's owner. Anybody else could have planted it to have the caller replace a file. The kernel
- * cannot apply the rule here, because links are read, not followed; so it holds even where the kernel's is off. */
+/* Applies Linux's rule for sticky folders that everybody may write to, such as /tmp: a link is followed if it belongs
+ * to the caller or to the folder's owner. Any other link could have been planted to make the caller replace a file. The
+ * kernel does not apply the rule here, because links are read and not followed. The rule also holds where the kernel's
+ * own is switched off. */
 static bool may_follow(const struct stat *folder, const struct stat *link) {
     bool is_shared = (folder->st_mode & S_ISVTX) && (folder->st_mode & S_IWOTH);
     return !is_shared || link->st_uid == geteuid() || link->st_uid == folder->st_uid;
@@ -110,8 +108,9 @@ static bool may_follow(const struct stat *folder, const struct stat *link) {
 
 enum link_outcome { LINK_IS_NONE, LINK_IS_READ, LINK_FAILED };
 
-/* Reads the link `base` of the folder into *points_to, which has room for PATH_MAX bytes. LINK_FAILED: errno says why.
- * What is not there is no link. All is asked of the same two descriptors, so nobody can exchange the link meanwhile. */
+/* Reads the link `base` of the folder into *points_to, which has room for PATH_MAX bytes. Returns LINK_IS_NONE also if
+ * nothing is there, and LINK_FAILED with errno set. All system calls use the same two descriptors, so nobody can
+ * replace the link in between. */
 static enum link_outcome read_link_at(int folder, const char *base, char *points_to) {
     int link = openat(folder, base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (link < 0) return errno == ENOENT ? LINK_IS_NONE : LINK_FAILED;
@@ -136,7 +135,7 @@ static enum link_outcome read_link_at(int folder, const char *base, char *points
     return outcome;
 }
 
-/* If the path is a link, replaces it, which is owned, by what the link points to. */
+/* If *path is a link, replaces *path, which is owned, by what the link points to. */
 static enum link_outcome follow_link(char **path) {
     struct text whole = text_of(*path), base = text_base_name(whole);
     if (!base.bytes_count) return LINK_IS_NONE;
@@ -162,8 +161,8 @@ static enum link_outcome follow_link(char **path) {
     return LINK_IS_READ;
 }
 
-/* The file that the path leads to behind all links, whether it exists or not: a link may point to what is to be
- * created. Owned by the caller; NULL after a failure (latched). */
+/* Returns the file that the path leads to after all links are followed. The file need not exist. The caller owns the
+ * result; NULL after a failure (latched). */
 static char *resolve_target(struct sink *sink) {
     struct stat status;
     bool is_itself = lstat(sink->name, &status) == 0 ? !S_ISLNK(status.st_mode) : errno == ENOENT;
@@ -177,7 +176,7 @@ static char *resolve_target(struct sink *sink) {
     return NULL;
 }
 
-/* The n-th name to try for the temporary file. Owned by the caller; NULL when memory ran out. */
+/* Returns the n-th name to try for the temporary file. The caller owns it; NULL if memory ran out. */
 static char *temp_name(const struct sink *sink, unsigned n) {
     struct text base = text_base_name(text_of(sink->target));
     struct text folder = {sink->target, (size_t)(base.bytes - sink->target)};
@@ -192,8 +191,8 @@ static char *temp_name(const struct sink *sink, unsigned n) {
     return result < 0 ? NULL : name;
 }
 
-/* Creates the temporary file beside the target, under the first name that is free: a killed process of the same pid
- * may have left one, another thread may write to the same target. */
+/* Creates the temporary file under the first name that is free. A killed process with the same pid may have left one,
+ * and another thread may be writing to the same target. */
 static void create_temp(struct sink *sink, mode_t mode) {
     int error = EEXIST;
     for (unsigned n = 0; n < TEMP_NAME_COUNT && error == EEXIST; n++) {
@@ -202,7 +201,7 @@ static void create_temp(struct sink *sink, mode_t mode) {
             error = ENOMEM;
             break;
         }
-        /* Armed before the file exists: a signal in between then leaves nothing behind. */
+        /* The slot is armed before the file exists, so that a signal in between leaves nothing behind. */
         struct temp_slot *slot = arm_slot(temp);
         sink->fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (sink->fd >= 0) {
@@ -217,26 +216,27 @@ static void create_temp(struct sink *sink, mode_t mode) {
     latch_error(sink, "create a temporary file beside", error);
 }
 
-/* A regular file, or a folder in its place. */
+/* Prepares to replace an existing regular file. Fails if it is a folder. */
 static void open_existing(struct sink *sink, const struct stat *existing) {
     if (S_ISDIR(existing->st_mode)) {
         latch_error(sink, "write", EISDIR);
         return;
     }
-    /* Renaming over a file needs no permission to write it; its owner's wish to keep it counts all the same. */
+    /* Renaming over a file needs no write permission on it, but a file without that permission must stay as it is. */
     if (euidaccess(sink->target, W_OK) != 0) {
         latch_error(sink, "write", errno);
         return;
     }
-    /* Created without bits that the old file lacks, so that it is never more open than that, then given those that the
-     * umask took. Not all file systems have permissions to set; the file is good without. */
+    /* The file is created without bits that the old file lacks, so it is never more accessible. Then it gets the bits
+     * that the umask removed. Some file systems have no permissions to set; that is not a failure. */
     mode_t mode = existing->st_mode & PERMISSION_BITS;
     create_temp(sink, mode);
     if (sink->fd >= 0 && fchmod(sink->fd, mode) != 0 && errno != EPERM && errno != ENOTSUP)
         latch_error(sink, "set the permissions of", errno);
 }
 
-/* One that is there may be refused for other reasons than that. */
+/* Creates the folder. If it exists already, mkdir can fail for other reasons than EEXIST, for instance on a read-only
+ * file system. */
 static bool make_folder(const char *path, struct failure *failure) {
     struct stat existing;
     if (mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST) return true;
@@ -270,7 +270,8 @@ static void open_file(struct sink *sink) {
         latch_error(sink, "write", errno);
         return;
     }
-    /* Pipes, devices: their names under /dev and /proc are links that lead to no path. */
+    /* Pipes and devices are opened as they are. Their names under /dev and /proc are links whose targets are no
+     * paths. */
     if (exists && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode)) {
         sink->fd = open(sink->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (sink->fd < 0) latch_error(sink, "open", errno);
@@ -284,22 +285,23 @@ static void open_file(struct sink *sink) {
         create_temp(sink, CREATE_MODE);
 }
 
-/* A descriptor of the sink's own: closing it tells of late errors and leaves the program its standard output. */
+/* Opens a duplicate of standard output. Closing the duplicate reports late errors, and the program keeps its standard
+ * output. */
 static void open_standard_output(struct sink *sink) {
     sink->name = "standard output";
     sink->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (sink->fd < 0) latch_error(sink, "write", errno);
 }
 
-/* ---- Writing ---- */
+/* ---- Writing. ---- */
 
 static bool wait_until_writable(int fd) {
     struct pollfd wanted = {.fd = fd, .events = POLLOUT};
     return poll(&wanted, 1, -1) >= 0 || errno == EINTR;
 }
 
-/* Writes all bytes of the vectors, none of which is empty, however often the system stops short. The vectors are
- * used up. False after a failure (latched). */
+/* Writes all bytes of the vectors, none of which may be empty, however many system calls it takes. Consumes the
+ * vectors. Returns false after a failure (latched). */
 static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
     while (count) {
         ssize_t result = writev(sink->fd, vectors, count);
@@ -324,7 +326,7 @@ static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
 
 static void write_plain(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
     uint64_t total_bytes = chunks->total_bytes;
-    while (chunks->first) {
+    while (chunks->first && !failure_is_set(sink->failure)) {
         struct iovec vectors[BATCH_CHUNKS];
         int vector_count = 0;
         size_t chunk_count = 0;
@@ -338,57 +340,30 @@ static void write_plain(struct sink *sink, struct chunk_list *chunks, struct pro
     }
 }
 
-/* Compresses what the stream was given and writes what comes out; false after a failure (latched). deflate itself fails
- * only on streams that were not set up. */
-static bool compress_input(struct sink *sink, int flush) {
-    unsigned char block[GZIP_BLOCK_BYTES];
-    z_stream *stream = &sink->gzip;
-    do {
-        stream->next_out = block;
-        stream->avail_out = sizeof block;
-        deflate(stream, flush);
-        struct iovec vector = {block, sizeof block - stream->avail_out};
-        if (vector.iov_len && !write_vectors(sink, &vector, 1)) return false;
-    } while (!stream->avail_out);
-    return true;
-}
-
-static bool compress_chunk(struct sink *sink, const struct chunk *chunk) {
-    size_t part_bytes;
-    for (size_t at = 0; at < chunk->used_bytes; at += part_bytes) {
-        size_t left = chunk->used_bytes - at;
-        part_bytes = left < UINT_MAX ? left : UINT_MAX;
-        sink->gzip.next_in = (unsigned char *)(uintptr_t)chunk->bytes + at;
-        sink->gzip.avail_in = (unsigned)part_bytes;
-        if (!compress_input(sink, Z_NO_FLUSH)) return false;
-    }
-    return true;
-}
-
-/* One gzip member and nothing behind it. zlib writes neither name nor time, so that equal profiles are equal files. */
-static void begin_gzip(struct sink *sink) {
-    sink->is_gzip = deflateInit2(&sink->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
-                                 Z_DEFAULT_STRATEGY) == Z_OK;
-    if (!sink->is_gzip) failure_set_memory(sink->failure);
+/* A gzip_output. */
+static void write_deflated(void *context, struct text bytes) {
+    struct iovec vector = {(void *)(uintptr_t)bytes.bytes, bytes.bytes_count};
+    write_vectors(context, &vector, 1);
 }
 
 static void write_gzip(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
     uint64_t total_bytes = chunks->total_bytes;
-    while (chunks->first && compress_chunk(sink, chunks->first)) {
+    while (chunks->first && !failure_is_set(sink->failure)) {
+        gzip_writer_append(sink->gzip, (struct text){chunks->first->bytes, chunks->first->used_bytes});
         chunk_list_drop_first(chunks);
         progress_report(progress, total_bytes - chunks->total_bytes, total_bytes);
     }
 }
 
 static void end_gzip(struct sink *sink) {
-    if (!sink->is_gzip) return;
-    if (!failure_is_set(sink->failure)) compress_input(sink, Z_FINISH);
-    deflateEnd(&sink->gzip);
+    if (sink->gzip) gzip_writer_finish(sink->gzip);
+    gzip_writer_destroy(sink->gzip);
+    sink->gzip = NULL;
 }
 
-/* ---- Finishing ---- */
+/* ---- Finishing. ---- */
 
-/* Pipes, terminals and some file systems have nothing to flush and say so. */
+/* Pipes, terminals and some file systems cannot be flushed and report one of these errors. */
 static bool flush_is_unsupported(int error) { return error == EINVAL || error == EROFS || error == ENOTSUP; }
 
 static void go_through(struct sink *sink, struct sink_gate *gate) {
@@ -414,8 +389,9 @@ void sink_gate_close(struct sink_gate *gate) {
     pthread_mutex_unlock(&gate->mutex);
 }
 
-/* Renaming is a change, too, and somebody may have written to the file since. Where a file system counts in seconds,
- * somebody still may, unseen. */
+/* Returns the stamp of the renamed file, or 0 if somebody has written to it since. Renaming changes ctime, so the stamp
+ * is taken afterwards. It is 0 too if the file system stores whole seconds, since a later change could then go
+ * unnoticed. */
 static uint64_t stamp_at(const char *target, const struct stat *written) {
     struct stat found;
     if (stat(target, &found) != 0) return 0;
@@ -425,7 +401,7 @@ static uint64_t stamp_at(const char *target, const struct stat *written) {
     return is_same && is_exact ? file_stamp(&found) : 0;
 }
 
-/* Of a batch the first file of a folder makes it. */
+/* Renames the temporary file to the target. The first file of a batch in a folder creates the folder. */
 static bool put_in_place(const struct sink *sink) {
     if (rename(sink->temp, sink->target) == 0) return true;
     if (!sink->batch || (errno != ENOENT && errno != ENOTDIR)) return false;
@@ -455,28 +431,37 @@ static void finish(struct sink *sink) {
     free(sink->target);
 }
 
-/* ---- The whole ---- */
+/* ---- The whole output. ---- */
 
-static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, struct failure *failure) {
+static bool is_standard_output(const char *path) { return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0; }
+
+bool sink_hides_output(const char *path) {
+    struct stat existing;
+    return !is_standard_output(path) && (stat(path, &existing) != 0 || S_ISREG(existing.st_mode));
+}
+
+static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, unsigned thread_count,
+                  struct failure *failure) {
     memset(sink, 0, sizeof *sink);
     sink->failure = failure;
     sink->name = path;
     sink->fd = -1;
     sink->batch = batch;
     XXH3_64bits_reset(&sink->hash);
-    /* A stage before has failed: its output is not to appear. */
+    /* The output of a failed conversion must not appear. */
     if (failure_is_set(failure)) return;
-    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
+    if (is_standard_output(path)) {
         open_standard_output(sink);
         return;
     }
     open_file(sink);
-    if (!failure_is_set(failure) && text_ends_with(text_of(path), TEXT(".gz"))) begin_gzip(sink);
+    if (!failure_is_set(failure) && text_ends_with(text_of(path), TEXT(".gz")))
+        sink->gzip = gzip_writer_create(GZIP_LEVEL, thread_count, write_deflated, sink, failure);
 }
 
 void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
     if (!failure_is_set(sink->failure)) {
-        if (sink->is_gzip)
+        if (sink->gzip)
             write_gzip(sink, chunks, progress);
         else
             write_plain(sink, chunks, progress);
@@ -490,11 +475,12 @@ static bool end(struct sink *sink, struct sink_written *written) {
     return !failure_is_set(sink->failure);
 }
 
-struct sink *sink_open(const char *path, const struct sink_batch *batch, struct failure *failure) {
-    /* malloc does not promise the alignment of the hash's state. */
+struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
+                       struct failure *failure) {
+    /* malloc does not guarantee the alignment of the hash state. */
     struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
     if (sink)
-        begin(sink, path, batch, failure);
+        begin(sink, path, batch, thread_count, failure);
     else
         failure_set_memory(failure);
     return sink;
@@ -508,9 +494,10 @@ bool sink_close(struct sink *sink, struct sink_written *written) {
 }
 
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
-                        struct failure *failure, struct progress progress, struct sink_written *written) {
+                        unsigned thread_count, struct failure *failure, struct progress progress,
+                        struct sink_written *written) {
     struct sink sink;
-    begin(&sink, path, batch, failure);
+    begin(&sink, path, batch, thread_count, failure);
     sink_put(&sink, chunks, progress);
     return end(&sink, written);
 }
@@ -518,7 +505,7 @@ bool sink_write_batched(struct chunk_list *chunks, const char *path, const struc
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes) {
     struct sink_written written;
-    bool is_good = sink_write_batched(chunks, path, NULL, failure, progress, &written);
+    bool is_good = sink_write_batched(chunks, path, NULL, 1, failure, progress, &written);
     *written_bytes = written.bytes_count;
     return is_good;
 }

@@ -1,80 +1,89 @@
 /* Where output goes: a file that appears whole or not at all, or standard output.
  *
- * A file is written beside its target under a temporary name and renamed when it is complete; until then an old
- * file of that name is untouched. The new file keeps the old one's permissions. A symbolic link stays, what it
- * points to is replaced; but a link that another user planted in a sticky folder such as /tmp is a failure (EACCES).
- * What is no regular file (a device, a fifo) is written directly. A name that ends in ".gz" gets one gzip member
- * without a time stamp (browsers refuse more than one). */
+ * A file is written under a temporary name beside its target and renamed when it is complete. Until then an old file of
+ * that name is untouched. The new file keeps the old one's permissions. If the target is a symbolic link, the link
+ * stays and the file that it points to is replaced. A link that another user planted in a sticky folder such as /tmp is
+ * a failure (EACCES). Devices, FIFOs and other special files are written directly. If the name ends in ".gz", the file
+ * is one gzip member without a time stamp, since browsers refuse several members. */
 #ifndef GECKO_SINK_H
 #define GECKO_SINK_H
 
 #include <pthread.h>
 
 #include "chunk_list.h"
-#include "libconvert/progress.h"
+#include "libconvert/base/progress.h"
 
-/* Writes the chunks to `path` ("-": standard output, uncompressed) and frees them as it goes; true when every
- * byte was written, flushed and the file renamed. Otherwise the failure is latched (FAILURE_IO, FAILURE_MEMORY) and
- * nothing is left behind. With a failure latched before, nothing is written. The list is empty after, in any case.
- * *written_bytes is what the file or stream got, compressed. SIGPIPE should be ignored, so that a closed pipe is a
- * failure like others. */
+/* Writes the chunks to `path` ("-" for standard output, uncompressed) and frees each one once it is written. Returns
+ * true if every byte was written and flushed and the file was renamed. Otherwise latches the failure (FAILURE_IO,
+ * FAILURE_MEMORY) and leaves no file behind. Writes nothing if a failure is latched already. The list is empty
+ * afterwards in any case. *written_bytes is the size of the file or stream, compressed. SIGPIPE should be ignored so
+ * that a closed pipe is a failure like others. */
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
                 uint64_t *written_bytes);
 
-/* Where files of a batch come through, until it is closed: so that a report can tell of all that have appeared. */
+/* The files of a batch appear only while its gate is open. Once the gate is closed, a report can list all files that
+ * have appeared. */
 struct sink_gate {
     pthread_mutex_t mutex;
     pthread_cond_t has_left;
-    unsigned inside_count; /* writers whose file has appeared, or is about to, and is not noted yet */
+    unsigned inside_count; /* writers whose file has appeared, or may appear, and is not recorded yet */
     bool is_closed;
 };
 
 #define SINK_GATE \
     { .mutex = PTHREAD_MUTEX_INITIALIZER, .has_left = PTHREAD_COND_INITIALIZER }
 
-/* What has appeared is noted. */
+/* Leaves the gate. Call it once the file that has appeared is recorded. */
 void sink_gate_leave(struct sink_gate *gate);
 
-/* No file appears from here on, and all that have appeared are noted. */
+/* Closes the gate and waits until all files that have appeared are recorded. No file appears afterwards. */
 void sink_gate_close(struct sink_gate *gate);
 
 struct sink;
 
-/* How a file of many is written. Folders on the way to it that do not exist are made. It is whole for all programs at
- * all times, but not flushed to the disk, which would take longer than all else: whoever wants to know after a power
- * cut keeps the hash. */
+/* Options for a file that is one of many. Missing parent folders are created. Other programs never see part of the
+ * file. It is not flushed to the disk, which would dominate the run time: after a power failure, the hash shows whether
+ * it is complete. */
 struct sink_batch {
-    const char *temp_folder; /* where its temporary file goes, on the file system of the target; borrowed */
-    struct sink_gate *gate;  /* borrowed; NULL: none */
-    bool *is_inside;         /* set when the gate was gone through, which is to be left then; borrowed */
+    const char *temp_folder; /* folder of the temporary file, on the target's file system; borrowed */
+    struct sink_gate *gate;  /* borrowed; may be NULL */
+    bool *is_inside;         /* set once the gate was entered, so that it must be left; borrowed */
 };
 
 struct sink_written {
     uint64_t bytes_count;
-    uint64_t xxh3;  /* of these bytes */
-    uint64_t stamp; /* file_stamp of the file, one of many; 0: none, or another one is there already */
+    uint64_t xxh3;  /* of the written bytes */
+    uint64_t stamp; /* file_stamp of a file of a batch; 0 for other files, or if another file has taken its place */
 };
 
-/* The same in parts, for what is too large to be held in memory as a whole. `path`, `batch` (NULL: none) and the failure
- * are borrowed until the sink is closed. NULL when memory ran out (latched); all other failures are latched too, and are
- * told in the end. */
-struct sink *sink_open(const char *path, const struct sink_batch *batch, struct failure *failure);
+/* Opens a sink for output that is too large to be held in memory. Write it with sink_put. `path`, `batch` (may be NULL)
+ * and `failure` are borrowed until the sink is closed. At most thread_count threads compress, including the calling
+ * one; the bytes do not depend on their number. Returns NULL if memory ran out (latched). Other failures are latched
+ * too; sink_close reports them. */
+struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
+                       struct failure *failure);
 
-/* Writes the chunks and frees them as it goes. With a failure latched, nothing is written. The list is empty after. */
+/* Returns whether output for that path appears only when the sink is closed without a failure, unlike on standard
+ * output and in special files. */
+bool sink_hides_output(const char *path);
+
+/* Writes the chunks and frees them as it goes. Writes nothing if a failure is latched. The list is empty afterwards. */
 void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress);
 
-/* Ends the file and frees the sink; NULL is fine. As sink_write. */
+/* Completes the file and frees the sink. Returns true on success, like sink_write. NULL is allowed. */
 bool sink_close(struct sink *sink, struct sink_written *written);
 
-/* sink_write for one of many files. `batch` NULL is none. */
+/* Does what sink_write does, for a file of a batch and with several threads. `batch` may be NULL. */
 bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
-                        struct failure *failure, struct progress progress, struct sink_written *written);
+                        unsigned thread_count, struct failure *failure, struct progress progress,
+                        struct sink_written *written);
 
-/* Makes the folders on the way to the file. False after a failure (FAILURE_IO, FAILURE_MEMORY), which is latched. */
+/* Creates the missing parent folders of the file. Returns false after a failure (FAILURE_IO, FAILURE_MEMORY;
+ * latched). */
 bool sink_make_folders(const char *path, struct failure *failure);
 
-/* Removes the temporary files that are being written, by any thread. Async-signal-safe: for signal handlers that
- * are about to end the program. */
+/* Removes the temporary files that any thread is writing. Async-signal-safe. Call it from signal handlers that are
+ * about to end the program. */
 void sink_abandon(void);
 
 #endif

@@ -1,10 +1,10 @@
-/* Tables of the processed format: an object of columns. Each column is a fragment of its own, so that one pass over the
- * rows fills all columns of a table, and the finished ones are spliced behind each other. */
+/* Tables of the processed format: objects of columns. Each column is a fragment of its own, so that one pass over the
+ * rows fills all columns. The finished columns are spliced one after the other. */
 #ifndef GECKO_TABLE_OF_COLUMNS_H
 #define GECKO_TABLE_OF_COLUMNS_H
 
 #include "json.h"
-#include "libconvert/ids.h"
+#include "libconvert/base/ids.h"
 
 enum { TABLE_COLUMNS_MAX = 11 };
 
@@ -20,10 +20,10 @@ void table_of_columns_begin(struct table_of_columns *table, const char *const na
 /* Writes the table as the value of `key`. */
 void table_of_columns_end(struct table_of_columns *table, const char *key, size_t row_count, struct json *into);
 
-/* Writes the columns alone into the object under construction, instead. */
+/* Writes only the columns, as keys of the object under construction. */
 void table_of_columns_splice(struct table_of_columns *table, struct json *into);
 
-/* A column alone, of a table that is written in another way. */
+/* Begins a single column, for a table that is written in another way. */
 void table_column_begin(struct json *column, struct failure *failure);
 void table_column_end(struct json *column, const char *name, struct json *into);
 

@@ -1,5 +1,5 @@
-/* Tables of the Gecko format: rows of columns by number; columns at the end that a row leaves out are null. Rows are
- * written as arrays between the two calls. */
+/* Tables of the Gecko format. Rows are arrays whose values belong to the columns in order; trailing columns that a row
+ * leaves out are null. Write the rows between the two calls. */
 #ifndef GECKO_TABLE_OF_ROWS_H
 #define GECKO_TABLE_OF_ROWS_H
 

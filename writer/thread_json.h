@@ -3,48 +3,48 @@
 #define GECKO_THREAD_JSON_H
 
 #include "json.h"
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
 
-/* A pid or tid in text: a number where it is one that the client turns into the same text again. */
+/* Writes a pid or tid: as a number if the client turns that number into the same text again, otherwise as a string. */
 void thread_json_id(struct json *json, struct text id);
 
-/* A thread's tid as a value, and as "tid". */
+/* Writes the tid of a thread, as a value or as "tid". */
 void thread_json_tid_value(struct json *json, const struct thread *thread);
 void thread_json_tid(struct json *json, const struct thread *thread);
 
-/* "pausedRanges" of a process. */
+/* Writes "pausedRanges" of the process. */
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process);
 
-/* The CPU time that a sample's weight says, as a value: unknown before the thread's first sample, and the client takes
- * no negative ones. */
-static inline void thread_json_cpu_delta(struct json *json, struct decimal delta, bool is_first) {
-    bool is_known = !is_first && delta.mantissa > 0;
+/* Writes a sample's weight as CPU time. is_unused: the sample is its thread's first one, whose CPU time is unknown, or
+ * idle. Writes 0 for those and for negative values, which the client does not accept. */
+static inline void thread_json_cpu_delta(struct json *json, struct decimal delta, bool is_unused) {
+    bool is_known = !is_unused && delta.mantissa > 0;
     json_decimal(json, is_known ? delta : (struct decimal){0});
 }
 
-/* CPU time that the sample itself tells; TIME_NONE: unknown. */
+/* Writes the CPU time of a sample; TIME_NONE means unknown. */
 static inline void thread_json_cpu_ns(struct json *json, int64_t cpu_ns) {
     json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
 }
 
-/* An address of memory; its top bit, which no memory of a process has, is left out. */
+/* Writes a memory address without its top bit, which no address of a process has. */
 static inline void thread_json_address(struct json *json, uint64_t address) {
     json_int(json, (int64_t)(address & INT64_MAX));
 }
 
-/* Of what began before the trace, the start is the trace's. */
+/* Writes the start. A thread that began before the trace has the start of the trace. */
 static inline void thread_json_key_start(struct json *json, const char *key, int64_t start_ns) {
     json_key_ms(json, key, start_ns == TIME_NONE ? 0 : start_ns);
 }
 
-/* null where there is none. */
+/* Writes the time, or null if there is none. */
 static inline void thread_json_key_time(struct json *json, const char *key, int64_t time_ns) {
     json_key(json, key);
     json_ms_or_null(json, time_ns, time_ns != TIME_NONE);
 }
 
-/* Lines and columns count from 1; 0 is an unknown one. */
-static inline void thread_json_place(struct json *json, uint32_t line_or_column) {
+/* Writes a line or column, which count from 1, or null if it is 0, which means unknown. */
+static inline void thread_json_line_or_column(struct json *json, uint32_t line_or_column) {
     json_int_or_null(json, line_or_column, line_or_column != 0);
 }
 

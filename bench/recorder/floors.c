@@ -1,4 +1,4 @@
-/* What nothing that records events with their times can go below. */
+/* Measures lower bounds that no recorder of events with times can beat. */
 #include <time.h>
 
 #include "lap.h"

@@ -11,9 +11,9 @@ enum { THREAD_COUNT_MAX = 64 };
 
 struct lap {
     const struct lap_case *lap_case;
-    uint64_t count; /* of one lap */
+    uint64_t count; /* events of one lap */
     uint32_t thread_count;
-    uint32_t arrived_count; /* threads that are warm; all leave together */
+    uint32_t arrived_count; /* threads that finished the warm-up; all leave wait_for_all together */
 };
 
 struct lap_thread {
@@ -36,7 +36,7 @@ static void pin_to(size_t cpu) {
     (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-/* From the last one down: the first one has the interrupts. */
+/* Returns the CPU for a thread, counting down from the last CPU. The first CPU handles interrupts. */
 static size_t cpu_of_thread(uint32_t index) {
     cpu_set_t set;
     size_t cpu;
@@ -49,7 +49,7 @@ static size_t cpu_of_thread(uint32_t index) {
     return cpu;
 }
 
-/* Spins: a thread that sleeps here would wake up after the other has begun. */
+/* Waits for all threads. Spins, because a sleeping thread would wake up after the others have begun. */
 static void wait_for_all(struct lap *lap) {
     __atomic_fetch_add(&lap->arrived_count, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(&lap->arrived_count, __ATOMIC_ACQUIRE) < lap->thread_count) {
@@ -75,7 +75,7 @@ static void *run_thread(void *context) {
     return NULL;
 }
 
-/* Of one lap. */
+/* Returns the events of one lap. */
 static uint64_t lap_events(const struct lap_case *lap_case, uint32_t thread_count, uint64_t count) {
     uint64_t limit = lap_case->event_limit / thread_count;
     if (lap_case->event_limit && count + lap_case->warm_up_count > limit) {
@@ -94,7 +94,7 @@ static int run_case(const struct lap_case *lap_case, uint32_t thread_count, uint
         threads[index].cpu = cpu_of_thread(index);
         if (pthread_create(&threads[index].thread, NULL, run_thread, &threads[index])) {
             perror("pthread_create");
-            exit(1); /* the others wait for this one */
+            exit(1); /* the other threads wait for this one */
         }
     }
     for (index = 0; index < thread_count; index++) pthread_join(threads[index].thread, NULL);

@@ -1,4 +1,4 @@
-/* LTTng-UST: its tracepoints. A session is somebody else's matter; without one, they are off. */
+/* Measures tracepoints of LTTng-UST. The caller creates a session; without a session, tracepoints are off. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "lap.h"

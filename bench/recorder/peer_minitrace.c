@@ -1,5 +1,5 @@
-/* minitrace: what its buffer of a million events takes, which is written as JSON behind the laps. What is more it
- * drops. */
+/* Measures minitrace. Its buffer has a million events and is written as JSON after the laps; further events are
+ * dropped. */
 #include <stdio.h>
 
 #include <minitrace.h>

@@ -1,4 +1,4 @@
-/* spall.h: begins and ends of a span, each an event. It has no other kind. */
+/* Measures spall.h. Begin and end of a span are one event each. It has no other kind of event. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static int start(const char *folder) {
 
 static void finish(void) { spall_quit(&profile); }
 
-/* Its example for threads: a buffer a thread, written out by the thread when it is full. */
+/* Follows spall's example for threads: each thread has a buffer and writes it when it is full. */
 static void run_span(uint64_t count) {
     static __thread SpallBuffer buffer;
     uint64_t index;

@@ -1,4 +1,4 @@
-/* uftrace: calls of a function, compiled with -pg, each of which is two records. */
+/* Measures uftrace: calls of a function compiled with -pg. Each call is two records. */
 #include "lap.h"
 
 static __attribute__((noinline)) void called(void) { lap_barrier(); }

@@ -1,4 +1,4 @@
-/* The recorder's events. The trace is FOLDER/trace. */
+/* Measures the recorder's events. The trace is FOLDER/trace. */
 #include <stdio.h>
 #include <time.h>
 
@@ -7,9 +7,9 @@
 
 enum {
     RECYCLED_LIMIT_BYTES = 8 * 1024 * 1024,
-    /* The smallest event has 4 bytes: the pool has wrapped at least once per thread. */
+    /* The smallest event has 4 bytes, so the pool has wrapped at least once per thread after this many events. */
     RECYCLED_WARM_UP_COUNT = 4000000,
-    /* The thread, its first chunk and the call site are known. */
+    /* After the warm-up, the thread, its first chunk and the call site are known. */
     WARM_UP_COUNT = 1000,
     SPACED_EVENTS_MAX = 5000,
     SPACED_NS = 100000,
@@ -35,7 +35,7 @@ static void run_marker(uint64_t count) {
     for (index = 0; index < count; index++) GREC_INSTANT("tick", &work);
 }
 
-/* 100 µs apart: for the bytes of a time that is not the next one. */
+/* Records markers 100 µs apart, to measure how many bytes a longer time difference takes. */
 static void run_spaced_marker(uint64_t count) {
     const struct timespec pause = {0, SPACED_NS};
     uint64_t index;
@@ -78,7 +78,7 @@ static void run_sampled_counter(uint64_t count) {
     for (index = 0; index < count; index++) grec_counter_add(&sampled_counter, 64);
 }
 
-/* ---- The same in a row of eight call sites, for what takes less than a loop around it. ---- */
+/* ---- Events at eight call sites in a row, for events that take less time than a loop around them. ---- */
 
 static void run_marker_8(uint64_t count) {
     uint64_t index;
@@ -134,11 +134,11 @@ static void run_sampled_counter_8(uint64_t count) {
 static int start_recording(const char *folder, uint64_t limit_bytes) {
     char path[1024];
     struct grec_options options = {.path = path, .limit_bytes = limit_bytes, .product = "bench"};
-    int error;
+    enum grec_error error;
     snprintf(path, sizeof path, "%s/trace", folder);
     error = grec_start(&options);
     if (error) fprintf(stderr, "grec_start: %s\n", grec_error_text(error));
-    return error;
+    return error != GREC_OK;
 }
 
 static int start_recycled(const char *folder) { return start_recording(folder, RECYCLED_LIMIT_BYTES); }
@@ -154,7 +154,7 @@ static void finish_recording(void) {
 
 #define RECYCLED(name, run) \
     { name "-recycled", start_recycled, run, finish_recording, RECYCLED_WARM_UP_COUNT, 0 }
-/* While recording, what leaves nothing in the trace. */
+/* Cases that record nothing while recording is on. */
 #define UNRECORDED(name, run) \
     { name "-recording", start_recycled, run, finish_recording, WARM_UP_COUNT, 0 }
 #define GROWING(name, run) \

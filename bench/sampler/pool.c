@@ -1,8 +1,10 @@
-/* Threads that compute, and threads that wait: pool BUSY IDLE ROUNDS [INTERVAL_US]. Prints the seconds that the busy
- * ones took, and what it costs to read the processor time of another thread, in nanoseconds. With an interval, one more
- * thread sends each busy one a signal as often, whose handler does nothing: what any sampler that signals threads must
- * cost. */
+/* Runs threads that compute and threads that wait: pool BUSY IDLE ROUNDS [INTERVAL_US]. Prints the seconds that the
+ * busy threads took, and the nanoseconds it takes to read the processor time of another thread. With an interval, one
+ * more thread sends each busy thread a signal at that interval. The signal's handler does nothing, so this is the
+ * minimum cost of any sampler that signals threads. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,7 +20,7 @@ enum { THREADS_MAX = 256, STEPS = 2000000, CLOCK_READS = 20000, TURN_ROUNDS = 16
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 
-static volatile bool is_over; /* for the first of the busy ones */
+static volatile bool is_over; /* the first busy thread has finished */
 
 static double seconds_now(void) {
     struct timespec now;
@@ -26,7 +28,7 @@ static double seconds_now(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Twenty frames deep, as programs are. */
+/* Computes at a depth of twenty frames, as is usual in programs. */
 static __attribute__((noinline)) uint64_t compute(int depth, uint64_t seed) {
     if (depth > 0) {
         uint64_t result = compute(depth - 1, seed);
@@ -38,8 +40,10 @@ static __attribute__((noinline)) uint64_t compute(int depth, uint64_t seed) {
 }
 
 static void *work(void *rounds) {
-    static volatile uint64_t sink;
-    for (intptr_t i = 0; i < (intptr_t)rounds; i++) sink += compute(20, (uint64_t)i);
+    for (intptr_t i = 0; i < (intptr_t)rounds; i++) {
+        uint64_t result = compute(20, (uint64_t)i);
+        __asm__ volatile("" : : "r"(result));
+    }
     is_over = true;
     return NULL;
 }
@@ -56,7 +60,8 @@ static int busy_count;
 
 static void do_nothing(int number) { (void)number; }
 
-/* As the recorder's sampler does: so that no thread bears all of it. */
+/* Moves this thread to a processor, without pinning it there. The recorder's sampler does this too, so that no busy
+ * thread bears the whole load. */
 static void go_to_processor(int number) {
     cpu_set_t all, one;
     if (sched_getaffinity(0, sizeof all, &all) != 0 || !CPU_ISSET((size_t)number, &all)) return;

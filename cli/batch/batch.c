@@ -8,17 +8,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "batch_convert.h"
 #include "batch_plan.h"
 #include "batch_table.h"
+#include "batch_work.h"
 #include "cli/console.h"
 #include "cli/exit_guard.h"
-#include "crew.h"
 #include "file_digest.h"
 #include "junit.h"
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/processors.h"
 #include "manifest.h"
 #include "manifest_records.h"
+#include "thread_pool.h"
 #include "workspace.h"
 #include "writer/archive_file.h"
 
@@ -26,26 +27,27 @@ struct batch {
     const struct options *options; /* borrowed */
     struct progress_tty *bar;      /* borrowed */
     uint64_t start_ns;
-    struct memory_limit memory; /* of all that runs at a time */
-    struct failure failure;     /* of the batch as a whole, not of an input */
+    struct memory_limit memory; /* shared by all conversions of the batch */
+    struct failure failure;     /* a failure of the whole batch, not of one input */
     unsigned job_count;
 
     /* All owned. */
     char *output_folder;
-    char *manifest_path;  /* NULL: there is no folder to leave one in */
-    char *temp_folder;    /* of the temporary files of profiles */
-    char *archive_folder; /* of what the archive is made of; NULL: none is */
+    char *manifest_path;  /* NULL: there is no folder to write a manifest to */
+    char *temp_folder;    /* for the temporary files of profiles */
+    char *archive_folder; /* for the files that the archive is made from; NULL: no archive is written */
     struct workspace output_workspace;
     struct workspace archive_workspace;
 
-    struct manifest_records *records; /* NULL: there are none */
-    struct crew crew;
+    struct manifest_records *records; /* NULL: there is no earlier report to use */
+    const char *useless_reason;       /* why the records cannot be used; NULL: they can be used */
+    struct thread_pool pool;
     struct batch_plan plan;
     struct batch_work *work;
     struct sink_gate gate;
-    struct sink_batch sink; /* of profiles */
+    struct sink_batch sink; /* for profiles */
     struct sink_batch manifest_sink;
-    bool is_kept; /* the archive that is there is the one that would be written */
+    bool keeps_archive; /* the existing archive is already what this batch would write */
     struct batch_outcome outcome;
 };
 
@@ -60,7 +62,7 @@ static char *need(struct batch *batch, char *text) {
     return text;
 }
 
-/* ---- Places. ---- */
+/* ---- Paths and folders. ---- */
 
 static bool has_archive_suffix(const char *path) {
     for (size_t i = 0; archive_file_suffix(i); i++)
@@ -71,15 +73,16 @@ static bool has_archive_suffix(const char *path) {
 static void check_archive_name(struct batch *batch) {
     const char *path = batch->options->output_archive;
     if (path && !has_archive_suffix(path))
-        failure_set(&batch->failure, FAILURE_USAGE,
-                    "--output-archive %s: the name tells the kind of the archive; it ends in .tar, .tar.gz, .tar.zst, "
-                    ".tar.xz or .zip",
-                    path);
+        failure_set(
+            &batch->failure, FAILURE_USAGE,
+            "--output-archive %s: the name determines the kind of archive; it must end in .tar, .tar.gz, .tar.zst, "
+            ".tar.xz or .zip",
+            path);
 }
 
-/* Profiles go into the output folder, or to where the archive is made of them; their temporary files into a folder on
- * the same file system. */
-static void name_places(struct batch *batch) {
+/* Profiles go into the output folder or, if there is none, into the folder from which the archive is made. Temporary
+ * files go into a folder on the same file system, so that a rename can put them in place. */
+static void name_paths(struct batch *batch) {
     const struct options *options = batch->options;
     if (options->output_archive &&
         asprintf(&batch->archive_folder, "%s.gecko-convert.tmp", options->output_archive) < 0)
@@ -98,17 +101,17 @@ static void name_places(struct batch *batch) {
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
 }
 
-/* What would keep the archive from being written is known before anything else is. */
+/* Call this before any conversion starts, so that no work is lost to an archive that cannot be written. */
 static bool can_write_archive(struct batch *batch) {
     const char *path = batch->options->output_archive;
-    if (!path || batch->is_kept) return true;
+    if (!path || batch->keeps_archive) return true;
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return archive_file_load(path, &batch->failure);
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return true;
     failure_set(&batch->failure, FAILURE_IO, "cannot write %s: %s", path, strerror(EISDIR));
     return false;
 }
 
-static void open_places(struct batch *batch) {
+static void open_workspaces(struct batch *batch) {
     if (!can_write_archive(batch)) return;
     if (batch->archive_folder) workspace_init(&batch->archive_workspace, batch->archive_folder, &batch->failure);
     if (batch->options->output_dir && !failure_is_set(&batch->failure))
@@ -120,38 +123,39 @@ static const char *records_path(const struct batch *batch) {
     return path && !*path ? batch->manifest_path : path;
 }
 
-static void open_records(struct batch *batch) {
+static void create_records(struct batch *batch) {
     if (!failure_is_set(&batch->failure) && records_path(batch))
-        batch->records = manifest_records_open(records_path(batch), &batch->failure);
+        batch->records = manifest_records_create(records_path(batch), &batch->failure);
 }
 
-/* Those of the plan, if they are of use. */
-static const struct manifest_records *finish_records(const struct batch *batch) {
-    const char *reason = batch->records ? manifest_records_finish(batch->records, batch->options) : NULL;
-    if (!reason) return batch->records;
+/* Returns the records if they can be used, and NULL if not, after reporting why. */
+static const struct manifest_records *usable_records(const struct batch *batch) {
+    if (!batch->useless_reason) return batch->records;
     char message[1024];
-    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", records_path(batch), reason);
+    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", records_path(batch),
+             batch->useless_reason);
     if (!batch->options->is_quiet) console_print_message(message);
     return NULL;
 }
 
-/* ---- Steps, in threads. ---- */
+/* ---- Steps, run in threads. ---- */
 
-/* One finds the sources; it and all others read what an earlier batch did. */
 static void begin_plan(void *context, unsigned number) {
-    struct batch *batch = context;
-    if (number == 0) batch_plan_find(&batch->plan);
-    if (batch->records) manifest_records_parse(batch->records);
-}
-
-static void look_at_sources(void *context, unsigned number) {
     (void)number;
-    batch_plan_look(context);
+    struct batch *batch = context;
+    batch_plan_find(&batch->plan);
+    if (batch->records)
+        batch->useless_reason = manifest_records_read(batch->records, records_path(batch), batch->options);
 }
 
-static void draw_looking(void *context) {
+static void identify_sources(void *context, unsigned number) {
+    (void)number;
+    batch_plan_identify(context);
+}
+
+static void draw_identifying(void *context) {
     struct batch *batch = context;
-    progress_tty_draw_bytes(batch->bar, atomic_load(&batch->plan.looked_bytes), batch->plan.total_bytes);
+    progress_tty_draw_bytes(batch->bar, atomic_load(&batch->plan.identified_bytes), batch->plan.total_bytes);
 }
 
 static void convert_sources(void *context, unsigned number) { batch_work_run(context, number); }
@@ -163,10 +167,10 @@ static void draw_converting(void *context) {
     progress_tty_draw_bytes(batch->bar, done_bytes, total_bytes);
 }
 
-/* False when the batch is not to go on. */
-static bool run(struct batch *batch, unsigned count, crew_work *work, void *context, crew_tick *tick) {
-    bool have_ended = crew_run(&batch->crew, count, work, context, tick, batch, &batch->failure);
-    return have_ended && !batch->crew.ended_by && !failure_is_set(&batch->failure) &&
+/* Returns false if the batch must not continue. */
+static bool run(struct batch *batch, unsigned count, thread_pool_work *work, void *context, thread_pool_tick *tick) {
+    bool have_ended = thread_pool_run(&batch->pool, count, work, context, tick, batch, &batch->failure);
+    return have_ended && !batch->pool.ended_by && !failure_is_set(&batch->failure) &&
            !failure_is_set(&batch->plan.failure);
 }
 
@@ -175,40 +179,35 @@ static bool has_profile(const struct batch_entry *entry) {
     return status == BATCH_CONVERTED || status == BATCH_UNCHANGED;
 }
 
-/* The archive that is there is the one of the batch before, and nothing has changed since. */
+/* Returns true if the archive is the one that the previous batch wrote and nothing has changed since. */
 static bool is_archive_whole(struct batch *batch) {
     const char *path = batch->options->output_archive;
     size_t unchanged_count = 0, pending_count = 0;
     if (!path || !batch->plan.records) return false;
-    for (size_t i = 0; i < batch->plan.sources.count; i++) {
-        struct batch_source *source = batch_source_at(&batch->plan, i);
-        const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            unchanged_count += has_profile(entry);
-            pending_count += atomic_load(&entry->status) == BATCH_PENDING;
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(&batch->plan, &at);) {
+        unchanged_count += has_profile(at.entry);
+        pending_count += atomic_load(&at.entry->status) == BATCH_PENDING;
     }
     return !pending_count && unchanged_count == manifest_records_output_count(batch->plan.records) &&
            manifest_records_have_archive(batch->plan.records, path, &batch->outcome.archive_digest);
 }
 
-/* For a new archive all profiles are needed. Those of the batch before are nowhere but in a folder, if there is one. */
+/* A new archive needs all profiles. Without an output folder, those of the previous batch exist only in its archive, so
+ * they must be converted again. */
 static bool needs_all_profiles(const struct batch *batch) {
     const struct options *options = batch->options;
-    return options->output_archive && !options->output_dir && !batch->is_kept;
+    return options->output_archive && !options->output_dir && !batch->keeps_archive;
 }
 
 static bool make_plan(struct batch *batch) {
     struct batch_plan *plan = &batch->plan;
-    size_t count = 1 + (batch->records ? manifest_records_part_count(batch->records) : 0);
-    if (count > batch->job_count) count = batch->job_count;
-    if (!run(batch, (unsigned)count, begin_plan, batch, NULL)) return false;
-    plan->records = finish_records(batch);
-    if (!run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
-    if (batch_plan_look_again(plan) && !run(batch, 1, look_at_sources, plan, NULL)) return false;
-    batch->is_kept = is_archive_whole(batch);
-    bool is_anew = needs_all_profiles(batch) && batch_plan_look_anew(plan);
-    if (is_anew && !run(batch, batch->job_count, look_at_sources, plan, draw_looking)) return false;
+    if (!run(batch, 1, begin_plan, batch, NULL)) return false;
+    plan->records = usable_records(batch);
+    if (!run(batch, batch->job_count, identify_sources, plan, draw_identifying)) return false;
+    if (batch_plan_requeue_out_of_memory(plan) && !run(batch, 1, identify_sources, plan, NULL)) return false;
+    batch->keeps_archive = is_archive_whole(batch);
+    bool is_anew = needs_all_profiles(batch) && batch_plan_requeue_reused(plan);
+    if (is_anew && !run(batch, batch->job_count, identify_sources, plan, draw_identifying)) return false;
     batch_plan_check(plan);
     return !failure_is_set(&batch->plan.failure);
 }
@@ -225,23 +224,19 @@ static void pack_profiles(struct batch *batch, struct archive_file *archive, con
         char *path = need(batch, batch_output_path(&batch->plan, *output));
         if (path) archive_file_add(archive, *output, path);
         free(path);
-        if (atomic_load(&batch->crew.is_stopping)) failure_set(&batch->failure, FAILURE_IO, "interrupted");
+        if (atomic_load(&batch->pool.is_stopping)) failure_set(&batch->failure, FAILURE_IO, "interrupted");
     }
 }
 
 static void collect_outputs(struct batch *batch, struct column *outputs) {
-    for (size_t i = 0; i < batch->plan.sources.count; i++) {
-        struct batch_source *source = batch_source_at(&batch->plan, i);
-        struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            char **output = has_profile(entry) ? column_push(outputs) : NULL;
-            if (output) *output = batch_entry_output(entry);
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(&batch->plan, &at);) {
+        char **output = has_profile(at.entry) ? column_push(outputs) : NULL;
+        if (output) *output = batch_entry_output(at.entry);
     }
     column_sort(outputs, compare_outputs);
 }
 
-/* Written beside its place, and put there when it is whole. */
+/* Writes the archive to a temporary file and renames that once it is complete. */
 static void put_archive(struct batch *batch, const struct column *outputs) {
     const char *target = batch->options->output_archive;
     char *temp = need(batch, batch_join(text_of(batch->archive_folder), "archive"));
@@ -270,7 +265,7 @@ static void write_archive(void *context, unsigned number) {
 
 static bool finish_archive(struct batch *batch) {
     const char *path = batch->options->output_archive;
-    if (path && !batch->is_kept) return run(batch, 1, write_archive, batch, NULL);
+    if (path && !batch->keeps_archive) return run(batch, 1, write_archive, batch, NULL);
     batch->outcome.archive_path = path;
     return true;
 }
@@ -282,8 +277,9 @@ static bool convert_all(struct batch *batch) {
     progress_tty_restart(batch->bar);
     bool is_empty = batch->work && batch_work_is_empty(batch->work);
     if (!is_empty && !run(batch, batch->job_count, convert_sources, batch->work, draw_converting)) return false;
-    if (batch_work_again(batch->work) && !run(batch, 1, convert_sources, batch->work, draw_converting)) return false;
-    batch_work_settle(batch->work);
+    if (batch_work_requeue_out_of_memory(batch->work) && !run(batch, 1, convert_sources, batch->work, draw_converting))
+        return false;
+    batch_work_fail_missing(batch->work);
     return finish_archive(batch);
 }
 
@@ -292,19 +288,20 @@ static bool convert_all(struct batch *batch) {
 typedef void report_writer(struct batch *batch, struct sink *sink, struct failure *failure);
 
 static void write_manifest(struct batch *batch, struct sink *sink, struct failure *failure) {
-    manifest_write(&batch->plan, &batch->outcome, batch->job_count, sink, failure);
+    manifest_write(&batch->plan, &batch->outcome, sink, failure);
 }
 
 static void write_junit(struct batch *batch, struct sink *sink, struct failure *failure) {
     junit_write(&batch->plan, batch->outcome.duration_ns, sink, failure);
 }
 
-/* The exit code of writing it; good for no path. `place` as sink_open has it. */
+/* Returns the exit code of writing a report to `path`; EXIT_SUCCESS if `path` is NULL. `place` means the same as for
+ * sink_open. */
 static int write_report(struct batch *batch, const char *path, const struct sink_batch *place, report_writer *writer) {
     if (!path) return EXIT_SUCCESS;
     struct failure failure = {0};
     struct sink_written written;
-    struct sink *sink = sink_open(path, place, &failure);
+    struct sink *sink = sink_open(path, place, 1, &failure);
     if (sink) writer(batch, sink, &failure);
     if (sink_close(sink, &written)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
@@ -315,10 +312,10 @@ static int write_report(struct batch *batch, const char *path, const struct sink
 
 static int report(struct batch *batch) {
     batch->outcome.duration_ns = now_ns() - batch->start_ns;
-    batch->outcome.ended_by = batch->crew.ended_by;
+    batch->outcome.ended_by = batch->pool.ended_by;
     progress_tty_clear(batch->bar);
     batch_table_print(&batch->plan, batch->outcome.duration_ns, batch->options->is_quiet);
-    /* A signal may have come before there was a place for temporary files, and then there is nothing to tell there. */
+    /* If a signal arrived before the workspace was opened, there is no folder to write the manifest to. */
     const char *manifest_path = batch->output_workspace.path ? batch->manifest_path : NULL;
     int codes[] = {write_report(batch, manifest_path, &batch->manifest_sink, write_manifest),
                    write_report(batch, batch->options->report_path, NULL, write_manifest),
@@ -326,17 +323,14 @@ static int report(struct batch *batch) {
     return codes[0] ? codes[0] : codes[1] ? codes[1] : codes[2];
 }
 
-/* One bad input is the answer, whatever else has happened; one that a strict batch refuses only if nothing else has. */
+/* An invalid input determines the exit code, whatever else happened. A profile refused because of --strict determines
+ * it only if nothing else failed. */
 static int exit_code_of(struct batch *batch, int report_code) {
     bool is_lossy = false;
-    for (size_t i = 0; i < batch->plan.sources.count; i++) {
-        struct batch_source *source = batch_source_at(&batch->plan, i);
-        const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            if (atomic_load(&entry->status) != BATCH_FAILED) continue;
-            if (batch_entry_outcome(entry) != GECKO_CONVERT_LOST) return FAILURE_INPUT;
-            is_lossy = true;
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(&batch->plan, &at);) {
+        if (atomic_load(&at.entry->status) != BATCH_FAILED) continue;
+        if (batch_entry_outcome(at.entry) != GECKO_CONVERT_LOST) return FAILURE_INPUT;
+        is_lossy = true;
     }
     if (failure_is_set(&batch->failure)) return (int)batch->failure.code;
     return report_code ? report_code : is_lossy ? FAILURE_STRICT : EXIT_SUCCESS;
@@ -350,24 +344,24 @@ static void remove_workspaces(void *context) {
     workspace_remove(&batch->archive_workspace);
 }
 
-/* Threads may still be at work, so nothing is freed. Nothing that they finish now appears, and without the folders they
- * create nothing more. */
+/* Threads may still be running, so this frees nothing. The closed gate keeps their unfinished profiles from appearing,
+ * and without the folders they cannot create files. */
 static void end_by_signal(struct batch *batch) {
     sink_gate_close(&batch->gate);
     report(batch);
     remove_workspaces(batch);
-    int signal_number = batch->crew.ended_by;
+    int signal_number = batch->pool.ended_by;
     signal(signal_number, SIG_DFL);
-    crew_fini(&batch->crew);
+    thread_pool_fini(&batch->pool);
     raise(signal_number);
 }
 
 static int run_batch(struct batch *batch) {
     bool has_plan = !failure_is_set(&batch->failure) && make_plan(batch);
-    if (has_plan) open_places(batch);
+    if (has_plan) open_workspaces(batch);
     bool is_ready = has_plan && !failure_is_set(&batch->failure);
     if (is_ready) convert_all(batch);
-    if (batch->crew.ended_by) end_by_signal(batch);
+    if (batch->pool.ended_by) end_by_signal(batch);
     if (!failure_is_set(&batch->failure)) batch->failure = batch->plan.failure;
     if (!is_ready) {
         progress_tty_clear(batch->bar);
@@ -381,14 +375,14 @@ static int run_batch(struct batch *batch) {
 
 int batch_run(const struct options *options, struct progress_tty *bar) {
     struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
-    batch.job_count = options->job_count ? options->job_count : crew_size_of_machine();
+    batch.job_count = options->convert.job_count ? options->convert.job_count : processors_available();
     memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
     batch.failure.memory = &batch.memory;
-    crew_init(&batch.crew, &batch.failure);
+    thread_pool_init(&batch.pool, &batch.failure);
     check_archive_name(&batch);
-    name_places(&batch);
-    open_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.crew.is_stopping, &batch.memory);
+    name_paths(&batch);
+    create_records(&batch);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.pool.is_stopping, &batch.memory);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
@@ -402,7 +396,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     manifest_records_destroy(batch.records);
     workspace_fini(&batch.output_workspace);
     workspace_fini(&batch.archive_workspace);
-    crew_fini(&batch.crew);
+    thread_pool_fini(&batch.pool);
     free(batch.output_folder);
     free(batch.manifest_path);
     free(batch.temp_folder);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report.h"
-#include "libconvert/utf8.h"
+#include "libconvert/base/utf8.h"
+#include "libconvert/report.h"
 
 const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace", batch_code_empty[] = "empty";
 
@@ -16,18 +16,19 @@ static const struct gecko_convert_result empty_result = {
 
 enum short_code { CODE_BY_STATUS, CODE_REFUSED, CODE_NO_TRACE };
 
-/* The error of an entry that was not converted, packed: a million of them may be in memory. Messages begin with the name
- * of the entry, and of the rest most differ only in what they quote; so that alone is stored for each. */
+/* The error of an entry that was not converted. There may be a million of them in memory, so the struct is packed.
+ * Messages begin with the name of the entry, and most of them otherwise differ only in the text that they quote, so
+ * only that text is stored for each. */
 struct __attribute__((packed)) short_error {
-    uint32_t before; /* strings of the texts, around the quoted part */
+    uint32_t before; /* ids in the texts' phrases: the text before and after the quoted part */
     uint32_t after;
-    uint16_t name_bytes; /* so many bytes of the entry's name come first */
+    uint16_t name_bytes; /* length of the part of the entry's name that begins the message */
     uint8_t status;      /* enum gecko_convert_status */
     uint8_t code;        /* enum short_code */
-    char quoted[];       /* terminated; with its quotation marks */
+    char quoted[];       /* terminated; includes the quotation marks */
 };
 
-/* Needs no texts. */
+/* Refers to no phrases, so it can be used when memory runs out. */
 static const struct short_error memory_error = {.before = UINT32_MAX, .status = GECKO_CONVERT_NO_MEMORY};
 
 static const char *code_name(const struct short_error *error) {
@@ -41,7 +42,7 @@ static enum short_code short_code_of(const char *code) {
     return code == batch_code_refused ? CODE_REFUSED : CODE_NO_TRACE;
 }
 
-/* What messages call a member. The result is cut like a message. */
+/* Returns the name that messages use for a member, cut to the size of a message. The name is stored in `buffer`. */
 static struct text entry_name(const struct batch_entry *entry, const struct entry_texts *texts,
                               struct batch_error *buffer) {
     snprintf(buffer->message, sizeof buffer->message, "%s > %s", texts->path, entry->member);
@@ -56,15 +57,17 @@ static size_t common_bytes(struct text a, struct text b) {
 
 static bool is_utf8(struct text text) { return utf8_valid_prefix_bytes(text) == text.bytes_count; }
 
-/* Where the quoted part of the message begins and ends: nowhere, or at its first and after its last quotation mark. Of
- * what is no UTF-8 all is quoted, as the string table would repair it. */
+/* Returns the part of the message from its first to its last quotation mark, or an empty part at the end if it quotes
+ * nothing. A message that is not valid UTF-8 counts as quoted as a whole, since the string table would change its
+ * bytes. */
 static struct text quoted_part(struct text message) {
     if (!is_utf8(message)) return message;
     size_t first = text_find(message, '"'), last = text_find_last(message, '"');
-    return first < last && last < message.bytes_count ? text_slice(message, first, last + 1) : text_from(message, first);
+    return first < last && last < message.bytes_count ? text_slice(message, first, last + 1)
+                                                      : text_from(message, first);
 }
 
-/* NULL when memory ran out (latched). */
+/* Returns NULL if memory ran out (latched). */
 static const struct short_error *shorten(const struct batch_entry *entry, struct entry_texts *texts, const char *code,
                                          const struct failure *failure) {
     struct batch_error buffer;
@@ -147,7 +150,7 @@ struct batch_trace *batch_entry_make_trace(struct batch_entry *entry) {
 
 static void fail_trace(struct batch_trace *trace, const char *code, const struct failure *failure) {
     struct gecko_convert_result *result = &trace->result;
-    result->status = (enum gecko_convert_status)failure->code;
+    result->status = failure->code;
     memcpy(result->message, failure->message, sizeof failure->message);
     result->has_error_place = failure->has_position;
     result->error_line = failure->position.line;
@@ -155,7 +158,7 @@ static void fail_trace(struct batch_trace *trace, const char *code, const struct
     trace->error_code = code;
 }
 
-/* NULL when memory ran out, or has run out before. */
+/* Returns NULL if memory ran out now or if that is the failure. */
 static struct batch_trace *trace_to_fail(struct batch_entry *entry, const struct failure *failure) {
     return failure->code == FAILURE_MEMORY ? batch_entry_trace(entry) : batch_entry_make_trace(entry);
 }

@@ -1,114 +1,114 @@
-/* What the report tells of: a file, or a member of an archive. Archives may hold a million members that are no traces,
- * so an entry is small, and what only traces have is apart. */
+/* An entry of the report: a file, or a member of an archive. An archive may hold a million members that are not traces,
+ * so an entry is small, and what only traces need is allocated separately. */
 #ifndef GECKO_BATCH_ENTRY_H
 #define GECKO_BATCH_ENTRY_H
 
 #include <stdatomic.h>
 
-#include "cli/gecko_convert.h"
-#include "libconvert/arena.h"
-#include "libconvert/failure.h"
-#include "libconvert/strings.h"
-#include "readers/input_members.h"
+#include "libconvert/base/arena.h"
+#include "libconvert/base/failure.h"
+#include "libconvert/base/strings.h"
+#include "libconvert/gecko_convert.h"
+#include "readers/input/input_members.h"
 
 enum batch_status {
-    BATCH_PENDING, /* a trace, not converted yet; in the end: not before the batch was interrupted */
+    BATCH_PENDING, /* a trace that is not converted yet; if it stays so, the batch was interrupted */
     BATCH_CONVERTED,
-    BATCH_UNCHANGED, /* converted before; its profile is there */
-    BATCH_ARCHIVE,   /* its members are entries of their own */
-    BATCH_FOLDER,    /* its files are sources of their own; not in the report */
+    BATCH_UNCHANGED, /* converted by an earlier batch; its profile still exists */
+    BATCH_ARCHIVE,   /* its members have entries of their own */
+    BATCH_FOLDER,    /* its files have sources of their own; left out of the report */
     BATCH_NO_TRACE,
-    BATCH_EMPTY, /* a trace of which nothing was lost, without a sample or a marker */
+    BATCH_EMPTY, /* a trace without samples and markers, of which nothing was lost */
     BATCH_FAILED,
     BATCH_STATUS_COUNT
 };
 
-/* What a trace has. */
+/* The members that only an entry for a trace needs. */
 struct batch_trace {
-    char *output; /* owned; below the output folder. NULL: it has none */
+    char *output; /* owned; path below the output folder; NULL: the entry has no output */
     struct input_digest output_digest;
-    uint64_t output_stamp;  /* file_stamp of a profile with that digest; 0: none */
-    const char *error_code; /* static; NULL: by the status of the result */
+    uint64_t output_stamp;  /* file_stamp of the profile that has output_digest; 0: none */
+    const char *error_code; /* static; NULL: derived from the status of the result */
     struct gecko_convert_result result;
 };
 
 struct short_error;
 
 struct batch_entry {
-    const char *member; /* the path in the archive, in the texts of its entries. NULL: the file itself */
+    const char *member; /* path within the archive, owned by the source's texts; NULL: the entry is the file itself */
     union {
-        struct batch_trace *trace;       /* owned; NULL: it is none, or not known to be one yet */
-        const struct short_error *error; /* if has_short_error; in the texts, or static */
+        struct batch_trace *trace;       /* owned; NULL: the entry is not a trace, or is not known to be one yet */
+        const struct short_error *error; /* set if has_short_error; owned by the source's texts, or static */
     };
-    struct input_digest digest; /* as it is in the file system or the archive */
+    struct input_digest digest; /* of the bytes in the file system or the archive */
     atomic_bool has_digest;
     bool has_short_error;
     bool is_archive;
 
-    /* The one who works on an entry stores the rest of it before its status; others read it after. */
+    /* A worker stores this after all other members; other threads read those only after reading this. */
     _Atomic(enum batch_status) status;
 };
 
-/* Texts of the entries of one source. They are added by the thread that works on the source alone. */
+/* Texts of the entries of one source. Only the thread that works on the source may add to them. */
 struct entry_texts {
     const char *path; /* of the source; borrowed */
     struct arena bytes;
-    struct strings phrases; /* parts of messages that many members share */
+    struct strings phrases; /* parts of messages that many members have in common */
 };
 
-/* `failure` is borrowed: memory that runs out is latched in it. */
+/* `failure` is borrowed; running out of memory is latched there. */
 void entry_texts_init(struct entry_texts *texts, const char *path, struct failure *failure);
 void entry_texts_fini(struct entry_texts *texts);
 
-/* The member's path is copied into the texts; without bytes it is the file's own entry. False when memory ran out
- * (latched). */
+/* Copies the member's path into the texts. If `member` is empty, the entry is that of the file itself. Returns false
+ * when memory ran out (latched). */
 bool batch_entry_init(struct batch_entry *entry, struct entry_texts *texts, struct text member);
 void batch_entry_fini(struct batch_entry *entry);
 
-/* What the entry has as a trace; NULL when it has nothing. */
+/* Returns the trace data of the entry; NULL if it has none. */
 static inline struct batch_trace *batch_entry_trace(const struct batch_entry *entry) {
     return entry->has_short_error ? NULL : entry->trace;
 }
 
-/* The same, made if there is none yet; NULL when memory ran out. Forgets a short error. */
+/* Returns the trace data of the entry, after creating it if needed; NULL if memory ran out. Drops a short error. */
 struct batch_trace *batch_entry_make_trace(struct batch_entry *entry);
 
-/* The entry has failed, or (BATCH_NO_TRACE) is none. `code` (static) NULL: by the failure. Of a member without a trace,
- * to be called by the thread that works on its source alone. */
+/* Marks the entry as failed or, with BATCH_NO_TRACE, as no trace. `code` is static; NULL derives it from the failure.
+ * If the entry is a member without trace data, only the thread that works on its source may call this. */
 void batch_entry_fail(struct batch_entry *entry, struct entry_texts *texts, enum batch_status status, const char *code,
                       const struct failure *failure);
 
-/* As it was added: a trace that is not converted. */
+/* Makes the entry a trace that is not converted yet. */
 void batch_entry_reset(struct batch_entry *entry);
 
 void batch_entry_set_digest(struct batch_entry *entry, struct input_digest digest);
 
-/* ---- For any thread, once the status is stored. ---- */
+/* ---- For any thread that has read the final status. ---- */
 
-/* What the conversion did; an empty result where there was none. */
+/* Returns the result of the conversion; an empty result if there was none. */
 const struct gecko_convert_result *batch_entry_result(const struct batch_entry *entry);
 
-/* The output's path, below the output folder; NULL when there is none. */
+/* Returns the path of the output below the output folder; NULL if there is none. */
 static inline char *batch_entry_output(const struct batch_entry *entry) {
     const struct batch_trace *trace = batch_entry_trace(entry);
     return trace ? trace->output : NULL;
 }
 
-/* GECKO_CONVERT_GOOD when the entry has not failed. */
+/* Returns GECKO_CONVERT_GOOD if the entry has not failed. */
 enum gecko_convert_status batch_entry_outcome(const struct batch_entry *entry);
 
-/* An error in full. */
+/* The full error of an entry. */
 struct batch_error {
-    const char *code; /* as the manifest has it; static */
+    const char *code; /* as written to the manifest; static */
     bool has_place;
-    uint64_t line, offset; /* as gecko_convert_result has them */
+    uint64_t line, offset; /* as in gecko_convert_result */
     char message[sizeof((struct failure *)NULL)->message];
 };
 
-/* False when the entry has none. */
+/* Returns false if the entry has no error. */
 bool batch_entry_error(const struct batch_entry *entry, const struct entry_texts *texts, struct batch_error *error);
 
-/* Error codes that are no failure_code's. */
+/* Error codes that are not names of a failure_code. */
 extern const char batch_code_refused[], batch_code_no_trace[], batch_code_empty[];
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/output_name.h"
+#include "libconvert/base/first_row.h"
 
 static void entries_fini(struct batch_source *source) {
     for (size_t i = 0; i < source->members.count; i++) batch_entry_fini(column_at(&source->members, i));
@@ -83,7 +84,7 @@ static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_so
         entries_fini(source);
         failure_clear(&source->failure);
         entries_init(source);
-        source->is_settled = false;
+        source->is_done = false;
         atomic_store(&source->is_known, false);
         forgotten_count++;
     }
@@ -91,16 +92,22 @@ static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_so
     return forgotten_count > 0;
 }
 
-bool batch_plan_look_again(struct batch_plan *plan) { return forget(plan, ran_out_of_memory); }
+bool batch_plan_requeue_out_of_memory(struct batch_plan *plan) { return forget(plan, ran_out_of_memory); }
 
-bool batch_plan_look_anew(struct batch_plan *plan) {
+bool batch_plan_requeue_reused(struct batch_plan *plan) {
     plan->records = NULL;
-    atomic_store(&plan->looked_bytes, 0);
+    atomic_store(&plan->identified_bytes, 0);
     return forget(plan, is_by_record);
 }
 
-struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t number) {
-    return number == 0 || atomic_load(&source->is_known) ? batch_entry_at(source, number) : NULL;
+bool batch_cursor_next(const struct batch_plan *plan, struct batch_cursor *cursor) {
+    for (; cursor->next_source < plan->sources.count; cursor->next_source++, cursor->next_entry = 0) {
+        cursor->source = batch_source_at(plan, cursor->next_source);
+        bool is_known = !cursor->next_entry || atomic_load(&cursor->source->is_known);
+        cursor->entry = is_known ? batch_entry_at(cursor->source, cursor->next_entry++) : NULL;
+        if (cursor->entry) return true;
+    }
+    return false;
 }
 
 char *batch_entry_name(const struct batch_source *source, const char *member) {
@@ -119,9 +126,9 @@ char *batch_output_path(const struct batch_plan *plan, const char *output) {
     return batch_join(text_of(plan->output_folder), output);
 }
 
-/* ---- What must hold among all. ---- */
+/* ---- Checks across all sources. ---- */
 
-/* An output and what it is of. */
+/* An output path and the entry that needs it. */
 struct claim {
     const char *output;
     struct batch_source *source;
@@ -133,15 +140,11 @@ static int compare_claims(const void *left, const void *right) {
 }
 
 static void collect_claims(struct batch_plan *plan, struct column *claims) {
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
-        struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            enum batch_status status = atomic_load(&entry->status);
-            if (status != BATCH_PENDING && status != BATCH_UNCHANGED) continue;
-            struct claim *claim = column_push(claims);
-            if (claim) *claim = (struct claim){batch_entry_output(entry), source, entry};
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
+        enum batch_status status = atomic_load(&at.entry->status);
+        if (status != BATCH_PENDING && status != BATCH_UNCHANGED) continue;
+        struct claim *claim = column_push(claims);
+        if (claim) *claim = (struct claim){batch_entry_output(at.entry), at.source, at.entry};
     }
 }
 
@@ -150,35 +153,36 @@ static void refuse_collision(struct batch_plan *plan, const struct claim *first,
     char *first_name = batch_entry_name(first->source, first->entry->member);
     char *second_name = batch_entry_name(second->source, second->entry->member);
     char more[64] = "";
-    if (more_count) snprintf(more, sizeof more, " (and so in %zu more cases)", more_count);
+    if (more_count) snprintf(more, sizeof more, " (and %zu more such case%s)", more_count, more_count == 1 ? "" : "s");
     bool is_folder = compare_claims(first, second) != 0;
     if (!first_name || !second_name)
         failure_set_memory(&plan->failure);
     else
         failure_set(&plan->failure, FAILURE_USAGE,
-                    "%s would be the profile of %s and %s %s%s: nothing was converted; convert them into folders of "
-                    "their own",
-                    first->output, first_name, is_folder ? "a folder for that of" : "that of", second_name, more);
+                    "%s would be the profile of %s and also %s %s%s: nothing was converted; convert them into "
+                    "separate folders",
+                    first->output, first_name, is_folder ? "a folder for the profile of" : "that of", second_name,
+                    more);
     free(first_name);
     free(second_name);
 }
 
-/* An output whose name is a folder of `claim`'s; NULL when there is none. */
+/* Compares the start of the claim's output with a text. */
+static int compare_output(const struct column *claims, size_t i, struct text start) {
+    const struct claim *claim = column_at(claims, i);
+    return strncmp(claim->output, start.bytes, start.bytes_count);
+}
+
+/* Returns a claim whose output would have to be a folder in the path of `claim`'s output; NULL if there is none. */
 static const struct claim *find_folder_claim(const struct column *claims, const struct claim *claim) {
     for (const char *slash = strchr(claim->output, '/'); slash; slash = strchr(slash + 1, '/')) {
         struct text folder = {claim->output, (size_t)(slash - claim->output)};
         if (!text_ends_with(folder, TEXT(OUTPUT_NAME_SUFFIX))) continue;
-        size_t from = 0, to = claims->count;
-        while (from < to) {
-            size_t middle = from + (to - from) / 2;
-            const struct claim *found = column_at(claims, middle);
-            int order = strncmp(found->output, folder.bytes, folder.bytes_count);
-            if (order == 0 && !found->output[folder.bytes_count]) return found;
-            if (order < 0)
-                from = middle + 1;
-            else
-                to = middle;
-        }
+        size_t first = FIRST_ROW(i, claims->count, compare_output(claims, i, folder) >= 0);
+        if (first == claims->count || compare_output(claims, first, folder) != 0) continue;
+        /* Of the outputs that begin with the folder's path, that path itself sorts first. */
+        const struct claim *found = column_at(claims, first);
+        if (!found->output[folder.bytes_count]) return found;
     }
     return NULL;
 }
@@ -206,7 +210,7 @@ static bool holds_trace(struct batch_source *source) {
     struct batch_entry *entry;
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++) {
         enum batch_status status = atomic_load(&entry->status);
-        /* What has failed may have been one, and is said already. */
+        /* A failed entry may have been a trace, and its error is reported already. */
         if (status != BATCH_NO_TRACE && status != BATCH_ARCHIVE && status != BATCH_FOLDER) return true;
     }
     return false;
@@ -215,11 +219,12 @@ static bool holds_trace(struct batch_source *source) {
 static void fail_without_trace(struct batch_source *source) {
     const char *kind = source->is_folder ? "folder" : "archive";
     struct failure failure = {0};
-    failure_set(&failure, FAILURE_INPUT, "%s: this %s holds no trace", source->path, kind);
+    failure_set(&failure, FAILURE_INPUT, "%s: this %s contains no trace", source->path, kind);
     batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, batch_code_no_trace, &failure);
 }
 
-/* A folder of which nothing was found has a source of its own for this. */
+/* The input_number links sources to inputs. A named folder has a source of its own, so an empty folder can fail, too.
+ */
 static void check_named_inputs(struct batch_plan *plan) {
     size_t source_count = plan->sources.count;
     for (size_t i = 0, end; i < source_count && !failure_is_set(&plan->failure); i = end) {
@@ -234,13 +239,14 @@ static void check_named_inputs(struct batch_plan *plan) {
     }
 }
 
-/* What the batch writes is no input, and not in the report: it was there before, or is a trace that would be lost. */
+/* Files that the batch itself writes are left out of the report. If such a file is a trace, writing would destroy it,
+ * so the batch is refused. */
 static void take_out_own_files(struct batch_plan *plan) {
     uint32_t kept_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         if (source->is_own && holds_trace(source))
-            failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be written: name another file",
+            failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
                         source->path);
         if (source->is_own)
             source_fini(source);

@@ -1,8 +1,8 @@
-/* What a batch is to do: files, the traces in them, and the name of each profile. All of it is known before anything is
- * written.
+/* The plan of a batch: the files, the traces in them, and the name of each profile. The plan is complete before
+ * anything is written.
  *
- * A source is a file that was named, or found in a folder. Its entries are what the report tells of: the file itself,
- * and each member when it is an archive. */
+ * A source is a file that was named on the command line or found in a folder. Its entries appear in the report: the
+ * file itself and, if the file is an archive, each member. */
 #ifndef GECKO_BATCH_PLAN_H
 #define GECKO_BATCH_PLAN_H
 
@@ -11,71 +11,73 @@
 #include "batch_entry.h"
 #include "cli/options.h"
 #include "file_digest.h"
-#include "libconvert/column.h"
-#include "libconvert/failure.h"
+#include "libconvert/base/column.h"
+#include "libconvert/base/failure.h"
 
 struct manifest_records;
 
 struct batch_source {
     char *path;          /* owned */
-    char *name;          /* owned; of its outputs, below the output folder, with its suffixes */
-    size_t input_number; /* of the input that it was found for */
-    bool is_named;       /* on the command line, not found in a folder */
+    char *name;          /* owned; output paths are made from it; still has its suffixes */
+    size_t input_number; /* number of the input to which it belongs */
+    bool is_named;       /* named on the command line, not found in a folder */
     bool is_folder;
-    bool is_own;     /* found in a folder, but what the batch writes */
-    bool is_settled; /* nothing is left to be done */
+    bool is_own;  /* found in a folder, but written by this batch */
+    bool is_done; /* needs no further work */
     uint64_t file_bytes;
-    uint64_t stamp;         /* file_stamp; 0: none that lasts */
-    struct salted_xxh3 salted; /* of the file's bytes, as far as has_digest says; the salt is a file_stamp of it */
-    struct failure failure; /* of what is being read */
-    atomic_bool is_known;   /* what its entries are; nobody but its worker looks at them before */
-    struct batch_entry own; /* the file's */
+    uint64_t stamp;            /* file_stamp; 0: none that can be relied on later */
+    struct salted_xxh3 salted; /* of the file's bytes; valid if own.has_digest; the salt is a file_stamp of the file */
+    struct failure failure;    /* of reading this source */
+    atomic_bool is_known;      /* all entries are there; until then, only the identifying thread reads them */
+    struct batch_entry own;    /* the entry of the file itself */
     struct entry_texts texts;
-    struct column members;  /* struct batch_entry, in the order of the archive */
+    struct column members; /* struct batch_entry, in the order of the archive */
 };
 
 struct batch_plan {
     const struct options *options;          /* borrowed */
-    const struct manifest_records *records; /* borrowed; what was done before, for the look. NULL: nothing */
+    const struct manifest_records *records; /* borrowed; of the earlier batch; NULL: none */
     const char *output_folder;              /* borrowed */
-    const char *const *own_paths; /* borrowed; what the batch writes, and does not convert. Some may be NULL */
+    const char *const *own_paths;           /* borrowed; files that the batch writes; elements may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
-    struct memory_limit *memory;    /* borrowed; of the whole batch */
-    struct failure failure;         /* of the plan as a whole */
+    struct memory_limit *memory;    /* borrowed; limits the whole batch */
+    struct failure failure;         /* of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
-    uint64_t total_bytes;           /* of all files, as far as they are found */
+    uint64_t total_bytes;           /* of all files found so far */
     atomic_size_t next_source;
-    _Atomic(uint64_t) looked_bytes;
+    _Atomic(uint64_t) identified_bytes;
 };
 
-/* `is_stopping` ends the steps early. All is borrowed until the plan is finished. */
+/* Setting *is_stopping ends the steps early. All pointers are borrowed until batch_plan_fini. */
 void batch_plan_init(struct batch_plan *plan, const struct options *options, const char *output_folder,
                      const atomic_bool *is_stopping, struct memory_limit *memory);
 void batch_plan_fini(struct batch_plan *plan);
 
-/* The steps, in this order; each does nothing after a failure.
+/* Call the steps in this order. After a failure, each does nothing.
  *
- * 1. Finds the sources: files as they are named, folders with all that is below them, sorted. */
+ * Step 1: finds the sources: the named files, and all files below the named folders, sorted. */
 void batch_plan_find(struct batch_plan *plan);
 
-/* 2. Looks at one source after the other until none is left: digests, formats, members. For any number of threads. */
-void batch_plan_look(struct batch_plan *plan);
+/* Step 2: identifies sources until none is left: their digests, formats and members. Any number of threads may call it
+ * at the same time. */
+void batch_plan_identify(struct batch_plan *plan);
 
-/* After all of them have ended: what failed because memory ran out may have room when it is alone. True when some
- * sources are to be looked at again, by one thread. */
-bool batch_plan_look_again(struct batch_plan *plan);
+/* Resets the sources whose identification ran out of memory, so that they can be tried again with all memory to
+ * themselves. Returns true if there are any: one thread must then call batch_plan_identify again. Call it after all
+ * threads have returned from batch_plan_identify. */
+bool batch_plan_requeue_out_of_memory(struct batch_plan *plan);
 
-/* Where what was done before is of no use after all: what was taken from its records is forgotten. True when some
- * sources are to be looked at anew, by any number of threads. */
-bool batch_plan_look_anew(struct batch_plan *plan);
+/* Drops the records of the earlier batch and resets the sources that were taken from them. Returns true if there are
+ * any: any number of threads may then call batch_plan_identify again. */
+bool batch_plan_requeue_reused(struct batch_plan *plan);
 
-/* 3. Checks what must hold among all: no trace where the batch writes something and no two profiles of one name
- * (FAILURE_USAGE), a trace in every named input (which fails otherwise). Sources that are the batch's own are gone
- * then. */
+/* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace or two profiles
+ * would have the same name. A named input without a trace fails alone. Sources that the batch itself writes are
+ * removed. */
 void batch_plan_check(struct batch_plan *plan);
 
-/* Sources and their entries by number; an entry NULL past the last. The file's own is the first. */
+/* Sources and entries by number. Entry 0 is that of the file itself; after the last one comes NULL. */
 static inline struct batch_source *batch_source_at(const struct batch_plan *plan, size_t number) {
     return column_at(&plan->sources, number);
 }
@@ -84,23 +86,35 @@ static inline struct batch_entry *batch_entry_at(struct batch_source *source, si
     return number <= source->members.count ? column_at(&source->members, number - 1) : NULL;
 }
 
-/* The same for the report, at any time: members only once they are known, and NULL past the last. */
-struct batch_entry *batch_entry_known_at(struct batch_source *source, size_t number);
+/* Steps through the entries of all sources in order. While a worker still adds members to a source, those are left out,
+ * so a report can be written at any time.
+ *
+ *     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) use(at.source, at.entry); */
+struct batch_cursor {
+    struct batch_source *source;
+    struct batch_entry *entry;
+    size_t next_source;
+    size_t next_entry;
+};
 
-/* ---- For those who work on entries. ---- */
+/* Returns false after the last entry. */
+bool batch_cursor_next(const struct batch_plan *plan, struct batch_cursor *cursor);
 
-/* Adds a source, to be filled; NULL when memory ran out (latched). */
+/* ---- For code that works on entries. ---- */
+
+/* Returns a new source for the caller to fill; NULL if memory ran out (latched). */
 struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *path, const char *name);
 
-/* Adds a member, whose path is copied; NULL when memory ran out (latched in the source). */
+/* Returns a new member; its path is copied. NULL if memory ran out (latched in the source). */
 struct batch_entry *batch_source_add_member(struct batch_source *source, struct text path);
 
-/* Texts that are to be freed; NULL when memory ran out.
+/* Texts for the caller to free; NULL if memory ran out.
  *
- * "logs.tar > app.txt": what messages call an entry. */
+ * Returns "logs.tar > app.txt", the name that messages use for an entry. */
 char *batch_entry_name(const struct batch_source *source, const char *member);
 
-/* The path of an output below the output folder, and of one in a folder, which may be empty. */
+/* Returns the path of an output below the output folder; batch_join returns that of `name` in `folder`, which may be
+ * empty. */
 char *batch_output_path(const struct batch_plan *plan, const char *output);
 char *batch_join(struct text folder, const char *name);
 

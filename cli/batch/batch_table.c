@@ -15,8 +15,8 @@ static const char *label_of(enum batch_status status) {
     return labels[status];
 }
 
-/* How much of the message says of which file it is, which the name tells already; 0: nothing. Some messages know the
- * archive alone. */
+/* Returns how many bytes at the start of the message repeat the name of the entry, or 0. Some messages contain only the
+ * path of the archive. */
 static size_t named_bytes(struct text message, const char *path, const char *name) {
     size_t common_bytes = 0;
     while (common_bytes < message.bytes_count && message.bytes[common_bytes] == name[common_bytes]) common_bytes++;
@@ -24,7 +24,7 @@ static size_t named_bytes(struct text message, const char *path, const char *nam
     return is_name ? common_bytes + 2 : 0;
 }
 
-/* Where and what. Messages of places do not say of which file they are. */
+/* Appends the place and the message. Messages that have a place do not contain a file name. */
 static void append_error(struct report_text *text, const char *path, const char *name,
                          const struct batch_error *error) {
     struct text message = text_of(error->message);
@@ -61,13 +61,9 @@ static void print_entry(const struct batch_source *source, const struct batch_en
 }
 
 static void print_entries(struct batch_plan *plan, bool are_failed) {
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
-        const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
-            enum batch_status status = atomic_load(&entry->status);
-            if (label_of(status) && (status == BATCH_FAILED) == are_failed) print_entry(source, entry, status);
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
+        enum batch_status status = atomic_load(&at.entry->status);
+        if (label_of(status) && (status == BATCH_FAILED) == are_failed) print_entry(at.source, at.entry, status);
     }
 }
 
@@ -76,12 +72,8 @@ static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
     static const struct {
         enum batch_status status;
         const char *noun;
-    } parts[] = {{BATCH_CONVERTED, "converted"},
-                 {BATCH_UNCHANGED, "unchanged"},
-                 {BATCH_NO_TRACE, "no trace"},
-                 {BATCH_EMPTY, "empty"},
-                 {BATCH_PENDING, "not done"},
-                 {BATCH_FAILED, "failed"}};
+    } parts[] = {{BATCH_CONVERTED, "converted"}, {BATCH_UNCHANGED, "unchanged"}, {BATCH_NO_TRACE, "no trace"},
+                 {BATCH_EMPTY, "empty"},         {BATCH_PENDING, "not done"},    {BATCH_FAILED, "failed"}};
     struct batch_totals totals = batch_totals_of(plan);
     struct report_text text = {.bytes_count = 0};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

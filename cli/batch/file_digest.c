@@ -8,17 +8,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "readers/input/input_folder.h"
+
 enum { BLOCK_BYTES = 64 * 1024, HASHES_MAX = 3 };
 
-/* Of a regular file as long as it says: one that ends there needs not be asked again. */
+/* Stops at the size that fstat reports: this saves the read that would return 0 at the end of a regular file. */
 static bool digest_descriptor(int descriptor, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
     char block[BLOCK_BYTES];
-    *total_bytes = 0;
     struct stat status;
     if (fstat(descriptor, &status) != 0) return false;
-    uint64_t file_bytes = (uint64_t)status.st_size;
+    uint64_t file_bytes = (uint64_t)status.st_size, end = *total_bytes + file_bytes;
     ssize_t bytes_count = 1;
-    while (bytes_count && !(file_bytes && *total_bytes == file_bytes)) {
+    while (bytes_count && !(file_bytes && *total_bytes == end)) {
         bytes_count = read(descriptor, block, sizeof block);
         if (bytes_count < 0 && errno != EINTR) return false;
         if (bytes_count <= 0) continue;
@@ -28,20 +29,43 @@ static bool digest_descriptor(int descriptor, XXH3_state_t *hashes, size_t hash_
     return true;
 }
 
+/* Adds the bytes of one file. */
+static bool digest_file(const char *path, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) return false;
+    bool is_good = digest_descriptor(descriptor, hashes, hash_count, total_bytes);
+    int saved_errno = errno;
+    close(descriptor);
+    errno = saved_errno;
+    return is_good;
+}
+
+/* Adds the bytes of a file or, if the path is that of a recording in a folder, of its files one after another. */
+static bool digest_path(const char *path, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
+    struct failure failure = {0};
+    struct input_folder folder;
+    input_folder_list(&folder, path, &failure);
+    bool is_good = !failure_is_set(&failure);
+    if (!is_good) errno = ENOMEM;
+    for (size_t i = 0; i < folder.path_count && is_good; i++)
+        is_good = digest_file(folder.paths[i], hashes, hash_count, total_bytes);
+    if (is_good && !folder.path_count) is_good = digest_file(path, hashes, hash_count, total_bytes);
+    int saved_errno = errno;
+    input_folder_fini(&folder);
+    errno = saved_errno;
+    return is_good;
+}
+
 bool file_digest(const char *path, struct input_digest *digest, struct salted_xxh3 *salted, size_t salted_count) {
     XXH3_state_t hashes[HASHES_MAX];
     if (salted_count >= HASHES_MAX) salted_count = HASHES_MAX - 1;
     XXH3_64bits_reset(&hashes[0]);
     for (size_t i = 0; i < salted_count; i++) XXH3_64bits_reset_withSeed(&hashes[i + 1], salted[i].salt);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor < 0) return false;
-    bool is_good = digest_descriptor(descriptor, hashes, salted_count + 1, &digest->bytes_count);
-    int saved_errno = errno;
-    close(descriptor);
-    errno = saved_errno;
+    digest->bytes_count = 0;
+    if (!digest_path(path, hashes, salted_count + 1, &digest->bytes_count)) return false;
     digest->xxh3 = XXH3_64bits_digest(&hashes[0]);
     for (size_t i = 0; i < salted_count; i++) salted[i].xxh3 = XXH3_64bits_digest(&hashes[i + 1]);
-    return is_good;
+    return true;
 }
 
 uint64_t chunks_xxh3(const struct chunk_list *chunks) {

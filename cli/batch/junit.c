@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/utf8.h"
+#include "libconvert/base/utf8.h"
 #include "manifest.h"
 
-enum { LINE_BYTES = 256, PART_BYTES = 1024 * 1024, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+enum { LINE_BYTES = 256, BUFFERED_BYTES_MAX = 1024 * 1024, NS_PER_MS = 1000000, MS_PER_S = 1000 };
 
 static void append(struct chunk_list *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Short parts, without texts from outside. */
+/* Appends a short text. Pass no text from inputs: it could be longer than LINE_BYTES. */
 static void append(struct chunk_list *out, const char *format, ...) {
     char line[LINE_BYTES];
     va_list arguments;
@@ -23,7 +23,8 @@ static void append(struct chunk_list *out, const char *format, ...) {
     chunk_list_append(out, line, (size_t)bytes_count);
 }
 
-/* What stands for a byte in an attribute; NULL for the byte itself. XML has no way to write control characters. */
+/* Returns the escape for a byte in an attribute; NULL if the byte needs none. XML cannot represent control characters,
+ * so U+FFFD stands for them. */
 static const char *escape_of(char byte) {
     switch (byte) {
         case '&':
@@ -45,7 +46,7 @@ static const char *escape_of(char byte) {
     }
 }
 
-/* Characters that XML does not have although UTF-8 does: U+FFFE and U+FFFF. */
+/* Returns true for U+FFFE and U+FFFF, which are valid in UTF-8 but not in XML. */
 static bool is_no_character(struct text sequence) {
     return text_starts_with(sequence, TEXT("\xef\xbf\xbe")) || text_starts_with(sequence, TEXT("\xef\xbf\xbf"));
 }
@@ -87,7 +88,8 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     append(out, "    <testcase classname=\"gecko-convert\" name=\"");
     append_text(out, name);
     append(out, "\"");
-    append_seconds(out, status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);
+    append_seconds(out,
+                   status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);
     append(out, ">");
     struct batch_error error;
     if (batch_entry_error(entry, &source->texts, &error))
@@ -97,7 +99,7 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     free(name);
 }
 
-/* An archive that could be read is its members. */
+/* An archive that could be read is represented by its members. */
 static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
 
 static void append_suite(struct chunk_list *out, const char *element, const struct batch_totals *totals,
@@ -123,13 +125,9 @@ void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sin
     append_suite(&out, "testsuites", &totals, duration_ns);
     append(&out, "  ");
     append_suite(&out, "testsuite", &totals, duration_ns);
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
-        const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
-            if (is_case(atomic_load(&entry->status))) append_case(&out, source, entry);
-            if (out.total_bytes > PART_BYTES) sink_put(sink, &out, (struct progress){0});
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
+        if (is_case(atomic_load(&at.entry->status))) append_case(&out, at.source, at.entry);
+        if (out.total_bytes > BUFFERED_BYTES_MAX) sink_put(sink, &out, (struct progress){0});
     }
     append(&out, "  </testsuite>\n</testsuites>\n");
     sink_put(sink, &out, (struct progress){0});

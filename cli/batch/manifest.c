@@ -1,17 +1,16 @@
 #include "manifest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/report.h"
-#include "crew.h"
 #include "file_digest.h"
+#include "libconvert/report.h"
 #include "readers/reader.h"
 #include "writer/json.h"
 
 enum { NS_PER_MS = 1000000 };
 
-/* Five for each input when nothing has changed: printf would take a twentieth of that batch's instructions. */
+/* A batch in which nothing changed formats five hashes for each input; printf would take a twentieth of its
+ * instructions. */
 void manifest_format_xxh3(char out[17], uint64_t xxh3) {
     for (size_t i = 16; i-- > 0; xxh3 >>= 4) out[i] = "0123456789abcdef"[xxh3 & 15];
     out[16] = '\0';
@@ -25,7 +24,7 @@ const char *manifest_status_name(enum batch_status status) {
     return names[status];
 }
 
-/* ---- Parts. ---- */
+/* ---- Hashes and stamps. ---- */
 
 static void write_xxh3(struct json *json, const char *key, uint64_t xxh3) {
     char digits[17];
@@ -40,7 +39,7 @@ static void write_stamp(struct json *json, uint64_t stamp) {
         json_key_null(json, "stamp");
 }
 
-/* The file's, which a member of it has none of. */
+/* Writes the salted hash of the file. Members have none of their own. */
 static void write_salted(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
     if (entry->member || !source->salted.salt || !atomic_load(&entry->has_digest)) {
         json_key_null(json, "salted_xxh3");
@@ -60,6 +59,13 @@ static void write_digest(struct json *json, struct input_digest digest) {
 
 /* ---- Options. ---- */
 
+static void write_strings(struct json *json, const char *key, const char *const *strings, size_t count) {
+    json_key(json, key);
+    json_array_begin(json);
+    for (size_t i = 0; i < count; i++) json_string(json, strings[i]);
+    json_array_end(json);
+}
+
 static void write_options(struct json *json, const struct options *options) {
     static const char *const weights[] = {"samples", "period"}, *const roots[] = {"frame", "thread"},
                              *const symbols[] = {"auto", "none", "always"};
@@ -71,10 +77,12 @@ static void write_options(struct json *json, const struct options *options) {
     json_key_string(json, "weight", weights[convert->weight]);
     json_key_string(json, "root", roots[convert->root]);
     json_key_string(json, "symbols", symbols[convert->symbols]);
-    json_key(json, "debug_dirs");
-    json_array_begin(json);
-    for (size_t i = 0; i < convert->debug_dir_count; i++) json_string(json, convert->debug_dirs[i]);
-    json_array_end(json);
+    write_strings(json, "debug_dirs", convert->debug_dirs, convert->debug_dir_count);
+    json_key_string_or_null(json, "sysroot", convert->sysroot);
+    json_key_string(json, "sources", options_sources_name(convert->sources));
+    write_strings(json, "source_dirs", convert->source_dirs, convert->source_dir_count);
+    write_strings(json, "source_maps", convert->source_maps, convert->source_map_count);
+    json_key_count(json, "source_max_bytes", convert->source_max_bytes);
     json_key_bool(json, "strict", convert->is_strict);
     json_object_end(json);
 }
@@ -124,16 +132,17 @@ static void write_error(struct json *json, const struct batch_source *source, co
     json_object_end(json);
 }
 
-/* A recorder writes through a mapping, also to what has failed as a trace because nothing was in it yet. */
+/* A recorder writes through a mapping, which may leave the times of the file unchanged. So there is no stamp for
+ * recorder traces, nor for files that failed or were empty: those may be traces that a recorder still writes to. */
 static uint64_t stamp_of(const struct batch_source *source) {
     enum batch_status status = atomic_load(&source->own.status);
     bool has_lasting_status = status != BATCH_PENDING && status != BATCH_FAILED && status != BATCH_EMPTY;
     const char *format = batch_entry_result(&source->own)->input_format;
-    bool is_recorded = has_lasting_status && !strcmp(format, reader_native_trace.name);
+    bool is_recorded = has_lasting_status && !strcmp(format, reader_trace.name);
     return has_lasting_status && !is_recorded ? source->stamp : 0;
 }
 
-/* A trace has been read, if not to its end. */
+/* Writes counts and ledger if a trace was read, even if only in part. */
 static void write_contents(struct json *json, const struct gecko_convert_result *result) {
     if (!*result->input_format) {
         json_key_null(json, "counts");
@@ -145,7 +154,7 @@ static void write_contents(struct json *json, const struct gecko_convert_result 
 }
 
 static void write_entry(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
-    /* What another thread may still work on is not looked at. */
+    /* Another thread may still write to the result of a pending entry. */
     static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
     enum batch_status status = atomic_load(&entry->status);
     const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : batch_entry_result(entry);
@@ -172,111 +181,24 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     json_object_end(json);
 }
 
-/* ---- Inputs, in parts. ---- */
+/* ---- Inputs. ---- */
 
-/* An entry of the plan. */
-struct entry_place {
-    size_t source;
-    size_t number;
-};
+/* Bounds the text in memory: a report may have a million entries. */
+enum { BUFFERED_BYTES_MAX = 1024 * 1024 };
 
-/* Lines of some entries. Each has a failure of its own: threads share no latch. */
-struct draft_part {
-    struct entry_place begin;
-    struct entry_place end;
-    struct failure failure;
-    struct json lines;
-};
-
-enum { PART_ENTRY_COUNT = 64, ROUND_PART_COUNT = 64 };
-
-/* The lines of all entries come in rounds, so that the text of a million members is never in memory as a whole. */
-struct draft {
-    struct batch_plan *plan;
-    struct entry_place place; /* where the next round begins */
-    struct draft_part *parts; /* ROUND_PART_COUNT, of this round */
-    size_t part_count;
-    atomic_size_t next;
-};
-
-/* False past the last entry. */
-static bool is_in_plan(const struct draft *draft, struct entry_place place) {
-    return place.source < draft->plan->sources.count;
-}
-
-/* The place so many entries after `place`, of those that are known now, or the end of the plan. */
-static struct entry_place place_after(const struct draft *draft, struct entry_place place, size_t entry_count) {
-    while (entry_count && is_in_plan(draft, place)) {
-        if (batch_entry_known_at(batch_source_at(draft->plan, place.source), place.number)) {
-            place.number++;
-            entry_count--;
-        } else {
-            place = (struct entry_place){place.source + 1, 0};
-        }
-    }
-    return place;
-}
-
-/* What members an archive has may become known meanwhile: a part ends where the next one begins, whatever there is. */
-static void cut_parts(struct draft *draft) {
-    draft->part_count = 0;
-    atomic_store(&draft->next, 0);
-    while (draft->part_count < ROUND_PART_COUNT && is_in_plan(draft, draft->place)) {
-        struct draft_part *part = &draft->parts[draft->part_count++];
-        part->failure = (struct failure){0};
-        json_init(&part->lines, &part->failure);
-        part->begin = draft->place;
-        part->end = draft->place = place_after(draft, draft->place, PART_ENTRY_COUNT);
-    }
-}
-
-static bool is_before(struct entry_place place, struct entry_place end) {
-    return place.source < end.source || (place.source == end.source && place.number < end.number);
-}
-
-static void write_part(struct draft *draft, struct draft_part *part) {
-    struct entry_place place = part->begin;
-    while (is_before(place, part->end)) {
-        struct batch_source *source = batch_source_at(draft->plan, place.source);
-        const struct batch_entry *entry = batch_entry_known_at(source, place.number++);
-        if (!entry)
-            place = (struct entry_place){place.source + 1, 0};
-        else if (atomic_load(&entry->status) != BATCH_FOLDER)
-            write_entry(&part->lines, source, entry);
-    }
-}
-
-static void write_parts(void *context) {
-    struct draft *draft = context;
-    for (size_t i; (i = atomic_fetch_add(&draft->next, 1)) < draft->part_count;) write_part(draft, &draft->parts[i]);
-}
-
-static void join_parts(struct draft *draft, struct json *json) {
-    for (size_t i = 0; i < draft->part_count; i++) {
-        struct draft_part *part = &draft->parts[i];
-        if (failure_is_set(&part->failure)) failure_set_memory(json->out.failure);
-        if (part->lines.out.total_bytes) json_splice(json, &part->lines);
-        json_fini(&part->lines);
-    }
-}
-
-static void write_inputs(struct json *json, struct batch_plan *plan, unsigned thread_count, struct sink *sink) {
-    struct draft draft = {.plan = plan, .parts = calloc(ROUND_PART_COUNT, sizeof *draft.parts)};
-    if (!draft.parts) failure_set_memory(json->out.failure);
+static void write_inputs(struct json *json, struct batch_plan *plan, struct sink *sink) {
     json_key(json, "inputs");
     json_array_begin(json);
-    while (!failure_is_set(json->out.failure) && is_in_plan(&draft, draft.place)) {
-        cut_parts(&draft);
-        crew_share(draft.part_count < thread_count ? (unsigned)draft.part_count : thread_count, write_parts, &draft);
-        join_parts(&draft, json);
-        sink_put(sink, &json->out, (struct progress){0});
+    for (struct batch_cursor at = {0}; !failure_is_set(json->out.failure) && batch_cursor_next(plan, &at);) {
+        if (atomic_load(&at.entry->status) == BATCH_FOLDER) continue;
+        write_entry(json, at.source, at.entry);
+        if (json->out.total_bytes >= BUFFERED_BYTES_MAX) sink_put(sink, &json->out, (struct progress){0});
     }
     json_line(json, false);
     json_array_end(json);
-    free(draft.parts);
 }
 
-/* ---- The whole. ---- */
+/* ---- The whole report. ---- */
 
 static bool has_losses(const struct gecko_convert_result *result) {
     for (size_t i = 0; i < result->entry_count; i++)
@@ -286,20 +208,16 @@ static bool has_losses(const struct gecko_convert_result *result) {
 
 struct batch_totals batch_totals_of(struct batch_plan *plan) {
     struct batch_totals totals = {0};
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
-        const struct batch_entry *entry;
-        for (size_t j = 0; (entry = batch_entry_known_at(source, j)); j++) {
-            enum batch_status status = atomic_load(&entry->status);
-            totals.status_counts[status]++;
-            if (!entry->member && atomic_load(&entry->has_digest)) totals.read_bytes += entry->digest.bytes_count;
-            if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
-            const struct batch_trace *trace = batch_entry_trace(entry);
-            totals.lossy_count += has_losses(&trace->result);
-            totals.samples += trace->result.counts.samples;
-            totals.markers += trace->result.counts.markers;
-            if (status == BATCH_CONVERTED) totals.written_bytes += trace->output_digest.bytes_count;
-        }
+    for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
+        enum batch_status status = atomic_load(&at.entry->status);
+        totals.status_counts[status]++;
+        if (!at.entry->member && atomic_load(&at.entry->has_digest)) totals.read_bytes += at.entry->digest.bytes_count;
+        if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
+        const struct batch_trace *trace = batch_entry_trace(at.entry);
+        totals.lossy_count += has_losses(&trace->result);
+        totals.samples += trace->result.counts.samples;
+        totals.markers += trace->result.counts.markers;
+        if (status == BATCH_CONVERTED) totals.written_bytes += trace->output_digest.bytes_count;
     }
     return totals;
 }
@@ -335,8 +253,8 @@ static void write_archive(struct json *json, const struct batch_outcome *outcome
     json_object_end(json);
 }
 
-void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, unsigned thread_count,
-                    struct sink *sink, struct failure *failure) {
+void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct sink *sink,
+                    struct failure *failure) {
     struct batch_totals totals = batch_totals_of(plan);
     struct json json;
     json_init(&json, failure);
@@ -350,7 +268,7 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
     json_key_string_or_null(&json, "output_dir", plan->options->output_dir);
     write_archive(&json, outcome);
     json_key_string_or_null(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
-    write_inputs(&json, plan, thread_count, sink);
+    write_inputs(&json, plan, sink);
     write_totals(&json, &totals, outcome->duration_ns);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);

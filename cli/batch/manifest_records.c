@@ -7,34 +7,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/bus_guard.h"
+#include "cli/document.h"
 #include "cli/output_name.h"
-#include "cli/report.h"
 #include "file_digest.h"
-#include "libconvert/file_stamp.h"
+#include "libconvert/base/file_stamp.h"
+#include "libconvert/base/first_row.h"
+#include "libconvert/report.h"
 #include "manifest.h"
-#include "manifest_parts.h"
-#include "readers/reader.h"
-#include "writer/emitter.h"
 
 enum { NS_PER_MS = 1000000 };
 
-/* The records of one file: its own, and those of its members behind it. */
+/* The records of one file: its own, then those of its members. */
 struct record_group {
     struct text path; /* borrowed */
-    size_t first;
+    size_t first;     /* among all records */
     size_t count;
+    size_t number; /* among the groups, once they are sorted by path */
 };
 
 struct manifest_records {
     struct failure failure;
-    struct manifest_parts parts;
-    struct column records; /* const struct node *: in the parts, like all texts */
-    struct column groups;  /* struct record_group, by path */
+    struct document document;   /* owns all texts */
+    const struct node *records; /* of the inputs; in the document */
+    size_t record_count;
+    struct column groups; /* struct record_group, by path */
 };
 
 /* ---- Values. ---- */
 
-/* The keys that are looked for: in the document each has this number. */
+/* The keys that this file looks up. Each one's number is its id in the document's keys. */
 /* clang-format off */
 #define KEYS(X)                                                                                               \
     X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
@@ -58,12 +60,12 @@ static const enum key unit_keys[GECKO_CONVERT_UNIT_COUNT] = {[GECKO_CONVERT_LINE
                                                              [GECKO_CONVERT_PERIODS] = KEY_periods,
                                                              [GECKO_CONVERT_VALUES] = KEY_values};
 
-/* NULL when there is none, or the node is no object. */
+/* Returns NULL if there is no such member or the node is not an object. */
 static const struct node *member_of(const struct node *object, enum key key) {
     return document_member_by_key(object, (string_id){key});
 }
 
-/* Without bytes for what is no text. */
+/* Returns an empty text if the member is not a text. */
 static struct text text_at(const struct node *object, enum key key) {
     const struct node *value = member_of(object, key);
     return node_is(value, NODE_TEXT) ? node_text(value) : (struct text){NULL, 0};
@@ -74,7 +76,7 @@ static bool is_text(const struct node *object, enum key key, const char *text) {
     return value && node_is_text(value, text_of(text));
 }
 
-/* 0 for what is no integer that can be told exactly. */
+/* Returns 0 if the member is not a positive integer that a double represents exactly. */
 static uint64_t count_at(const struct node *object, enum key key) {
     const struct node *value = member_of(object, key);
     return node_is(value, NODE_NUMBER) && node_is_integer(value) && value->number > 0 ? (uint64_t)value->number : 0;
@@ -92,7 +94,7 @@ static bool has_stamp(const struct node *object, uint64_t stamp) {
     return stamp && is_text(object, KEY_stamp, digits);
 }
 
-/* False when the text is no hash. */
+/* Returns false if the text is not a hash. */
 static bool read_xxh3(struct text digits, uint64_t *xxh3) {
     char terminated[17] = "";
     if (digits.bytes_count != sizeof terminated - 1) return false;
@@ -106,7 +108,7 @@ static bool read_digest(const struct node *object, struct input_digest *digest) 
     return read_xxh3(text_at(object, KEY_xxh3), &digest->xxh3);
 }
 
-/* The salt is 0 when there is none. */
+/* Returns a salt of 0 if there is no salted hash. */
 static struct salted_xxh3 read_salted(const struct node *record) {
     struct text both = text_at(record, KEY_salted_xxh3);
     size_t salt_bytes = text_find(both, '-');
@@ -134,42 +136,17 @@ static int compare_groups(const void *left, const void *right) {
     return compare_texts(a->path, b->path);
 }
 
-/* The report, without the inputs that are parts of their own. */
-static const struct node *root_of(const struct manifest_records *records) {
-    const struct manifest_part *part = column_at(&records->parts.parts, 0);
-    return &part->document.root;
-}
-
-static const struct node *record_at(const struct manifest_records *records, size_t number) {
-    return *(const struct node *const *)column_at(&records->records, number);
-}
-
-static void collect(struct manifest_records *records, const struct node *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        const struct node **record = column_push(&records->records);
-        if (!record) return;
-        *record = &list->nodes[i];
-    }
-}
-
-/* False when they are no list, or memory ran out (latched). */
-static bool collect_records(struct manifest_records *records) {
-    const struct node *inputs = member_of(root_of(records), KEY_inputs);
-    if (!node_is(inputs, NODE_LIST)) return false;
-    collect(records, inputs);
-    for (size_t i = 1; i < records->parts.parts.count; i++) {
-        const struct manifest_part *part = column_at(&records->parts.parts, i);
-        collect(records, &part->document.root);
-    }
-    return !failure_is_set(&records->failure);
-}
-
-/* False when a member is none of the file before it, or memory ran out (latched). */
+/* Returns false if the inputs are not a list, if a member does not follow its file, or if memory ran out
+ * (latched). */
 static bool group_records(struct manifest_records *records) {
+    const struct node *inputs = member_of(&records->document.root, KEY_inputs);
+    if (!node_is(inputs, NODE_LIST)) return false;
+    records->records = inputs->nodes;
+    records->record_count = inputs->count;
     struct record_group *last = NULL;
-    for (size_t i = 0; i < records->records.count; i++) {
-        struct text path = text_at(record_at(records, i), KEY_path);
-        bool is_member = text_at(record_at(records, i), KEY_member).bytes_count > 0;
+    for (size_t i = 0; i < records->record_count; i++) {
+        struct text path = text_at(&records->records[i], KEY_path);
+        bool is_member = text_at(&records->records[i], KEY_member).bytes_count > 0;
         if (is_member && !(last && text_equal(last->path, path))) return false;
         if (is_member) {
             last->count++;
@@ -177,80 +154,76 @@ static bool group_records(struct manifest_records *records) {
         }
         last = column_push(&records->groups);
         if (!last) return false;
-        *last = (struct record_group){path, i, 1};
+        *last = (struct record_group){.path = path, .first = i, .count = 1};
     }
     column_sort(&records->groups, compare_groups);
+    for (size_t i = 0; i < records->groups.count; i++)
+        ((struct record_group *)column_at(&records->groups, i))->number = i;
     return !failure_is_set(&records->failure);
 }
 
-struct manifest_records *manifest_records_open(const char *path, struct failure *failure) {
+struct manifest_records *manifest_records_create(const char *path, struct failure *failure) {
     if (access(path, F_OK) != 0 && errno == ENOENT) return NULL;
     struct manifest_records *records = calloc(1, sizeof *records);
     if (!records) {
         failure_set_memory(failure);
         return NULL;
     }
-    column_init(&records->records, sizeof(const struct node *), &records->failure);
+    document_init(&records->document, &records->failure);
     column_init(&records->groups, sizeof(struct record_group), &records->failure);
-    manifest_parts_init(&records->parts, path, key_names, KEYS_COUNT, &records->failure);
     return records;
 }
 
-size_t manifest_records_part_count(const struct manifest_records *records) { return records->parts.parts.count; }
+/* If the file becomes shorter meanwhile, the missing bytes read as zeros, which are not JSON. */
+static void read_document(struct manifest_records *records, const char *path) {
+    for (size_t i = 0; i < KEYS_COUNT; i++) strings_intern(&records->document.keys, key_names[i]);
+    bus_guard_begin();
+    struct input *input = input_open(path, &records->failure);
+    if (input) document_read(&records->document, input);
+    input_close(input);
+    bus_guard_end();
+}
 
-void manifest_records_parse(struct manifest_records *records) { manifest_parts_parse(&records->parts); }
-
-const char *manifest_records_finish(struct manifest_records *records, const struct options *options) {
-    const struct failure *failure = failure_is_set(&records->failure) ? &records->failure : NULL;
-    if (!failure) failure = manifest_parts_failure(&records->parts);
-    if (failure) return failure->message;
-    const struct node *root = root_of(records);
-    if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_type, "batch")) return "is no report of a batch";
-    if (count_at(root, KEY_version) != MANIFEST_VERSION) return "is of another version of this program";
+const char *manifest_records_read(struct manifest_records *records, const char *path, const struct options *options) {
+    read_document(records, path);
+    if (failure_is_set(&records->failure)) return records->failure.message;
+    const struct node *root = &records->document.root;
+    if (!node_is(root, NODE_OBJECT) || !is_text(root, KEY_type, "batch")) return "is not the report of a batch";
+    if (count_at(root, KEY_version) != MANIFEST_VERSION) return "was written by another version of this program";
     char digits[17];
     manifest_format_xxh3(digits, manifest_options_xxh3(options, &records->failure));
-    if (!is_text(root, KEY_options_xxh3, digits)) return "is of other options, or of another version";
-    if (collect_records(records) && group_records(records)) return NULL;
-    return failure_is_set(&records->failure) ? records->failure.message : "is no whole report";
+    if (!is_text(root, KEY_options_xxh3, digits)) return "was written with other options or by another version";
+    if (group_records(records)) return NULL;
+    return failure_is_set(&records->failure) ? records->failure.message : "is not a complete report";
 }
 
 void manifest_records_destroy(struct manifest_records *records) {
     if (!records) return;
     column_fini(&records->groups);
-    column_fini(&records->records);
-    manifest_parts_fini(&records->parts);
+    document_fini(&records->document);
     free(records);
 }
 
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
-    const struct node *archive = member_of(root_of(records), KEY_archive);
+    const struct node *archive = member_of(&records->document.root, KEY_archive);
     return file_digest(path, digest, NULL, 0) && is_digest(archive, *digest);
 }
 
 size_t manifest_records_output_count(const struct manifest_records *records) {
     size_t count = 0;
-    for (size_t i = 0; i < records->records.count; i++)
-        count += node_is(member_of(record_at(records, i), KEY_output), NODE_OBJECT);
+    for (size_t i = 0; i < records->record_count; i++)
+        count += node_is(member_of(&records->records[i], KEY_output), NODE_OBJECT);
     return count;
 }
 
-/* ---- A record as an entry. ---- */
+/* ---- From a record to an entry. ---- */
 
-static void name_input_format(struct text name, struct gecko_convert_result *result) {
-    for (const struct reader *const *reader = readers; *reader; reader++) {
-        if (!text_equal(name, text_of((*reader)->name))) continue;
-        result->input_format = (*reader)->name;
-        result->input_title = (*reader)->title;
-    }
-}
-
-static void name_output_format(struct text name, struct gecko_convert_result *result) {
-    for (const struct emitter *const *emitter = emitters; *emitter; emitter++) {
-        if (!text_equal(name, text_of((*emitter)->name))) continue;
-        result->output_format = (*emitter)->name;
-        result->output_title = (*emitter)->title;
-    }
+/* Returns the name of a format as the library has it, which is static; an empty one if there is no such format. */
+static const char *format_named(struct text name, const char *(*format_name)(size_t number)) {
+    for (size_t i = 0; format_name(i); i++)
+        if (text_equal(name, text_of(format_name(i)))) return format_name(i);
+    return "";
 }
 
 static void read_counts(const struct node *counts, struct gecko_convert_counts *out) {
@@ -271,7 +244,7 @@ static enum gecko_convert_fate fate_named(struct text name) {
     return GECKO_CONVERT_FATE_LOST;
 }
 
-/* The list of a unit's entries; an empty one when there is none. */
+/* Returns the list of a unit's entries; an empty list if there is none. */
 static const struct node *entries_of(const struct node *ledger, enum gecko_convert_unit unit) {
     static const struct node none = {.kind = NODE_LIST};
     const struct node *entries = member_of(member_of(ledger, unit_keys[unit]), KEY_entries);
@@ -305,7 +278,7 @@ static void read_sums(const struct node *ledger, struct gecko_convert_result *re
     result->is_balanced = node_is(member_of(ledger, KEY_balanced), NODE_TRUE);
 }
 
-/* One block: the entries, then their texts. False when memory ran out. */
+/* Allocates one block for the entries, followed by their texts. Returns false if memory ran out. */
 static bool read_entries(const struct node *ledger, struct text wrapping, struct gecko_convert_result *result) {
     size_t entry_count = 0, text_bytes = wrapping.bytes_count + 1;
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
@@ -328,7 +301,7 @@ static bool read_entries(const struct node *ledger, struct text wrapping, struct
     return true;
 }
 
-/* NULL for the codes of failures. */
+/* Returns NULL for codes that are names of a failure_code. */
 static const char *error_code(const struct node *error) {
     struct text code = text_at(error, KEY_code);
     if (text_equal(code, text_of(batch_code_refused))) return batch_code_refused;
@@ -337,7 +310,7 @@ static const char *error_code(const struct node *error) {
 
 static struct failure read_failure(const struct node *error) {
     bool is_strict = text_equal(text_at(error, KEY_code), text_of(report_status_name(GECKO_CONVERT_LOST)));
-    enum failure_code code = is_strict ? FAILURE_STRICT : FAILURE_INPUT;
+    enum gecko_convert_status code = is_strict ? FAILURE_STRICT : FAILURE_INPUT;
     struct text message = text_at(error, KEY_message);
     struct position position = {count_at(error, KEY_line), count_at(error, KEY_offset)};
     struct failure failure = {0};
@@ -348,14 +321,14 @@ static struct failure read_failure(const struct node *error) {
     return failure;
 }
 
-/* False when memory ran out. */
+/* Returns false if memory ran out. */
 static bool fill_trace(struct batch_entry *entry, const struct node *record) {
     struct batch_trace *trace = batch_entry_make_trace(entry);
     if (!trace) return false;
     struct gecko_convert_result *result = &trace->result;
     const struct node *output = member_of(record, KEY_output), *ledger = member_of(record, KEY_ledger);
-    name_input_format(text_at(record, KEY_format), result);
-    name_output_format(text_at(output, KEY_format), result);
+    result->input_format = format_named(text_at(record, KEY_format), gecko_convert_input_format);
+    result->output_format = format_named(text_at(output, KEY_format), gecko_convert_output_format);
     result->input_bytes = count_at(record, KEY_trace_bytes);
     result->output_bytes = count_at(output, KEY_bytes);
     result->duration_ns = count_at(record, KEY_milliseconds) * NS_PER_MS;
@@ -369,7 +342,7 @@ static bool fill_trace(struct batch_entry *entry, const struct node *record) {
     return trace->output != NULL;
 }
 
-/* False when memory ran out. */
+/* Returns false if memory ran out. */
 static bool fill_entry(struct batch_source *source, struct batch_entry *entry, const struct node *record,
                        enum batch_status status) {
     const struct node *error = member_of(record, KEY_error);
@@ -398,8 +371,8 @@ static bool leads_upwards(struct text path) {
     return false;
 }
 
-/* The profile has the name that it would have now. A manifest may be made by anybody: a name out of the folder would put
- * some other file of the caller into the archive of profiles. */
+/* Returns true if the profile has the name that it would get now. Anybody may have written the manifest: a path that
+ * leads out of the folder would put some other file of the user into the archive of profiles. */
 static bool has_its_name(const struct batch_source *source, struct text path, bool is_member) {
     if (leads_upwards(path)) return false;
     struct text start = is_member ? output_name_folder(text_of(source->name)) : output_name_stem(text_of(source->name));
@@ -409,7 +382,8 @@ static bool has_its_name(const struct batch_source *source, struct text path, bo
     return !start.bytes_count || text_starts_with(rest, TEXT("/"));
 }
 
-/* A file that is there is the profile of the record. *stamp is then its stamp; 0: none that lasts. */
+/* Returns true if the file at `path` is the profile of the record. *stamp becomes the file's stamp; 0 if it cannot be
+ * relied on later. */
 static bool is_output(const struct node *output, const char *path, uint64_t *stamp) {
     struct stat status;
     struct input_digest digest;
@@ -420,7 +394,8 @@ static bool is_output(const struct node *output, const char *path, uint64_t *sta
     return file_digest(path, &digest, NULL, 0) && is_digest(output, digest);
 }
 
-/* The profile is where it would be written now, and as it was. Those in an archive are looked at with that. */
+/* Returns true if the profile exists unchanged at the path where it would be written now. Profiles in an archive are
+ * checked with the archive. */
 static bool has_output(const struct batch_plan *plan, const struct batch_source *source, const struct node *record,
                        bool is_member, uint64_t *stamp) {
     const struct node *output = member_of(record, KEY_output);
@@ -435,7 +410,8 @@ static bool has_output(const struct batch_plan *plan, const struct batch_source 
     return is_there;
 }
 
-/* What the record makes of an entry now, if its output is there; BATCH_PENDING when it is of no use. */
+/* Returns the status that the record gives to the entry if its output still exists; BATCH_PENDING if the record cannot
+ * be used. */
 static enum batch_status status_by_record(const struct batch_source *source, const struct node *record,
                                           bool is_member) {
     struct text status = text_at(record, KEY_status);
@@ -449,17 +425,18 @@ static enum batch_status status_by_record(const struct batch_source *source, con
 }
 
 static const struct node *record_of(const struct batch_plan *plan, const struct record_group *group, size_t number) {
-    return record_at(plan->records, group->first + number);
+    return &plan->records->records[group->first + number];
 }
 
-/* Numbers that a document has rounded cannot be written again. Sums of periods alone can be that large. */
+/* A double may have rounded a number of the record; such a record cannot be written again. Only sums of periods can be
+ * that large. */
 static bool has_exact_sums(const struct node *record) {
     const struct node *ledger = member_of(record, KEY_ledger);
     const struct node *read = member_of(member_of(ledger, KEY_periods), KEY_read);
     return !node_is(read, NODE_NUMBER) || node_is_integer(read);
 }
 
-/* The stamps are of the profiles, 0 at first. */
+/* Returns true if all records of the group can be used. Sets the stamps of the existing profiles; pass zeros. */
 static bool is_usable(const struct batch_plan *plan, const struct batch_source *source,
                       const struct record_group *group, uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
@@ -484,7 +461,7 @@ static bool fill_entries(const struct batch_plan *plan, struct batch_source *sou
     return true;
 }
 
-/* False when it is not usable, or memory ran out (latched in the source). */
+/* Returns false if the group cannot be used or memory ran out (latched in the source). */
 static bool reuse_group(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group) {
     uint64_t *stamps = calloc(group->count, sizeof *stamps);
     bool is_good = stamps && is_usable(plan, source, group, stamps);
@@ -493,34 +470,29 @@ static bool reuse_group(const struct batch_plan *plan, struct batch_source *sour
     return is_good && !failure_is_set(&source->failure);
 }
 
-/* The number of the first group of the path, or of one behind it. */
-static size_t first_group(const struct manifest_records *records, struct text path) {
-    size_t from = 0, to = records->groups.count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        const struct record_group *group = column_at(&records->groups, middle);
-        if (compare_texts(group->path, path) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+/* Returns the number of the first group that has the path or a greater one. */
+static size_t first_group(const struct column *groups, struct text path) {
+    return FIRST_ROW(i, groups->count,
+                     compare_texts(((const struct record_group *)column_at(groups, i))->path, path) >= 0);
 }
 
-/* NULL behind the last one of the path. */
-static const struct record_group *group_at(const struct manifest_records *records, size_t number, struct text path) {
-    const struct record_group *group = number < records->groups.count ? column_at(&records->groups, number) : NULL;
-    return group && text_equal(group->path, path) ? group : NULL;
+/* Returns the group after `group`, or the first one if that is NULL, among those of the source's path; NULL after the
+ * last. */
+static const struct record_group *next_group(const struct batch_plan *plan, const struct batch_source *source,
+                                             const struct record_group *group) {
+    if (!plan->records) return NULL;
+    const struct column *groups = &plan->records->groups;
+    struct text path = text_of(source->path);
+    size_t number = group ? group->number + 1 : first_group(groups, path);
+    const struct record_group *next = number < groups->count ? column_at(groups, number) : NULL;
+    return next && text_equal(next->path, path) ? next : NULL;
 }
 
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
                            struct input_digest *digest, struct salted_xxh3 *salted) {
-    const struct manifest_records *records = plan->records;
+    const struct record_group *group = NULL;
     *salted = (struct salted_xxh3){0};
-    if (!records) return false;
-    struct text path = text_of(source->path);
-    const struct record_group *group;
-    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+    while ((group = next_group(plan, source, group))) {
         const struct node *record = record_of(plan, group, 0);
         *salted = read_salted(record);
         if (has_stamp(record, source->stamp) && salted->salt && read_digest(record, digest)) return true;
@@ -529,11 +501,8 @@ bool manifest_records_know(const struct batch_plan *plan, const struct batch_sou
 }
 
 bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source, struct salted_xxh3 salted) {
-    const struct manifest_records *records = plan->records;
-    if (!records) return false;
-    struct text path = text_of(source->path);
-    const struct record_group *group;
-    for (size_t i = first_group(records, path); (group = group_at(records, i, path)); i++) {
+    const struct record_group *group = NULL;
+    while ((group = next_group(plan, source, group))) {
         const struct node *record = record_of(plan, group, 0);
         if (!is_digest(record, source->own.digest) || !is_salted(record, salted)) continue;
         if (reuse_group(plan, source, group)) return true;

@@ -3,11 +3,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { SHOWN_BYTES = 100 }; /* of a name that is too long */
+enum { SHOWN_BYTES = 100 }; /* of a name that is too long, in the report */
 
 static const char *reason_by_kind(enum input_member_kind kind) {
     if (kind == INPUT_MEMBER_LINK) return "it is a link";
-    if (kind == INPUT_MEMBER_SPECIAL) return "it is no regular file";
+    if (kind == INPUT_MEMBER_SPECIAL) return "it is not a regular file";
     return NULL;
 }
 
@@ -30,7 +30,7 @@ char *member_path(const struct input_member *member, const char **reason) {
     }
     if (!member->path.bytes_count) *reason = "its name cannot be read (it may need the locale C.UTF-8)";
     if (!used && !*reason) *reason = "it has no name";
-    /* No file could have it. Some bytes of a compressed archive make a name of a megabyte. */
+    /* No file can have such a name. A few bytes of a compressed archive can produce a name of a megabyte. */
     bool is_too_long = member->path.bytes_count >= PATH_MAX;
     if (is_too_long) *reason = "its name is too long";
     if (*reason) {

@@ -2,10 +2,11 @@
 #ifndef GECKO_MEMBER_PATH_H
 #define GECKO_MEMBER_PATH_H
 
-#include "readers/input_members.h"
+#include "readers/input/input_members.h"
 
-/* The member's path without parts that say nothing ("./a//b": "a/b"), to be freed; NULL when memory ran out. *reason is
- * why the member must not be used (static; the path is as the archive has it then, or the start of it), or NULL. */
+/* Returns the member's path without empty and "." components ("./a//b": "a/b"), for the caller to free; NULL when
+ * memory ran out. *reason becomes NULL or, if the member must not be used, the reason (static); the result is then the
+ * path as the archive has it, possibly cut. */
 char *member_path(const struct input_member *member, const char **reason);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
 #include "writer/sink.h"
 
 enum { ATTEMPTS_MAX = 100, DEPTH_MAX = 100, ENTRIES_BYTES = 4096, FOLDER_MODE = 0700 };
@@ -34,7 +34,7 @@ static void remove_entry(int folder, const char *name, unsigned depth) {
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
-/* Needs no memory but the stack, unlike readdir: a batch that ran out of memory must still clean up. */
+/* Uses no memory except the stack, unlike readdir: a batch that ran out of memory must still clean up. */
 static void empty_folder(int descriptor, unsigned depth) {
     _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
     for (ssize_t bytes_count; (bytes_count = getdents64(descriptor, entries, sizeof entries)) > 0;) {
@@ -53,14 +53,14 @@ static void empty_workspace(const struct workspace *workspace) {
     close(descriptor);
 }
 
-/* The folder that was locked is still the one at the path: its owner before may have removed it meanwhile. */
+/* Returns true if the locked folder is still the one at the path. Its previous owner may have removed it meanwhile. */
 static bool is_at_path(const struct workspace *workspace) {
     struct stat locked, found;
     return fstat(workspace->descriptor, &locked) == 0 && lstat(workspace->path, &found) == 0 &&
            locked.st_dev == found.st_dev && locked.st_ino == found.st_ino;
 }
 
-/* In /tmp, others could have made the folder first, to exchange what is written into it. */
+/* In /tmp, another user could create the folder first and then replace the files that are written into it. */
 static bool is_ours(const struct workspace *workspace) {
     struct stat status;
     return fstat(workspace->descriptor, &status) == 0 && status.st_uid == geteuid();
@@ -71,7 +71,7 @@ static void close_folder(struct workspace *workspace) {
     workspace->descriptor = -1;
 }
 
-/* False when it is to be tried again, or has failed (latched). */
+/* Returns false if the attempt has to be repeated or has failed (latched). */
 static bool take(struct workspace *workspace, struct failure *failure) {
     bool is_new = mkdir(workspace->path, FOLDER_MODE) == 0;
     if (!is_new && errno != EEXIST) {

@@ -1,25 +1,25 @@
-/* A folder for what is not finished, which nobody else uses at the same time. It is emptied before it is used and gone
- * after: what a killed process left in it goes with the next one. */
+/* A folder for unfinished files that only one process uses at a time. It is emptied before use and removed afterwards.
+ * If a process is killed, the next one removes what it left. */
 #ifndef GECKO_WORKSPACE_H
 #define GECKO_WORKSPACE_H
 
-#include "libconvert/failure.h"
+#include "libconvert/base/failure.h"
 
 struct workspace {
     char *path;     /* owned; NULL: none */
-    int descriptor; /* holds the lock */
-    bool is_locked; /* false: the file system has no locks, and what others left stays */
+    int descriptor; /* holds the lock on the folder */
+    bool is_locked; /* false: the file system has no locks, so files left by others are kept */
 };
 
-/* Makes the folder, its parents too. A failure (FAILURE_IO, FAILURE_MEMORY) is latched; another process that uses it is
- * one. The workspace is to be finished in any case. */
+/* Creates the folder and its parents. Failures (FAILURE_IO, FAILURE_MEMORY) are latched; it is a failure if another
+ * process uses the folder. Call workspace_fini in any case. */
 void workspace_init(struct workspace *workspace, const char *path, struct failure *failure);
 
-/* Removes the folder and all in it; a zeroed workspace is fine. Once it has returned, and if the folder is gone, nothing can be created in it any
- * more, by any thread. */
+/* Removes the folder and everything in it. A zeroed workspace is allowed. If the folder is gone afterwards, no thread
+ * can create files in it. */
 void workspace_remove(struct workspace *workspace);
 
-/* The same, and frees. A zeroed one is fine. */
+/* Removes the folder as workspace_remove does, and frees the workspace. A zeroed workspace is allowed. */
 void workspace_fini(struct workspace *workspace);
 
 #endif

@@ -7,14 +7,14 @@
 #include "check_gecko.h"
 #include "check_markers.h"
 #include "check_processed.h"
-#include "gzip_end.h"
+#include "gzip_trailing_data.h"
 
-/* Where reading ends in the whole work, by what both cost for a large profile. */
+/* Part of the work that reading a large profile takes; checking takes the rest. */
 static const double READ_END = 0.70;
 
-static const struct place root_place;
+static const struct node_path root_path;
 
-/* ---- What it is. ---- */
+/* ---- Identification. ---- */
 
 const struct node *profile_root(const struct document *document) {
     const struct node *profile = document_member(document, &document->root, TEXT("profile"));
@@ -29,7 +29,8 @@ struct profile_identity profile_identify(const struct document *document) {
     const struct node *gecko = document_member(document, meta, TEXT("version"));
     if (node_is(processed, NODE_NUMBER)) return (struct profile_identity){PROFILE_PROCESSED, processed->number};
     if (!node_is(meta, NODE_OBJECT)) return (struct profile_identity){PROFILE_UNKNOWN, NAN};
-    /* The front-end goes by the number alone, and would take these for Gecko profiles. */
+    /* Documents of these shapes are processed profiles without a version. The front-end looks only at the number and
+     * would take them for Gecko profiles. */
     if (processed || node_is(document_member(document, root, TEXT("shared")), NODE_OBJECT))
         return (struct profile_identity){PROFILE_PROCESSED, NAN};
     return (struct profile_identity){PROFILE_GECKO, node_is(gecko, NODE_NUMBER) ? gecko->number : NAN};
@@ -46,7 +47,7 @@ bool profile_is_likely(struct text start) {
 
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]) {
     static const char *const names[] = {
-        [PROFILE_UNKNOWN] = "no profile", [PROFILE_PROCESSED] = "processed", [PROFILE_GECKO] = "Gecko"};
+        [PROFILE_UNKNOWN] = "not a profile", [PROFILE_PROCESSED] = "processed", [PROFILE_GECKO] = "Gecko"};
     if (isnan(identity.version))
         snprintf(title, PROFILE_TITLE_BYTES, "%s", names[identity.kind]);
     else
@@ -55,7 +56,8 @@ void profile_identity_write(struct profile_identity identity, char title[PROFILE
 
 /* ---- Rules. ---- */
 
-/* Firefox falls back to eight categories of its own. */
+/* Rows that exist without a table in the profile: six resource types and, in a profile without categories, the eight
+ * that Firefox uses then. */
 static void count_what_is_given(struct check *check) {
     enum { DEFAULT_CATEGORY_COUNT = 8, RESOURCE_TYPE_COUNT = 6 };
     const struct node *meta = check_member(check, check->root, "meta");
@@ -68,73 +70,75 @@ static void count_what_is_given(struct check *check) {
 static void learn_schemas(struct check *check) {
     const struct node *meta = check_member(check, check->root, "meta");
     const struct node *processes = check_member(check, check->root, "processes");
-    struct place meta_place = place_member(&root_place, "meta");
-    struct place schemas_place = place_member(&meta_place, "markerSchema");
-    check_markers_learn(check, check_member(check, meta, "markerSchema"), &schemas_place, true);
+    struct node_path meta_path = node_path_member(&root_path, "meta");
+    struct node_path schemas_path = node_path_member(&meta_path, "markerSchema");
+    check_markers_learn(check, check_member(check, meta, "markerSchema"), &schemas_path, true);
     for (size_t i = 0; check->is_gecko && node_is(processes, NODE_LIST) && i < processes->count; i++) {
         const struct node *child_meta = check_member(check, &processes->nodes[i], "meta");
-        check_markers_learn(check, check_member(check, child_meta, "markerSchema"), &schemas_place, false);
+        check_markers_learn(check, check_member(check, child_meta, "markerSchema"), &schemas_path, false);
     }
 }
 
-static void check_with(struct document *document, struct offences *offences, const struct shape *shape, bool is_gecko) {
+static void check_with(struct document *document, struct violations *violations, const struct shape *shape,
+                       bool is_gecko) {
     struct check check = {
-        .document = document, .offences = offences, .root = profile_root(document), .is_gecko = is_gecko};
+        .document = document, .violations = violations, .root = profile_root(document), .is_gecko = is_gecko};
     strings_init(&check.schema_names, document->failure);
     column_init(&check.schemas, sizeof(struct marker_schema_view), document->failure);
     count_what_is_given(&check);
     learn_schemas(&check);
-    struct place profile_place = place_member(&root_place, "profile");
+    struct node_path profile_path = node_path_member(&root_path, "profile");
     if (!failure_is_set(document->failure))
-        check_shape(&check, shape, check.root, check.root == &document->root ? &root_place : &profile_place);
+        check_shape(&check, shape, check.root, check.root == &document->root ? &root_path : &profile_path);
     column_fini(&check.schemas);
     strings_fini(&check.schema_names);
 }
 
-static void refuse_version(struct offences *offences, struct profile_identity identity, int known_version) {
-    struct place meta = place_member(&root_place, "meta");
+static void refuse_version(struct violations *violations, struct profile_identity identity, int known_version) {
+    struct node_path meta = node_path_member(&root_path, "meta");
     bool is_processed = identity.kind == PROFILE_PROCESSED;
-    struct place version = place_member(&meta, is_processed ? "preprocessedProfileVersion" : "version");
+    struct node_path version = node_path_member(&meta, is_processed ? "preprocessedProfileVersion" : "version");
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
     if (isnan(identity.version))
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version, "must be there, and be the number %d",
-                     known_version);
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, &version,
+                       "must be present, and must be the number %d", known_version);
     else
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_VERSION, &version,
-                     "this is %s, and only the rules of v%d are known here: nothing else was checked (%s)", title,
-                     known_version,
-                     identity.version < known_version ? "the viewer upgrades older profiles when it loads them"
-                                                      : "a viewer of that version or later is needed");
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, &version,
+                       "this is %s, but only the rules of v%d are known: nothing else was checked (%s)", title,
+                       known_version,
+                       identity.version < known_version ? "the viewer upgrades older profiles when it loads them"
+                                                        : "a viewer of that version or later is needed");
 }
 
-static void check_repeated_keys(struct document *document, struct offences *offences) {
+static void check_repeated_keys(struct document *document, struct violations *violations) {
     for (size_t i = 0; i < document->repeated_keys.count; i++) {
         const struct text *path = column_at(&document->repeated_keys, i);
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_UNIQUENESS, &root_place,
-                     "%.*s stands twice in its object: the last one counts", (int)path->bytes_count, path->bytes);
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_UNIQUENESS, &root_path,
+                       "%.*s occurs twice in its object: the last one counts", (int)path->bytes_count, path->bytes);
     }
 }
 
-void check_document(struct document *document, struct offences *offences) {
+void check_document(struct document *document, struct violations *violations) {
     struct profile_identity identity = profile_identify(document);
     if (document->has_byte_order_mark)
-        offences_add(offences, OFFENCE_WARNING, RULE_BROKEN_JSON, &root_place,
-                     "begins with a byte order mark: leave it out");
-    check_repeated_keys(document, offences);
+        violations_add(violations, VIOLATION_WARNING, RULE_BROKEN_JSON, &root_path,
+                       "begins with a byte order mark: leave it out");
+    check_repeated_keys(document, violations);
     if (!node_is(&document->root, NODE_OBJECT))
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_TYPE, &root_place, "must be an object: this is no profile");
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_TYPE, &root_path,
+                       "must be an object: this is not a profile");
     else if (identity.kind == PROFILE_UNKNOWN)
-        offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_PRESENCE, &root_place,
-                     "has no object meta: this is no profile");
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_PRESENCE, &root_path,
+                       "has no object meta: this is not a profile");
     else if (identity.kind == PROFILE_PROCESSED && identity.version != PROCESSED_VERSION)
-        refuse_version(offences, identity, PROCESSED_VERSION);
+        refuse_version(violations, identity, PROCESSED_VERSION);
     else if (identity.kind == PROFILE_GECKO && identity.version != GECKO_VERSION)
-        refuse_version(offences, identity, GECKO_VERSION);
+        refuse_version(violations, identity, GECKO_VERSION);
     else if (identity.kind == PROFILE_PROCESSED)
-        check_with(document, offences, &check_processed_profile, false);
+        check_with(document, violations, &check_processed_profile, false);
     else
-        check_with(document, offences, &check_gecko_profile, true);
+        check_with(document, violations, &check_gecko_profile, true);
 }
 
 /* ---- Files. ---- */
@@ -145,45 +149,46 @@ static void refuse_slabs(struct input *input, struct failure *failure) {
         failure_set(
             failure, FAILURE_INPUT,
             "%s: this is a profile in JsonSlabs, which gecko-convert does not write and cannot check: open it at "
-            "https://profiler.firefox.com and save it there, as JSON",
+            "https://profiler.firefox.com and save it there as JSON",
             input_name(input));
 }
 
-/* Text that is no JSON is an offence like others. */
-static bool take_syntax_error(struct failure *failure, struct offences *offences) {
+/* Reports text that is not JSON as a violation. */
+static bool take_syntax_error(struct failure *failure, struct violations *violations) {
     if (failure->code != FAILURE_INPUT || !failure->has_position) return false;
     struct failure syntax = *failure;
     failure_clear(failure);
-    offences_add(offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place, "line %llu, byte %llu: %s",
-                 (unsigned long long)syntax.position.line, (unsigned long long)syntax.position.offset, syntax.message);
+    violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_JSON, &root_path, "line %llu, byte %llu: %s",
+                   (unsigned long long)syntax.position.line, (unsigned long long)syntax.position.offset,
+                   syntax.message);
     return true;
 }
 
-/* The viewer unpacks gzip, and nothing else. */
-static void check_wrapping(const char *path, struct text wrapping, struct offences *offences) {
+/* The viewer decompresses gzip only. */
+static void check_wrapping(const char *path, struct text wrapping, struct violations *violations) {
     if (!wrapping.bytes_count) return;
     if (text_equal(wrapping, TEXT("gzip"))) {
-        if (gzip_goes_on(path, offences->failure))
-            offences_add(
-                offences, OFFENCE_ERROR, RULE_BROKEN_JSON, &root_place,
-                "goes on behind the first gzip member, so browsers never finish loading it: compress it as one");
+        if (gzip_has_trailing_data(path, violations->failure))
+            violations_add(
+                violations, VIOLATION_ERROR, RULE_BROKEN_JSON, &root_path,
+                "has data after its first gzip member, so browsers never finish loading it: compress it as one member");
         return;
     }
-    offences_add(offences, OFFENCE_WARNING, RULE_BROKEN_JSON, &root_place,
-                 "is wrapped in %.*s: the viewer opens profiles that are plain, or compressed with gzip",
-                 (int)wrapping.bytes_count, wrapping.bytes);
+    violations_add(violations, VIOLATION_WARNING, RULE_BROKEN_JSON, &root_path,
+                   "is wrapped in %.*s: the viewer opens only profiles that are plain or compressed with gzip",
+                   (int)wrapping.bytes_count, wrapping.bytes);
 }
 
-void check_input(struct input *input, const char *path, struct document *document, struct offences *offences,
+void check_input(struct input *input, const char *path, struct document *document, struct violations *violations,
                  struct progress progress) {
     if (!input) return;
     input_watch(input, progress_part(progress, 0, READ_END));
     refuse_slabs(input, document->failure);
     document_read(document, input);
-    bool is_broken_text = take_syntax_error(document->failure, offences);
-    if (!failure_is_set(document->failure)) check_wrapping(path, document->wrapping, offences);
+    bool is_broken_text = take_syntax_error(document->failure, violations);
+    if (!failure_is_set(document->failure)) check_wrapping(path, document->wrapping, violations);
     input_close(input);
     bool is_document = !failure_is_set(document->failure) && !is_broken_text;
-    if (is_document) check_document(document, offences);
+    if (is_document) check_document(document, violations);
     progress_report(progress, 1, 1);
 }

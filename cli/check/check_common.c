@@ -15,10 +15,10 @@ static const char *const pause_reasons[] = {"profiler-paused", "collecting", NUL
 
 const struct rule text_items = ITEMS(TYPE_TEXT);
 
-static void check_category(struct check *check, const struct node *category, const struct place *place) {
+static void check_category(struct check *check, const struct node *category, const struct node_path *path) {
     const struct node *subcategories = check_member(check, category, "subcategories");
-    struct place list = place_member(place, "subcategories");
-    struct place first = place_element(&list, 0);
+    struct node_path list = node_path_member(path, "subcategories");
+    struct node_path first = node_path_element(&list, 0);
     char shown[NODE_SHOWN_BYTES];
     if (!node_is(subcategories, NODE_LIST) || !subcategories->count) return;
     if (!node_is_text(&subcategories->nodes[0], TEXT("Other")))
@@ -69,12 +69,12 @@ static const struct rule paused_range_rules[] = {
     RULE("endTime", TYPE_NUMBER, IS_NULLABLE),
     RULE("reason", TYPE_CHOICE, 0, .choices = pause_reasons),
 };
-static void check_paused_range(struct check *check, const struct node *range, const struct place *place) {
+static void check_paused_range(struct check *check, const struct node *range, const struct node_path *path) {
     const struct node *start = check_member(check, range, "startTime"), *end = check_member(check, range, "endTime");
-    struct place end_place = place_member(place, "endTime");
+    struct node_path end_path = node_path_member(path, "endTime");
     char shown[NODE_SHOWN_BYTES], start_shown[NODE_SHOWN_BYTES];
     if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number < start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_place, "%s: it must not end before its start at %s",
+        check_error(check, RULE_BROKEN_ORDER, &end_path, "%s: it must not end before its start at %s",
                     node_show(end, shown), node_show(start, start_shown));
 }
 static const struct shape paused_range_shape = SHAPE(paused_range_rules, .check = check_paused_range);
@@ -82,35 +82,35 @@ const struct rule paused_range_items = ITEMS(TYPE_OBJECT, .shape = &paused_range
 
 /* ---- Meta. ---- */
 
-static void check_profiling_times(struct check *check, const struct node *meta, const struct place *place) {
+static void check_profiling_times(struct check *check, const struct node *meta, const struct node_path *path) {
     const struct node *start = check_member(check, meta, "profilingStartTime");
     const struct node *end = check_member(check, meta, "profilingEndTime");
-    struct place end_place = place_member(place, "profilingEndTime");
+    struct node_path end_path = node_path_member(path, "profilingEndTime");
     if (!start != !end)
-        check_error(check, RULE_BROKEN_CONSISTENCY, place,
-                    "profilingStartTime and profilingEndTime must be there both, or none");
+        check_error(check, RULE_BROKEN_CONSISTENCY, path,
+                    "profilingStartTime and profilingEndTime must both be present, or neither");
     else if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number <= start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_place, "must be after profilingStartTime");
+        check_error(check, RULE_BROKEN_ORDER, &end_path, "must be after profilingStartTime");
 }
 
-static void check_categories(struct check *check, const struct node *categories, const struct place *place) {
+static void check_categories(struct check *check, const struct node *categories, const struct node_path *path) {
     enum { CATEGORIES_MAX = 256 };
     if (!node_is(categories, NODE_LIST)) return;
     if (!categories->count)
-        check_error(check, RULE_BROKEN_LENGTH, place, "the array is empty: it must have an element");
+        check_error(check, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
     if (categories->count > CATEGORIES_MAX)
-        check_error(check, RULE_BROKEN_LENGTH, place, "there are %u categories: %d are the most", categories->count,
-                    CATEGORIES_MAX);
+        check_error(check, RULE_BROKEN_LENGTH, path, "there are %u categories: at most %d are allowed",
+                    categories->count, CATEGORIES_MAX);
     for (size_t i = 0; i < categories->count; i++)
         if (node_is_text(check_member(check, &categories->nodes[i], "color"), TEXT("grey"))) return;
-    check_warning(check, RULE_BROKEN_CONSISTENCY, place,
-                  "none of the categories is grey: that is the default category");
+    check_warning(check, RULE_BROKEN_CONSISTENCY, path,
+                  "no category is grey: the viewer uses the grey one as the default");
 }
 
-void check_meta(struct check *check, const struct node *meta, const struct place *place) {
-    struct place categories_place = place_member(place, "categories");
-    check_profiling_times(check, meta, place);
-    check_categories(check, check_member(check, meta, "categories"), &categories_place);
+void check_meta(struct check *check, const struct node *meta, const struct node_path *path) {
+    struct node_path categories_path = node_path_member(path, "categories");
+    check_profiling_times(check, meta, path);
+    check_categories(check, check_member(check, meta, "categories"), &categories_path);
 }
 
 /* ---- Libraries. ---- */
@@ -129,7 +129,8 @@ static bool is_breakpad_id(struct text id) {
     return is_hex(id) && id.bytes_count > ID_DIGITS && id.bytes_count <= ID_DIGITS + AGE_DIGITS_MAX;
 }
 
-/* The first 16 bytes of the build id as a GUID, of a little-endian machine or not, and the age 0. */
+/* Writes the Breakpad id: the first 16 bytes of the build id as a GUID, in the byte order of the machine, and the age
+ * 0. */
 static void breakpad_id_of(struct text build_id, bool is_little_endian, char id[ID_DIGITS + 2]) {
     static const unsigned char order[] = {3, 2, 1, 0, 5, 4, 7, 6};
     for (size_t i = 0; i < ID_DIGITS / 2; i++) {
@@ -142,10 +143,10 @@ static void breakpad_id_of(struct text build_id, bool is_little_endian, char id[
 }
 
 static void check_breakpad_id(struct check *check, struct text id, const struct node *code_id,
-                              const struct place *place) {
+                              const struct node_path *path) {
     if (!id.bytes_count) return;
     if (!is_breakpad_id(id)) {
-        check_warning(check, RULE_BROKEN_VALUE, place, "must be 32 upper-case hexadecimal digits and an age");
+        check_warning(check, RULE_BROKEN_VALUE, path, "must be 32 upper-case hexadecimal digits and an age");
         return;
     }
     if (!node_is(code_id, NODE_TEXT) || code_id->count < ID_DIGITS || code_id->count % 2 || !is_hex(node_text(code_id)))
@@ -154,21 +155,21 @@ static void check_breakpad_id(struct check *check, struct text id, const struct 
     breakpad_id_of(node_text(code_id), true, little);
     breakpad_id_of(node_text(code_id), false, big);
     if (!text_equal(id, text_of(little)) && !text_equal(id, text_of(big)))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, place, "is not made of the build id in codeId, which gives %s",
+        check_warning(check, RULE_BROKEN_CONSISTENCY, path, "does not match the build id in codeId, which gives %s",
                       little);
 }
 
-void check_lib(struct check *check, const struct node *lib, const struct place *place) {
+void check_lib(struct check *check, const struct node *lib, const struct node_path *path) {
     const struct node *id = check_member(check, lib, "breakpadId"), *name = check_member(check, lib, "debugName");
-    struct place id_place = place_member(place, "breakpadId"), name_place = place_member(place, "debugName");
+    struct node_path id_path = node_path_member(path, "breakpadId"), name_path = node_path_member(path, "debugName");
     if (node_is(name, NODE_TEXT) && text_find(node_text(name), '/') < name->count)
-        check_warning(check, RULE_BROKEN_VALUE, &name_place, "must not have a slash: it is one part of a key");
-    if (node_is(id, NODE_TEXT)) check_breakpad_id(check, node_text(id), check_member(check, lib, "codeId"), &id_place);
+        check_warning(check, RULE_BROKEN_VALUE, &name_path, "must not contain a slash: it is one part of a key");
+    if (node_is(id, NODE_TEXT)) check_breakpad_id(check, node_text(id), check_member(check, lib, "codeId"), &id_path);
 }
 
 /* ---- Frames. ---- */
 
-/* 0: not known. */
+/* Returns 0 if the number is not known. */
 static size_t count_subcategories(const struct check *check, const struct node *categories,
                                   const struct node *category) {
     if (!node_is(categories, NODE_LIST) || !node_is_index(category, categories->count)) return 0;
@@ -176,7 +177,7 @@ static size_t count_subcategories(const struct check *check, const struct node *
     return node_is(list, NODE_LIST) ? list->count : 0;
 }
 
-void check_subcategories(struct check *check, const struct node *frames, const struct place *place) {
+void check_subcategories(struct check *check, const struct node *frames, const struct node_path *path) {
     struct column_view categories = check_column(check, frames, "category");
     struct column_view subcategories = check_column(check, frames, "subcategory");
     const struct node *list = check_member(check, check_member(check, check->root, "meta"), "categories");
@@ -184,12 +185,12 @@ void check_subcategories(struct check *check, const struct node *frames, const s
         const struct node *category = column_view_at(&categories, row);
         const struct node *subcategory = column_view_at(&subcategories, row);
         size_t count = count_subcategories(check, list, category);
-        struct place chain[3];
+        struct node_path chain[3];
         char shown[NODE_SHOWN_BYTES];
         if (!count || node_is_index(subcategory, count)) continue;
-        const struct place *at = column_view_place(&subcategories, row, place, chain);
+        const struct node_path *at = column_view_path(&subcategories, row, path, chain);
         if (node_is(subcategory, NODE_NULL))
-            check_warning(check, RULE_BROKEN_INDEX, at, "null must be an index where there is a category");
+            check_warning(check, RULE_BROKEN_INDEX, at, "null must be an index, because the frame has a category");
         else if (node_is_integer(subcategory) && subcategory->number >= 0)
             check_error(check, RULE_BROKEN_INDEX, at,
                         "%s is not an index of the subcategories (length %zu) of category %.0f",
@@ -199,7 +200,7 @@ void check_subcategories(struct check *check, const struct node *frames, const s
 
 /* ---- Counters. ---- */
 
-void check_rates(struct check *check, const struct node *samples, const struct place *place) {
+void check_rates(struct check *check, const struct node *samples, const struct node_path *path) {
     struct column_view times = check_column(check, samples, "time"),
                        deltas = check_column(check, samples, "timeDeltas");
     struct column_view counts = check_column(check, samples, "count");
@@ -209,9 +210,9 @@ void check_rates(struct check *check, const struct node *samples, const struct p
         const struct node *count = column_view_at(&counts, row);
         if (!node_is(time, NODE_NUMBER) || !node_is(before, NODE_NUMBER) || !node_is(count, NODE_NUMBER)) continue;
         bool is_same_time = view == &times ? time->number == before->number : time->number == 0;
-        struct place chain[3];
+        struct node_path chain[3];
         if (is_same_time && count->number != 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_place(view, row, place, chain),
-                        "is the time of the sample before: the rate between them is infinite");
+            check_error(check, RULE_BROKEN_ORDER, column_view_path(view, row, path, chain),
+                        "equals the time of the previous sample: the rate between them is infinite");
     }
 }

@@ -1,4 +1,4 @@
-/* What processed and Gecko profiles have in common. */
+/* Rules that processed and Gecko profiles have in common. */
 #ifndef GECKO_CHECK_COMMON_H
 #define GECKO_CHECK_COMMON_H
 
@@ -35,14 +35,14 @@
 extern const struct shape sample_units_shape, configuration_shape, extension_table;
 extern const struct rule category_items, page_items, paused_range_items, text_items;
 
-/* Checks of what those rules are in. */
-void check_meta(struct check *check, const struct node *meta, const struct place *place);
-void check_lib(struct check *check, const struct node *lib, const struct place *place);
+/* Check what rules cannot express, for objects that those rules describe. */
+void check_meta(struct check *check, const struct node *meta, const struct node_path *path);
+void check_lib(struct check *check, const struct node *lib, const struct node_path *path);
 
-/* A frame's subcategory is one of its category. */
-void check_subcategories(struct check *check, const struct node *frames, const struct place *place);
+/* Checks that the subcategory of each frame belongs to its category. */
+void check_subcategories(struct check *check, const struct node *frames, const struct node_path *path);
 
-/* Two samples of a counter's rate at one time. */
-void check_rates(struct check *check, const struct node *samples, const struct place *place);
+/* Checks that no two samples of a counter shown as a rate have the same time. */
+void check_rates(struct check *check, const struct node *samples, const struct node_path *path);
 
 #endif

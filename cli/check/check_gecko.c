@@ -1,4 +1,4 @@
-/* The Gecko format, version 36: what Firefox writes. Tables are rows, and each thread has tables of its own. */
+/* The Gecko format, version 36, which Firefox writes. Tables consist of rows, and each thread has its own tables. */
 #include "check_gecko.h"
 
 #include <stdlib.h>
@@ -6,12 +6,13 @@
 
 #include "check_common.h"
 #include "check_markers.h"
+#include "cli/id_column.h"
 
 /* ---- Threads. ---- */
 
-static void check_stacks(struct check *check, const struct node *table, const struct place *place);
-static void check_samples(struct check *check, const struct node *table, const struct place *place);
-static void check_thread(struct check *check, const struct node *thread, const struct place *place);
+static void check_stacks(struct check *check, const struct node *table, const struct node_path *path);
+static void check_samples(struct check *check, const struct node *table, const struct node_path *path);
+static void check_thread(struct check *check, const struct node *thread, const struct node_path *path);
 
 static const struct rule frame_columns[] = {
     INDEX("location", TABLE_STRINGS, IS_KEY),
@@ -62,11 +63,11 @@ static const struct rule thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shap
 
 /* ---- Processes. ---- */
 
-static void check_gecko_lib(struct check *check, const struct node *lib, const struct place *place);
-static void check_counter(struct check *check, const struct node *counter, const struct place *place);
-static void check_process(struct check *check, const struct node *process, const struct place *place);
-static void check_child(struct check *check, const struct node *process, const struct place *place);
-static void check_profile(struct check *check, const struct node *root, const struct place *place);
+static void check_gecko_lib(struct check *check, const struct node *lib, const struct node_path *path);
+static void check_counter(struct check *check, const struct node *counter, const struct node_path *path);
+static void check_process(struct check *check, const struct node *process, const struct node_path *path);
+static void check_child(struct check *check, const struct node *process, const struct node_path *path);
+static void check_profile(struct check *check, const struct node *root, const struct node_path *path);
 
 static const struct rule lib_rules[] = {
     COMMON_LIB_RULES(IS_OPTIONAL),
@@ -111,7 +112,7 @@ static const struct shape overhead_shape = SHAPE(overhead_rules);
 
 static const struct rule schema_items = ITEMS(TYPE_OBJECT, .shape = &check_gecko_schema);
 
-/* Of the parent and of its children. */
+/* Members of both parent and child processes. */
 #define PROCESS_RULES                                                                             \
     RULE("libs", TYPE_LIST, 0, .items = &lib_items),                                              \
         RULE("sources", TYPE_ROWS, 0, .table = TABLE_SOURCES, .shape = &source_table),            \
@@ -168,37 +169,38 @@ static const struct rule profile_rules[] = {
 };
 const struct shape check_gecko_profile = SHAPE(profile_rules, .check = check_profile);
 
-/* ---- What depends on other values. ---- */
+/* ---- Rules that involve several values. ---- */
 
-static void check_stacks(struct check *check, const struct node *table, const struct place *place) {
+static void check_stacks(struct check *check, const struct node *table, const struct node_path *path) {
     struct column_view prefixes = check_column(check, table, "prefix");
     for (size_t row = 0; row < prefixes.count; row++) {
         const struct node *prefix = column_view_at(&prefixes, row);
-        struct place chain[3];
+        struct node_path chain[3];
         char shown[NODE_SHOWN_BYTES];
         if (node_is_integer(prefix) && prefix->number >= (double)row && prefix->number < (double)prefixes.count)
-            check_error(check, RULE_BROKEN_ORDER, column_view_place(&prefixes, row, place, chain),
+            check_error(check, RULE_BROKEN_ORDER, column_view_path(&prefixes, row, path, chain),
                         "%s: the caller must be an earlier row than %zu", node_show(prefix, shown), row);
     }
 }
 
-static void check_samples(struct check *check, const struct node *table, const struct place *place) {
-    struct place schema_place = place_member(place, "schema");
+static void check_samples(struct check *check, const struct node *table, const struct node_path *path) {
+    struct node_path schema_path = node_path_member(path, "schema");
     const struct node *schema = check_member(check, table, "schema");
     if (!check_member(check, schema, "eventDelay") && !check_member(check, schema, "responsiveness"))
-        check_error(
-            check, RULE_BROKEN_PRESENCE, &schema_place,
-            "must have a column eventDelay or responsiveness, whose values may be null: the profile fails to load");
+        check_error(check, RULE_BROKEN_PRESENCE, &schema_path,
+                    "must have a column eventDelay or responsiveness, whose values may be null: otherwise the profile "
+                    "fails to load");
 }
 
-/* "0x1f": an address. Locations that begin so are taken for one. */
+/* Returns true for "0x1f". The front-end takes a location that begins like this for an address. */
 static bool is_address(struct text location) {
     for (size_t i = 2; i < location.bytes_count; i++)
         if (!strchr("0123456789abcdefABCDEF", location.bytes[i])) return false;
     return location.bytes_count > 2;
 }
 
-/* "name (in lib)…": the name, which other frames may have alone. Empty: it is no such location. */
+/* Returns the name in "name (in lib)…", which may also be the whole location of another frame; an empty text if the
+ * location has another form. */
 static struct text name_in_library(struct text location) {
     static const struct text in = TEXT(" (in ");
     const char *found =
@@ -207,7 +209,7 @@ static struct text name_in_library(struct text location) {
     return text_slice(location, 0, (size_t)(found - location.bytes));
 }
 
-/* Texts, and whether each has been a location. */
+/* Texts, and whether each of them has been seen as a location. */
 struct locations {
     struct strings texts;
     struct column is_location; /* bool */
@@ -223,25 +225,21 @@ static void locations_fini(struct locations *locations) {
     column_fini(&locations->is_location);
 }
 
-/* Whether the text has been one; from now on it has when this is one. */
+/* Returns whether the text was seen as a location before. If is_one, it counts as seen from now on. */
 static bool locations_seen(struct locations *locations, struct text text, bool is_one) {
     string_id id = strings_intern(&locations->texts, text);
     if (string_is_none(id)) return false;
-    while (locations->is_location.count <= id.index) {
-        bool *added = column_push(&locations->is_location);
-        if (!added) return false;
-        *added = false;
-    }
-    bool *is_location = column_at(&locations->is_location, id.index);
+    bool *is_location = id_column_at(&locations->is_location, id.index);
+    if (!is_location) return false;
     bool has_been = *is_location;
     *is_location |= is_one;
     return has_been;
 }
 
-static void check_locations(struct check *check, const struct node *thread, const struct place *place) {
+static void check_locations(struct check *check, const struct node *thread, const struct node_path *path) {
     const struct node *frames = check_member(check, thread, "frameTable");
     const struct node *texts = check_member(check, thread, "stringTable");
-    struct place frames_place = place_member(place, "frameTable");
+    struct node_path frames_path = node_path_member(path, "frameTable");
     struct column_view locations = check_column(check, frames, "location");
     struct locations seen;
     if (!node_is(texts, NODE_LIST)) return;
@@ -252,70 +250,71 @@ static void check_locations(struct check *check, const struct node *thread, cons
             node_is_index(location, texts->count) ? &texts->nodes[(size_t)location->number] : NULL;
         if (!node_is(node, NODE_TEXT)) continue;
         struct text text = node_text(node);
-        struct place chain[3];
+        struct node_path chain[3];
         char shown[NODE_SHOWN_BYTES];
-        const struct place *at = column_view_place(&locations, row, &frames_place, chain);
+        const struct node_path *at = column_view_path(&locations, row, &frames_path, chain);
         if (text_starts_with(text, TEXT("0x")) && !is_address(text))
-            check_error(check, RULE_BROKEN_VALUE, at, "%s begins like an address, and must be one",
+            check_error(check, RULE_BROKEN_VALUE, at, "%s begins like an address, so it must be one",
                         node_show(node, shown));
-        /* A name alone is the function for all that have it in a library. */
+        /* If a location is only a name, the front-end uses its function for all later locations with that name in a
+         * library. */
         struct text name = name_in_library(text);
         if (name.bytes_count && locations_seen(&seen, name, false))
             check_warning(check, RULE_BROKEN_CONSISTENCY, at,
-                          "%s loses its library: an earlier frame has the name alone", node_show(node, shown));
+                          "%s loses its library: an earlier frame has only the name", node_show(node, shown));
         locations_seen(&seen, text, true);
     }
     locations_fini(&seen);
 }
 
-static void check_native_allocations(struct check *check, const struct node *thread, const struct place *place) {
+static void check_native_allocations(struct check *check, const struct node *thread, const struct node_path *path) {
     struct column_view data = check_column(check, check_member(check, thread, "markers"), "data");
-    struct place markers_place = place_member(place, "markers");
+    struct node_path markers_path = node_path_member(path, "markers");
     const struct node *first = NULL;
     for (size_t row = 0; row < data.count; row++) {
         const struct node *payload = column_view_at(&data, row);
-        struct place chain[3];
+        struct node_path chain[3];
         if (!node_is_text(check_member(check, payload, "type"), TEXT("Native allocation"))) continue;
         if (!first) first = payload;
         if (check_member(check, first, "memoryAddress") && !check_member(check, payload, "memoryAddress"))
-            check_error(check, RULE_BROKEN_CONSISTENCY, column_view_place(&data, row, &markers_place, chain),
-                        "must have a memoryAddress, as the first native allocation has");
+            check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&data, row, &markers_path, chain),
+                        "must have a memoryAddress, as the first native allocation does");
     }
 }
 
-static void check_thread(struct check *check, const struct node *thread, const struct place *place) {
-    check_locations(check, thread, place);
-    check_native_allocations(check, thread, place);
+static void check_thread(struct check *check, const struct node *thread, const struct node_path *path) {
+    check_locations(check, thread, path);
+    check_native_allocations(check, thread, path);
 }
 
-static void check_gecko_lib(struct check *check, const struct node *lib, const struct place *place) {
+static void check_gecko_lib(struct check *check, const struct node *lib, const struct node_path *path) {
     const struct node *start = check_member(check, lib, "start"), *end = check_member(check, lib, "end");
-    struct place end_place = place_member(place, "end");
-    check_lib(check, lib, place);
+    struct node_path end_path = node_path_member(path, "end");
+    check_lib(check, lib, path);
     if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number <= start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_place, "must be after the start");
+        check_error(check, RULE_BROKEN_ORDER, &end_path, "must be after the start");
 }
 
-static void check_counter(struct check *check, const struct node *counter, const struct place *place) {
+static void check_counter(struct check *check, const struct node *counter, const struct node_path *path) {
     const struct node *samples = check_member(check, counter, "samples");
     const struct node *data = check_member(check, samples, "data");
-    struct place samples_place = place_member(place, "samples");
+    struct node_path samples_path = node_path_member(path, "samples");
     if (node_is(data, NODE_LIST) && !data->count)
-        check_warning(check, RULE_BROKEN_LENGTH, &samples_place, "is empty: the counter is dropped");
+        check_warning(check, RULE_BROKEN_LENGTH, &samples_path, "is empty: the counter is dropped");
     if (!node_is_text(check_member(check, counter, "category"), TEXT("Memory")))
-        check_rates(check, samples, &samples_place);
+        check_rates(check, samples, &samples_path);
 }
 
-/* They are searched by bisection. */
-static void check_lib_order(struct check *check, const struct node *libs, const struct place *place) {
+/* The front-end searches libraries by bisection, so they must be sorted by address. */
+static void check_lib_order(struct check *check, const struct node *libs, const struct node_path *path) {
     for (size_t i = 1; node_is(libs, NODE_LIST) && i < libs->count; i++) {
         const struct node *start = check_member(check, &libs->nodes[i], "start");
         const struct node *end_before = check_member(check, &libs->nodes[i - 1], "end");
-        struct place element = place_element(place, i);
-        struct place start_place = place_member(&element, "start");
+        struct node_path element = node_path_element(path, i);
+        struct node_path start_path = node_path_member(&element, "start");
         if (node_is(start, NODE_NUMBER) && node_is(end_before, NODE_NUMBER) && start->number < end_before->number)
-            check_error(check, RULE_BROKEN_ORDER, &start_place,
-                        "is before the end of the library before: they must be sorted, and not overlap");
+            check_error(check, RULE_BROKEN_ORDER, &start_path,
+                        "is before the end of the previous library: libraries must be sorted and must not overlap");
     }
 }
 
@@ -327,17 +326,17 @@ static size_t count_main_threads(const struct check *check, const struct node *p
     return count;
 }
 
-static void check_process(struct check *check, const struct node *process, const struct place *place) {
+static void check_process(struct check *check, const struct node *process, const struct node_path *path) {
     const struct node *counters = check_member(check, process, "counters");
-    struct place libs_place = place_member(place, "libs"), counters_place = place_member(place, "counters");
-    check_lib_order(check, check_member(check, process, "libs"), &libs_place);
+    struct node_path libs_path = node_path_member(path, "libs"), counters_path = node_path_member(path, "counters");
+    check_lib_order(check, check_member(check, process, "libs"), &libs_path);
     bool has_threads = node_is(check_member(check, process, "threads"), NODE_LIST);
     if (node_is(counters, NODE_LIST) && counters->count && has_threads && !count_main_threads(check, process))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &counters_place,
-                    "are dropped: their process must have a thread with the name GeckoMain");
+        check_error(check, RULE_BROKEN_CONSISTENCY, &counters_path,
+                    "are dropped: their process must have a thread named GeckoMain");
 }
 
-/* Categories are lists of objects of texts and lists: what is deeper is taken for different. */
+/* Categories consist of lists and objects of texts. Deeper nesting counts as different. */
 enum { COMPARED_DEPTH_MAX = 8 };
 
 static bool is_same_node(const struct document *document, const struct node *a, const struct node *b, unsigned depth);
@@ -364,45 +363,46 @@ static bool is_same_node(const struct document *document, const struct node *a, 
     return true;
 }
 
-static void check_child(struct check *check, const struct node *process, const struct place *place) {
+static void check_child(struct check *check, const struct node *process, const struct node_path *path) {
     const struct node *meta = check_member(check, process, "meta"),
                       *parent_meta = check_member(check, check->root, "meta");
     const struct node *version = check_member(check, meta, "version"),
                       *categories = check_member(check, meta, "categories");
     const struct node *children = check_member(check, process, "processes");
-    struct place meta_place = place_member(place, "meta"), children_place = place_member(place, "processes");
-    struct place version_place = place_member(&meta_place, "version");
-    struct place categories_place = place_member(&meta_place, "categories");
-    check_process(check, process, place);
+    struct node_path meta_path = node_path_member(path, "meta"), children_path = node_path_member(path, "processes");
+    struct node_path version_path = node_path_member(&meta_path, "version");
+    struct node_path categories_path = node_path_member(&meta_path, "categories");
+    check_process(check, process, path);
     if (version && (!node_is(version, NODE_NUMBER) || version->number != GECKO_VERSION))
-        check_error(check, RULE_BROKEN_VERSION, &version_place, "must be %d, as in the parent process", GECKO_VERSION);
+        check_error(check, RULE_BROKEN_VERSION, &version_path, "must be %d, as in the parent process", GECKO_VERSION);
     if (categories && !is_same_node(check->document, categories, check_member(check, parent_meta, "categories"), 0))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &categories_place,
-                    "are others than those of the parent process, which count for all");
+        check_error(check, RULE_BROKEN_CONSISTENCY, &categories_path,
+                    "differ from those of the parent process, which apply to all processes");
     if (node_is(children, NODE_LIST) && children->count)
-        check_error(check, RULE_BROKEN_CONSISTENCY, &children_place,
+        check_error(check, RULE_BROKEN_CONSISTENCY, &children_path,
                     "are dropped: only the parent process may have any");
 }
 
-/* Of two main threads of a process the first one vanishes from the timeline. */
-static void check_main_threads(struct check *check, const struct node *process, const struct place *place) {
-    struct place threads_place = place_member(place, "threads");
+/* If a process has two main threads, the first one is missing from the timeline. */
+static void check_main_threads(struct check *check, const struct node *process, const struct node_path *path) {
+    struct node_path threads_path = node_path_member(path, "threads");
     if (count_main_threads(check, process) > 1)
-        check_warning(check, RULE_BROKEN_UNIQUENESS, &threads_place, "more than one has the name GeckoMain");
+        check_warning(check, RULE_BROKEN_UNIQUENESS, &threads_path, "more than one thread is named GeckoMain");
 }
 
-static void check_profile(struct check *check, const struct node *root, const struct place *place) {
+static void check_profile(struct check *check, const struct node *root, const struct node_path *path) {
     const struct node *processes = check_member(check, root, "processes"),
                       *threads = check_member(check, root, "threads");
-    struct place processes_place = place_member(place, "processes"), threads_place = place_member(place, "threads");
+    struct node_path processes_path = node_path_member(path, "processes"),
+                     threads_path = node_path_member(path, "threads");
     bool has_threads = node_is(threads, NODE_LIST) && threads->count;
-    check_process(check, root, place);
-    check_main_threads(check, root, place);
+    check_process(check, root, path);
+    check_main_threads(check, root, path);
     for (size_t i = 0; node_is(processes, NODE_LIST) && i < processes->count; i++) {
         const struct node *child_threads = check_member(check, &processes->nodes[i], "threads");
-        struct place child_place = place_element(&processes_place, i);
+        struct node_path child_path = node_path_element(&processes_path, i);
         has_threads |= node_is(child_threads, NODE_LIST) && child_threads->count;
-        check_main_threads(check, &processes->nodes[i], &child_place);
+        check_main_threads(check, &processes->nodes[i], &child_path);
     }
-    if (!has_threads) check_error(check, RULE_BROKEN_LENGTH, &threads_place, "no process has a thread");
+    if (!has_threads) check_error(check, RULE_BROKEN_LENGTH, &threads_path, "no process has a thread");
 }

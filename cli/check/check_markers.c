@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/memory.h"
-#include "libconvert/reserved_types.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/reserved_types.h"
 
 /* ---- Formats of fields. ---- */
 
 enum format_kind {
-    FORMAT_TEXT,     /* a string, others crash or show rubbish */
-    FORMAT_ANY_TEXT, /* a string; numbers are shown, too */
+    FORMAT_TEXT,     /* must be a string; other values crash the viewer or show garbage */
+    FORMAT_ANY_TEXT, /* must be a string, but numbers are shown too */
     FORMAT_STRING_INDEX,
     FORMAT_NUMBER,
     FORMAT_INTEGER,
@@ -50,7 +50,7 @@ static const struct {
     {"list", FORMAT_LIST},
 };
 
-/* FORMAT_KIND_COUNT: no such format. */
+/* Returns FORMAT_KIND_COUNT if there is no such format. */
 static enum format_kind format_kind(const struct node *format) {
     for (size_t i = 0; node_is(format, NODE_TEXT) && i < sizeof formats / sizeof *formats; i++)
         if (text_equal(node_text(format), text_of(formats[i].name))) return formats[i].kind;
@@ -62,27 +62,27 @@ static bool is_scalar(const struct node *node) { return node->kind != NODE_LIST 
 static bool is_finite_number(const struct node *node) { return node_is(node, NODE_NUMBER) && isfinite(node->number); }
 
 struct verdict {
-    enum offence_severity severity;
-    const char *says; /* NULL: good */
+    enum violation_severity severity;
+    const char *message; /* NULL: the value is valid */
 };
 
 static struct verdict good(void) { return (struct verdict){0}; }
-static struct verdict error(const char *says) { return (struct verdict){OFFENCE_ERROR, says}; }
-static struct verdict warning(const char *says) { return (struct verdict){OFFENCE_WARNING, says}; }
+static struct verdict error(const char *message) { return (struct verdict){VIOLATION_ERROR, message}; }
+static struct verdict warning(const char *message) { return (struct verdict){VIOLATION_WARNING, message}; }
 
 static struct verdict judge_hexadecimal(const struct node *value) {
     if (node_is_integer(value) && value->number >= 0 && value->number <= UINT32_MAX) return good();
-    return error("must be an integer of at most 32 bits: more is not shown");
+    return error("must be an integer of at most 32 bits: larger ones are not shown");
 }
 
 static struct verdict judge_integer(const struct node *value) {
     if (!is_finite_number(value)) return error("must be a finite number");
-    return node_is_integer(value) ? good() : warning("must be an integer below 2^53: it is rounded");
+    return node_is_integer(value) ? good() : warning("must be an integer below 2^53: it is shown rounded");
 }
 
 static struct verdict judge_percentage(const struct node *value) {
     if (!is_finite_number(value)) return error("must be a finite number");
-    return value->number >= 0 && value->number <= 1 ? good() : warning("must be 0 to 1, which is 100 %");
+    return value->number >= 0 && value->number <= 1 ? good() : warning("must be from 0 to 1, which means 100 %");
 }
 
 static struct verdict judge_list(const struct node *value) {
@@ -125,33 +125,33 @@ static struct verdict judge(const struct check *check, enum format_kind kind, co
 }
 
 static void check_plain(struct check *check, const struct node *format, const struct node *value,
-                        const struct place *place) {
+                        const struct node_path *path) {
     if (node_is(value, NODE_NULL)) return;
     struct verdict verdict = judge(check, format_kind(format), value);
     char shown[NODE_SHOWN_BYTES], format_shown[NODE_SHOWN_BYTES];
-    if (verdict.says)
-        offences_add(check->offences, verdict.severity, RULE_BROKEN_SCHEMA, place, "%s, in the format %s, %s",
-                     node_show(value, shown), node_show(format, format_shown), verdict.says);
+    if (verdict.message)
+        violations_add(check->violations, verdict.severity, RULE_BROKEN_SCHEMA, path, "%s, in the format %s, %s",
+                       node_show(value, shown), node_show(format, format_shown), verdict.message);
 }
 
 static void check_table_cells(struct check *check, const struct node *columns, const struct node *rows,
-                              const struct place *place) {
+                              const struct node_path *path) {
     static const struct node string_format = {.kind = NODE_TEXT, .count = 6, .bytes = "string"};
     char shown[NODE_SHOWN_BYTES];
     if (!node_is(rows, NODE_LIST)) {
-        check_error(check, RULE_BROKEN_SCHEMA, place, "%s, in the format table, must be an array of rows",
+        check_error(check, RULE_BROKEN_SCHEMA, path, "%s, in the format table, must be an array of rows",
                     node_show(rows, shown));
         return;
     }
     for (size_t i = 0; i < rows->count; i++) {
         const struct node *row = &rows->nodes[i];
-        struct place row_place = place_element(place, i);
+        struct node_path row_path = node_path_element(path, i);
         if (!node_is(row, NODE_LIST) || row->count != columns->count) {
-            check_error(check, RULE_BROKEN_SCHEMA, &row_place, "must be a row of %u cells", columns->count);
+            check_error(check, RULE_BROKEN_SCHEMA, &row_path, "must be a row of %u cells", columns->count);
             continue;
         }
         for (size_t j = 0; j < row->count; j++) {
-            struct place cell = place_element(&row_place, j);
+            struct node_path cell = node_path_element(&row_path, j);
             const struct node *format = check_member(check, &columns->nodes[j], "type");
             check_plain(check, format ? format : &string_format, &row->nodes[j], &cell);
         }
@@ -159,42 +159,42 @@ static void check_table_cells(struct check *check, const struct node *columns, c
 }
 
 void check_formatted(struct check *check, const struct node *format, const struct node *value,
-                     const struct place *place) {
+                     const struct node_path *path) {
     const struct node *columns = check_member(check, format, "columns");
     if (node_is(value, NODE_NULL)) return;
     if (node_is(columns, NODE_LIST))
-        check_table_cells(check, columns, value, place);
+        check_table_cells(check, columns, value, path);
     else
-        check_plain(check, format, value, place);
+        check_plain(check, format, value, path);
 }
 
-static void check_table_format(struct check *check, const struct node *format, const struct place *place) {
+static void check_table_format(struct check *check, const struct node *format, const struct node_path *path) {
     const struct node *columns = check_member(check, format, "columns");
-    struct place columns_place = place_member(place, "columns");
+    struct node_path columns_path = node_path_member(path, "columns");
     if (!node_is_text(check_member(check, format, "type"), TEXT("table")) || !node_is(columns, NODE_LIST)) {
-        check_error(check, RULE_BROKEN_VALUE, place, "an object must be {\"type\": \"table\", \"columns\": […]}");
+        check_error(check, RULE_BROKEN_VALUE, path, "an object must be {\"type\": \"table\", \"columns\": […]}");
         return;
     }
     for (size_t i = 0; i < columns->count; i++) {
-        struct place column_place = place_element(&columns_place, i);
+        struct node_path column_path = node_path_element(&columns_path, i);
         const struct node *type = check_member(check, &columns->nodes[i], "type");
         const struct node *label = check_member(check, &columns->nodes[i], "label");
         bool has_type = !type || format_kind(type) != FORMAT_KIND_COUNT;
         if (!node_is(&columns->nodes[i], NODE_OBJECT) || !has_type || (label && !node_is(label, NODE_TEXT)))
-            check_error(check, RULE_BROKEN_VALUE, &column_place, "must be an object with a known type and a label");
+            check_error(check, RULE_BROKEN_VALUE, &column_path, "must be an object with a known type and a label");
     }
 }
 
-void check_format(struct check *check, const struct node *field, const struct place *place) {
+void check_format(struct check *check, const struct node *field, const struct node_path *path) {
     const struct node *format = check_member(check, field, "format");
-    struct place format_place = place_member(place, "format");
+    struct node_path format_path = node_path_member(path, "format");
     char shown[NODE_SHOWN_BYTES];
     if (!format)
-        check_error(check, RULE_BROKEN_PRESENCE, &format_place, "missing: it must be a format");
+        check_error(check, RULE_BROKEN_PRESENCE, &format_path, "missing: it must be a format");
     else if (node_is(format, NODE_OBJECT))
-        check_table_format(check, format, &format_place);
+        check_table_format(check, format, &format_path);
     else if (format_kind(format) == FORMAT_KIND_COUNT)
-        check_error(check, RULE_BROKEN_VALUE, &format_place, "%s is no format of a field", node_show(format, shown));
+        check_error(check, RULE_BROKEN_VALUE, &format_path, "%s is not a format of fields", node_show(format, shown));
 }
 
 /* ---- Schemas. ---- */
@@ -213,18 +213,20 @@ static bool is_static_field(const struct check *check, const struct node *field)
 static const struct rule static_field_rules[] = {RULE("label", TYPE_ANY, 0), RULE("value", TYPE_TEXT, 0)};
 static const struct shape static_field_shape = SHAPE(static_field_rules);
 
-/* Static fields, of Gecko profiles, have a label and a value instead of a key and a format. */
-static void check_field(struct check *check, const struct node *field, const struct place *place) {
+/* Checks one field. In Gecko profiles, a field may be static: it then has a label and a value instead of a key and a
+ * format. */
+static void check_field(struct check *check, const struct node *field, const struct node_path *path) {
     if (check->is_gecko && is_static_field(check, field)) {
-        check_shape(check, &static_field_shape, field, place);
+        check_shape(check, &static_field_shape, field, path);
         return;
     }
-    struct place key_place = place_member(place, "key");
+    struct node_path key_path = node_path_member(path, "key");
     if (is_static_field(check, field))
-        check_error(check, RULE_BROKEN_SCHEMA, place, "a field has a key: use the schema's description for plain text");
+        check_error(check, RULE_BROKEN_SCHEMA, path,
+                    "a field must have a key: use the schema's description for plain text");
     else if (!check_member(check, field, "key"))
-        check_error(check, RULE_BROKEN_PRESENCE, &key_place, "missing: it must be a string");
-    check_format(check, field, place);
+        check_error(check, RULE_BROKEN_PRESENCE, &key_path, "missing: it must be a string");
+    check_format(check, field, path);
 }
 
 static const struct rule field_rules[] = {
@@ -261,7 +263,7 @@ static bool is_word(struct text text) {
     return text.bytes_count > 0;
 }
 
-/* A text in single quotes, and what follows it in *rest. */
+/* Skips a text in single quotes; *rest is what follows. */
 static bool skip_quoted(struct text text, struct text *rest) {
     text = text_trim_start(text);
     if (!text_starts_with(text, TEXT("'"))) return false;
@@ -271,7 +273,7 @@ static bool skip_quoted(struct text text, struct text *rest) {
     return true;
 }
 
-/* "marker.name", "marker.data.KEY", "marker.data.KEY ? 'a' : 'b'": what stands in braces. */
+/* Returns true for what labels may have in braces: "marker.name", "marker.data.KEY", "marker.data.KEY ? 'a' : 'b'". */
 static bool is_label_part(struct text part) {
     static const struct text data = TEXT("marker.data.");
     static const struct text others[] = {TEXT("marker.name"), TEXT("marker.start"), TEXT("marker.end"),
@@ -290,9 +292,10 @@ static bool is_label_part(struct text part) {
            text_find(text_from(value, data.bytes_count), '.') == value.bytes_count - data.bytes_count;
 }
 
-static void check_label(struct check *check, const struct node *schema, const char *name, const struct place *place) {
+static void check_label(struct check *check, const struct node *schema, const char *name,
+                        const struct node_path *path) {
     const struct node *label = check_member(check, schema, name);
-    struct place label_place = place_member(place, name);
+    struct node_path label_path = node_path_member(path, name);
     if (!node_is(label, NODE_TEXT)) return;
     struct text rest = node_text(label);
     for (;;) {
@@ -301,25 +304,25 @@ static void check_label(struct check *check, const struct node *schema, const ch
         if (end == rest.bytes_count) return;
         struct text part = text_slice(rest, 1, end);
         if (!is_label_part(part))
-            check_error(check, RULE_BROKEN_SCHEMA, &label_place, "{%.*s} is nothing that a label can show",
+            check_error(check, RULE_BROKEN_SCHEMA, &label_path, "{%.*s} is not something that a label can show",
                         (int)(part.bytes_count < 100 ? part.bytes_count : 100), part.bytes);
         rest = text_from(rest, end + 1);
     }
 }
 
-static void check_schema(struct check *check, const struct node *schema, const struct place *place) {
+static void check_schema(struct check *check, const struct node *schema, const struct node_path *path) {
     static const char *const labels[] = {"chartLabel", "tooltipLabel", "tableLabel"};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) check_label(check, schema, labels[i], place);
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) check_label(check, schema, labels[i], path);
     const char *other_name = check->is_gecko ? "fields" : "data";
-    struct place other_place = place_member(place, other_name);
+    struct node_path other_path = node_path_member(path, other_name);
     if (check_member(check, schema, other_name))
-        check_error(check, RULE_BROKEN_SCHEMA, &other_place, "is the name of the fields in %s profiles",
+        check_error(check, RULE_BROKEN_SCHEMA, &other_path, "is the member for fields in %s profiles",
                     check->is_gecko ? "processed" : "Gecko");
     const struct node *color_field = check_member(check, schema, "colorField");
-    struct place color_place = place_member(place, "colorField");
+    struct node_path color_path = node_path_member(path, "colorField");
     char shown[NODE_SHOWN_BYTES];
     if (node_is(color_field, NODE_TEXT) && !find_field(check, fields_of(check, schema), node_text(color_field)))
-        check_warning(check, RULE_BROKEN_SCHEMA, &color_place, "%s is no field of the schema",
+        check_warning(check, RULE_BROKEN_SCHEMA, &color_path, "%s is not a field of the schema",
                       node_show(color_field, shown));
 }
 
@@ -339,7 +342,7 @@ static const struct rule gecko_schema_rules[] = {SCHEMA_RULES("data")};
 const struct shape check_processed_schema = SHAPE(processed_schema_rules, .check = check_schema);
 const struct shape check_gecko_schema = SHAPE(gecko_schema_rules, .check = check_schema);
 
-void check_markers_learn(struct check *check, const struct node *schemas, const struct place *place,
+void check_markers_learn(struct check *check, const struct node *schemas, const struct node_path *path,
                          bool is_first_list) {
     for (size_t i = 0; node_is(schemas, NODE_LIST) && i < schemas->count; i++) {
         const struct node *schema = &schemas->nodes[i];
@@ -347,12 +350,12 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
         if (!node_is(name, NODE_TEXT)) continue;
         string_id id = strings_intern(&check->schema_names, node_text(name));
         if (string_is_none(id)) return;
-        struct place element = place_element(place, i);
-        struct place name_place = place_member(&element, "name");
+        struct node_path element = node_path_element(path, i);
+        struct node_path name_path = node_path_member(&element, "name");
         char shown[NODE_SHOWN_BYTES];
         if (id.index < check->schemas.count) {
             if (is_first_list)
-                check_error(check, RULE_BROKEN_UNIQUENESS, &name_place, "%s is the name of an earlier schema, too",
+                check_error(check, RULE_BROKEN_UNIQUENESS, &name_path, "%s is also the name of an earlier schema",
                             node_show(name, shown));
             continue;
         }
@@ -366,14 +369,14 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
     }
 }
 
-/* NULL: there is none of that name. */
+/* Returns NULL if no schema has that name. */
 static const struct marker_schema_view *schema_of(struct check *check, const struct node *type) {
     string_id id = strings_intern(&check->schema_names, node_text(type));
     if (string_is_none(id) || id.index >= check->schemas.count) return NULL;
     return column_at(&check->schemas, id.index);
 }
 
-/* ---- Payloads that the front-end has code of its own for. ---- */
+/* ---- Payloads for which the front-end has code of its own. ---- */
 
 static const char *const collection_states[] = {"completed", "aborted", NULL};
 static const struct rule collection_rules[] = {RULE("status", TYPE_CHOICE, 0, .choices = collection_states)};
@@ -400,13 +403,13 @@ static enum value_type reserved_value_type(const struct reserved_member *member)
 
 static struct rule reserved_rule(const struct reserved_type *type, const struct reserved_member *member) {
     bool is_major = member->kinds == RESERVED_OTHER && text_equal(type->name, TEXT("GCMajor"));
-    return (struct rule){.name = member->key,
-                         .type = reserved_value_type(member),
-                         .flags = (member->is_needed ? 0 : IS_OPTIONAL | IS_NULLABLE) |
-                                  (type->is_lenient ? IS_LENIENT : 0),
-                         .table = member->kinds & RESERVED_STRING ? TABLE_STRINGS : TABLE_NONE,
-                         .choices = member->choices,
-                         .shape = is_major ? &collection_shape : NULL};
+    return (struct rule){
+        .name = member->key,
+        .type = reserved_value_type(member),
+        .flags = (member->is_needed ? 0 : IS_OPTIONAL | IS_NULLABLE) | (type->is_lenient ? IS_LENIENT : 0),
+        .table = member->kinds & RESERVED_STRING ? TABLE_STRINGS : TABLE_NONE,
+        .choices = member->choices,
+        .shape = is_major ? &collection_shape : NULL};
 }
 
 static bool has_members(const struct check *check, const struct reserved_member *members, const struct node *payload) {
@@ -419,7 +422,7 @@ static bool has_members(const struct check *check, const struct reserved_member 
     return true;
 }
 
-/* Members that payloads have besides their fields. */
+/* Returns true for members that payloads may have in addition to their fields. */
 static bool is_common_key(struct text key) {
     static const struct text keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT("innerWindowID"),
                                        TEXT("category")};
@@ -428,11 +431,11 @@ static bool is_common_key(struct text key) {
     return false;
 }
 
-static void check_bare(struct check *check, const struct node *payload, const struct place *place) {
+static void check_bare(struct check *check, const struct node *payload, const struct node_path *path) {
     for (size_t i = 0; i < payload->count; i++) {
         struct text key;
         document_member_at(check->document, payload, i, &key);
-        struct place member = {.parent = place, .key = key};
+        struct node_path member = {.parent = path, .key = key};
         if (!is_common_key(key))
             check_warning(check, RULE_BROKEN_SCHEMA, &member,
                           "is not shown: the front-end has a schema of its own for the type");
@@ -440,30 +443,28 @@ static void check_bare(struct check *check, const struct node *payload, const st
 }
 
 static void check_reserved(struct check *check, const struct reserved_type *type, const struct node *payload,
-                           const struct place *place) {
-    struct place type_place = place_member(place, "type");
-    if (type->is_fatal)
-        check_error(check, RULE_BROKEN_SCHEMA, &type_place, "is a name that the front-end fails over");
-    if (type->is_bare) check_bare(check, payload, place);
+                           const struct node_path *path) {
+    struct node_path type_path = node_path_member(path, "type");
+    if (type->is_fatal) check_error(check, RULE_BROKEN_SCHEMA, &type_path, "is a name that makes the front-end fail");
+    if (type->is_bare) check_bare(check, payload, path);
     if (!type->members) return;
     if (type->others) {
         if (!has_members(check, type->members, payload) && !has_members(check, type->others, payload))
-            check_error(check, RULE_BROKEN_SCHEMA, place, "%s", type->says);
+            check_error(check, RULE_BROKEN_SCHEMA, path, "%s", type->says);
         return;
     }
     for (const struct reserved_member *member = type->members; member->key; member++) {
         struct rule rule = reserved_rule(type, member);
         const struct shape shape = {.rules = &rule, .rule_count = 1};
-        check_shape(check, &shape, payload, place);
+        check_shape(check, &shape, payload, path);
     }
 }
 
-/* Types without code of their own whose members need no field of a schema. */
+/* Returns true for types whose members need no fields in a schema, although the front-end has no code for them. */
 static bool needs_no_schema(struct text type) {
-    static const struct text types[] = {TEXT("DOMEvent"),         TEXT("gpu_timer_query"),
-                                        TEXT("MediaSample"),      TEXT("Url"),
-                                        TEXT("HostResolver"),     TEXT("VisualMetricProgress"),
-                                        TEXT("VsyncTimestamp"),   TEXT("MainThreadLongTask")};
+    static const struct text types[] = {
+        TEXT("DOMEvent"),     TEXT("gpu_timer_query"),      TEXT("MediaSample"),    TEXT("Url"),
+        TEXT("HostResolver"), TEXT("VisualMetricProgress"), TEXT("VsyncTimestamp"), TEXT("MainThreadLongTask")};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (text_equal(type, types[i])) return true;
     return false;
@@ -478,18 +479,18 @@ static const struct rule cause_rules[] = {
 };
 static const struct shape cause_shape = SHAPE(cause_rules);
 
-static void check_processed_cause(struct check *check, const struct node *payload, const struct place *place) {
+static void check_processed_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *cause = check_member(check, payload, "cause"), *stack = check_member(check, payload, "stack");
-    struct place cause_place = place_member(place, "cause"), stack_place = place_member(place, "stack");
+    struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
     char shown[NODE_SHOWN_BYTES];
     if (node_is(cause, NODE_OBJECT))
-        check_shape(check, &cause_shape, cause, &cause_place);
+        check_shape(check, &cause_shape, cause, &cause_path);
     else if (cause && !node_is(cause, NODE_NULL))
-        check_error(check, RULE_BROKEN_TYPE, &cause_place, "%s must be an object", node_show(cause, shown));
+        check_error(check, RULE_BROKEN_TYPE, &cause_path, "%s must be an object", node_show(cause, shown));
     if (check_member(check, stack, "samples"))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &stack_place, "is where Gecko profiles have stacks: use cause");
+        check_error(check, RULE_BROKEN_CONSISTENCY, &stack_path, "is where Gecko profiles have stacks: use cause");
     else if (node_is(stack, NODE_NUMBER))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_place, "the front-end does not read it: use cause");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "the front-end does not read it: use cause");
 }
 
 static const struct rule backtrace_columns[] = {
@@ -498,26 +499,26 @@ static const struct rule backtrace_columns[] = {
     RULE("eventDelay", TYPE_ANY, IS_OPTIONAL),
     RULE("responsiveness", TYPE_ANY, IS_OPTIONAL),
 };
-static void check_backtrace_rows(struct check *check, const struct node *table, const struct place *place) {
+static void check_backtrace_rows(struct check *check, const struct node *table, const struct node_path *path) {
     const struct node *data = check_member(check, table, "data");
-    struct place data_place = place_member(place, "data");
+    struct node_path data_path = node_path_member(path, "data");
     if (node_is(data, NODE_LIST) && data->count > 1)
-        check_warning(check, RULE_BROKEN_LENGTH, &data_place, "has %u rows: only the first one is read", data->count);
+        check_warning(check, RULE_BROKEN_LENGTH, &data_path, "has %u rows: only the first one is read", data->count);
 }
 static const struct shape backtrace_table = SHAPE(backtrace_columns, .check = check_backtrace_rows);
 static const struct rule backtrace_rules[] = {RULE("samples", TYPE_ROWS, 0, .shape = &backtrace_table)};
 static const struct shape backtrace_shape = SHAPE(backtrace_rules);
 
-static void check_gecko_cause(struct check *check, const struct node *payload, const struct place *place) {
+static void check_gecko_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *stack = check_member(check, payload, "stack");
-    struct place cause_place = place_member(place, "cause"), stack_place = place_member(place, "stack");
+    struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
     if (check_member(check, payload, "cause"))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &cause_place, "is where processed profiles have stacks: use stack");
+        check_error(check, RULE_BROKEN_CONSISTENCY, &cause_path, "is where processed profiles have stacks: use stack");
     const struct node *samples = check_member(check, stack, "samples");
     if (samples && !node_is(samples, NODE_NULL))
-        check_shape(check, &backtrace_shape, stack, &stack_place);
+        check_shape(check, &backtrace_shape, stack, &stack_path);
     else if (node_is(stack, NODE_NUMBER))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_place, "is no stack, which has samples with data");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "is not a stack: a stack has samples with data");
 }
 
 static bool is_graph_key(const struct check *check, const struct marker_schema_view *schema, struct text key) {
@@ -527,25 +528,25 @@ static bool is_graph_key(const struct check *check, const struct marker_schema_v
 }
 
 static void check_payload_member(struct check *check, const struct marker_schema_view *schema, struct text key,
-                                 const struct node *value, bool is_built_in, const struct place *place) {
+                                 const struct node *value, bool is_built_in, const struct node_path *path) {
     const struct node *field = find_field(check, schema->fields, key);
     bool is_graph = is_graph_key(check, schema, key);
     char shown[NODE_SHOWN_BYTES];
     if (is_graph && !is_finite_number(value))
-        check_error(check, RULE_BROKEN_SCHEMA, place, "%s: a graph is drawn of it, so it must be a finite number",
+        check_error(check, RULE_BROKEN_SCHEMA, path, "%s: a graph shows it, so it must be a finite number",
                     node_show(value, shown));
     else if (field)
-        check_formatted(check, check_member(check, field, "format"), value, place);
+        check_formatted(check, check_member(check, field, "format"), value, path);
     else if (!is_graph && !is_built_in && !is_common_key(key))
-        check_warning(check, RULE_BROKEN_SCHEMA, place, "the schema has no such field: it is not shown");
+        check_warning(check, RULE_BROKEN_SCHEMA, path, "the schema has no such field: it is not shown");
 }
 
-static void check_payload(struct check *check, const struct node *payload, const struct place *place) {
+static void check_payload(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *type = check_member(check, payload, "type");
-    struct place type_place = place_member(place, "type");
+    struct node_path type_path = node_path_member(path, "type");
     char shown[NODE_SHOWN_BYTES];
     if (!node_is(type, NODE_TEXT) || !type->count) {
-        check_warning(check, RULE_BROKEN_SCHEMA, &type_place, "%s must be the name of a schema, which there must be",
+        check_warning(check, RULE_BROKEN_SCHEMA, &type_path, "%s must be the name of a schema in the profile",
                       node_show(type, shown));
         return;
     }
@@ -553,17 +554,17 @@ static void check_payload(struct check *check, const struct node *payload, const
     const struct reserved_type *reserved = reserved_type_find(node_text(type));
     bool is_built_in = reserved || needs_no_schema(node_text(type));
     bool has_label = schema && schema->has_table_label;
-    if (reserved && !(reserved->is_label_enough && has_label)) check_reserved(check, reserved, payload, place);
+    if (reserved && !(reserved->is_label_enough && has_label)) check_reserved(check, reserved, payload, path);
     if (!schema) {
         if (!is_built_in)
-            check_warning(check, RULE_BROKEN_SCHEMA, &type_place, "%s is the name of no schema: no field is shown",
+            check_warning(check, RULE_BROKEN_SCHEMA, &type_path, "%s is not the name of a schema: no field is shown",
                           node_show(type, shown));
         return;
     }
     for (size_t i = 0; i < payload->count; i++) {
         struct text key;
         const struct node *value = document_member_at(check->document, payload, i, &key);
-        struct place member = {.parent = place, .key = key};
+        struct node_path member = {.parent = path, .key = key};
         check_payload_member(check, schema, key, value, is_built_in, &member);
     }
 }
@@ -574,7 +575,7 @@ enum { PHASE_INSTANT, PHASE_INTERVAL, PHASE_START, PHASE_END, PHASE_COUNT };
 
 struct marker_columns {
     struct column_view name, start, end, phase, data;
-    size_t count; /* rows that all of them have */
+    size_t count; /* rows that all columns have */
 };
 
 static bool find_columns(const struct check *check, const struct node *table, struct marker_columns *columns) {
@@ -591,41 +592,42 @@ static bool find_columns(const struct check *check, const struct node *table, st
 }
 
 static void check_times(struct check *check, const struct marker_columns *columns, size_t row,
-                        const struct place *table) {
+                        const struct node_path *table) {
     const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
     const struct node *phase = column_view_at(&columns->phase, row);
-    struct place start_chain[3], end_chain[3], phase_chain[3];
-    const struct place *start_place = column_view_place(&columns->start, row, table, start_chain);
-    const struct place *end_place = column_view_place(&columns->end, row, table, end_chain);
+    struct node_path start_chain[3], end_chain[3], phase_chain[3];
+    const struct node_path *start_path = column_view_path(&columns->start, row, table, start_chain);
+    const struct node_path *end_path = column_view_path(&columns->end, row, table, end_chain);
     char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
     static const char *const names[] = {"an instant", "an interval", "the start of an interval",
                                         "the end of an interval"};
     if (!node_is_index(phase, PHASE_COUNT)) {
-        check_error(check, RULE_BROKEN_VALUE, column_view_place(&columns->phase, row, table, phase_chain),
+        check_error(check, RULE_BROKEN_VALUE, column_view_path(&columns->phase, row, table, phase_chain),
                     "%s must be a phase, 0 to 3", node_show(phase, shown));
         return;
     }
     size_t number = (size_t)phase->number;
     if (number != PHASE_END && !is_finite_number(start))
-        check_error(check, RULE_BROKEN_CONSISTENCY, start_place, "%s: %s must have a start time",
+        check_error(check, RULE_BROKEN_CONSISTENCY, start_path, "%s: %s must have a start time",
                     node_show(start, shown), names[number]);
     bool needs_end = number == PHASE_INTERVAL || number == PHASE_END;
     if (needs_end && !is_finite_number(end))
-        check_error(check, RULE_BROKEN_CONSISTENCY, end_place, "%s: %s must have an end time", node_show(end, shown),
+        check_error(check, RULE_BROKEN_CONSISTENCY, end_path, "%s: %s must have an end time", node_show(end, shown),
                     names[number]);
     if (number == PHASE_INTERVAL && is_finite_number(start) && is_finite_number(end) && end->number < start->number)
-        check_error(check, RULE_BROKEN_ORDER, end_place, "%s: it must not end before its start at %s",
+        check_error(check, RULE_BROKEN_ORDER, end_path, "%s: it must not end before its start at %s",
                     node_show(end, shown), node_show(start, other_shown));
 }
 
-/* ---- Starts and ends that belong together. ---- */
+/* ---- Pairs of start and end. ---- */
 
-/* By name: what is open, innermost first, and an end that closed nothing. Rows; NONE: there is none. */
+/* For each name: the open starts, innermost first, and the last end that closed none. Values are row numbers or NONE.
+ */
 struct pairing {
-    uint32_t *open;  /* for each name */
-    uint32_t *lone;  /* for each name: the last such end */
-    uint32_t *outer; /* for each row: the next one that is open */
-    uint32_t *order; /* of rows, as the front-end has them */
+    uint32_t *open;  /* by name */
+    uint32_t *lone;  /* by name: the last end without a start */
+    uint32_t *outer; /* by row: the next outer start that is open */
+    uint32_t *order; /* row numbers in the order in which the front-end reads them */
 };
 enum { ROW_NONE = UINT32_MAX };
 
@@ -645,16 +647,16 @@ static int compare_times(const void *left, const void *right, void *context) {
 static bool is_name(const struct node *name, uint64_t name_count) { return node_is_index(name, name_count); }
 
 static void report_pair(struct check *check, const struct marker_columns *columns, uint32_t end_row, uint32_t start_row,
-                        const struct place *table, const char *says) {
-    struct place chain[3];
+                        const struct node_path *table, const char *relation) {
+    struct node_path chain[3];
     char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
-    check_error(check, RULE_BROKEN_ORDER, column_view_place(&columns->end, end_row, table, chain),
+    check_error(check, RULE_BROKEN_ORDER, column_view_path(&columns->end, end_row, table, chain),
                 "the end at %s %s the start at %s (row %u)", node_show(column_view_at(&columns->end, end_row), shown),
-                says, node_show(column_view_at(&columns->start, start_row), other_shown), start_row);
+                relation, node_show(column_view_at(&columns->start, start_row), other_shown), start_row);
 }
 
 static void pair_row(struct check *check, const struct marker_columns *columns, struct pairing *pairing, uint32_t row,
-                     uint64_t name_count, const struct place *table) {
+                     uint64_t name_count, const struct node_path *table) {
     const struct node *name = column_view_at(&columns->name, row), *phase = column_view_at(&columns->phase, row);
     if (!is_name(name, name_count) || !node_is_index(phase, PHASE_COUNT)) return;
     size_t at = (size_t)name->number;
@@ -674,20 +676,20 @@ static void pair_row(struct check *check, const struct marker_columns *columns, 
 }
 
 static void report_late_starts(struct check *check, const struct marker_columns *columns, const struct pairing *pairing,
-                               uint64_t name_count, const struct place *table) {
+                               uint64_t name_count, const struct node_path *table) {
     for (size_t at = 0; at < name_count; at++) {
         if (pairing->lone[at] == ROW_NONE) continue;
         const struct node *end = column_view_at(&columns->end, pairing->lone[at]);
         for (uint32_t row = pairing->open[at]; row != ROW_NONE; row = pairing->outer[row]) {
             const struct node *start = column_view_at(&columns->start, row);
             if (!is_finite_number(end) || !is_finite_number(start) || start->number > end->number) continue;
-            report_pair(check, columns, pairing->lone[at], row, table, "stands in the table before");
+            report_pair(check, columns, pairing->lone[at], row, table, "is listed before");
             break;
         }
     }
 }
 
-static void check_pairs(struct check *check, const struct marker_columns *columns, const struct place *table) {
+static void check_pairs(struct check *check, const struct marker_columns *columns, const struct node_path *table) {
     if (!check->is_known[TABLE_STRINGS] || columns->count >= ROW_NONE) return;
     size_t name_count = (size_t)check->row_counts[TABLE_STRINGS];
     size_t row_count = columns->count;
@@ -697,7 +699,7 @@ static void check_pairs(struct check *check, const struct marker_columns *column
                               memory + 2 * name_count + row_count};
     memset(memory, 0xff, 2 * name_count * sizeof *memory);
     for (uint32_t row = 0; row < row_count; row++) pairing.order[row] = row;
-    /* The front-end sorts the markers of Gecko profiles, and takes those of processed ones as they are. */
+    /* The front-end sorts the markers of Gecko profiles and keeps the order of processed ones. */
     struct marker_columns context = *columns;
     if (check->is_gecko) qsort_r(pairing.order, row_count, sizeof *pairing.order, compare_times, &context);
     for (size_t i = 0; i < row_count; i++) pair_row(check, columns, &pairing, pairing.order[i], name_count, table);
@@ -707,15 +709,16 @@ static void check_pairs(struct check *check, const struct marker_columns *column
 
 /* ---- Tables. ---- */
 
-/* Gecko markers are sorted when they are loaded, by their end or else their start. */
+/* Checks the times by which the front-end sorts Gecko markers when it loads them: the end or, without one, the start.
+ */
 static void check_sortable(struct check *check, const struct marker_columns *columns, size_t row,
-                           const struct place *table) {
+                           const struct node_path *table) {
     const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
-    struct place chain[3];
+    struct node_path chain[3];
     bool has_end = node_is(end, NODE_NUMBER) && end->number != 0;
     if (!has_end && node_is(start, NODE_NULL))
-        check_error(check, RULE_BROKEN_CONSISTENCY, column_view_place(&columns->start, row, table, chain),
-                    "a marker must have a start, or an end other than 0: the profile fails to load");
+        check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&columns->start, row, table, chain),
+                    "a marker must have a start, or an end other than 0: otherwise the profile fails to load");
 }
 
 static const struct reserved_type *reserved_type_of(const struct check *check, const struct node *data) {
@@ -724,32 +727,32 @@ static const struct reserved_type *reserved_type_of(const struct check *check, c
 }
 
 static void check_reserved_phase(struct check *check, const struct marker_columns *columns, size_t row,
-                                 const struct reserved_type *type, const struct place *table) {
+                                 const struct reserved_type *type, const struct node_path *table) {
     const struct node *phase = column_view_at(&columns->phase, row);
     if (!type || !type->phases || !node_is_index(phase, PHASE_COUNT) || type->phases & 1u << (unsigned)phase->number)
         return;
-    struct place chain[3];
+    struct node_path chain[3];
     char shown[NODE_SHOWN_BYTES];
-    const char *says = type->phases & 1u << PHASE_START ? "must have a start" : "must be an interval";
-    check_error(check, RULE_BROKEN_CONSISTENCY, column_view_place(&columns->phase, row, table, chain),
+    const char *message = type->phases & 1u << PHASE_START ? "must have a start" : "must be an interval";
+    check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&columns->phase, row, table, chain),
                 "%s: markers of the type %.*s %s", node_show(phase, shown), (int)type->name.bytes_count,
-                type->name.bytes, says);
+                type->name.bytes, message);
 }
 
 static void check_name(struct check *check, const struct marker_columns *columns, size_t row,
-                       const struct reserved_type *type, const struct place *table) {
+                       const struct reserved_type *type, const struct node_path *table) {
     const struct node *name = column_view_at(&columns->name, row);
     if (!node_is(check->texts, NODE_LIST) || !node_is_index(name, check->texts->count)) return;
     const struct node *text = &check->texts->nodes[(size_t)name->number];
     if (!node_is(text, NODE_TEXT) || !reserved_marker_name(node_text(text), type)) return;
-    struct place chain[3];
+    struct node_path chain[3];
     char shown[NODE_SHOWN_BYTES];
-    check_error(check, RULE_BROKEN_SCHEMA, column_view_place(&columns->name, row, table, chain),
-                "%s is a name that the front-end fails over", node_show(text, shown));
+    check_error(check, RULE_BROKEN_SCHEMA, column_view_path(&columns->name, row, table, chain),
+                "%s is a name that makes the front-end fail", node_show(text, shown));
 }
 
 static void check_row(struct check *check, const struct marker_columns *columns, size_t row,
-                      const struct place *table) {
+                      const struct node_path *table) {
     const struct reserved_type *type = reserved_type_of(check, column_view_at(&columns->data, row));
     check_times(check, columns, row, table);
     check_reserved_phase(check, columns, row, type, table);
@@ -757,27 +760,27 @@ static void check_row(struct check *check, const struct marker_columns *columns,
     if (check->is_gecko) check_sortable(check, columns, row, table);
     const struct node *data = column_view_at(&columns->data, row);
     if (!node_is(data, NODE_OBJECT)) return;
-    struct place chain[3];
-    const struct place *place = column_view_place(&columns->data, row, table, chain);
+    struct node_path chain[3];
+    const struct node_path *path = column_view_path(&columns->data, row, table, chain);
     if (check->is_gecko)
-        check_gecko_cause(check, data, place);
+        check_gecko_cause(check, data, path);
     else
-        check_processed_cause(check, data, place);
-    check_payload(check, data, place);
+        check_processed_cause(check, data, path);
+    check_payload(check, data, path);
 }
 
-static void check_markers(struct check *check, const struct node *table, const struct place *place) {
+static void check_markers(struct check *check, const struct node *table, const struct node_path *path) {
     struct marker_columns columns;
     if (!find_columns(check, table, &columns)) return;
     for (size_t row = 0; row < columns.count && !failure_is_set(check->document->failure); row++)
-        check_row(check, &columns, row, place);
-    if (!failure_is_set(check->document->failure)) check_pairs(check, &columns, place);
+        check_row(check, &columns, row, path);
+    if (!failure_is_set(check->document->failure)) check_pairs(check, &columns, path);
 }
 
 static const struct rule payload_rules[] = {RULE("type", TYPE_ANY, IS_OPTIONAL)};
 static const struct shape payload_shape = SHAPE(payload_rules);
 
-/* Of "phase" nothing is asked here, since check_markers looks at it beside the times. */
+/* The rule for "phase" allows any value, because check_markers checks phases together with times. */
 #define MARKER_COLUMNS                                                                                                 \
     INDEX("name", TABLE_STRINGS, 0), RULE("startTime", TYPE_NUMBER, IS_NULLABLE),                                      \
         RULE("endTime", TYPE_NUMBER, IS_NULLABLE), RULE("phase", TYPE_ANY, 0), INDEX("category", TABLE_CATEGORIES, 0), \

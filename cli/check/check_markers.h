@@ -1,33 +1,34 @@
-/* Markers against their schemas: what a table of rules cannot say, since the profile brings the rules along. */
+/* Checks markers against the schemas in the profile, which tables of rules cannot express. */
 #ifndef GECKO_CHECK_MARKERS_H
 #define GECKO_CHECK_MARKERS_H
 
 #include "check_rules.h"
 
-/* The schema of a payload's type. */
+/* The schema for one type of payloads. */
 struct marker_schema_view {
-    const struct node *fields; /* a list; NULL: no good one */
-    const struct node *graphs; /* the same */
+    const struct node *fields; /* a list; NULL: the schema has no valid list */
+    const struct node *graphs; /* like fields */
     bool has_table_label;
 };
 
-/* Rules of one schema; the member of the fields has another name in each format. */
+/* The rules of a schema. Processed and Gecko schemas have different names for the member with the fields. */
 extern const struct shape check_processed_schema, check_gecko_schema;
 
-/* Takes in the schemas of the list, so that payloads can be checked; those of a name that it has are an offence when
- * they are repeated in the same list (is_first_list), and ignored. */
-void check_markers_learn(struct check *check, const struct node *schemas, const struct place *place,
+/* Adds the schemas of the list to those against which payloads are checked. A schema whose name already exists is
+ * ignored. It is a violation if the list repeats a name itself; is_first_list is false for lists of child processes,
+ * which may repeat names of the parent. */
+void check_markers_learn(struct check *check, const struct node *schemas, const struct node_path *path,
                          bool is_first_list);
 
-/* Tables of markers: columns, and what holds between times, phases and payloads. */
+/* The rules for tables of markers: their columns, and how times, phases and payloads relate. */
 extern const struct shape check_processed_markers, check_gecko_markers;
 
-/* A value against a field's format: of a payload, or of meta.extra. */
+/* Checks a value, of a payload or of meta.extra, against the format of its field. */
 void check_formatted(struct check *check, const struct node *format, const struct node *value,
-                     const struct place *place);
+                     const struct node_path *path);
 
-/* The format itself. */
-void check_format(struct check *check, const struct node *field, const struct place *place);
+/* Checks the format of a field. */
+void check_format(struct check *check, const struct node *field, const struct node_path *path);
 
 extern const char *const marker_locations[], *const graph_colors[];
 

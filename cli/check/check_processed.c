@@ -1,4 +1,4 @@
-/* The processed format, version 70: what the viewer itself writes and reads. */
+/* The processed format, version 70, which the viewer itself writes and reads. */
 #include "check_processed.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 #include "check_common.h"
 #include "check_markers.h"
 
-/* ---- Tables that all threads share. ---- */
+/* ---- Tables shared by all threads. ---- */
 
-static void check_stacks(struct check *check, const struct node *table, const struct place *place);
-static void check_frames(struct check *check, const struct node *table, const struct place *place);
+static void check_stacks(struct check *check, const struct node *table, const struct node_path *path);
+static void check_frames(struct check *check, const struct node *table, const struct node_path *path);
 
 static const struct rule stack_columns[] = {
     INDEX("frame", TABLE_FRAMES, 0),
@@ -92,11 +92,11 @@ static const struct shape shared_shape = SHAPE(shared_rules);
 
 /* ---- Threads. ---- */
 
-static void check_sample_times(struct check *check, const struct node *table, const struct place *place);
-static void check_thread_samples(struct check *check, const struct node *table, const struct place *place);
-static void check_allocations(struct check *check, const struct node *table, const struct place *place);
-static void check_counter(struct check *check, const struct node *counter, const struct place *place);
-static void check_owner(struct check *check, const struct node *owned, const struct place *place);
+static void check_sample_times(struct check *check, const struct node *table, const struct node_path *path);
+static void check_thread_samples(struct check *check, const struct node *table, const struct node_path *path);
+static void check_allocations(struct check *check, const struct node *table, const struct node_path *path);
+static void check_counter(struct check *check, const struct node *counter, const struct node_path *path);
+static void check_owner(struct check *check, const struct node *owned, const struct node_path *path);
 
 static const char *const weight_types[] = {"samples", "tracing-ms", "bytes", NULL};
 static const char *const allocation_weight_types[] = {"bytes", NULL};
@@ -164,7 +164,7 @@ static const struct rule thread_rules[] = {
 };
 static const struct shape thread_shape = SHAPE(thread_rules);
 
-/* ---- Counters, and what recording cost. ---- */
+/* ---- Counters and overhead. ---- */
 
 static const char *const graph_types[] = {"line-accumulated", "line-rate", NULL};
 static const char *const row_types[] = {"value", "separator", NULL};
@@ -191,8 +191,8 @@ static const struct rule value_row_rules[] = {
 };
 static const struct shape value_row_shape = SHAPE(value_row_rules);
 
-static void check_tooltip_row(struct check *check, const struct node *row, const struct place *place) {
-    if (node_is_text(check_member(check, row, "type"), TEXT("value"))) check_shape(check, &value_row_shape, row, place);
+static void check_tooltip_row(struct check *check, const struct node *row, const struct node_path *path) {
+    if (node_is_text(check_member(check, row, "type"), TEXT("value"))) check_shape(check, &value_row_shape, row, path);
 }
 static const struct rule tooltip_row_rules[] = {RULE("type", TYPE_CHOICE, 0, .choices = row_types)};
 static const struct shape tooltip_row_shape = SHAPE(tooltip_row_rules, .check = check_tooltip_row);
@@ -242,19 +242,19 @@ static const struct rule overhead_rules[] = {
 static const struct shape overhead_shape = SHAPE(overhead_rules, .check = check_owner);
 static const struct rule overhead_items = ITEMS(TYPE_OBJECT, .shape = &overhead_shape);
 
-/* ---- Meta, libraries, and the whole. ---- */
+/* ---- Meta, libraries, and the whole profile. ---- */
 
-static void check_extra_entry(struct check *check, const struct node *entry, const struct place *place) {
+static void check_extra_entry(struct check *check, const struct node *entry, const struct node_path *path) {
     const struct node *format = check_member(check, entry, "format"), *value = check_member(check, entry, "value");
     static const char *const of_the_string_table[] = {"unique-string", "flow-id", "terminating-flow-id"};
-    struct place format_place = place_member(place, "format"), value_place = place_member(place, "value");
-    check_format(check, entry, place);
+    struct node_path format_path = node_path_member(path, "format"), value_path = node_path_member(path, "value");
+    check_format(check, entry, path);
     for (size_t i = 0; i < sizeof of_the_string_table / sizeof *of_the_string_table; i++) {
         if (!node_is_text(format, text_of(of_the_string_table[i]))) continue;
-        check_error(check, RULE_BROKEN_VALUE, &format_place, "must not be of the string table here");
+        check_error(check, RULE_BROKEN_VALUE, &format_path, "must not refer to the string table here");
         return;
     }
-    if (value) check_formatted(check, format, value, &value_place);
+    if (value) check_formatted(check, format, value, &value_path);
 }
 static const struct rule extra_entry_rules[] = {RULE("label", TYPE_TEXT, 0), RULE("value", TYPE_ANY, 0)};
 static const struct shape extra_entry_shape = SHAPE(extra_entry_rules, .check = check_extra_entry);
@@ -298,7 +298,7 @@ static const struct shape lib_shape = SHAPE(lib_rules, .check = check_lib);
 static const struct rule lib_items = ITEMS(TYPE_OBJECT, .shape = &lib_shape);
 static const struct rule thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);
 
-static void check_profile(struct check *check, const struct node *root, const struct place *place);
+static void check_profile(struct check *check, const struct node *root, const struct node_path *path);
 
 static const struct rule profile_rules[] = {
     RULE("meta", TYPE_OBJECT, 0, .shape = &meta_shape),
@@ -313,7 +313,7 @@ static const struct rule profile_rules[] = {
 };
 const struct shape check_processed_profile = SHAPE(profile_rules, .check = check_profile);
 
-/* ---- What depends on other values. ---- */
+/* ---- Rules that involve several values. ---- */
 
 static bool is_number(const struct node *node) { return node_is(node, NODE_NUMBER); }
 
@@ -326,8 +326,8 @@ static bool is_equal_scalar(const struct node *a, const struct node *b) {
 }
 
 struct stack_columns {
-    struct column_view frame, offset;               /* of stackTable */
-    struct column_view depth, address, lib, symbol; /* of frameTable */
+    struct column_view frame, offset;               /* columns of stackTable */
+    struct column_view depth, address, lib, symbol; /* columns of frameTable */
     size_t frame_count;
 };
 
@@ -336,13 +336,13 @@ static const struct node *frame_of(const struct stack_columns *columns, size_t s
     return node_is_index(frame, columns->frame_count) ? frame : NULL;
 }
 
-/* A frame that was inlined is called by the one that it was inlined into. */
+/* Checks that the caller of an inlined frame is the frame into which it was inlined. */
 static void check_inlined(struct check *check, const struct stack_columns *columns, size_t row, size_t offset,
-                          const struct place *place) {
+                          const struct node_path *path) {
     const struct node *frame = frame_of(columns, row);
     double depth = frame ? number_or(column_view_at(&columns->depth, (size_t)frame->number), 0) : 0;
-    struct place chain[3];
-    const struct place *at = column_view_place(&columns->frame, row, place, chain);
+    struct node_path chain[3];
+    const struct node_path *at = column_view_path(&columns->frame, row, path, chain);
     if (depth == 0) return;
     if (!offset) {
         check_warning(check, RULE_BROKEN_CONSISTENCY, at, "a root must not be an inlined frame (inlineDepth %g)",
@@ -357,29 +357,31 @@ static void check_inlined(struct check *check, const struct stack_columns *colum
                          is_equal_scalar(column_view_at(&columns->symbol, a), column_view_at(&columns->symbol, b));
     if (number_or(column_view_at(&columns->depth, b), -1) == depth - 1 && is_same_place) return;
     check_warning(check, RULE_BROKEN_CONSISTENCY, at,
-                  "a frame of inlineDepth %g must be called by one of %g with the same address, lib and nativeSymbol",
+                  "a frame with inlineDepth %g must be called by one with inlineDepth %g and the same address, lib and "
+                  "nativeSymbol",
                   depth, depth - 1);
 }
 
-static void check_unique_stacks(struct check *check, const struct stack_columns *columns, const struct place *place) {
+static void check_unique_stacks(struct check *check, const struct stack_columns *columns,
+                                const struct node_path *path) {
     struct row_table seen;
     row_table_init(&seen, 2 * sizeof(uint32_t), check->document->failure);
     for (uint32_t row = 0; row < columns->frame.count && !failure_is_set(check->document->failure); row++) {
         const struct node *frame = column_view_at(&columns->frame, row),
                           *offset = column_view_at(&columns->offset, row);
         if (!node_is_index(frame, UINT32_MAX) || !node_is_index(offset, (uint64_t)row + 1)) continue;
-        /* 0 is no caller. */
+        /* 0: the stack has no caller */
         uint32_t key[2] = {offset->number > 0 ? row - (uint32_t)offset->number + 1 : 0, (uint32_t)frame->number};
         uint32_t count = row_table_count(&seen);
-        struct place chain[3];
+        struct node_path chain[3];
         if (row_table_intern(&seen, key) < count)
-            check_warning(check, RULE_BROKEN_UNIQUENESS, column_view_place(&columns->frame, row, place, chain),
+            check_warning(check, RULE_BROKEN_UNIQUENESS, column_view_path(&columns->frame, row, path, chain),
                           "stack %u is the same as an earlier one", row);
     }
     row_table_fini(&seen);
 }
 
-static void check_stacks(struct check *check, const struct node *table, const struct place *place) {
+static void check_stacks(struct check *check, const struct node *table, const struct node_path *path) {
     const struct node *frames = check_member(check, check_member(check, check->root, "shared"), "frameTable");
     struct stack_columns columns = {
         .frame = check_column(check, table, "frame"),
@@ -396,31 +398,31 @@ static void check_stacks(struct check *check, const struct node *table, const st
     if (columns.frame.count > columns.offset.count) columns.frame.count = columns.offset.count;
     for (size_t row = 0; row < columns.frame.count && !failure_is_set(check->document->failure); row++) {
         const struct node *offset = column_view_at(&columns.offset, row);
-        struct place chain[3];
+        struct node_path chain[3];
         char shown[NODE_SHOWN_BYTES];
         if (node_is_index(offset, row + 1))
-            check_inlined(check, &columns, row, (size_t)offset->number, place);
+            check_inlined(check, &columns, row, (size_t)offset->number, path);
         else if (node_is_integer(offset) && offset->number > 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_place(&columns.offset, row, place, chain),
-                        "%s: the caller must be an earlier row, so at most %zu rows before (0: none)",
+            check_error(check, RULE_BROKEN_ORDER, column_view_path(&columns.offset, row, path, chain),
+                        "%s: the caller must be an earlier row, so this must be at most %zu (0: no caller)",
                         node_show(offset, shown), row);
     }
-    check_unique_stacks(check, &columns, place);
+    check_unique_stacks(check, &columns, path);
 }
 
-/* Newer front-ends drop an address without a library, and the other way round. */
-static void check_frame_places(struct check *check, const struct node *table, const struct place *place) {
+/* Checks that a frame has an address if and only if it has a library. Newer front-ends drop one without the other. */
+static void check_frame_places(struct check *check, const struct node *table, const struct node_path *path) {
     struct column_view addresses = check_column(check, table, "address"), libs = check_column(check, table, "lib");
     for (size_t row = 0; row < addresses.count && row < libs.count; row++) {
         const struct node *address = column_view_at(&addresses, row), *lib = column_view_at(&libs, row);
-        struct place chain[3];
+        struct node_path chain[3];
         if (is_number(address) && is_number(lib) && (address->number == -1) != (lib->number == -1))
-            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_place(&addresses, row, place, chain),
-                          "address %.0f with lib %.0f: both must be -1, or none", address->number, lib->number);
+            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_path(&addresses, row, path, chain),
+                          "address %.0f with lib %.0f: both must be -1, or neither", address->number, lib->number);
     }
 }
 
-static void check_frame_symbols(struct check *check, const struct node *table, const struct place *place) {
+static void check_frame_symbols(struct check *check, const struct node *table, const struct node_path *path) {
     const struct node *symbols = check_member(check, check_member(check, check->root, "shared"), "nativeSymbols");
     struct column_view frame_symbols = check_column(check, table, "nativeSymbol");
     struct column_view libs = check_column(check, table, "lib");
@@ -429,51 +431,52 @@ static void check_frame_symbols(struct check *check, const struct node *table, c
         const struct node *symbol = column_view_at(&frame_symbols, row), *lib = column_view_at(&libs, row);
         if (!node_is_index(symbol, symbol_libs.count)) continue;
         const struct node *symbol_lib = column_view_at(&symbol_libs, (size_t)symbol->number);
-        struct place chain[3];
+        struct node_path chain[3];
         if (is_number(lib) && is_number(symbol_lib) && lib->number != symbol_lib->number)
-            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_place(&frame_symbols, row, place, chain),
-                          "%.0f is a symbol of lib %.0f, the frame is in lib %.0f", symbol->number, symbol_lib->number,
-                          lib->number);
+            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_path(&frame_symbols, row, path, chain),
+                          "%.0f is a symbol of lib %.0f, but the frame is in lib %.0f", symbol->number,
+                          symbol_lib->number, lib->number);
     }
 }
 
-static void check_frames(struct check *check, const struct node *table, const struct place *place) {
-    check_subcategories(check, table, place);
-    check_frame_places(check, table, place);
-    check_frame_symbols(check, table, place);
+static void check_frames(struct check *check, const struct node *table, const struct node_path *path) {
+    check_subcategories(check, table, path);
+    check_frame_places(check, table, path);
+    check_frame_symbols(check, table, path);
 }
 
-static void check_sample_times(struct check *check, const struct node *table, const struct place *place) {
+static void check_sample_times(struct check *check, const struct node *table, const struct node_path *path) {
     struct column_view times = check_column(check, table, "time"), deltas = check_column(check, table, "timeDeltas");
     if (times.table && deltas.table)
-        check_error(check, RULE_BROKEN_CONSISTENCY, place,
-                    "has time and timeDeltas, which is not read: it must have one");
+        check_error(check, RULE_BROKEN_CONSISTENCY, path,
+                    "has both time and timeDeltas, which is not read: it must have only one");
     if (!check_member(check, table, "time") && !check_member(check, table, "timeDeltas"))
-        check_error(check, RULE_BROKEN_PRESENCE, place, "has neither time nor timeDeltas: it must have one");
+        check_error(check, RULE_BROKEN_PRESENCE, path, "has neither time nor timeDeltas: it must have one of them");
     for (size_t row = 1; row < deltas.count; row++) {
         const struct node *delta = column_view_at(&deltas, row);
-        struct place chain[3];
+        struct node_path chain[3];
         char shown[NODE_SHOWN_BYTES];
         if (is_number(delta) && delta->number < 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_place(&deltas, row, place, chain),
+            check_error(check, RULE_BROKEN_ORDER, column_view_path(&deltas, row, path, chain),
                         "%s: times must not decrease", node_show(delta, shown));
     }
 }
 
-static void check_thread_samples(struct check *check, const struct node *table, const struct place *place) {
-    check_sample_times(check, table, place);
+static void check_thread_samples(struct check *check, const struct node *table, const struct node_path *path) {
+    check_sample_times(check, table, path);
     const struct node *units = check_member(check, check_member(check, check->root, "meta"), "sampleUnits");
-    struct place cpu_place = place_member(place, "threadCPUDelta");
+    struct node_path cpu_path = node_path_member(path, "threadCPUDelta");
     if (check_member(check, table, "threadCPUDelta") && !node_is(units, NODE_OBJECT))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &cpu_place, "is not read without meta.sampleUnits");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &cpu_path, "is not read without meta.sampleUnits");
 }
 
-static void check_allocations(struct check *check, const struct node *table, const struct place *place) {
+static void check_allocations(struct check *check, const struct node *table, const struct node_path *path) {
     const struct node *length = check_member(check, table, "length");
     if (is_number(length) && length->number == 0)
-        check_error(check, RULE_BROKEN_LENGTH, place, "is empty, which blanks the whole profile: leave it out");
+        check_error(check, RULE_BROKEN_LENGTH, path, "is empty, which blanks the whole profile: leave it out");
     if (!check_member(check, table, "memoryAddress") != !check_member(check, table, "threadId"))
-        check_error(check, RULE_BROKEN_CONSISTENCY, place, "memoryAddress and threadId must be there both, or none");
+        check_error(check, RULE_BROKEN_CONSISTENCY, path,
+                    "memoryAddress and threadId must both be present, or neither");
 }
 
 static bool has_pid(const struct check *check, const struct node *thread, const struct node *pid) {
@@ -481,48 +484,48 @@ static bool has_pid(const struct check *check, const struct node *thread, const 
     return node_is(thread_pid, NODE_TEXT) && node_is_text(pid, node_text(thread_pid));
 }
 
-/* A counter or an overhead belongs to a process, and to its main thread. */
-static void check_owner(struct check *check, const struct node *owned, const struct place *place) {
+/* Checks that the owner of a counter or of overhead data is a process and its main thread. */
+static void check_owner(struct check *check, const struct node *owned, const struct node_path *path) {
     const struct node *pid = check_member(check, owned, "pid"), *index = check_member(check, owned, "mainThreadIndex");
     const struct node *threads = check_member(check, check->root, "threads");
-    struct place pid_place = place_member(place, "pid"), index_place = place_member(place, "mainThreadIndex");
+    struct node_path pid_path = node_path_member(path, "pid"), index_path = node_path_member(path, "mainThreadIndex");
     char shown[NODE_SHOWN_BYTES];
     if (!node_is(pid, NODE_TEXT) || !node_is(threads, NODE_LIST)) return;
     bool is_found = false;
     for (size_t i = 0; i < threads->count && !is_found; i++) is_found = has_pid(check, &threads->nodes[i], pid);
     if (!is_found)
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &pid_place, "%s must be the pid of a thread",
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &pid_path, "%s must be the pid of a thread",
                       node_show(pid, shown));
     else if (node_is_index(index, threads->count) && !has_pid(check, &threads->nodes[(size_t)index->number], pid))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &index_place, "must be a thread with the pid %s",
+        check_warning(check, RULE_BROKEN_CONSISTENCY, &index_path, "must be the index of a thread with the pid %s",
                       node_show(pid, shown));
 }
 
-static void check_counter(struct check *check, const struct node *counter, const struct place *place) {
+static void check_counter(struct check *check, const struct node *counter, const struct node_path *path) {
     const struct node *samples = check_member(check, counter, "samples");
     const struct node *graph = check_member(check, check_member(check, counter, "display"), "graphType");
     const struct node *length = check_member(check, samples, "length");
-    struct place samples_place = place_member(place, "samples");
-    check_owner(check, counter, place);
+    struct node_path samples_path = node_path_member(path, "samples");
+    check_owner(check, counter, path);
     if (is_number(length) && length->number == 0)
-        check_warning(check, RULE_BROKEN_LENGTH, &samples_place, "is empty: leave the counter out");
-    if (node_is_text(graph, TEXT("line-rate"))) check_rates(check, samples, &samples_place);
+        check_warning(check, RULE_BROKEN_LENGTH, &samples_path, "is empty: leave the counter out");
+    if (node_is_text(graph, TEXT("line-rate"))) check_rates(check, samples, &samples_path);
 }
 
-/* Of two main threads of a process the first one vanishes from the timeline. */
-static void check_main_threads(struct check *check, const struct node *threads, const struct place *place) {
+/* If a process has two main threads, the first one is missing from the timeline. */
+static void check_main_threads(struct check *check, const struct node *threads, const struct node_path *path) {
     struct strings pids;
     strings_init(&pids, check->document->failure);
     for (size_t i = 0; i < threads->count; i++) {
         const struct node *pid = check_member(check, &threads->nodes[i], "pid");
-        struct place element = place_element(place, i);
-        struct place main_place = place_member(&element, "isMainThread");
+        struct node_path element = node_path_element(path, i);
+        struct node_path main_path = node_path_member(&element, "isMainThread");
         char shown[NODE_SHOWN_BYTES];
         if (!node_is(check_member(check, &threads->nodes[i], "isMainThread"), NODE_TRUE) || !node_is(pid, NODE_TEXT))
             continue;
         uint32_t count = strings_count(&pids);
         if (strings_intern(&pids, node_text(pid)).index < count)
-            check_warning(check, RULE_BROKEN_UNIQUENESS, &main_place, "the process %s must have one main thread only",
+            check_warning(check, RULE_BROKEN_UNIQUENESS, &main_path, "the process %s must have only one main thread",
                           node_show(pid, shown));
     }
     strings_fini(&pids);
@@ -533,16 +536,16 @@ static bool has_rows(const struct check *check, const struct node *thread, const
     return is_number(length) && length->number > 0;
 }
 
-static void check_content(struct check *check, const struct node *threads, const struct place *place) {
+static void check_content(struct check *check, const struct node *threads, const struct node_path *path) {
     if (check_member(check, check_member(check, check->root, "meta"), "profilingStartTime")) return;
     static const char *const tables[] = {"samples", "markers", "jsAllocations", "nativeAllocations"};
     for (size_t i = 0; i < threads->count; i++)
         for (size_t j = 0; j < sizeof tables / sizeof *tables; j++)
             if (has_rows(check, &threads->nodes[i], tables[j])) return;
-    check_error(check, RULE_BROKEN_LENGTH, place, "no thread has a sample or a marker: there is nothing to show");
+    check_error(check, RULE_BROKEN_LENGTH, path, "no thread has a sample or a marker: there is nothing to show");
 }
 
-/* The front-end puts what has no category into the grey one. */
+/* Returns true if something has no category: the front-end shows that in the grey one. */
 static bool needs_default_category(const struct check *check, const struct node *threads) {
     const struct node *shared = check_member(check, check->root, "shared");
     struct column_view frames = check_column(check, check_member(check, shared, "stackTable"), "frame");
@@ -562,22 +565,86 @@ static bool needs_default_category(const struct check *check, const struct node 
     return false;
 }
 
-static void check_default_category(struct check *check, const struct node *threads, const struct place *place) {
+static void check_default_category(struct check *check, const struct node *threads, const struct node_path *path) {
     const struct node *categories = check_member(check, check_member(check, check->root, "meta"), "categories");
-    struct place meta_place = place_member(place, "meta");
-    struct place categories_place = place_member(&meta_place, "categories");
+    struct node_path meta_path = node_path_member(path, "meta");
+    struct node_path categories_path = node_path_member(&meta_path, "categories");
     for (size_t i = 0; node_is(categories, NODE_LIST) && i < categories->count; i++)
         if (node_is_text(check_member(check, &categories->nodes[i], "color"), TEXT("grey"))) return;
     if (node_is(categories, NODE_LIST) && needs_default_category(check, threads))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &categories_place,
-                    "none is grey, and there are samples without a stack, or roots without a category: one must be");
+        check_error(
+            check, RULE_BROKEN_CONSISTENCY, &categories_path,
+            "no category is grey, but there are samples without a stack or roots without a category: one must be grey");
 }
 
-static void check_profile(struct check *check, const struct node *root, const struct place *place) {
+/* ---- The selected threads. ---- */
+
+static double cpu_time_of(const struct check *check, const struct node *thread) {
+    struct column_view deltas = check_column(check, check_member(check, thread, "samples"), "threadCPUDelta");
+    double sum = 0;
+    for (size_t row = 0; row < deltas.count; row++) sum += number_or(column_view_at(&deltas, row), 0);
+    return sum;
+}
+
+/* Without a list of visible threads, the front-end hides those that have used less than so much of the time of the
+ * busiest thread (IDLE_THRESHOLD_FRACTION in src/profile-logic/tracks.ts). */
+static const double HIDDEN_SHARE = 0.05;
+
+static bool is_hidden_as_idle(const struct check *check, const struct node *threads, size_t thread) {
+    double most = 0;
+    for (size_t i = 0; i < threads->count; i++) {
+        double cpu_time = cpu_time_of(check, &threads->nodes[i]);
+        if (cpu_time > most) most = cpu_time;
+    }
+    return cpu_time_of(check, &threads->nodes[thread]) < HIDDEN_SHARE * most;
+}
+
+static bool is_same_process(const struct check *check, const struct node *a, const struct node *b) {
+    const struct node *pid = check_member(check, a, "pid");
+    return node_is(pid, NODE_TEXT) && has_pid(check, b, pid);
+}
+
+/* A main thread is visible if any thread of its process is. */
+static bool is_listed(const struct check *check, const struct node *threads, const struct node *visible,
+                      size_t thread) {
+    const struct node *wanted = &threads->nodes[thread];
+    bool is_main = node_is(check_member(check, wanted, "isMainThread"), NODE_TRUE);
+    for (size_t i = 0; i < visible->count; i++) {
+        const struct node *index = &visible->nodes[i];
+        if (!node_is_index(index, threads->count)) continue;
+        const struct node *listed = &threads->nodes[(size_t)index->number];
+        if (listed == wanted || (is_main && is_same_process(check, wanted, listed))) return true;
+    }
+    return false;
+}
+
+static void check_selection(struct check *check, const struct node *threads, const struct node_path *path) {
+    const struct node *meta = check_member(check, check->root, "meta");
+    const struct node *selected = check_member(check, meta, "initialSelectedThreads");
+    const struct node *visible = check_member(check, meta, "initialVisibleThreads");
+    bool has_list = node_is(visible, NODE_LIST) && visible->count;
+    struct node_path meta_path = node_path_member(path, "meta");
+    struct node_path selected_path = node_path_member(&meta_path, "initialSelectedThreads");
+    for (size_t i = 0; node_is(selected, NODE_LIST) && i < selected->count; i++) {
+        struct node_path at = node_path_element(&selected_path, i);
+        if (!node_is_index(&selected->nodes[i], threads->count)) continue;
+        size_t thread = (size_t)selected->nodes[i].number;
+        if (has_list && !is_listed(check, threads, visible, thread))
+            check_warning(check, RULE_BROKEN_CONSISTENCY, &at, "thread %zu is hidden: initialVisibleThreads lacks it",
+                          thread);
+        else if (!has_list && is_hidden_as_idle(check, threads, thread))
+            check_warning(check, RULE_BROKEN_CONSISTENCY, &at,
+                          "thread %zu is hidden: it has used less than 5 %% of the busiest thread's processor time",
+                          thread);
+    }
+}
+
+static void check_profile(struct check *check, const struct node *root, const struct node_path *path) {
     const struct node *threads = check_member(check, root, "threads");
-    struct place threads_place = place_member(place, "threads");
+    struct node_path threads_path = node_path_member(path, "threads");
     if (!node_is(threads, NODE_LIST) || !threads->count) return;
-    check_main_threads(check, threads, &threads_place);
-    check_content(check, threads, &threads_place);
-    check_default_category(check, threads, place);
+    check_main_threads(check, threads, &threads_path);
+    check_content(check, threads, &threads_path);
+    check_default_category(check, threads, path);
+    check_selection(check, threads, path);
 }

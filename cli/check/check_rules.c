@@ -5,33 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/printable.h"
+#include "libconvert/base/printable.h"
 
-/* ---- Offences. ---- */
+/* ---- Violations. ---- */
 
-void check_error(struct check *check, enum offence_rule rule, const struct place *place, const char *format, ...) {
+void check_error(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    offences_add_list(check->offences, OFFENCE_ERROR, rule, place, format, arguments);
+    violations_add_list(check->violations, VIOLATION_ERROR, rule, path, format, arguments);
     va_end(arguments);
 }
 
-void check_warning(struct check *check, enum offence_rule rule, const struct place *place, const char *format, ...) {
+void check_warning(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format,
+                   ...) {
     va_list arguments;
     va_start(arguments, format);
-    offences_add_list(check->offences, OFFENCE_WARNING, rule, place, format, arguments);
+    violations_add_list(check->violations, VIOLATION_WARNING, rule, path, format, arguments);
     va_end(arguments);
 }
 
-static void offend(struct check *check, const struct rule *rule, enum offence_rule broken, const struct place *place,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+static void violate(struct check *check, const struct rule *rule, enum violation_rule broken,
+                    const struct node_path *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static void offend(struct check *check, const struct rule *rule, enum offence_rule broken, const struct place *place,
-                   const char *format, ...) {
+static void violate(struct check *check, const struct rule *rule, enum violation_rule broken,
+                    const struct node_path *path, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    enum offence_severity severity = rule->flags & IS_LENIENT ? OFFENCE_WARNING : OFFENCE_ERROR;
-    offences_add_list(check->offences, severity, broken, place, format, arguments);
+    enum violation_severity severity = rule->flags & IS_LENIENT ? VIOLATION_WARNING : VIOLATION_ERROR;
+    violations_add_list(check->violations, severity, broken, path, format, arguments);
     va_end(arguments);
 }
 
@@ -88,16 +89,16 @@ const struct node *column_view_at(const struct column_view *view, size_t row) {
     return node_is(node, NODE_LIST) && view->number < node->count ? &node->nodes[view->number] : &null;
 }
 
-const struct place *column_view_place(const struct column_view *view, size_t row, const struct place *table,
-                                      struct place chain[3]) {
-    chain[0] = place_member(table, view->is_of_rows ? "data" : view->name);
-    chain[1] = place_element(&chain[0], row);
+const struct node_path *column_view_path(const struct column_view *view, size_t row, const struct node_path *table,
+                                         struct node_path chain[3]) {
+    chain[0] = node_path_member(table, view->is_of_rows ? "data" : view->name);
+    chain[1] = node_path_element(&chain[0], row);
     if (!view->is_of_rows) return &chain[1];
-    chain[2] = place_element(&chain[1], view->number);
+    chain[2] = node_path_element(&chain[1], view->number);
     return &chain[2];
 }
 
-/* ---- Counting rows, before anything is checked. ---- */
+/* ---- Counting rows, before checking. ---- */
 
 static bool count_rows(const struct check *check, const struct rule *rule, const struct node *node, uint64_t *count) {
     const struct node *length = check_member(check, node, "length");
@@ -113,7 +114,8 @@ static bool count_rows(const struct check *check, const struct rule *rule, const
     return true;
 }
 
-/* Of the object, and of those in it. Lists of objects count when their elements are looked at. */
+/* Counts the rows of tables in the object and in objects within it, but not those in lists: these are counted when the
+ * elements are checked. */
 static void count_tables(struct check *check, const struct shape *shape, const struct node *object) {
     for (size_t i = 0; i < shape->rule_count; i++) {
         const struct rule *rule = &shape->rules[i];
@@ -134,7 +136,7 @@ static const char *table_name(const struct check *check, enum check_table table)
         [TABLE_FRAMES] = "frameTable",
         [TABLE_FUNCS] = "funcTable",
         [TABLE_RESOURCES] = "resourceTable",
-        [TABLE_RESOURCE_TYPES] = "the types of resources",
+        [TABLE_RESOURCE_TYPES] = "the resource types",
         [TABLE_NATIVE_SYMBOLS] = "nativeSymbols",
         [TABLE_SOURCES] = "sources",
         [TABLE_SOURCE_LOCATIONS] = "sourceLocationTable",
@@ -148,7 +150,7 @@ static const char *table_name(const struct check *check, enum check_table table)
 struct range {
     double min;
     double max;
-    const char *says;
+    const char *description;
 };
 
 static const struct range ranges[RANGE_COUNT] = {
@@ -164,30 +166,30 @@ static const struct range ranges[RANGE_COUNT] = {
 };
 
 static void check_range(struct check *check, const struct rule *rule, const struct node *node,
-                        const struct place *place) {
+                        const struct node_path *path) {
     const struct range *range = &ranges[rule->range];
     if (node->number >= range->min && node->number <= range->max) return;
     char shown[NODE_SHOWN_BYTES];
-    offend(check, rule, RULE_BROKEN_VALUE, place, "%s must be %s", node_show(node, shown), range->says);
+    violate(check, rule, RULE_BROKEN_VALUE, path, "%s must be %s", node_show(node, shown), range->description);
 }
 
 static void check_index(struct check *check, const struct rule *rule, const struct node *node,
-                        const struct place *place) {
+                        const struct node_path *path) {
     if (node->number == -1 && rule->flags & HAS_NONE) return;
     bool is_known = check->is_known[rule->table];
     uint64_t count = is_known ? check->row_counts[rule->table] : UINT64_MAX;
     if (node_is_index(node, count)) return;
     char shown[NODE_SHOWN_BYTES];
     if (is_known)
-        offend(check, rule, RULE_BROKEN_INDEX, place, "%s is not an index of %s (length %llu)", node_show(node, shown),
-               table_name(check, rule->table), (unsigned long long)count);
+        violate(check, rule, RULE_BROKEN_INDEX, path, "%s is not an index of %s (length %llu)", node_show(node, shown),
+                table_name(check, rule->table), (unsigned long long)count);
     else
-        offend(check, rule, RULE_BROKEN_INDEX, place, "%s is not an index of %s", node_show(node, shown),
-               table_name(check, rule->table));
+        violate(check, rule, RULE_BROKEN_INDEX, path, "%s is not an index of %s", node_show(node, shown),
+                table_name(check, rule->table));
 }
 
 static void check_choice(struct check *check, const struct rule *rule, const struct node *node,
-                         const struct place *place) {
+                         const struct node_path *path) {
     char shown[NODE_SHOWN_BYTES], allowed[256] = "";
     size_t used_bytes = 0;
     for (size_t i = 0; rule->choices[i]; i++) {
@@ -196,10 +198,10 @@ static void check_choice(struct check *check, const struct rule *rule, const str
             used_bytes += (size_t)snprintf(allowed + used_bytes, sizeof allowed - used_bytes, "%s%s", i ? ", " : "",
                                            rule->choices[i]);
     }
-    offend(check, rule, RULE_BROKEN_VALUE, place, "%s must be one of: %s", node_show(node, shown), allowed);
+    violate(check, rule, RULE_BROKEN_VALUE, path, "%s must be one of: %s", node_show(node, shown), allowed);
 }
 
-static const char *type_says(const struct rule *rule) {
+static const char *type_name(const struct rule *rule) {
     static const char *const names[] = {
         [TYPE_ANY] = "anything",
         [TYPE_BOOL] = "true or false",
@@ -212,7 +214,7 @@ static const char *type_says(const struct rule *rule) {
         [TYPE_TEXT_OR_INDEX] = "a string or an index",
         [TYPE_OBJECT] = "an object",
         [TYPE_LIST] = "an array",
-        [TYPE_COLUMNS] = "a table (an object of arrays, with its length)",
+        [TYPE_COLUMNS] = "a table (an object with a length and arrays)",
         [TYPE_ROWS] = "a table (an object with schema and data)",
     };
     return names[rule->type];
@@ -248,25 +250,26 @@ static bool has_type(const struct rule *rule, const struct node *node) {
 }
 
 static bool check_type(struct check *check, const struct rule *rule, const struct node *node,
-                       const struct place *place) {
+                       const struct node_path *path) {
     bool is_allowed_null = node_is(node, NODE_NULL) && rule->flags & IS_NULLABLE;
     if (is_allowed_null || has_type(rule, node)) return !is_allowed_null;
     char shown[NODE_SHOWN_BYTES];
-    offend(check, rule, RULE_BROKEN_TYPE, place, "%s must be %s%s", node_show(node, shown), type_says(rule),
-           rule->flags & IS_NULLABLE ? " or null" : "");
+    violate(check, rule, RULE_BROKEN_TYPE, path, "%s must be %s%s", node_show(node, shown), type_name(rule),
+            rule->flags & IS_NULLABLE ? " or null" : "");
     return false;
 }
 
 static void check_value(struct check *check, const struct rule *rule, const struct node *node,
-                        const struct place *place);
+                        const struct node_path *path);
 
 /* ---- Rows that must be unique. ---- */
 
-/* A value as 8 bytes that are equal when the values are. */
+/* Encodes a value as 8 bytes, which are equal if the values are. */
 static uint64_t key_of(struct strings *texts, const struct node *node) {
     uint64_t bits;
     if (node->kind == NODE_TEXT) return (uint64_t)NODE_TEXT << 56 | strings_intern(texts, node_text(node)).index;
-    if (node->kind != NODE_NUMBER) return (uint64_t)(0xfff8 | node->kind) << 48; /* no number has these bits */
+    if (node->kind != NODE_NUMBER)
+        return (uint64_t)(0xfff8 | node->kind) << 48; /* the bits of a NaN, which JSON cannot contain */
     memcpy(&bits, &node->number, sizeof bits);
     return bits;
 }
@@ -290,14 +293,14 @@ static void keys_fini(struct keys *keys) {
     row_table_fini(&keys->rows);
 }
 
-/* True when it is new. */
+/* Returns true if the key is new. */
 static bool keys_add(struct keys *keys, const uint64_t *key) {
     uint32_t count = row_table_count(&keys->rows);
     return row_table_intern(&keys->rows, key) == count;
 }
 
 static void check_unique_rows(struct check *check, const struct shape *shape, const struct node *table,
-                              const struct place *place) {
+                              const struct node_path *path) {
     struct column_view columns[KEY_COLUMNS_MAX];
     size_t column_count = 0, row_count = SIZE_MAX;
     for (size_t i = 0; i < shape->rule_count && column_count < KEY_COLUMNS_MAX; i++) {
@@ -315,15 +318,16 @@ static void check_unique_rows(struct check *check, const struct shape *shape, co
         uint64_t key[KEY_COLUMNS_MAX];
         for (size_t i = 0; i < column_count; i++) key[i] = key_of(&keys.texts, column_view_at(&columns[i], row));
         if (keys_add(&keys, key)) continue;
-        struct place list = place_member(place, columns[0].is_of_rows ? "data" : columns[0].name);
-        struct place element = place_element(&list, row);
+        struct node_path list = node_path_member(path, columns[0].is_of_rows ? "data" : columns[0].name);
+        struct node_path element = node_path_element(&list, row);
         check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "row %zu is the same %s as an earlier one", row,
                       shape->row_noun ? shape->row_noun : "row");
     }
     keys_fini(&keys);
 }
 
-/* The values that tell an element from others: its own, or those of its members with keys. False: it is of no use. */
+/* Sets the key to the values that must differ between elements: the element itself, or its members with IS_KEY. Returns
+ * false if one of them is missing or invalid. */
 static bool element_key(struct check *check, const struct rule *items, const struct node *node, struct keys *keys,
                         uint64_t key[KEY_COLUMNS_MAX]) {
     size_t key_count = 0;
@@ -346,9 +350,9 @@ static size_t count_keys(const struct shape *shape) {
     return count;
 }
 
-/* Of texts and numbers, or of objects told apart by their keys. */
+/* Checks that the elements of a list differ: texts and numbers as such, objects in their members with IS_KEY. */
 static void check_unique_elements(struct check *check, const struct rule *rule, const struct node *list,
-                                  const struct place *place) {
+                                  const struct node_path *path) {
     size_t key_count = count_keys(rule->items->shape);
     struct keys keys;
     keys_init(&keys, key_count ? key_count : 1, check->document->failure);
@@ -356,10 +360,10 @@ static void check_unique_elements(struct check *check, const struct rule *rule, 
         const struct node *node = &list->nodes[i];
         uint64_t key[KEY_COLUMNS_MAX];
         if (!element_key(check, rule->items, node, &keys, key) || keys_add(&keys, key)) continue;
-        struct place element = place_element(place, i);
+        struct node_path element = node_path_element(path, i);
         char shown[NODE_SHOWN_BYTES];
-        check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s stands earlier in the list, too",
-                      key_count ? "one with the same identity" : node_show(node, shown));
+        check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s also occurs earlier in the list",
+                      key_count ? "an element with the same identity" : node_show(node, shown));
     }
     keys_fini(&keys);
 }
@@ -371,102 +375,101 @@ static bool is_less(const struct node *node, const struct node *before) {
 }
 
 static void check_order(struct check *check, const struct rule *rule, const struct node *node,
-                        const struct node *before, const struct place *place) {
+                        const struct node *before, const struct node_path *path) {
     if (!(rule->flags & IS_ASCENDING) || !before || !is_less(node, before)) return;
     char shown[NODE_SHOWN_BYTES], shown_before[NODE_SHOWN_BYTES];
-    offend(check, rule, RULE_BROKEN_ORDER, place, "%s comes after %s: these must not decrease", node_show(node, shown),
-           node_show(before, shown_before));
+    violate(check, rule, RULE_BROKEN_ORDER, path, "%s comes after %s: values must not decrease", node_show(node, shown),
+            node_show(before, shown_before));
 }
 
 static void check_list(struct check *check, const struct rule *rule, const struct node *list,
-                       const struct place *place) {
+                       const struct node_path *path) {
     if (rule->flags & IS_NOT_EMPTY && list->count == 0)
-        offend(check, rule, RULE_BROKEN_LENGTH, place, "the array is empty: it must have an element");
-    if (rule->flags & IS_UNIQUE) check_unique_elements(check, rule, list, place);
+        violate(check, rule, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
+    if (rule->flags & IS_UNIQUE) check_unique_elements(check, rule, list, path);
     for (size_t i = 0; rule->items && i < list->count && !failure_is_set(check->document->failure); i++) {
-        struct place element = place_element(place, i);
+        struct node_path element = node_path_element(path, i);
         const struct node *node = &list->nodes[i];
         if (rule->items->shape && rule->items->type == TYPE_OBJECT) count_tables(check, rule->items->shape, node);
         check_value(check, rule->items, node, &element);
     }
 }
 
-/* The rule says what each value is, also where it says null. */
+/* Checks each value of the column against the rule. */
 static void check_column_values(struct check *check, const struct rule *rule, const struct column_view *view,
-                                const struct place *table) {
+                                const struct node_path *table) {
     const struct node *before = NULL;
     for (size_t row = 0; row < view->count && !failure_is_set(check->document->failure); row++) {
-        struct place chain[3];
+        struct node_path chain[3];
         const struct node *node = column_view_at(view, row);
-        const struct place *place = column_view_place(view, row, table, chain);
-        check_value(check, rule, node, place);
-        check_order(check, rule, node, before, place);
+        const struct node_path *path = column_view_path(view, row, table, chain);
+        check_value(check, rule, node, path);
+        check_order(check, rule, node, before, path);
         before = node;
     }
 }
 
-static void check_missing(struct check *check, const struct rule *rule, const struct place *place) {
+static void check_missing(struct check *check, const struct rule *rule, const struct node_path *path) {
     if (rule->flags & (IS_OPTIONAL | IS_UNREAD)) return;
-    offend(check, rule, RULE_BROKEN_PRESENCE, place, "missing: it must be %s", type_says(rule));
+    violate(check, rule, RULE_BROKEN_PRESENCE, path, "missing: it must be %s", type_name(rule));
 }
 
 static void check_length(struct check *check, const struct rule *rule, const struct node *list, uint64_t length,
-                         const struct place *place) {
+                         const struct node_path *path) {
     if (list->count == length) return;
-    static const char format[] = "the column has %u values, the table has length %llu";
+    static const char format[] = "the column has %u values, but the table has length %llu";
     if (rule->flags & MAY_BE_EMPTY && list->count == 0)
-        check_warning(check, RULE_BROKEN_LENGTH, place, format, list->count, (unsigned long long)length);
+        check_warning(check, RULE_BROKEN_LENGTH, path, format, list->count, (unsigned long long)length);
     else
-        offend(check, rule, RULE_BROKEN_LENGTH, place, format, list->count, (unsigned long long)length);
+        violate(check, rule, RULE_BROKEN_LENGTH, path, format, list->count, (unsigned long long)length);
 }
 
 static void check_list_column(struct check *check, const struct rule *rule, const struct node *table, bool has_length,
-                              uint64_t length, const struct place *table_place) {
-    struct place place = place_member(table_place, rule->name);
+                              uint64_t length, const struct node_path *table_path) {
+    struct node_path path = node_path_member(table_path, rule->name);
     const struct node *list = check_member(check, table, rule->name);
     char shown[NODE_SHOWN_BYTES];
     if (!list) {
         if (!(rule->flags & IS_OPTIONAL))
-            offend(check, rule, RULE_BROKEN_PRESENCE, &place, "missing: it must be a column");
+            violate(check, rule, RULE_BROKEN_PRESENCE, &path, "missing: it must be a column");
         return;
     }
     if (node_is(list, NODE_NULL) && rule->flags & IS_NULLABLE_WHOLE) return;
     if (!node_is(list, NODE_LIST)) {
-        offend(check, rule, RULE_BROKEN_TYPE, &place, "%s must be a column (an array)", node_show(list, shown));
+        violate(check, rule, RULE_BROKEN_TYPE, &path, "%s must be a column (an array)", node_show(list, shown));
         return;
     }
-    if (has_length) check_length(check, rule, list, length, &place);
+    if (has_length) check_length(check, rule, list, length, &path);
     struct column_view view = check_column(check, table, rule->name);
-    check_column_values(check, rule, &view, table_place);
+    check_column_values(check, rule, &view, table_path);
 }
 
 static void check_member_by_rule(struct check *check, const struct rule *rule, const struct node *object,
-                                 const struct place *object_place) {
-    struct place place = place_member(object_place, rule->name);
+                                 const struct node_path *object_path) {
+    struct node_path path = node_path_member(object_path, rule->name);
     const struct node *node = check_member(check, object, rule->name);
     if (!node)
-        check_missing(check, rule, &place);
+        check_missing(check, rule, &path);
     else if (rule->flags & IS_UNREAD)
-        check_warning(check, RULE_BROKEN_PRESENCE, &place, "the front-end does not read it");
+        check_warning(check, RULE_BROKEN_PRESENCE, &path, "the front-end does not read it");
     else
-        check_value(check, rule, node, &place);
+        check_value(check, rule, node, &path);
 }
 
 static void check_columns(struct check *check, const struct shape *shape, const struct node *table,
-                          const struct place *place) {
-    struct place length_place = place_member(place, "length");
+                          const struct node_path *path) {
+    struct node_path length_path = node_path_member(path, "length");
     const struct node *length = check_member(check, table, "length");
     bool has_length = node_is_index(length, UINT32_MAX);
     char shown[NODE_SHOWN_BYTES];
     if (!has_length)
-        check_error(check, RULE_BROKEN_LENGTH, &length_place, "%s must be the number of rows",
-                    node_show(length, shown));
+        check_error(check, RULE_BROKEN_LENGTH, &length_path, "%s must be the number of rows", node_show(length, shown));
     for (size_t i = 0; i < shape->rule_count; i++) {
         const struct rule *rule = &shape->rules[i];
         if (rule->flags & IS_MEMBER)
-            check_member_by_rule(check, rule, table, place);
+            check_member_by_rule(check, rule, table, path);
         else
-            check_list_column(check, rule, table, has_length, has_length ? (uint64_t)length->number : 0, place);
+            check_list_column(check, rule, table, has_length, has_length ? (uint64_t)length->number : 0, path);
     }
 }
 
@@ -480,15 +483,15 @@ static const struct rule *find_rule(const struct shape *shape, struct text name)
 
 enum { SCHEMA_COLUMNS_MAX = 64 };
 
-/* The number of columns; 0 when the schema is no good. */
+/* Returns the number of columns; 0 if the schema is not valid. */
 static size_t check_row_schema(struct check *check, const struct shape *shape, const struct node *schema,
-                               const struct place *place) {
+                               const struct node_path *path) {
     uint64_t taken = 0;
     size_t width = 0;
     for (size_t i = 0; i < schema->count; i++) {
         struct text name;
         const struct node *number = document_member_at(check->document, schema, i, &name);
-        struct place column = {.parent = place, .key = name};
+        struct node_path column = {.parent = path, .key = name};
         char shown[NODE_SHOWN_BYTES];
         if (!node_is_index(number, SCHEMA_COLUMNS_MAX)) {
             check_error(check, RULE_BROKEN_TYPE, &column, "%s must be the number of a column",
@@ -497,7 +500,7 @@ static size_t check_row_schema(struct check *check, const struct shape *shape, c
         }
         size_t at = (size_t)number->number;
         if (taken >> at & 1)
-            check_error(check, RULE_BROKEN_UNIQUENESS, &column, "%zu is the number of another column, too", at);
+            check_error(check, RULE_BROKEN_UNIQUENESS, &column, "%zu is also the number of another column", at);
         if (!find_rule(shape, name))
             check_warning(check, RULE_BROKEN_PRESENCE, &column, "the front-end does not read it");
         taken |= (uint64_t)1 << at;
@@ -506,78 +509,78 @@ static size_t check_row_schema(struct check *check, const struct shape *shape, c
     return width;
 }
 
-static void check_row_widths(struct check *check, const struct node *data, size_t width, const struct place *place) {
+static void check_row_widths(struct check *check, const struct node *data, size_t width, const struct node_path *path) {
     for (size_t row = 0; row < data->count && !failure_is_set(check->document->failure); row++) {
         const struct node *node = &data->nodes[row];
-        struct place row_place = place_element(place, row);
+        struct node_path row_path = node_path_element(path, row);
         char shown[NODE_SHOWN_BYTES];
         if (!node_is(node, NODE_LIST))
-            check_error(check, RULE_BROKEN_TYPE, &row_place, "%s must be a row (an array)", node_show(node, shown));
+            check_error(check, RULE_BROKEN_TYPE, &row_path, "%s must be a row (an array)", node_show(node, shown));
         else if (node->count > width)
-            check_error(check, RULE_BROKEN_LENGTH, &row_place, "the row has %u values, the schema %zu columns",
+            check_error(check, RULE_BROKEN_LENGTH, &row_path, "the row has %u values, but the schema has %zu columns",
                         node->count, width);
     }
 }
 
 static void check_rows(struct check *check, const struct shape *shape, const struct node *table,
-                       const struct place *place) {
-    struct place schema_place = place_member(place, "schema"), data_place = place_member(place, "data");
+                       const struct node_path *path) {
+    struct node_path schema_path = node_path_member(path, "schema"), data_path = node_path_member(path, "data");
     const struct node *schema = check_member(check, table, "schema"), *data = check_member(check, table, "data");
     if (!node_is(schema, NODE_OBJECT))
-        check_error(check, RULE_BROKEN_TYPE, &schema_place, "a table must have an object of column numbers here");
+        check_error(check, RULE_BROKEN_TYPE, &schema_path, "a table must have an object of column numbers here");
     if (!node_is(data, NODE_LIST))
-        check_error(check, RULE_BROKEN_TYPE, &data_place, "a table must have an array of rows here");
+        check_error(check, RULE_BROKEN_TYPE, &data_path, "a table must have an array of rows here");
     if (!node_is(schema, NODE_OBJECT) || !node_is(data, NODE_LIST)) return;
-    size_t width = check_row_schema(check, shape, schema, &schema_place);
-    if (width || !schema->count) check_row_widths(check, data, width, &data_place);
+    size_t width = check_row_schema(check, shape, schema, &schema_path);
+    if (width || !schema->count) check_row_widths(check, data, width, &data_path);
     for (size_t i = 0; i < shape->rule_count; i++) {
         const struct rule *rule = &shape->rules[i];
-        struct place column_place = place_member(&schema_place, rule->name);
+        struct node_path column_path = node_path_member(&schema_path, rule->name);
         struct column_view view = check_column(check, table, rule->name);
         if (view.table)
-            check_column_values(check, rule, &view, place);
+            check_column_values(check, rule, &view, path);
         else if (!check_member(check, schema, rule->name) && !(rule->flags & IS_OPTIONAL))
-            offend(check, rule, RULE_BROKEN_PRESENCE, &column_place, "missing: it must be a column");
+            violate(check, rule, RULE_BROKEN_PRESENCE, &column_path, "missing: it must be a column");
     }
 }
 
-/* ---- All together. ---- */
+/* ---- The interpreter. ---- */
 
 static void check_object(struct check *check, const struct shape *shape, const struct node *node,
-                         const struct place *place) {
-    for (size_t i = 0; i < shape->rule_count; i++) check_member_by_rule(check, &shape->rules[i], node, place);
+                         const struct node_path *path) {
+    for (size_t i = 0; i < shape->rule_count; i++) check_member_by_rule(check, &shape->rules[i], node, path);
 }
 
 static void check_value(struct check *check, const struct rule *rule, const struct node *node,
-                        const struct place *place) {
-    if (!check_type(check, rule, node, place)) return;
+                        const struct node_path *path) {
+    if (!check_type(check, rule, node, path)) return;
     switch (rule->type) {
         case TYPE_NUMBER:
         case TYPE_INTEGER:
-            check_range(check, rule, node, place);
+            check_range(check, rule, node, path);
             return;
         case TYPE_INDEX:
-            check_index(check, rule, node, place);
+            check_index(check, rule, node, path);
             return;
         case TYPE_TEXT_OR_INDEX:
-            if (node_is(node, NODE_NUMBER)) check_index(check, rule, node, place);
+            if (node_is(node, NODE_NUMBER)) check_index(check, rule, node, path);
             return;
         case TYPE_CHOICE:
-            check_choice(check, rule, node, place);
+            check_choice(check, rule, node, path);
             return;
         case TYPE_LIST:
-            check_list(check, rule, node, place);
+            check_list(check, rule, node, path);
             return;
         case TYPE_OBJECT:
-            if (rule->shape) check_object(check, rule->shape, node, place);
+            if (rule->shape) check_object(check, rule->shape, node, path);
             break;
         case TYPE_COLUMNS:
-            check_columns(check, rule->shape, node, place);
-            check_unique_rows(check, rule->shape, node, place);
+            check_columns(check, rule->shape, node, path);
+            check_unique_rows(check, rule->shape, node, path);
             break;
         case TYPE_ROWS:
-            check_rows(check, rule->shape, node, place);
-            check_unique_rows(check, rule->shape, node, place);
+            check_rows(check, rule->shape, node, path);
+            check_unique_rows(check, rule->shape, node, path);
             break;
         case TYPE_ANY:
         case TYPE_BOOL:
@@ -585,11 +588,12 @@ static void check_value(struct check *check, const struct rule *rule, const stru
         case TYPE_TID:
             return;
     }
-    if (rule->shape && rule->shape->check) rule->shape->check(check, node, place);
+    if (rule->shape && rule->shape->check) rule->shape->check(check, node, path);
 }
 
-void check_shape(struct check *check, const struct shape *shape, const struct node *node, const struct place *place) {
+void check_shape(struct check *check, const struct shape *shape, const struct node *node,
+                 const struct node_path *path) {
     count_tables(check, shape, node);
-    check_object(check, shape, node, place);
-    if (shape->check) shape->check(check, node, place);
+    check_object(check, shape, node, path);
+    if (shape->check) shape->check(check, node, path);
 }

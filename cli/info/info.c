@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "libconvert/memory.h"
+#include "cli/id_column.h"
+#include "libconvert/base/memory.h"
 
 void info_init(struct info *info, struct failure *failure) {
     *info = (struct info){.failure = failure, .has_times = true};
@@ -14,11 +15,11 @@ void info_init(struct info *info, struct failure *failure) {
     column_init(&info->markers, sizeof(struct info_marker), failure);
     column_init(&info->functions, sizeof(struct info_function), failure);
     column_init(&info->facts, sizeof(struct info_fact), failure);
-    column_init(&info->marker_names, sizeof(uint32_t), failure);
+    column_init(&info->markers_by_name, sizeof(struct info_marker *), failure);
 }
 
 void info_fini(struct info *info) {
-    column_fini(&info->marker_names);
+    column_fini(&info->markers_by_name);
     column_fini(&info->facts);
     column_fini(&info->functions);
     column_fini(&info->markers);
@@ -71,35 +72,28 @@ void info_count_sample(struct info *info, double weight, bool has_stack) {
     info->weight += fabs(weight);
 }
 
-/* Row of the marker's name; ID_NONE when memory ran out. */
-static uint32_t marker_row(struct info *info, struct text name) {
+/* Returns NULL if memory ran out (latched). */
+static struct info_marker *marker_of(struct info *info, struct text name) {
     string_id id = strings_intern(&info->texts, name);
-    if (string_is_none(id)) return ID_NONE;
-    while (info->marker_names.count <= id.index) {
-        uint32_t *row = column_push(&info->marker_names);
-        if (!row) return ID_NONE;
-        *row = ID_NONE;
-    }
-    uint32_t *row = column_at(&info->marker_names, id.index);
-    if (*row != ID_NONE) return *row;
-    struct info_marker *marker = column_push(&info->markers);
-    if (!marker) return ID_NONE;
-    *marker = (struct info_marker){.name = strings_text(&info->texts, id)};
-    return *row = (uint32_t)info->markers.count - 1;
+    struct info_marker **marker = string_is_none(id) ? NULL : id_column_at(&info->markers_by_name, id.index);
+    if (!marker || *marker) return marker ? *marker : NULL;
+    *marker = column_push(&info->markers);
+    if (*marker) **marker = (struct info_marker){.name = strings_text(&info->texts, id)};
+    return *marker;
 }
 
 void info_count_marker(struct info *info, struct text name) {
-    uint32_t row = marker_row(info, name);
+    struct info_marker *marker = marker_of(info, name);
     struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
-    if (row == ID_NONE) return;
-    ((struct info_marker *)column_at(&info->markers, row))->count++;
+    if (!marker) return;
+    marker->count++;
     thread->marker_count++;
     info->marker_count++;
 }
 
-/* ---- The heaviest. ---- */
+/* ---- Sorting by weight. ---- */
 
-/* What rows are compared by: the first key, then the second one. */
+/* Sets the values by which rows are compared: the first, and the second if the first ones are equal. */
 static void keys_of(const struct info *info, enum info_order order, uint32_t row, double keys[2]) {
     if (order == INFO_THREADS) {
         const struct info_thread *thread = column_at(&info->threads, row);
@@ -109,10 +103,11 @@ static void keys_of(const struct info *info, enum info_order order, uint32_t row
         keys[0] = (double)((const struct info_marker *)column_at(&info->markers, row))->count;
         keys[1] = 0;
     } else {
-        const struct function_weights *weights =
-            &((const struct info_function *)column_at(&info->functions, row))->weights;
-        bool is_by_self = order == INFO_FUNCTIONS_BY_SELF;
-        keys[0] = fabs(is_by_self ? weights->self : weights->total);
+        const struct info_function *function = column_at(&info->functions, row);
+        bool is_by_cpu = order == INFO_FUNCTIONS_BY_CPU_SELF || order == INFO_FUNCTIONS_BY_CPU_TOTAL;
+        bool is_by_self = order == INFO_FUNCTIONS_BY_SELF || order == INFO_FUNCTIONS_BY_CPU_SELF;
+        const struct function_weights *weights = is_by_cpu ? &function->cpu : &function->weights;
+        keys[0] = fabs(order == INFO_WAITS ? function->wait : is_by_self ? weights->self : weights->total);
         keys[1] = fabs(is_by_self ? weights->total : weights->self);
     }
 }
@@ -122,7 +117,7 @@ struct comparison {
     enum info_order order;
 };
 
-/* Heavier ones first, of equal ones those that came first. */
+/* Orders heavier rows first, and equal ones by their number. */
 static int compare_rows(const void *left, const void *right, void *context) {
     const struct comparison *comparison = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
@@ -134,7 +129,7 @@ static int compare_rows(const void *left, const void *right, void *context) {
     return a < b ? -1 : 1;
 }
 
-uint32_t *info_top(struct info *info, enum info_order order, size_t top_count, size_t *count) {
+uint32_t *info_sort(struct info *info, enum info_order order, size_t *count) {
     const struct column *column = order == INFO_THREADS   ? &info->threads
                                   : order == INFO_MARKERS ? &info->markers
                                                           : &info->functions;
@@ -148,6 +143,5 @@ uint32_t *info_top(struct info *info, enum info_order order, size_t top_count, s
     }
     struct comparison comparison = {info, order};
     qsort_r(rows, *count, sizeof *rows, compare_rows, &comparison);
-    if (top_count && *count > top_count) *count = top_count;
     return rows;
 }

@@ -1,62 +1,67 @@
-/* gecko-convert info: traces and profiles to facts, for people and as JSON (docs/info.md). */
+/* gecko-convert info: shows facts about traces and profiles, for people and as JSON (docs/info.md). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/check/check.h"
 #include "cli/command.h"
-#include "cli/conversion.h"
+#include "cli/options.h"
+#include "cli/several_inputs.h"
 #include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
+#include "libconvert/conversion.h"
 #include "readers/reader.h"
 
 enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
 
 static const char command_name[] = "info";
 
-/* Where checking a profile ends in the whole work. */
+/* Part of the work that checking a profile takes; collecting the facts takes the rest. */
 static const double CHECK_END = 0.90;
 
 static const char help[] =
-    "Usage: gecko-convert info [--json] [--top N] [--from FORMAT]\n"
+    "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] [--together]\n"
     "                          [--max-memory SIZE] FILE...\n"
     "\n"
-    "Says what is in traces, as they are converted, and in profiles: duration,\n"
-    "processes, threads, samples, markers, counters, what is lost, and the functions\n"
-    "that took the most time. - is standard input.\n"
+    "Shows what traces and profiles contain: duration, processes, threads, samples,\n"
+    "markers, counters, what converting a trace would lose, and the functions that\n"
+    "took the most time. - is standard input.\n"
+    "\n" COMMAND_HELP_JSON
+    "  --top N            show at most N rows of each list (default: 10)\n"
+    "  --from FORMAT      treat all files as traces in this format: perf-data,\n"
+    "                     perf-script, collapsed, native (default: detected from\n"
+    "                     the content)\n"
+    "  --together         show all files, which must be traces, as the one profile\n"
+    "                     that converting them together makes\n"
+    "  --align FILE=OFFSET\n"
+    "  --samples perf|recorder\n"
+    "                     with --together: as for converting\n" COMMAND_HELP_OPTIONS
+    "Colours and bars are used on terminals only; NO_COLOR, CLICOLOR and\n"
+    "CLICOLOR_FORCE are honoured.\n"
     "\n"
-    "  --json             write it as JSON: see docs/info.md\n"
-    "  --top N            rows of lists (default: 10)\n"
-    "  --from FORMAT      all files are traces of that format: perf-script,\n"
-    "                     collapsed, native (default: by their content)\n"
-    "  --max-memory SIZE  take no more memory for a file: bytes, or with K, M, G or\n"
-    "                     T, or unlimited (default: half of what the machine has)\n"
-    "  -h, --help         show this text\n"
-    "\n"
-    "Options stand before or behind files; behind -- everything is a file.\n"
-    "\n"
-    "Colours and bars are for terminals: NO_COLOR, CLICOLOR and CLICOLOR_FORCE are\n"
-    "honoured. Exit codes: 0 good, 1 an input that is no good, 2 a bad command line,\n"
-    "3 a file that cannot be read, 4 no memory or more than SIZE needed; of several\n"
-    "files, that of the first one that is not 0.\n";
+    "Exit codes:\n"
+    "  0  success\n"
+    "  1  an input is not valid\n" COMMAND_HELP_EXIT_CODES;
 
-/* What goes for all files. */
-struct telling {
-    struct info_look look;
+/* Options that apply to all files, and what was printed so far. */
+struct info_request {
+    struct info_layout layout;
     const char *from;
+    const struct gecko_convert_options *together; /* all files as the inputs of one profile; NULL: file by file */
     uint64_t max_memory_bytes;
-    bool has_text; /* of a file before */
+    bool has_text; /* a file was printed before */
 };
 
-static int add(struct command_output *output, const struct info_subject *subject, struct telling *telling) {
+static int add(struct command_output *output, const struct info_subject *subject, struct info_request *request) {
     const struct failure *failure = subject->failure;
     if (output->is_json) {
-        info_write_json(&output->json, subject, telling->look.top_count);
+        info_write_json(&output->json, subject, request->layout.top_count);
     } else if (!failure_is_set(failure)) {
-        if (telling->has_text) command_append(&output->text, "\n");
-        info_append_text(&output->text, subject, &telling->look);
-        telling->has_text = true;
+        if (request->has_text) command_append(&output->text, "\n");
+        info_append_text(&output->text, subject, &request->layout);
+        request->has_text = true;
     }
     if (!failure_is_set(failure)) return FAILURE_NONE;
     command_print_failure(output, subject->path, failure);
@@ -65,46 +70,30 @@ static int add(struct command_output *output, const struct info_subject *subject
 
 /* ---- Traces. ---- */
 
-static void take_profile(void *context, const struct profile *profile) { info_take_profile(context, profile); }
-
-/* The failure of a conversion, of which the result has a copy. */
-static void take_failure(struct failure *failure, const struct gecko_convert_result *result) {
-    if (result->status == GECKO_CONVERT_GOOD) return;
-    failure_clear(failure);
-    struct position place = {result->error_line, result->error_offset};
-    enum failure_code code = (enum failure_code)result->status;
-    if (result->has_error_place)
-        failure_set_at(failure, code, place, "%s", result->message);
-    else
-        failure_set(failure, code, "%s", result->message);
+static void fill_from_profile(void *context, const struct profile *profile) {
+    info_fill_from_profile(context, profile);
 }
 
-/* Once: the conversion closes it. */
-static struct input *give_input(void *context, struct failure *failure) {
-    (void)failure;
-    struct input **input = context, *given = *input;
-    *input = NULL;
-    return given;
-}
-
-/* Failures of the input are in its latch. */
+/* Takes the input. `failure` is the input's. */
 static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
-                      struct telling *telling) {
+                      struct info_request *request) {
     struct info info;
-    struct gecko_convert_options options = {
-        .input_path = path, .from = telling->from, .progress = progress_tty_draw, .progress_context = &output->bar};
+    struct gecko_convert_options options = {.input_path = path};
+    if (request->together) options = *request->together;
+    options.from = request->from;
+    options.progress = progress_tty_draw;
+    options.progress_context = &output->bar;
     struct gecko_convert_result result;
     info_init(&info, failure);
-    struct conversion_ends ends = {.open = give_input,
+    struct conversion_ends ends = {.open = command_give_input,
                                    .context = &input,
                                    .input_failure = failure,
                                    .memory = failure->memory,
-                                   .source_progress = progress_tty_draw_source,
-                                   .look = take_profile,
+                                   .look = fill_from_profile,
                                    .look_context = &info};
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
-    take_failure(failure, &result);
+    command_take_failure(failure, &result);
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),
@@ -113,7 +102,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
                                    .result = &result,
                                    .failure = failure,
                                    .info = &info};
-    int exit_code = add(output, &subject, telling);
+    int exit_code = add(output, &subject, request);
     gecko_convert_result_fini(&result);
     info_fini(&info);
     return exit_code;
@@ -121,12 +110,12 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
 
 /* ---- Profiles. ---- */
 
-/* The first one stands for all. */
-static void refuse_bad_profile(const char *path, const struct offences *offences, struct failure *failure) {
-    unsigned long long count = offences->counts[OFFENCE_ERROR];
-    for (size_t i = 0; i < offences->kinds.count; i++) {
-        const struct offence_kind *kind = column_at(&offences->kinds, i);
-        if (kind->severity != OFFENCE_ERROR || !kind->shown_count) continue;
+/* Latches the first error; the count in the message covers all. */
+static void refuse_bad_profile(const char *path, const struct violations *violations, struct failure *failure) {
+    unsigned long long count = violations->counts[VIOLATION_ERROR];
+    for (size_t i = 0; i < violations->kinds.count; i++) {
+        const struct violation_kind *kind = column_at(&violations->kinds, i);
+        if (kind->severity != VIOLATION_ERROR || !kind->shown_count) continue;
         failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)",
                     command_file_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
                     (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
@@ -134,17 +123,17 @@ static void refuse_bad_profile(const char *path, const struct offences *offences
 }
 
 static int show_profile(const char *path, struct input *input, struct failure *failure, struct command_output *output,
-                        struct telling *telling) {
+                        struct info_request *request) {
     struct document document;
-    struct offences offences;
+    struct violations violations;
     struct info info;
     document_init(&document, failure);
-    offences_init(&offences, failure);
+    violations_init(&violations, failure);
     info_init(&info, failure);
     struct progress_root progress = command_progress(output);
-    check_input(input, path, &document, &offences, progress_part(progress_whole(&progress), 0, CHECK_END));
-    if (!failure_is_set(failure) && offences.counts[OFFENCE_ERROR]) refuse_bad_profile(path, &offences, failure);
-    if (!failure_is_set(failure)) info_take_document(&info, &document);
+    check_input(input, path, &document, &violations, progress_part(progress_whole(&progress), 0, CHECK_END));
+    if (!failure_is_set(failure) && violations.counts[VIOLATION_ERROR]) refuse_bad_profile(path, &violations, failure);
+    if (!failure_is_set(failure)) info_fill_from_document(&info, &document);
     struct profile_identity identity = profile_identify(&document);
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
@@ -155,28 +144,28 @@ static int show_profile(const char *path, struct input *input, struct failure *f
                                    .bytes_count = document.bytes_count,
                                    .failure = failure,
                                    .info = &info};
-    int exit_code = add(output, &subject, telling);
+    int exit_code = add(output, &subject, request);
     info_fini(&info);
-    offences_fini(&offences);
+    violations_fini(&violations);
     document_fini(&document);
     return exit_code;
 }
 
-/* ---- Which of them. ---- */
+/* ---- Dispatch. ---- */
 
-/* By its first bytes, as traces are told apart. */
+/* Shows a trace or a profile, depending on the first bytes of the file. */
 static int show_one(const char *path, struct command_output *output, void *context) {
-    struct telling *telling = context;
+    struct info_request *request = context;
     struct memory_limit memory;
-    memory_limit_init(&memory, telling->max_memory_bytes);
+    memory_limit_init(&memory, request->max_memory_bytes);
     struct failure failure = {.memory = &memory};
     struct input *input = input_open(path, &failure);
     if (input) {
-        bool is_profile = !telling->from && profile_is_likely(input_peek(input, PROBE_BYTES));
-        return (is_profile ? show_profile : show_trace)(path, input, &failure, output, telling);
+        bool is_profile = !request->from && !request->together && profile_is_likely(input_peek(input, PROBE_BYTES));
+        return (is_profile ? show_profile : show_trace)(path, input, &failure, output, request);
     }
     struct info_subject subject = {.path = path, .failure = &failure};
-    return add(output, &subject, telling);
+    return add(output, &subject, request);
 }
 
 /* ---- The command line. ---- */
@@ -184,7 +173,10 @@ static int show_one(const char *path, struct command_output *output, void *conte
 struct info_options {
     struct command_options command;
     unsigned top_count;
-    const char *from; /* NULL: what each file is shows its content */
+    const char *from; /* NULL: detected from the content */
+    bool is_together;
+    struct options_list alignments;
+    struct gecko_convert_options convert; /* for --together */
 };
 
 #define TARGET(member) offsetof(struct info_options, member)
@@ -194,11 +186,10 @@ static const struct option known_options[] = {
     {.name = "top", .kind = OPTION_NUMBER, .target = TARGET(top_count), .number_max = TOP_COUNT_MAX},
     {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
     {.name = "from", .kind = OPTION_NAME, .target = TARGET(from), .choices = gecko_convert_input_format},
-    {.name = "help",
-     .letter = 'h',
-     .kind = OPTION_ACTION,
-     .target = TARGET(command.action),
-     .action = COMMAND_SHOW_HELP},
+    {.name = "together", .kind = OPTION_FLAG, .target = TARGET(is_together)},
+    {.name = "align", .kind = OPTION_LIST, .target = TARGET(alignments)},
+    {.name = "samples", .kind = OPTION_CHOICE, .target = TARGET(convert.samples), .choices = options_samples_name},
+    COMMAND_OPTION_HELP(TARGET(command.action)),
 };
 
 static const struct option_table table = {.options = known_options,
@@ -206,13 +197,34 @@ static const struct option_table table = {.options = known_options,
                                           .operands = TARGET(command.files),
                                           .operand_name = "a file"};
 
-static int act(const struct info_options *options, const struct failure *failure) {
+static int show_files(const struct info_options *options, const struct gecko_convert_options *together) {
+    struct command_options command = options->command;
+    if (together) command.files.count = 1; /* the others are inputs of the same conversion */
+    struct info_request request = {
+        .layout = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count},
+        .from = options->from,
+        .together = together,
+        .max_memory_bytes = options->command.max_memory_bytes};
+    return command_show_files(&command, command_name, INFO_VERSION, show_one, &request);
+}
+
+static int show_together(struct info_options *options) {
+    struct failure failure = {0};
+    struct gecko_convert_alignment *alignments =
+        several_inputs_take(&options->convert, &options->command.files, &options->alignments, &failure);
+    int exit_code =
+        failure_is_set(&failure) ? command_refuse(command_name, &failure) : show_files(options, &options->convert);
+    free(alignments);
+    return exit_code;
+}
+
+static int act(struct info_options *options, struct failure *failure) {
+    bool shows_files = options->command.action == COMMAND_SHOW_FILES;
+    if (shows_files && options->alignments.count && !options->is_together)
+        failure_set(failure, FAILURE_USAGE, "--align is for several files that are shown --together");
     if (failure_is_set(failure)) return command_refuse(command_name, failure);
-    if (options->command.action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
-    struct telling telling = {.look = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count},
-                              .from = options->from,
-                              .max_memory_bytes = options->command.max_memory_bytes};
-    return command_show_files(&options->command, command_name, INFO_VERSION, show_one, &telling);
+    if (!shows_files) return command_show_help(help, command_name);
+    return options->is_together ? show_together(options) : show_files(options, NULL);
 }
 
 int info_command(int argument_count, char *const *arguments) {
@@ -221,5 +233,6 @@ int info_command(int argument_count, char *const *arguments) {
     command_options_read(&options.command, &table, argument_count, arguments, &failure);
     int exit_code = act(&options, &failure);
     command_options_fini(&options.command);
+    free(options.alignments.values);
     return exit_code;
 }

@@ -6,22 +6,27 @@
 #include <string.h>
 
 #include "cli/check/check.h"
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 
-/* What is taken from, and how far along. */
-struct taking {
+/* The document being read, the info being filled, and totals so far. */
+struct collector {
     struct info *info;
     const struct document *document;
     const struct node *root;
     bool is_gecko;
-    struct strings function_keys;     /* of Gecko profiles: locations, each a function */
-    double first_ms, last_ms;         /* of all samples and markers; infinite before there is one */
-    struct function_weights *weights; /* for each of the info's functions */
+    struct strings function_keys; /* of Gecko profiles: locations; each is a function */
+    double first_ms, last_ms;     /* of all samples and markers; infinite while there are none */
+    /* By row of info->functions, each with weights_capacity rows. */
+    struct function_weights *weights;
+    struct function_weights *cpu;
+    double *waits;
     size_t weights_capacity;
+    double cpu_factor;      /* from the profile's unit of processor time to that of the info */
+    uint32_t idle_category; /* ID_NONE: there is none */
 };
 
-static const struct node *member(const struct taking *taking, const struct node *node, const char *key) {
-    return document_member(taking->document, node, text_of(key));
+static const struct node *member(const struct collector *collector, const struct node *node, const char *key) {
+    return document_member(collector->document, node, text_of(key));
 }
 
 static double number_or(const struct node *node, double otherwise) {
@@ -32,7 +37,7 @@ static struct text text_or_empty(const struct node *node) {
     return node_is(node, NODE_TEXT) ? node_text(node) : (struct text){0};
 }
 
-/* A text, or a number as one. */
+/* Returns the text of a node that is a text or a number. */
 static struct text id_text(struct info *info, const struct node *node) {
     char number[32];
     if (!node_is(node, NODE_NUMBER)) return info_text(info, text_or_empty(node));
@@ -40,29 +45,29 @@ static struct text id_text(struct info *info, const struct node *node) {
     return info_text(info, text_of(number));
 }
 
-/* ---- Tables: columns of processed profiles, rows of Gecko ones. ---- */
+/* ---- Tables: columns in processed profiles, rows in Gecko ones. ---- */
 
-/* A column; the table may have no such one, whose values are null. */
+/* A column of a table. If the table has no such column, all its values are null. */
 struct values {
     const struct node *list;
-    size_t number; /* in rows */
+    size_t number; /* position in a row */
     bool is_of_rows;
 };
 
-static size_t count_rows(const struct taking *taking, const struct node *table) {
-    const struct node *data = member(taking, table, "data"), *length = member(taking, table, "length");
-    if (taking->is_gecko) return data ? data->count : 0;
+static size_t count_rows(const struct collector *collector, const struct node *table) {
+    const struct node *data = member(collector, table, "data"), *length = member(collector, table, "length");
+    if (collector->is_gecko) return data ? data->count : 0;
     return length ? (size_t)length->number : 0;
 }
 
-static struct values column(const struct taking *taking, const struct node *table, const char *name) {
-    const struct node *number = member(taking, member(taking, table, "schema"), name);
-    if (!taking->is_gecko) {
-        const struct node *list = member(taking, table, name);
+static struct values column(const struct collector *collector, const struct node *table, const char *name) {
+    const struct node *number = member(collector, member(collector, table, "schema"), name);
+    if (!collector->is_gecko) {
+        const struct node *list = member(collector, table, name);
         return (struct values){.list = node_is(list, NODE_LIST) ? list : NULL};
     }
     if (!number) return (struct values){0};
-    return (struct values){member(taking, table, "data"), (size_t)number->number, true};
+    return (struct values){member(collector, table, "data"), (size_t)number->number, true};
 }
 
 static const struct node *value_at(const struct values *values, size_t row) {
@@ -79,43 +84,51 @@ static uint32_t index_or_none(const struct node *node) {
 
 /* ---- Times. ---- */
 
-static void extend_range(struct taking *taking, double time_ms) {
-    if (time_ms < taking->first_ms) taking->first_ms = time_ms;
-    if (time_ms > taking->last_ms) taking->last_ms = time_ms;
+static void extend_range(struct collector *collector, double time_ms) {
+    if (time_ms < collector->first_ms) collector->first_ms = time_ms;
+    if (time_ms > collector->last_ms) collector->last_ms = time_ms;
 }
 
-/* `shift_ms`: times of a Gecko child process begin at its own zero. */
-static void take_sample_times(struct taking *taking, const struct node *samples, double shift_ms) {
-    struct values times = column(taking, samples, "time"), deltas = column(taking, samples, "timeDeltas");
-    size_t row_count = count_rows(taking, samples);
+/* `shift_ms` is added to all times: those of a Gecko child process begin at that process's zero. */
+static void collect_sample_times(struct collector *collector, const struct node *samples, double shift_ms) {
+    struct values times = column(collector, samples, "time"), deltas = column(collector, samples, "timeDeltas");
+    size_t row_count = count_rows(collector, samples);
     double time_ms = 0;
     for (size_t row = 0; row < row_count; row++) {
         time_ms = times.list ? number_or(value_at(&times, row), 0) : time_ms + number_or(value_at(&deltas, row), 0);
-        extend_range(taking, time_ms + shift_ms);
+        extend_range(collector, time_ms + shift_ms);
     }
 }
 
-static void take_marker_times(struct taking *taking, const struct node *markers, size_t row, double shift_ms) {
+static void collect_marker_times(struct collector *collector, const struct node *markers, size_t row, double shift_ms) {
     enum { HAS_START = 1 << 0 | 1 << 1 | 1 << 2, HAS_END = 1 << 1 | 1 << 3 };
-    struct values starts = column(taking, markers, "startTime"), ends = column(taking, markers, "endTime");
-    struct values phases = column(taking, markers, "phase");
+    struct values starts = column(collector, markers, "startTime"), ends = column(collector, markers, "endTime");
+    struct values phases = column(collector, markers, "phase");
     unsigned phase = 1u << (unsigned)number_or(value_at(&phases, row), 0);
-    if (phase & HAS_START) extend_range(taking, number_or(value_at(&starts, row), 0) + shift_ms);
-    if (phase & HAS_END) extend_range(taking, number_or(value_at(&ends, row), 0) + shift_ms);
+    if (phase & HAS_START) extend_range(collector, number_or(value_at(&starts, row), 0) + shift_ms);
+    if (phase & HAS_END) extend_range(collector, number_or(value_at(&ends, row), 0) + shift_ms);
 }
 
 /* ---- Functions. ---- */
 
-static bool reserve_weights(struct taking *taking) {
-    size_t wanted = taking->info->functions.count;
-    if (wanted <= taking->weights_capacity) return true;
-    size_t capacity = wanted + taking->weights_capacity;
-    struct function_weights *weights =
-        memory_resize(taking->info->failure, taking->weights, capacity * sizeof *weights);
-    if (!weights) return false;
-    for (size_t i = taking->weights_capacity; i < capacity; i++) weights[i] = (struct function_weights){0};
-    taking->weights = weights;
-    taking->weights_capacity = capacity;
+/* Returns the array with zeroed rows up to the capacity; the array as it is if memory ran out (latched). */
+static void *extend(struct collector *collector, void *rows, size_t row_bytes, size_t capacity) {
+    size_t old_bytes = collector->weights_capacity * row_bytes, bytes = capacity * row_bytes;
+    char *extended = memory_resize(collector->info->failure, rows, bytes);
+    if (!extended) return rows;
+    memset(extended + old_bytes, 0, bytes - old_bytes);
+    return extended;
+}
+
+static bool reserve_weights(struct collector *collector) {
+    size_t wanted = collector->info->functions.count;
+    if (wanted <= collector->weights_capacity) return true;
+    size_t capacity = wanted + collector->weights_capacity;
+    collector->weights = extend(collector, collector->weights, sizeof *collector->weights, capacity);
+    collector->cpu = extend(collector, collector->cpu, sizeof *collector->cpu, capacity);
+    collector->waits = extend(collector, collector->waits, sizeof *collector->waits, capacity);
+    if (failure_is_set(collector->info->failure)) return false;
+    collector->weights_capacity = capacity;
     return true;
 }
 
@@ -130,26 +143,28 @@ static struct text string_at(const struct node *strings, const struct node *inde
     return row < strings->count ? text_or_empty(&strings->nodes[row]) : (struct text){0};
 }
 
-static void take_processed_functions(struct taking *taking) {
-    const struct node *shared = member(taking, taking->root, "shared");
-    const struct node *table = member(taking, shared, "funcTable"), *strings = member(taking, shared, "stringArray");
-    struct values names = column(taking, table, "name"), resources = column(taking, table, "resource");
-    struct values sources = column(taking, table, "source");
-    struct values libraries = column(taking, member(taking, shared, "resourceTable"), "name");
-    struct values files = column(taking, member(taking, shared, "sources"), "filename");
-    size_t row_count = count_rows(taking, table);
+static void collect_processed_functions(struct collector *collector) {
+    const struct node *shared = member(collector, collector->root, "shared");
+    const struct node *table = member(collector, shared, "funcTable"),
+                      *strings = member(collector, shared, "stringArray");
+    struct values names = column(collector, table, "name"), resources = column(collector, table, "resource");
+    struct values sources = column(collector, table, "source");
+    struct values libraries = column(collector, member(collector, shared, "resourceTable"), "name");
+    struct values files = column(collector, member(collector, shared, "sources"), "filename");
+    size_t row_count = count_rows(collector, table);
     for (size_t row = 0; row < row_count; row++) {
-        struct info_function *function = add_function(taking->info);
+        struct info_function *function = add_function(collector->info);
         if (!function) return;
         uint32_t resource = index_or_none(value_at(&resources, row)), source = index_or_none(value_at(&sources, row));
-        function->name = info_text(taking->info, string_at(strings, value_at(&names, row)));
+        function->name = info_text(collector->info, string_at(strings, value_at(&names, row)));
         if (resource != ID_NONE)
-            function->library = info_text(taking->info, string_at(strings, value_at(&libraries, resource)));
-        if (source != ID_NONE) function->file = info_text(taking->info, string_at(strings, value_at(&files, source)));
+            function->library = info_text(collector->info, string_at(strings, value_at(&libraries, resource)));
+        if (source != ID_NONE)
+            function->file = info_text(collector->info, string_at(strings, value_at(&files, source)));
     }
 }
 
-/* "name (in library)": the client's own way to tell the two. */
+/* Splits "name (in library)" as the front-end does. */
 static void split_location(struct info *info, struct info_function *function, struct text location) {
     static const struct text in = TEXT(" (in ");
     const char *found =
@@ -162,13 +177,13 @@ static void split_location(struct info *info, struct info_function *function, st
     if (has_library) function->library = info_text(info, text_slice(library, 0, end));
 }
 
-/* Number of the function that the location is; ID_NONE when memory ran out. */
-static uint32_t function_of_location(struct taking *taking, struct text location) {
-    string_id key = strings_intern(&taking->function_keys, location);
-    if (string_is_none(key) || key.index < taking->info->functions.count) return key.index;
-    struct info_function *function = add_function(taking->info);
+/* Returns the row of the function for the location; ID_NONE when memory ran out. */
+static uint32_t function_of_location(struct collector *collector, struct text location) {
+    string_id key = strings_intern(&collector->function_keys, location);
+    if (string_is_none(key) || key.index < collector->info->functions.count) return key.index;
+    struct info_function *function = add_function(collector->info);
     if (!function) return ID_NONE;
-    split_location(taking->info, function, location);
+    split_location(collector->info, function, location);
     return key.index;
 }
 
@@ -176,138 +191,178 @@ static uint32_t function_of_location(struct taking *taking, struct text location
 
 struct stacks {
     struct call_node *nodes; /* owned */
-    double *self;            /* owned */
+    double *self;            /* owned; weight of the samples */
+    double *cpu;             /* owned; their processor time */
+    bool *is_idle;           /* owned */
     size_t count;
 };
 
-static bool stacks_init(struct taking *taking, struct stacks *stacks, size_t count) {
-    struct failure *failure = taking->info->failure;
+static bool stacks_init(struct collector *collector, struct stacks *stacks, size_t count) {
+    struct failure *failure = collector->info->failure;
     *stacks = (struct stacks){memory_allocate_zeroed(failure, count + 1, sizeof *stacks->nodes),
-                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->self), count};
-    return stacks->nodes && stacks->self;
+                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->self),
+                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->cpu),
+                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->is_idle), count};
+    return stacks->nodes && stacks->self && stacks->cpu && stacks->is_idle;
 }
 
 static void stacks_fini(struct stacks *stacks) {
     memory_free(stacks->nodes);
     memory_free(stacks->self);
+    memory_free(stacks->cpu);
+    memory_free(stacks->is_idle);
 }
 
-/* Adds what the stacks weigh to their functions. */
-static void weigh(struct taking *taking, const struct stacks *stacks) {
-    if (failure_is_set(taking->info->failure) || !reserve_weights(taking)) return;
-    totals_add(taking->weights, taking->weights_capacity, stacks->nodes, stacks->self, stacks->count,
-               taking->info->failure);
+/* Adds the weights of the stacks to their functions. */
+static void weigh(struct collector *collector, const struct stacks *stacks) {
+    if (failure_is_set(collector->info->failure) || !reserve_weights(collector)) return;
+    totals_add(collector->weights, collector->weights_capacity, stacks->nodes, stacks->self, stacks->count,
+               collector->info->failure);
+    totals_add(collector->cpu, collector->weights_capacity, stacks->nodes, stacks->cpu, stacks->count,
+               collector->info->failure);
 }
 
-static void fill_processed_stacks(struct taking *taking, struct stacks *stacks) {
-    const struct node *shared = member(taking, taking->root, "shared");
-    struct values frames = column(taking, member(taking, shared, "stackTable"), "frame");
-    struct values offsets = column(taking, member(taking, shared, "stackTable"), "prefixOffset");
-    struct values functions = column(taking, member(taking, shared, "frameTable"), "func");
+/* Finds out whether a stack is idle, after its caller. A frame without a category has that of its caller. */
+static void find_idle(const struct collector *collector, struct stacks *stacks, uint32_t row,
+                      const struct node *category) {
+    uint32_t caller = stacks->nodes[row].prefix;
+    if (node_is(category, NODE_NUMBER))
+        stacks->is_idle[row] = category->number == collector->idle_category;
+    else
+        stacks->is_idle[row] = caller < row && stacks->is_idle[caller];
+}
+
+static void fill_processed_stacks(struct collector *collector, struct stacks *stacks) {
+    const struct node *shared = member(collector, collector->root, "shared");
+    struct values frames = column(collector, member(collector, shared, "stackTable"), "frame");
+    struct values offsets = column(collector, member(collector, shared, "stackTable"), "prefixOffset");
+    struct values functions = column(collector, member(collector, shared, "frameTable"), "func");
+    struct values categories = column(collector, member(collector, shared, "frameTable"), "category");
     for (uint32_t row = 0; row < stacks->count; row++) {
         uint32_t offset = index_or_none(value_at(&offsets, row)), frame = index_or_none(value_at(&frames, row));
         stacks->nodes[row] =
             (struct call_node){offset ? row - offset : ID_NONE, index_or_none(value_at(&functions, frame))};
+        find_idle(collector, stacks, row, value_at(&categories, frame));
     }
 }
 
-static void fill_gecko_stacks(struct taking *taking, const struct node *thread, struct stacks *stacks) {
-    const struct node *strings = member(taking, thread, "stringTable");
-    struct values locations = column(taking, member(taking, thread, "frameTable"), "location");
-    struct values frames = column(taking, member(taking, thread, "stackTable"), "frame");
-    struct values prefixes = column(taking, member(taking, thread, "stackTable"), "prefix");
-    for (size_t row = 0; row < stacks->count && !failure_is_set(taking->info->failure); row++) {
-        const struct node *location = value_at(&locations, index_or_none(value_at(&frames, row)));
+static void fill_gecko_stacks(struct collector *collector, const struct node *thread, struct stacks *stacks) {
+    const struct node *strings = member(collector, thread, "stringTable");
+    struct values locations = column(collector, member(collector, thread, "frameTable"), "location");
+    struct values categories = column(collector, member(collector, thread, "frameTable"), "category");
+    struct values frames = column(collector, member(collector, thread, "stackTable"), "frame");
+    struct values prefixes = column(collector, member(collector, thread, "stackTable"), "prefix");
+    for (size_t row = 0; row < stacks->count && !failure_is_set(collector->info->failure); row++) {
+        uint32_t frame = index_or_none(value_at(&frames, row));
+        const struct node *location = value_at(&locations, frame);
         stacks->nodes[row] = (struct call_node){index_or_none(value_at(&prefixes, row)),
-                                                function_of_location(taking, string_at(strings, location))};
+                                                function_of_location(collector, string_at(strings, location))};
+        find_idle(collector, stacks, (uint32_t)row, value_at(&categories, frame));
     }
 }
 
 /* ---- Threads. ---- */
 
-static void count_samples(struct taking *taking, const struct node *samples, struct stacks *stacks) {
-    struct values stack_column = column(taking, samples, "stack"), weights = column(taking, samples, "weight");
-    size_t row_count = count_rows(taking, samples);
+/* What a thread used before it waited belongs to the functions that called the wait. */
+static void count_cpu(struct collector *collector, struct stacks *stacks, uint32_t stack, double cpu) {
+    while (stack < stacks->count && stacks->is_idle[stack]) stack = stacks->nodes[stack].prefix;
+    if (stack >= stacks->count) return;
+    stacks->cpu[stack] += cpu;
+    collector->info->cpu += cpu;
+}
+
+static void count_samples(struct collector *collector, const struct node *samples, struct stacks *stacks) {
+    struct values stack_column = column(collector, samples, "stack"), weights = column(collector, samples, "weight");
+    struct values deltas = column(collector, samples, "threadCPUDelta");
+    size_t row_count = count_rows(collector, samples);
+    if (!reserve_weights(collector)) return;
     for (size_t row = 0; row < row_count; row++) {
         uint32_t stack = index_or_none(value_at(&stack_column, row));
-        /* A Gecko profile has no weights: a column of that name is not read. */
-        double weight = taking->is_gecko ? 1 : number_or(value_at(&weights, row), 1);
-        info_count_sample(taking->info, weight, stack != ID_NONE);
-        if (stack < stacks->count) stacks->self[stack] += weight;
+        /* The front-end ignores a weight column in a Gecko profile, and the processor time of a first sample. */
+        double weight = collector->is_gecko ? 1 : number_or(value_at(&weights, row), 1);
+        double cpu = row ? number_or(value_at(&deltas, row), 0) * collector->cpu_factor : 0;
+        info_count_sample(collector->info, weight, stack != ID_NONE);
+        if (stack >= stacks->count) continue;
+        stacks->self[stack] += weight;
+        if (stacks->is_idle[stack]) {
+            collector->waits[stacks->nodes[stack].function] += weight;
+            collector->info->wait += fabs(weight);
+        }
+        count_cpu(collector, stacks, stack, cpu);
     }
 }
 
-static void count_markers(struct taking *taking, const struct node *markers, const struct node *strings,
+static void count_markers(struct collector *collector, const struct node *markers, const struct node *strings,
                           double shift_ms) {
-    struct values names = column(taking, markers, "name");
-    size_t row_count = count_rows(taking, markers);
-    for (size_t row = 0; row < row_count && !failure_is_set(taking->info->failure); row++) {
-        info_count_marker(taking->info, string_at(strings, value_at(&names, row)));
-        take_marker_times(taking, markers, row, shift_ms);
+    struct values names = column(collector, markers, "name");
+    size_t row_count = count_rows(collector, markers);
+    for (size_t row = 0; row < row_count && !failure_is_set(collector->info->failure); row++) {
+        info_count_marker(collector->info, string_at(strings, value_at(&names, row)));
+        collect_marker_times(collector, markers, row, shift_ms);
     }
 }
 
-static void take_thread(struct taking *taking, const struct node *from, const struct node *strings, double shift_ms,
-                        struct stacks *stacks) {
-    struct info_thread *thread = info_add_thread(taking->info);
+static void collect_thread(struct collector *collector, const struct node *from, const struct node *strings,
+                           double shift_ms, struct stacks *stacks) {
+    struct info_thread *thread = info_add_thread(collector->info);
     if (!thread) return;
-    const struct node *samples = member(taking, from, "samples");
-    thread->tid = id_text(taking->info, member(taking, from, "tid"));
-    thread->name = info_text(taking->info, text_or_empty(member(taking, from, "name")));
-    thread->is_main = taking->is_gecko ? text_equal(thread->name, TEXT("GeckoMain"))
-                                       : node_is(member(taking, from, "isMainThread"), NODE_TRUE);
-    thread->start_ms = number_or(member(taking, from, "registerTime"), NAN) + shift_ms;
-    thread->end_ms = number_or(member(taking, from, "unregisterTime"), NAN) + shift_ms;
-    if (!taking->is_gecko) {
-        thread->allocation_count = count_rows(taking, member(taking, from, "nativeAllocations")) +
-                                   count_rows(taking, member(taking, from, "jsAllocations"));
-        taking->info->allocation_count += thread->allocation_count;
+    const struct node *samples = member(collector, from, "samples");
+    thread->tid = id_text(collector->info, member(collector, from, "tid"));
+    thread->name = info_text(collector->info, text_or_empty(member(collector, from, "name")));
+    thread->is_main = collector->is_gecko ? text_equal(thread->name, TEXT("GeckoMain"))
+                                          : node_is(member(collector, from, "isMainThread"), NODE_TRUE);
+    thread->start_ms = number_or(member(collector, from, "registerTime"), NAN) + shift_ms;
+    thread->end_ms = number_or(member(collector, from, "unregisterTime"), NAN) + shift_ms;
+    if (!collector->is_gecko) {
+        thread->allocation_count = count_rows(collector, member(collector, from, "nativeAllocations")) +
+                                   count_rows(collector, member(collector, from, "jsAllocations"));
+        collector->info->allocation_count += thread->allocation_count;
     }
-    count_samples(taking, samples, stacks);
-    take_sample_times(taking, samples, shift_ms);
-    count_markers(taking, member(taking, from, "markers"), strings, shift_ms);
+    count_samples(collector, samples, stacks);
+    collect_sample_times(collector, samples, shift_ms);
+    count_markers(collector, member(collector, from, "markers"), strings, shift_ms);
 }
 
-/* A process begins where the pid differs from that of the thread before. */
-static void take_process(struct taking *taking, const struct node *thread, const struct node *thread_before) {
-    struct info *info = taking->info;
-    struct text pid = id_text(info, member(taking, thread, "pid"));
-    if (thread_before && text_equal(pid, id_text(info, member(taking, thread_before, "pid")))) return;
+/* Starts a new process if the pid differs from that of the previous thread. */
+static void collect_process(struct collector *collector, const struct node *thread, const struct node *thread_before) {
+    struct info *info = collector->info;
+    struct text pid = id_text(info, member(collector, thread, "pid"));
+    if (thread_before && text_equal(pid, id_text(info, member(collector, thread_before, "pid")))) return;
     struct info_process *process = info_add_process(info);
     if (!process) return;
     process->pid = pid;
-    process->name = info_text(info, text_or_empty(member(taking, thread, "processName")));
+    process->name = info_text(info, text_or_empty(member(collector, thread, "processName")));
 }
 
-static void take_processed_threads(struct taking *taking) {
-    const struct node *threads = member(taking, taking->root, "threads");
-    const struct node *shared = member(taking, taking->root, "shared");
+static void collect_processed_threads(struct collector *collector) {
+    const struct node *threads = member(collector, collector->root, "threads");
+    const struct node *shared = member(collector, collector->root, "shared");
     struct stacks stacks;
-    if (stacks_init(taking, &stacks, count_rows(taking, member(taking, shared, "stackTable")))) {
-        fill_processed_stacks(taking, &stacks);
-        for (size_t i = 0; i < threads->count && !failure_is_set(taking->info->failure); i++) {
-            take_process(taking, &threads->nodes[i], i ? &threads->nodes[i - 1] : NULL);
-            if (failure_is_set(taking->info->failure)) break;
-            take_thread(taking, &threads->nodes[i], member(taking, shared, "stringArray"), 0, &stacks);
+    if (stacks_init(collector, &stacks, count_rows(collector, member(collector, shared, "stackTable")))) {
+        fill_processed_stacks(collector, &stacks);
+        for (size_t i = 0; i < threads->count && !failure_is_set(collector->info->failure); i++) {
+            collect_process(collector, &threads->nodes[i], i ? &threads->nodes[i - 1] : NULL);
+            if (failure_is_set(collector->info->failure)) break;
+            collect_thread(collector, &threads->nodes[i], member(collector, shared, "stringArray"), 0, &stacks);
         }
-        weigh(taking, &stacks);
+        weigh(collector, &stacks);
     }
     stacks_fini(&stacks);
 }
 
-static void take_gecko_threads(struct taking *taking, const struct node *process, double shift_ms) {
-    const struct node *threads = member(taking, process, "threads");
-    for (size_t i = 0; i < threads->count && !failure_is_set(taking->info->failure); i++) {
+static void collect_gecko_threads(struct collector *collector, const struct node *process, double shift_ms) {
+    const struct node *threads = member(collector, process, "threads");
+    for (size_t i = 0; i < threads->count && !failure_is_set(collector->info->failure); i++) {
         const struct node *thread = &threads->nodes[i];
         struct stacks stacks;
-        take_process(taking, thread, i ? &threads->nodes[i - 1] : NULL);
-        size_t stack_count = count_rows(taking, member(taking, thread, "stackTable"));
-        taking->info->stack_count += stack_count;
-        taking->info->frame_count += count_rows(taking, member(taking, thread, "frameTable"));
-        if (stacks_init(taking, &stacks, stack_count) && !failure_is_set(taking->info->failure)) {
-            fill_gecko_stacks(taking, thread, &stacks);
-            take_thread(taking, thread, member(taking, thread, "stringTable"), shift_ms, &stacks);
-            weigh(taking, &stacks);
+        collect_process(collector, thread, i ? &threads->nodes[i - 1] : NULL);
+        size_t stack_count = count_rows(collector, member(collector, thread, "stackTable"));
+        collector->info->stack_count += stack_count;
+        collector->info->frame_count += count_rows(collector, member(collector, thread, "frameTable"));
+        if (stacks_init(collector, &stacks, stack_count) && !failure_is_set(collector->info->failure)) {
+            fill_gecko_stacks(collector, thread, &stacks);
+            collect_thread(collector, thread, member(collector, thread, "stringTable"), shift_ms, &stacks);
+            weigh(collector, &stacks);
         }
         stacks_fini(&stacks);
     }
@@ -315,28 +370,29 @@ static void take_gecko_threads(struct taking *taking, const struct node *process
 
 /* ---- Counters. ---- */
 
-/* Of the process; in Gecko profiles its main thread has the pid. */
-static struct text counter_pid(struct taking *taking, const struct node *counter, const struct node *process) {
-    const struct node *threads = member(taking, process, "threads");
-    if (!taking->is_gecko) return id_text(taking->info, member(taking, counter, "pid"));
+/* Returns the pid of the counter's process. In Gecko profiles, the process's main thread has it. */
+static struct text counter_pid(struct collector *collector, const struct node *counter, const struct node *process) {
+    const struct node *threads = member(collector, process, "threads");
+    if (!collector->is_gecko) return id_text(collector->info, member(collector, counter, "pid"));
     for (size_t i = 0; i < threads->count; i++)
-        if (node_is_text(member(taking, &threads->nodes[i], "name"), TEXT("GeckoMain")))
-            return id_text(taking->info, member(taking, &threads->nodes[i], "pid"));
+        if (node_is_text(member(collector, &threads->nodes[i], "name"), TEXT("GeckoMain")))
+            return id_text(collector->info, member(collector, &threads->nodes[i], "pid"));
     return (struct text){0};
 }
 
-static void take_counters(struct taking *taking, const struct node *process) {
-    const struct node *counters = member(taking, process, "counters");
+static void collect_counters(struct collector *collector, const struct node *process) {
+    const struct node *counters = member(collector, process, "counters");
     for (size_t i = 0; node_is(counters, NODE_LIST) && i < counters->count; i++) {
-        const struct node *from = &counters->nodes[i], *samples = member(taking, from, "samples");
-        struct info_counter *counter = info_add_counter(taking->info);
+        const struct node *from = &counters->nodes[i], *samples = member(collector, from, "samples");
+        struct info_counter *counter = info_add_counter(collector->info);
         if (!counter) return;
-        struct values changes = column(taking, samples, "count");
-        counter->pid = counter_pid(taking, from, process);
-        counter->name = info_text(taking->info, text_or_empty(member(taking, from, "name")));
-        counter->category = info_text(taking->info, text_or_empty(member(taking, from, "category")));
-        counter->unit = info_text(taking->info, text_or_empty(member(taking, member(taking, from, "display"), "unit")));
-        counter->sample_count = count_rows(taking, samples);
+        struct values changes = column(collector, samples, "count");
+        counter->pid = counter_pid(collector, from, process);
+        counter->name = info_text(collector->info, text_or_empty(member(collector, from, "name")));
+        counter->category = info_text(collector->info, text_or_empty(member(collector, from, "category")));
+        counter->unit =
+            info_text(collector->info, text_or_empty(member(collector, member(collector, from, "display"), "unit")));
+        counter->sample_count = count_rows(collector, samples);
         for (size_t row = 0; row < counter->sample_count; row++)
             counter->change += number_or(value_at(&changes, row), 0);
     }
@@ -344,91 +400,117 @@ static void take_counters(struct taking *taking, const struct node *process) {
 
 /* ---- Meta. ---- */
 
-static void take_extra(struct taking *taking, const struct node *extra) {
+static void collect_extra(struct collector *collector, const struct node *extra) {
     for (size_t i = 0; node_is(extra, NODE_LIST) && i < extra->count; i++) {
-        const struct node *entries = member(taking, &extra->nodes[i], "entries");
-        struct text section = text_or_empty(member(taking, &extra->nodes[i], "label"));
+        const struct node *entries = member(collector, &extra->nodes[i], "entries");
+        struct text section = text_or_empty(member(collector, &extra->nodes[i], "label"));
         for (size_t j = 0; j < entries->count; j++)
-            info_add_fact(taking->info, section, text_or_empty(member(taking, &entries->nodes[j], "label")),
-                          id_text(taking->info, member(taking, &entries->nodes[j], "value")));
+            info_add_fact(collector->info, section, text_or_empty(member(collector, &entries->nodes[j], "label")),
+                          id_text(collector->info, member(collector, &entries->nodes[j], "value")));
     }
 }
 
-static void take_meta(struct taking *taking, const struct node *meta) {
+static void collect_meta(struct collector *collector, const struct node *meta) {
     static const struct {
         const char *key;
         const char *label;
     } known[] = {{"importedFrom", "made by"}, {"arguments", "arguments"}, {"CPUName", "processor"},
                  {"oscpu", "system"},         {"platform", "platform"},   {"device", "device"}};
-    struct info *info = taking->info;
-    info->product = info_text(info, text_or_empty(member(taking, meta, "product")));
-    info->interval_ms = number_or(member(taking, meta, "interval"), NAN);
-    const struct node *start = member(taking, meta, "startTime");
+    struct info *info = collector->info;
+    info->product = info_text(info, text_or_empty(member(collector, meta, "product")));
+    info->interval_ms = number_or(member(collector, meta, "interval"), NAN);
+    const struct node *start = member(collector, meta, "startTime");
     if (node_is(start, NODE_NUMBER) && fabs(start->number) < 1e18) info->start_time_ms = (int64_t)start->number;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        struct text value = text_or_empty(member(taking, meta, known[i].key));
+        struct text value = text_or_empty(member(collector, meta, known[i].key));
         if (value.bytes_count) info_add_fact(info, TEXT("recording"), text_of(known[i].label), value);
     }
-    take_extra(taking, member(taking, meta, "extra"));
+    collect_extra(collector, member(collector, meta, "extra"));
 }
 
-/* "tracing-ms" of the first thread with weights: those of one profile are of one kind. */
-static struct text weight_unit(const struct taking *taking) {
-    const struct node *threads = member(taking, taking->root, "threads");
-    for (size_t i = 0; !taking->is_gecko && i < threads->count; i++) {
-        const struct node *samples = member(taking, &threads->nodes[i], "samples");
-        const struct node *type = member(taking, samples, "weightType");
-        if (!node_is(member(taking, samples, "weight"), NODE_LIST)) continue;
+static void collect_cpu_unit(struct collector *collector, const struct node *meta) {
+    const struct node *unit = member(collector, member(collector, meta, "sampleUnits"), "threadCPUDelta");
+    if (!unit) return;
+    bool is_ns = node_is_text(unit, TEXT("ns")), is_time = !node_is_text(unit, TEXT("variable CPU cycles"));
+    collector->cpu_factor = is_ns ? 1e-6 : is_time ? 1e-3 : 1;
+    collector->info->cpu_unit = is_time ? TEXT("ms") : TEXT("cycles");
+}
+
+static void find_idle_category(struct collector *collector, const struct node *meta) {
+    const struct node *categories = member(collector, meta, "categories");
+    for (uint32_t i = 0; node_is(categories, NODE_LIST) && i < categories->count; i++)
+        if (node_is_text(member(collector, &categories->nodes[i], "name"), TEXT("Idle"))) collector->idle_category = i;
+}
+
+/* Returns the weight type of the first thread that has weights, such as "tracing-ms". All threads of a profile use the
+ * same type. */
+static struct text weight_unit(const struct collector *collector) {
+    const struct node *threads = member(collector, collector->root, "threads");
+    for (size_t i = 0; !collector->is_gecko && i < threads->count; i++) {
+        const struct node *samples = member(collector, &threads->nodes[i], "samples");
+        const struct node *type = member(collector, samples, "weightType");
+        if (!node_is(member(collector, samples, "weight"), NODE_LIST)) continue;
         return node_is_text(type, TEXT("tracing-ms")) ? TEXT("ms") : text_or_empty(type);
     }
     return TEXT("samples");
 }
 
-/* ---- All together. ---- */
+/* ---- The whole profile. ---- */
 
-static void take_processed(struct taking *taking) {
-    const struct node *shared = member(taking, taking->root, "shared");
-    taking->info->stack_count = count_rows(taking, member(taking, shared, "stackTable"));
-    taking->info->frame_count = count_rows(taking, member(taking, shared, "frameTable"));
-    taking->info->lib_count = member(taking, taking->root, "libs")->count;
-    take_processed_functions(taking);
-    take_processed_threads(taking);
-    take_counters(taking, taking->root);
+static void collect_processed(struct collector *collector) {
+    const struct node *shared = member(collector, collector->root, "shared");
+    collector->info->stack_count = count_rows(collector, member(collector, shared, "stackTable"));
+    collector->info->frame_count = count_rows(collector, member(collector, shared, "frameTable"));
+    collector->info->lib_count = member(collector, collector->root, "libs")->count;
+    collect_processed_functions(collector);
+    collect_processed_threads(collector);
+    collect_counters(collector, collector->root);
 }
 
-static void take_gecko_process(struct taking *taking, const struct node *process, double shift_ms) {
-    taking->info->lib_count += member(taking, process, "libs")->count;
-    take_gecko_threads(taking, process, shift_ms);
-    take_counters(taking, process);
+static void collect_gecko_process(struct collector *collector, const struct node *process, double shift_ms) {
+    collector->info->lib_count += member(collector, process, "libs")->count;
+    collect_gecko_threads(collector, process, shift_ms);
+    collect_counters(collector, process);
 }
 
-static void take_gecko(struct taking *taking) {
-    const struct node *processes = member(taking, taking->root, "processes");
-    const struct node *start = member(taking, member(taking, taking->root, "meta"), "startTime");
-    take_gecko_process(taking, taking->root, 0);
+static void collect_gecko(struct collector *collector) {
+    const struct node *processes = member(collector, collector->root, "processes");
+    const struct node *start = member(collector, member(collector, collector->root, "meta"), "startTime");
+    collect_gecko_process(collector, collector->root, 0);
     for (size_t i = 0; i < processes->count; i++) {
-        const struct node *child_start = member(taking, member(taking, &processes->nodes[i], "meta"), "startTime");
-        take_gecko_process(taking, &processes->nodes[i], number_or(child_start, 0) - number_or(start, 0));
+        const struct node *child_start =
+            member(collector, member(collector, &processes->nodes[i], "meta"), "startTime");
+        collect_gecko_process(collector, &processes->nodes[i], number_or(child_start, 0) - number_or(start, 0));
     }
 }
 
-void info_take_document(struct info *info, const struct document *document) {
-    struct taking taking = {.info = info,
-                            .document = document,
-                            .root = profile_root(document),
-                            .is_gecko = profile_identify(document).kind == PROFILE_GECKO,
-                            .first_ms = INFINITY,
-                            .last_ms = -INFINITY};
-    strings_init(&taking.function_keys, info->failure);
-    take_meta(&taking, member(&taking, taking.root, "meta"));
-    info->weight_unit = info_text(info, weight_unit(&taking));
-    if (taking.is_gecko)
-        take_gecko(&taking);
+void info_fill_from_document(struct info *info, const struct document *document) {
+    struct collector collector = {.info = info,
+                                  .document = document,
+                                  .root = profile_root(document),
+                                  .is_gecko = profile_identify(document).kind == PROFILE_GECKO,
+                                  .first_ms = INFINITY,
+                                  .last_ms = -INFINITY,
+                                  .idle_category = ID_NONE};
+    strings_init(&collector.function_keys, info->failure);
+    const struct node *meta = member(&collector, collector.root, "meta");
+    collect_meta(&collector, meta);
+    collect_cpu_unit(&collector, meta);
+    find_idle_category(&collector, meta);
+    info->weight_unit = info_text(info, weight_unit(&collector));
+    if (collector.is_gecko)
+        collect_gecko(&collector);
     else
-        take_processed(&taking);
-    for (size_t i = 0; i < info->functions.count && i < taking.weights_capacity; i++)
-        ((struct info_function *)column_at(&info->functions, i))->weights = taking.weights[i];
-    info->duration_ms = taking.last_ms >= taking.first_ms ? taking.last_ms - taking.first_ms : 0;
-    memory_free(taking.weights);
-    strings_fini(&taking.function_keys);
+        collect_processed(&collector);
+    for (size_t i = 0; i < info->functions.count && i < collector.weights_capacity; i++) {
+        struct info_function *function = column_at(&info->functions, i);
+        function->weights = collector.weights[i];
+        function->cpu = collector.cpu[i];
+        function->wait = collector.waits[i];
+    }
+    info->duration_ms = collector.last_ms >= collector.first_ms ? collector.last_ms - collector.first_ms : 0;
+    memory_free(collector.weights);
+    memory_free(collector.cpu);
+    memory_free(collector.waits);
+    strings_fini(&collector.function_keys);
 }

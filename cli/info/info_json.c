@@ -1,10 +1,10 @@
-/* The facts as JSON: docs/info.md. */
+/* Writes the facts as JSON, as described in docs/info.md. */
 #include <math.h>
 
 #include "cli/command.h"
-#include "cli/report.h"
 #include "info_subject.h"
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/report.h"
 
 static void write_text(struct json *json, const char *key, struct text text) {
     if (text.bytes_count)
@@ -13,7 +13,7 @@ static void write_text(struct json *json, const char *key, struct text text) {
         json_key_null(json, key);
 }
 
-/* null where it is not known. */
+/* Writes null if the value is not finite. */
 static void write_number(struct json *json, const char *key, double value) {
     json_key(json, key);
     json_double(json, value);
@@ -88,13 +88,23 @@ static void write_counters(struct json *json, const struct info *info) {
     json_array_end(json);
 }
 
-static void write_function(struct json *json, const struct info_function *function) {
+static void write_wait(struct json *json, const struct info_function *function) {
+    json_object_begin(json);
+    json_key_value_text(json, "name", function->name);
+    write_text(json, "library", function->library);
+    write_number(json, "self", function->wait);
+    json_object_end(json);
+}
+
+static void write_function(struct json *json, const struct info_function *function, bool has_cpu) {
     json_object_begin(json);
     json_key_value_text(json, "name", function->name);
     write_text(json, "library", function->library);
     write_text(json, "file", function->file);
     write_number(json, "self", function->weights.self);
     write_number(json, "total", function->weights.total);
+    write_number(json, "cpuSelf", has_cpu ? function->cpu.self : (double)NAN);
+    write_number(json, "cpuTotal", has_cpu ? function->cpu.total : (double)NAN);
     json_object_end(json);
 }
 
@@ -108,15 +118,17 @@ static void write_marker(struct json *json, const struct info_marker *marker) {
 static void write_top(struct json *json, const char *key, struct info *info, enum info_order order,
                       unsigned top_count) {
     size_t count;
-    uint32_t *rows = info_top(info, order, 0, &count);
+    uint32_t *rows = info_sort(info, order, &count);
     if (count > top_count) count = top_count;
     json_key(json, key);
     json_array_begin(json);
     for (size_t i = 0; i < count; i++) {
         if (order == INFO_MARKERS)
             write_marker(json, column_at(&info->markers, rows[i]));
+        else if (order == INFO_WAITS)
+            write_wait(json, column_at(&info->functions, rows[i]));
         else
-            write_function(json, column_at(&info->functions, rows[i]));
+            write_function(json, column_at(&info->functions, rows[i]), info->cpu_unit.bytes_count > 0);
     }
     json_array_end(json);
     memory_free(rows);
@@ -153,6 +165,7 @@ static void write_events(struct json *json, const struct gecko_convert_result *r
 
 static void write_contents(struct json *json, const struct info_subject *subject, unsigned top_count) {
     struct info *info = subject->info;
+    if (subject->result) report_write_inputs(json, subject->result);
     write_text(json, "product", info->product);
     write_number(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
     write_number(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
@@ -163,6 +176,11 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_text(json, "unit", info->weight_unit);
     write_number(json, "sum", info->weight);
     json_object_end(json);
+    json_key(json, "cpu");
+    json_object_begin(json);
+    write_text(json, "unit", info->cpu_unit);
+    write_number(json, "sum", info->cpu_unit.bytes_count ? info->cpu : (double)NAN);
+    json_object_end(json);
     write_counts(json, info);
     write_events(json, subject->result);
     write_processes(json, info);
@@ -170,6 +188,9 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_top(json, "markers", info, INFO_MARKERS, top_count);
     write_top(json, "functionsBySelf", info, INFO_FUNCTIONS_BY_SELF, top_count);
     write_top(json, "functionsByTotal", info, INFO_FUNCTIONS_BY_TOTAL, top_count);
+    write_top(json, "functionsByCpuSelf", info, INFO_FUNCTIONS_BY_CPU_SELF, top_count);
+    write_top(json, "functionsByCpuTotal", info, INFO_FUNCTIONS_BY_CPU_TOTAL, top_count);
+    write_top(json, "waits", info, INFO_WAITS, top_count);
     write_facts(json, info);
     if (subject->result)
         report_write_ledger(json, subject->result);

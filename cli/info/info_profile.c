@@ -4,17 +4,21 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 
 static const double NS_PER_MS = 1e6;
 
 static double ms_of(int64_t ns) { return ns == TIME_NONE ? NAN : (double)ns / NS_PER_MS; }
 
+static double decimal_value(struct decimal decimal) {
+    double value = (double)decimal.mantissa;
+    for (uint32_t i = 0; i < decimal.scale; i++) value /= 10;
+    return value;
+}
+
 static double weight_of(const struct profile *profile, uint32_t encoded) {
     if (profile->meta.weight_type == WEIGHT_ONE) return 1;
-    struct decimal weight = profile_weight_decode(profile, encoded);
-    double value = (double)weight.mantissa;
-    for (uint32_t i = 0; i < weight.scale; i++) value /= 10;
+    double value = decimal_value(profile_weight_decode(profile, encoded));
     return profile->meta.weight_type == WEIGHT_TRACING_MS ? value / NS_PER_MS : value;
 }
 
@@ -70,51 +74,92 @@ static void add_process(struct info *info, const struct process *from) {
     process->name = info_text(info, from->name);
 }
 
+/* Sums over the samples, for each stack and function. */
+struct tallies {
+    double *self;         /* weight, by stack */
+    double *cpu;          /* processor time, by stack */
+    double *waits;        /* weight of idle samples, by function */
+    size_t idle_category; /* see profile_idle_category */
+};
+
+/* Returns the processor time since the thread's sample before, which the front-end does not know for the first one. */
+static double cpu_of(const struct profile *profile, const struct samples *samples, uint32_t row, bool is_idle) {
+    enum cpu_delta_unit unit = profile->meta.cpu_delta_unit;
+    if (row == 0) return 0;
+    if (unit == CPU_DELTA_NONE) {
+        int64_t cpu_ns = samples_cpu_ns(samples, row);
+        return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns / NS_PER_MS;
+    }
+    struct decimal delta = profile_weight_decode(profile, *(const uint32_t *)column_at(&samples->weight, row));
+    if (is_idle || delta.mantissa <= 0) return 0;
+    double value = decimal_value(delta);
+    return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
+}
+
+/* A thread that waits uses no processor time: what it used before belongs to the functions that called the wait. */
+static stack_id without_wait(const struct profile *profile, stack_id stack, size_t idle_category) {
+    while (!stack_is_none(stack) && profile_is_idle(profile, stack, idle_category))
+        stack = profile_stack_at(profile, stack)->prefix;
+    return stack;
+}
+
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
-                          double *self) {
+                          const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         stack_id stack = *(const stack_id *)column_at(&samples->stack, i);
         double weight = weight_of(profile, *(const uint32_t *)column_at(&samples->weight, i));
         info_count_sample(info, weight, !stack_is_none(stack));
-        if (!stack_is_none(stack)) self[stack.index] += weight;
+        if (stack_is_none(stack)) continue;
+        bool is_idle = profile_is_idle(profile, stack, tallies->idle_category);
+        tallies->self[stack.index] += weight;
+        if (is_idle) {
+            tallies->waits[profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func.index] += weight;
+            info->wait += fabs(weight);
+        }
+        stack_id working = without_wait(profile, stack, tallies->idle_category);
+        double cpu = stack_is_none(working) ? 0 : cpu_of(profile, samples, i, is_idle);
+        if (cpu > 0) tallies->cpu[working.index] += cpu;
+        info->cpu += cpu;
     }
 }
 
-static void add_thread(struct info *info, const struct profile *profile, const struct thread *from, double *self) {
+static void add_thread(struct info *info, const struct profile *profile, const struct thread *from,
+                       const struct tallies *tallies) {
     struct info_thread *thread = info_add_thread(info);
     if (!thread) return;
     thread->tid = tid_text(info, from);
-    thread->name = info_text(info, from->name);
+    thread->name = info_text(info, from->is_main ? profile_process_at(profile, from->process)->title : from->name);
     thread->is_main = from->is_main;
     thread->start_ms = ms_of(from->start_ns);
     thread->end_ms = ms_of(from->end_ns);
     thread->allocation_count = from->allocations.count;
     info->allocation_count += from->allocations.count;
-    count_samples(info, profile, &from->samples, self);
+    count_samples(info, profile, &from->samples, tallies);
     for (size_t i = 0; i < from->markers.count; i++) {
         const struct marker *marker = column_at(&from->markers, i);
         info_count_marker(info, strings_text(&profile->strings, marker->name));
     }
 }
 
-static void add_threads(struct info *info, const struct profile *profile, double *self) {
+static void add_threads(struct info *info, const struct profile *profile, const struct tallies *tallies) {
     process_id last = process_none();
     for (size_t i = 0; i < profile->thread_order.count && !failure_is_set(info->failure); i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         if (!process_is_same(thread->process, last)) add_process(info, profile_process_at(profile, thread->process));
         last = thread->process;
-        if (!failure_is_set(info->failure)) add_thread(info, profile, thread, self);
+        if (!failure_is_set(info->failure)) add_thread(info, profile, thread, tallies);
     }
 }
 
 /* ---- Functions. ---- */
 
-static void add_functions(struct info *info, const struct profile *profile, const struct function_weights *weights) {
+static void add_functions(struct info *info, const struct profile *profile, const struct function_weights *weights,
+                          const struct function_weights *cpu, const double *waits) {
     for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
         const struct func *func = profile_func_at(profile, (func_id){i});
         struct info_function *function = column_push(&info->functions);
         if (!function) return;
-        *function = (struct info_function){.weights = weights[i]};
+        *function = (struct info_function){.weights = weights[i], .cpu = cpu[i], .wait = waits[i]};
         function->name = info_text(info, strings_text(&profile->strings, func->name));
         if (!resource_is_none(func->resource))
             function->library =
@@ -125,33 +170,53 @@ static void add_functions(struct info *info, const struct profile *profile, cons
     }
 }
 
-static void weigh(struct info *info, const struct profile *profile, struct call_node *nodes, const double *self,
-                  struct function_weights *weights) {
-    uint32_t stack_count = row_table_count(&profile->stacks);
+static void weigh(struct info *info, const struct profile *profile, struct call_node *nodes,
+                  const struct tallies *tallies) {
+    uint32_t stack_count = stack_table_count(&profile->stacks), func_count = row_table_count(&profile->funcs);
+    struct function_weights *weights = memory_allocate_zeroed(info->failure, func_count, sizeof *weights);
+    struct function_weights *cpu = memory_allocate_zeroed(info->failure, func_count, sizeof *cpu);
     for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         nodes[i] = (struct call_node){stack->prefix.index, profile_frame_at(profile, stack->frame)->func.index};
     }
-    totals_add(weights, row_table_count(&profile->funcs), nodes, self, stack_count, info->failure);
-    if (!failure_is_set(info->failure)) add_functions(info, profile, weights);
+    if (weights && cpu) {
+        totals_add(weights, func_count, nodes, tallies->self, stack_count, info->failure);
+        totals_add(cpu, func_count, nodes, tallies->cpu, stack_count, info->failure);
+    }
+    if (!failure_is_set(info->failure)) add_functions(info, profile, weights, cpu, tallies->waits);
+    memory_free(weights);
+    memory_free(cpu);
+}
+
+static bool knows_cpu(const struct profile *profile) {
+    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE) return true;
+    for (size_t i = 0; i < profile->thread_order.count; i++)
+        if (samples_have_cpu(&profile_ordered_thread(profile, i)->samples)) return true;
+    return false;
 }
 
 static void add_threads_and_functions(struct info *info, const struct profile *profile) {
-    size_t stack_count = row_table_count(&profile->stacks);
-    double *self = memory_allocate_zeroed(info->failure, stack_count, sizeof *self);
-    struct call_node *nodes = memory_allocate(info->failure, stack_count * sizeof *nodes);
-    struct function_weights *weights =
-        memory_allocate_zeroed(info->failure, row_table_count(&profile->funcs), sizeof *weights);
-    if (self && nodes && weights) {
-        add_threads(info, profile, self);
-        weigh(info, profile, nodes, self, weights);
+    size_t stack_count = stack_table_count(&profile->stacks);
+    struct failure *failure = info->failure;
+    struct call_node *nodes = memory_allocate(failure, stack_count * sizeof *nodes);
+    struct tallies tallies = {
+        .self = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self),
+        .cpu = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.cpu),
+        .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits),
+        .idle_category = profile_idle_category(profile)};
+    if (knows_cpu(profile))
+        info->cpu_unit = profile->meta.cpu_delta_unit == CPU_DELTA_CYCLES ? TEXT("cycles") : TEXT("ms");
+    if (nodes && tallies.self && tallies.cpu && tallies.waits) {
+        add_threads(info, profile, &tallies);
+        weigh(info, profile, nodes, &tallies);
     }
-    memory_free(weights);
+    memory_free(tallies.waits);
+    memory_free(tallies.cpu);
+    memory_free(tallies.self);
     memory_free(nodes);
-    memory_free(self);
 }
 
-/* ---- The rest. ---- */
+/* ---- Counters, facts, and the whole profile. ---- */
 
 static void add_counters(struct info *info, const struct profile *profile) {
     for (size_t i = 0; i < profile->counters.count; i++) {
@@ -159,7 +224,7 @@ static void add_counters(struct info *info, const struct profile *profile) {
         struct info_counter *counter = info_add_counter(info);
         if (!counter) return;
         counter->pid = info_text(info, profile_process_at(profile, from->process)->pid_text);
-        counter->name = info_text(info, from->name);
+        counter->name = info_text(info, counter_visible_name(from));
         counter->category = info_text(info, from->category);
         counter->unit = info_text(info, from->unit);
         counter->sample_count = from->samples.count;
@@ -168,7 +233,7 @@ static void add_counters(struct info *info, const struct profile *profile) {
     }
 }
 
-/* What the ledger says has its own place. */
+/* Leaves out what the ledger reports, which is shown separately. */
 static void add_facts(struct info *info, const struct profile_meta *meta) {
     struct text origin = TEXT("recording");
     const struct {
@@ -187,7 +252,7 @@ static void add_facts(struct info *info, const struct profile_meta *meta) {
     }
 }
 
-void info_take_profile(struct info *info, const struct profile *profile) {
+void info_fill_from_profile(struct info *info, const struct profile *profile) {
     const struct profile_meta *meta = &profile->meta;
     info->product = info_text(info, meta->product);
     info->weight_unit = info_text(info, weight_unit_of(meta));
@@ -195,7 +260,7 @@ void info_take_profile(struct info *info, const struct profile *profile) {
     info->duration_ms = duration_ms(profile);
     info->start_time_ms = meta->start_time_ms;
     info->has_times = meta->has_times;
-    info->stack_count = row_table_count(&profile->stacks);
+    info->stack_count = stack_table_count(&profile->stacks);
     info->frame_count = row_table_count(&profile->frames);
     info->lib_count = libs_count(&profile->libs);
     add_threads_and_functions(info, profile);

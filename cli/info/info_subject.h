@@ -1,37 +1,39 @@
-/* What gecko-convert info was asked about, and what is known of it: for the text and for the JSON. */
+/* A file that gecko-convert info shows, and how to print its facts. */
 #ifndef GECKO_INFO_SUBJECT_H
 #define GECKO_INFO_SUBJECT_H
 
-#include "cli/gecko_convert.h"
 #include "cli/style.h"
 #include "info.h"
-#include "libconvert/failure.h"
+#include "libconvert/base/failure.h"
+#include "libconvert/gecko_convert.h"
 #include "writer/json.h"
 
 struct info_subject {
     const char *path;
-    struct text format;                        /* "perf-script"; empty: not known */
-    struct text title;                         /* "perf script text" */
-    struct text wrapping;                      /* "gzip"; empty: none */
-    uint64_t bytes_count;                      /* unwrapped */
-    const struct gecko_convert_result *result; /* of a trace: its ledger; NULL: it is a profile */
+    struct text format;   /* "perf-script"; empty: not known */
+    struct text title;    /* "perf script text" */
+    struct text wrapping; /* "gzip"; empty: none */
+    uint64_t bytes_count; /* after decompression */
+    const struct gecko_convert_result
+        *result; /* the result of reading a trace, with its ledger; NULL: the file is a profile */
     const struct failure *failure;
     struct info *info;
 };
 
-/* Lines for people. Lists have at most top_count rows. */
-struct info_look {
+/* How lines for people look. Lists have at most top_count rows. */
+struct info_layout {
     const struct style *style;
     bool has_utf8;
     unsigned top_count;
 };
 
-void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_look *look);
+void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_layout *layout);
 
-/* An object (docs/info.md). Lists of functions and markers have at most top_count rows. */
+/* Writes an object, as described in docs/info.md. Lists of functions and markers have at most top_count rows. */
 void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count);
 
-/* The number of a sample event that a ledger's cause names, "cycles" of "event cycles"; empty: it names none. */
+/* Returns the name of the sample event in a ledger's cause, such as "cycles" in "event cycles"; an empty text if there
+ * is none. */
 struct text info_event_of(const struct gecko_convert_entry *entry);
 
 #endif

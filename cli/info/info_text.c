@@ -1,4 +1,4 @@
-/* The facts as lines for people. */
+/* Prints the facts as lines for people. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,17 +6,17 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/report.h"
 #include "info_subject.h"
-#include "libconvert/ledger.h"
-#include "libconvert/memory.h"
-#include "libconvert/printable.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/printable.h"
+#include "libconvert/profile/ledger.h"
+#include "libconvert/report.h"
 
 enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 };
 
 /* ---- Parts of lines. ---- */
 
-/* A trace is not to steer the terminal. */
+/* Replaces control characters: a trace must not control the terminal. */
 static void append_printable(struct chunk_list *text, struct text shown) {
     char printable[TEXT_BYTES];
     printable_copy(printable, sizeof printable, shown);
@@ -31,7 +31,7 @@ static void append_count(struct chunk_list *text, uint64_t count, const char *no
     command_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
 }
 
-/* At most three digits after the point, without trailing zeros. */
+/* Formats with at most three digits after the decimal point and without trailing zeros. */
 static const char *format_number(double value, char number[NUMBER_BYTES]) {
     snprintf(number, NUMBER_BYTES, fabs(value) < 1e15 ? "%.3f" : "%.6e", value);
     if (!strchr(number, '.') || strchr(number, 'e')) return number;
@@ -42,8 +42,8 @@ static const char *format_number(double value, char number[NUMBER_BYTES]) {
     return strcmp(number, "-0") == 0 ? "0" : number;
 }
 
-/* Eighths of cells where the terminal can show them. */
-static void append_bar(struct chunk_list *text, double part, const struct info_look *look) {
+/* Draws a bar, in eighths of a cell if the terminal can show them. */
+static void append_bar(struct chunk_list *text, double part, const struct info_layout *layout) {
     static const char *const eighths[] = {"",
                                           "\xe2\x96\x8f",
                                           "\xe2\x96\x8e",
@@ -52,40 +52,40 @@ static void append_bar(struct chunk_list *text, double part, const struct info_l
                                           "\xe2\x96\x8b",
                                           "\xe2\x96\x8a",
                                           "\xe2\x96\x89"};
-    unsigned steps_per_cell = look->has_utf8 ? 8 : 1;
+    unsigned steps_per_cell = layout->has_utf8 ? 8 : 1;
     double clipped = part < 0 ? 0 : part > 1 ? 1 : part;
     unsigned steps = (unsigned)(clipped * BAR_CELLS * steps_per_cell + 0.5);
     unsigned full = steps / steps_per_cell, rest = steps % steps_per_cell;
-    command_append(text, "%s", look->style->bar);
-    for (unsigned i = 0; i < full; i++) command_append(text, "%s", look->has_utf8 ? "\xe2\x96\x88" : "#");
-    command_append(text, "%s%s%*s", eighths[rest], look->style->reset, (int)(BAR_CELLS - full - (rest > 0)), "");
+    command_append(text, "%s", layout->style->bar);
+    for (unsigned i = 0; i < full; i++) command_append(text, "%s", layout->has_utf8 ? "\xe2\x96\x88" : "#");
+    command_append(text, "%s%s%*s", eighths[rest], layout->style->reset, (int)(BAR_CELLS - full - (rest > 0)), "");
 }
 
-/* " 54.3 %  ██████      300  " */
-static void append_weight(struct chunk_list *text, double weight, double whole, const struct info_look *look) {
+/* Appends " 54.3 %  ██████      300  ". */
+static void append_weight(struct chunk_list *text, double weight, double whole, const struct info_layout *layout) {
     char number[NUMBER_BYTES];
     double part = whole > 0 ? fabs(weight) / whole : 0;
     command_append(text, "  %5.1f %%  ", part * 100);
-    append_bar(text, part, look);
+    append_bar(text, part, layout);
     command_append(text, " %12s  ", format_number(weight, number));
 }
 
 static void append_heading(struct chunk_list *text, const char *heading, size_t shown_count, size_t all_count,
-                           const struct info_look *look) {
-    command_append(text, "\n  %s%s%s", look->style->bold, heading, look->style->reset);
+                           const struct info_layout *layout) {
+    command_append(text, "\n  %s%s%s", layout->style->bold, heading, layout->style->reset);
     if (shown_count < all_count) command_append(text, " (%zu of %zu)", shown_count, all_count);
     command_append(text, "\n");
 }
 
-/* ---- The first lines. ---- */
+/* ---- Summary lines. ---- */
 
 static void append_first_line(struct chunk_list *text, const struct info_subject *subject,
-                              const struct info_look *look) {
+                              const struct info_layout *layout) {
     struct report_text bytes = {.bytes_count = 0};
     report_append_bytes(&bytes, subject->bytes_count);
-    command_append(text, "%s", look->style->bold);
+    command_append(text, "%s", layout->style->bold);
     append_printable(text, text_of(command_file_name(subject->path)));
-    command_append(text, "%s: ", look->style->reset);
+    command_append(text, "%s: ", layout->style->reset);
     append_printable(text, subject->title);
     if (subject->wrapping.bytes_count) {
         command_append(text, " (");
@@ -93,6 +93,18 @@ static void append_first_line(struct chunk_list *text, const struct info_subject
         command_append(text, ")");
     }
     command_append(text, ", %.*s\n", (int)bytes.bytes_count, bytes.bytes);
+}
+
+/* Appends a line for each of several inputs, in place of the first line. */
+static void append_inputs(struct chunk_list *text, const struct gecko_convert_result *result,
+                          const struct info_layout *layout) {
+    command_append(text, "%s%zu files together%s:\n", layout->style->bold, result->input_count, layout->style->reset);
+    for (size_t i = 0; i < result->input_count; i++) {
+        struct report_text line = {.bytes_count = 0};
+        report_append_input(result, i, &line);
+        report_end_line(&line, 0);
+        command_append(text, "  %.*s", (int)line.bytes_count, line.bytes);
+    }
 }
 
 static void append_start(struct chunk_list *text, int64_t start_time_ms) {
@@ -107,7 +119,7 @@ static void append_duration(struct chunk_list *text, const struct info *info) {
     char number[NUMBER_BYTES];
     append_label(text, "duration");
     if (!info->has_times) {
-        command_append(text, "not known: it has no times\n");
+        command_append(text, "unknown: there are no times\n");
         return;
     }
     if (info->duration_ms < 1000)
@@ -125,7 +137,7 @@ static void append_samples(struct chunk_list *text, const struct info *info) {
     command_append(text, "%" PRIu64, info->sample_count);
     bool counts_samples = text_equal(info->weight_unit, TEXT("samples"));
     if (!counts_samples || info->weight != (double)info->sample_count) {
-        command_append(text, ", together %s ", format_number(info->weight, number));
+        command_append(text, ", total weight %s ", format_number(info->weight, number));
         append_printable(text, info->weight_unit);
     }
     if (info->stackless_count) command_append(text, ", %" PRIu64 " without a stack", info->stackless_count);
@@ -193,7 +205,7 @@ static void append_entries(struct chunk_list *text, const struct gecko_convert_r
     for (size_t i = 0; i < result->entry_count; i++) {
         const struct gecko_convert_entry *entry = &result->entries[i];
         if (entry->fate != fate) continue;
-        const char *noun = ledger_unit_noun((enum ledger_unit)entry->unit, entry->count);
+        const char *noun = ledger_unit_noun(entry->unit, entry->count);
         command_append(text, "%s", color);
         append_label(text, gecko_convert_fate_name(fate));
         command_append(text, "%s%" PRIu64 " %s: ", style->reset, entry->count, noun);
@@ -216,12 +228,12 @@ static void append_ledger(struct chunk_list *text, const struct gecko_convert_re
 /* ---- Tables. ---- */
 
 static void append_thread(struct chunk_list *text, const struct info *info, uint32_t row,
-                          const struct info_look *look) {
+                          const struct info_layout *layout) {
     const struct info_thread *thread = column_at(&info->threads, row);
     const struct info_process *process = column_at(&info->processes, thread->process);
-    append_weight(text, thread->weight, info->weight, look);
+    append_weight(text, thread->weight, info->weight, layout);
     append_printable(text, thread->name);
-    command_append(text, "  %s", look->style->dim);
+    command_append(text, "  %s", layout->style->dim);
     append_printable(text, process->pid);
     command_append(text, "/");
     append_printable(text, thread->tid);
@@ -229,52 +241,72 @@ static void append_thread(struct chunk_list *text, const struct info *info, uint
         command_append(text, " of ");
         append_printable(text, process->name);
     }
-    command_append(text, "%s\n", look->style->reset);
+    command_append(text, "%s\n", layout->style->reset);
 }
 
-static void append_function(struct chunk_list *text, const struct info *info, uint32_t row, bool is_by_self,
-                            const struct info_look *look) {
+static void append_function(struct chunk_list *text, const struct info *info, uint32_t row, enum info_order order,
+                            const struct info_layout *layout) {
     const struct info_function *function = column_at(&info->functions, row);
-    append_weight(text, is_by_self ? function->weights.self : function->weights.total, info->weight, look);
+    bool is_by_cpu = order == INFO_FUNCTIONS_BY_CPU_SELF || order == INFO_FUNCTIONS_BY_CPU_TOTAL;
+    bool is_by_self = order == INFO_FUNCTIONS_BY_SELF || order == INFO_FUNCTIONS_BY_CPU_SELF;
+    const struct function_weights *weights = is_by_cpu ? &function->cpu : &function->weights;
+    double weight = order == INFO_WAITS ? function->wait : is_by_self ? weights->self : weights->total;
+    append_weight(text, weight, is_by_cpu ? info->cpu : info->weight, layout);
     append_printable(text, function->name);
     struct text place = function->library.bytes_count ? function->library : text_base_name(function->file);
     if (place.bytes_count) {
-        command_append(text, "  %s", look->style->dim);
+        command_append(text, "  %s", layout->style->dim);
         append_printable(text, place);
-        command_append(text, "%s", look->style->reset);
+        command_append(text, "%s", layout->style->reset);
     }
     command_append(text, "\n");
 }
 
 static void append_marker(struct chunk_list *text, const struct info *info, uint32_t row,
-                          const struct info_look *look) {
+                          const struct info_layout *layout) {
     const struct info_marker *marker = column_at(&info->markers, row);
-    append_weight(text, (double)marker->count, (double)info->marker_count, look);
+    append_weight(text, (double)marker->count, (double)info->marker_count, layout);
     append_printable(text, marker->name);
     command_append(text, "\n");
 }
 
 static void append_table(struct chunk_list *text, struct info *info, enum info_order order, const char *heading,
-                         const struct info_look *look) {
+                         const struct info_layout *layout) {
     size_t count, all_count;
-    uint32_t *rows = look->top_count ? info_top(info, order, 0, &all_count) : NULL;
+    uint32_t *rows = layout->top_count ? info_sort(info, order, &all_count) : NULL;
     if (!rows) return;
-    count = all_count < look->top_count ? all_count : look->top_count;
-    if (count) append_heading(text, heading, count, all_count, look);
+    count = all_count < layout->top_count ? all_count : layout->top_count;
+    if (count) append_heading(text, heading, count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
         if (order == INFO_THREADS)
-            append_thread(text, info, rows[i], look);
+            append_thread(text, info, rows[i], layout);
         else if (order == INFO_MARKERS)
-            append_marker(text, info, rows[i], look);
+            append_marker(text, info, rows[i], layout);
         else
-            append_function(text, info, rows[i], order == INFO_FUNCTIONS_BY_SELF, look);
+            append_function(text, info, rows[i], order, layout);
     }
     memory_free(rows);
 }
 
-static void append_counters(struct chunk_list *text, const struct info *info, const struct info_look *look) {
-    size_t all_count = info->counters.count, count = all_count < look->top_count ? all_count : look->top_count;
-    if (count) append_heading(text, "counters", count, all_count, look);
+/* Where no thread waits, each sample was taken on a processor, and all samples count alike. */
+static void append_functions(struct chunk_list *text, struct info *info, const struct info_layout *layout) {
+    if (!info->cpu_unit.bytes_count || info->wait == 0) {
+        append_table(text, info, INFO_FUNCTIONS_BY_SELF, "functions by self time", layout);
+        append_table(text, info, INFO_FUNCTIONS_BY_TOTAL, "functions by total time", layout);
+    } else {
+        bool is_time = text_equal(info->cpu_unit, TEXT("ms"));
+        append_table(text, info, INFO_FUNCTIONS_BY_CPU_SELF,
+                     is_time ? "functions by processor time of their own, in ms" : "functions by cycles of their own",
+                     layout);
+        append_table(text, info, INFO_FUNCTIONS_BY_CPU_TOTAL,
+                     is_time ? "functions by total processor time, in ms" : "functions by total cycles", layout);
+    }
+    append_table(text, info, INFO_WAITS, "waits, by samples", layout);
+}
+
+static void append_counters(struct chunk_list *text, const struct info *info, const struct info_layout *layout) {
+    size_t all_count = info->counters.count, count = all_count < layout->top_count ? all_count : layout->top_count;
+    if (count) append_heading(text, "counters", count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
         const struct info_counter *counter = column_at(&info->counters, i);
         char number[NUMBER_BYTES];
@@ -284,25 +316,27 @@ static void append_counters(struct chunk_list *text, const struct info *info, co
         append_printable(text, counter->unit);
         command_append(text, "  ");
         append_printable(text, counter->name);
-        command_append(text, "  %s", look->style->dim);
+        command_append(text, "  %s", layout->style->dim);
         append_printable(text, counter->pid);
-        command_append(text, "%s\n", look->style->reset);
+        command_append(text, "%s\n", layout->style->reset);
     }
 }
 
-void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_look *look) {
+void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_layout *layout) {
     struct info *info = subject->info;
-    append_first_line(text, subject, look);
+    if (subject->result && subject->result->input_count)
+        append_inputs(text, subject->result, layout);
+    else
+        append_first_line(text, subject, layout);
     append_label(text, "product");
     append_printable(text, info->product);
     command_append(text, "\n");
     append_duration(text, info);
     append_counts(text, info);
     append_facts(text, info);
-    if (subject->result) append_ledger(text, subject->result, look->style);
-    append_table(text, info, INFO_THREADS, "threads", look);
-    append_table(text, info, INFO_FUNCTIONS_BY_SELF, "functions by self time", look);
-    append_table(text, info, INFO_FUNCTIONS_BY_TOTAL, "functions by total time", look);
-    append_table(text, info, INFO_MARKERS, "markers", look);
-    append_counters(text, info, look);
+    if (subject->result) append_ledger(text, subject->result, layout->style);
+    append_table(text, info, INFO_THREADS, "threads", layout);
+    append_functions(text, info, layout);
+    append_table(text, info, INFO_MARKERS, "markers", layout);
+    append_counters(text, info, layout);
 }

@@ -1,14 +1,14 @@
 #include "totals.h"
 
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 
-/* A tree as its depth-first walk needs it, in one block. */
+/* A tree with the links that a depth-first walk needs, in one block. */
 struct tree {
     const struct call_node *nodes;
-    double *weights;        /* with all below */
-    uint32_t *first_child;  /* by node; the last entry: the first root */
+    double *weights;        /* weights of the node and all nodes below it */
+    uint32_t *first_child;  /* by node; the last element is the first root */
     uint32_t *next_sibling; /* by node */
-    uint32_t *depths;       /* by function: how often it is on the way from the root */
+    uint32_t *depths;       /* by function: how often it occurs on the way from the root */
 };
 
 static void link_children(struct tree *tree, size_t node_count) {
@@ -27,7 +27,8 @@ static void enter(struct tree *tree, struct function_weights *functions, uint32_
     if (tree->depths[function]++ == 0) functions[function].total += tree->weights[node];
 }
 
-/* The next node behind `node`, whose children are done: leaves it, and callers that are done, too. */
+/* Returns the next node in depth-first order after `node`, whose children are done, and leaves the node and all callers
+ * that are done as well. */
 static uint32_t leave(struct tree *tree, uint32_t node) {
     while (node != ID_NONE) {
         tree->depths[tree->nodes[node].function]--;

@@ -1,23 +1,24 @@
-/* What functions weigh: alone, and with all that they call. */
+/* The weights of functions: alone, and including all that they call. */
 #ifndef GECKO_TOTALS_H
 #define GECKO_TOTALS_H
 
-#include "libconvert/column.h"
-#include "libconvert/ids.h"
+#include "libconvert/base/column.h"
+#include "libconvert/base/ids.h"
 
-/* A stack: its caller's, and its innermost function. */
+/* A stack: the stack of its caller and the innermost function. */
 struct call_node {
-    uint32_t prefix; /* a smaller number than its own; ID_NONE: a root */
+    uint32_t prefix; /* number of the caller's node, less than its own; ID_NONE: there is no caller */
     uint32_t function;
 };
 
 struct function_weights {
-    double self;  /* of samples in which it is the innermost */
-    double total; /* of samples in which it is anywhere; recursion counts once */
+    double self;  /* of samples in which the function is innermost */
+    double total; /* of samples in which the function occurs anywhere; recursion counts once */
 };
 
-/* Adds the weights of a tree to those of its functions. `self` are the weights of the samples with that very stack;
- * `functions` has room for all that the nodes name. Failures (memory) are latched. */
+/* Adds the weights of a tree's stacks to those of the functions. `self` has the weight of the samples with exactly that
+ * stack, by node. `functions` has function_count elements, and every node's function is less than that. Failures
+ * (memory) are latched. */
 void totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
                 const double *self, size_t node_count, struct failure *failure);
 

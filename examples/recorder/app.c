@@ -1,4 +1,4 @@
-/* Counts primes, and tells the recorder of it: an interval for each request, a label in stacks, a counter.
+/* Counts primes, and records an interval for each request, a label in stacks, and a counter.
  *
  *     GECKO_RECORDER=1 ./app-c && gecko-convert app-c-*.trace */
 #include <stdio.h>

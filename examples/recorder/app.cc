@@ -1,4 +1,4 @@
-// Sorts texts in two threads, and tells the recorder of it. This program starts its recording itself:
+// Sorts texts in two threads, and records it. The program starts its recording itself:
 //
 //     ./app-cc app.trace && gecko-convert app.trace
 #include <gecko_recorder.h>
@@ -34,7 +34,7 @@ int main(int argument_count, char **arguments) {
     grec_options options = {};
     options.path = argument_count > 1 ? arguments[1] : "app.trace";
     options.flags = GREC_SAMPLER;
-    int error = grec_start(&options);
+    grec_error error = grec_start(&options);
     if (error) std::fprintf(stderr, "%s: not recorded: %s\n", options.path, grec_error_text(error));
     std::thread first(work, "first sorter", 1u), second(work, "second sorter", 2u);
     first.join();

@@ -1,23 +1,25 @@
 # Completions of gecko-convert for bash.
 
-# An option's values: words, or "file", "folder", "none" (there are values that nobody can guess), nothing for a flag.
+# Prints the values of an option: words; "file" or "folder"; "none" if they cannot be completed; nothing for a flag.
 _gecko_convert_values() {
     case $1 in
         -f | --format) echo 'processed gecko' ;;
-        --from) echo 'perf-script collapsed native' ;;
+        --from) echo 'perf-data perf-script collapsed native' ;;
         --weight) echo 'samples period' ;;
         --root) echo 'frame thread' ;;
         --symbols) echo 'auto none always' ;;
+        --sources) echo 'embed none' ;;
+        --samples) echo 'perf recorder' ;;
         --progress) echo 'auto always never' ;;
         -o | --output | --output-archive | --report | --report-junit) echo file ;;
-        --debug-dir | --output-dir) echo folder ;;
-        -j | --jobs | --product | --top) echo none ;;
-        --max-memory) echo unlimited ;;
+        --debug-dir | --sysroot | --output-dir | --source-dir | --viewer) echo folder ;;
+        -j | --jobs | --product | --top | --port | --idle-exit | --source-map | --align) echo none ;;
+        --max-memory | --sources-max) echo unlimited ;;
     esac
 }
 
-_gecko_convert_options='--output --format --from --weight --root --symbols --debug-dir --product --max-memory --strict --report
-    --progress --quiet --output-dir --output-archive --jobs --if-changed --report-junit --help --version'
+_gecko_convert_options='--output --format --from --weight --root --symbols --debug-dir --sysroot --sources --source-dir --source-map
+    --sources-max --product --align --samples --max-memory --strict --report --progress --quiet --output-dir --output-archive --jobs --if-changed --report-junit --help --version'
 
 _gecko_convert_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }
 
@@ -29,7 +31,7 @@ _gecko_convert_paths() {
 _gecko_convert() {
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} values
     COMPREPLY=()
-    # "--option=value" comes as three words.
+    # Bash splits "--option=value" into three words.
     if [ "$word" = = ]; then
         word=''
     elif [ "$option" = = ] && [ "$COMP_CWORD" -ge 2 ]; then
@@ -44,12 +46,14 @@ _gecko_convert() {
         ?*) _gecko_convert_words "$values" "$word" && return ;;
     esac
     case ${COMP_WORDS[1]}:$word in
-        info:-*) _gecko_convert_words '--json --top --from --max-memory --help' "$word" ;;
+        info:-*) _gecko_convert_words '--json --top --from --together --align --samples --max-memory --help' "$word" ;;
+        view:-*) _gecko_convert_words '--viewer --port --no-open --idle-exit --from --weight --root --symbols --debug-dir --sysroot --sources
+            --source-dir --source-map --sources-max --product --align --samples --max-memory --quiet --help' "$word" ;;
         check:-*) _gecko_convert_words '--json --max-memory --help' "$word" ;;
         *:-*) _gecko_convert_words "$_gecko_convert_options" "$word" ;;
         *)
             _gecko_convert_paths -f "$word"
-            if [ "$COMP_CWORD" -eq 1 ]; then mapfile -O "${#COMPREPLY[@]}" -t COMPREPLY < <(compgen -W 'info check' -- "$word"); fi
+            if [ "$COMP_CWORD" -eq 1 ]; then mapfile -O "${#COMPREPLY[@]}" -t COMPREPLY < <(compgen -W 'info check view' -- "$word"); fi
             ;;
     esac
 }

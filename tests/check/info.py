@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `gecko-convert info` says of every fixture: of the trace, and of both of its golden profiles, against sums made
-here from the profiles alone. usage: info.py PROGRAM TRACE PROCESSED GECKO (of one more recording)"""
+"""Compares what `gecko-convert info` shows for every fixture (its trace and both golden profiles) with sums computed
+here from profiles alone. usage: info.py PROGRAM TRACE PROCESSED GECKO (of one more recording)"""
 import collections
 import glob
 import json
@@ -13,14 +13,19 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures"
 
 
 def columns(table):
-    """A table of rows as columns."""
+    """Returns the columns of a table of rows."""
     return {name: [row[number] if number < len(row) else None for row in table["data"]]
             for name, number in table["schema"].items()}
 
 
 class Sums:
-    def __init__(self):
+    def __init__(self, meta):
         self.functions = collections.defaultdict(lambda: [0, 0])
+        self.cpu_functions = collections.defaultdict(lambda: [0, 0])
+        self.waits = collections.Counter()
+        self.cpu_factor, self.cpu_unit = {"ns": (1e-6, "ms"), "variable CPU cycles": (1, "cycles"), None: (0, None)}[
+            meta.get("sampleUnits", {}).get("threadCPUDelta")]
+        self.idle = [number for number, category in enumerate(meta["categories"]) if category["name"] == "Idle"]
         self.markers = collections.Counter()
         self.threads = []
         self.counters = []
@@ -29,14 +34,18 @@ class Sums:
         self.weight = 0
 
     def add(self, thread, samples, markers, strings, stack_functions, isMain):
-        """stack_functions(stack): the functions from the innermost on."""
+        """stack_functions(stack) returns the functions of the stack and the categories of their frames, innermost
+        first."""
         weights = samples.get("weight") or [1] * len(samples["stack"])
+        deltas = samples.get("threadCPUDelta") or [0] * len(samples["stack"])
         total = 0
-        for stack, weight in zip(samples["stack"], weights):
+        for row, (stack, weight, delta) in enumerate(zip(samples["stack"], weights, deltas)):
             total += weight
             self.weight += abs(weight)
             self.stackless += stack is None
-            functions = stack_functions(stack) if stack is not None else []
+            frames = stack_functions(stack) if stack is not None else []
+            functions = [function for function, _ in frames]
+            self.add_cpu(frames, weight, (delta or 0) * self.cpu_factor if row else 0)
             for function in set(functions):
                 self.functions[function][1] += weight
             if functions:
@@ -45,9 +54,25 @@ class Sums:
         self.threads.append((str(thread["pid"]), str(thread["tid"]), thread["name"], isMain, len(samples["stack"]),
                              total, len(markers["name"])))
 
+    def add_cpu(self, frames, weight, cpu):
+        """A frame without a category has that of its caller. What was used before a wait belongs to its callers."""
+        idle_count = 0
+        for number in range(len(frames)):
+            own = [category for _, category in frames[number:] if category is not None]
+            if not own or own[0] not in self.idle:
+                break
+            idle_count += 1
+        if idle_count:
+            self.waits[frames[0][0]] += weight
+        working = [function for function, _ in frames[idle_count:]]
+        for function in set(working):
+            self.cpu_functions[function][1] += cpu
+        if working:
+            self.cpu_functions[working[0]][0] += cpu
+
 
 def of_processed(profile):
-    shared, sums = profile["shared"], Sums()
+    shared, sums = profile["shared"], Sums(profile["meta"])
     strings, stacks, funcs = shared["stringArray"], shared["stackTable"], shared["funcTable"]
 
     def function(func):
@@ -59,7 +84,8 @@ def of_processed(profile):
     def functions(stack):
         found = []
         while True:
-            found.append(function(shared["frameTable"]["func"][stacks["frame"][stack]]))
+            frame = stacks["frame"][stack]
+            found.append((function(shared["frameTable"]["func"][frame]), shared["frameTable"]["category"][frame]))
             if not stacks["prefixOffset"][stack]:
                 return found
             stack -= stacks["prefixOffset"][stack]
@@ -75,19 +101,22 @@ def of_processed(profile):
 
 
 def of_gecko(profile):
-    sums = Sums()
+    sums = Sums(profile["meta"])
     for process in [profile, *profile["processes"]]:
         for thread in process["threads"]:
             strings, stacks = thread["stringTable"], columns(thread["stackTable"])
-            locations = columns(thread["frameTable"])["location"]
+            frames = columns(thread["frameTable"])
 
-            def functions(stack, strings=strings, stacks=stacks, locations=locations):
+            def functions(stack, strings=strings, stacks=stacks, frames=frames):
                 found = []
                 while stack is not None:
-                    location = strings[locations[stacks["frame"][stack]]]
+                    frame = stacks["frame"][stack]
+                    location = strings[frames["location"][frame]]
                     name, split, rest = location.partition(" (in ")
                     library, end, _ = rest.partition(")")
-                    found.append((name, library, None, location) if split and end else (location, None, None, location))
+                    is_split = split and end
+                    found.append(((name, library, None, location) if is_split else (location, None, None, location),
+                                  frames["category"][frame]))
                     stack = stacks["prefix"][stack]
                 return found
 
@@ -105,12 +134,12 @@ def near(got, expected):
 
 
 def shown(weight):
-    """Sums of doubles depend on their order."""
+    """Formats a weight with few digits, since sums of doubles depend on their order."""
     return f"{weight:.9g}"
 
 
 def compare(info, sums):
-    """What differs."""
+    """Yields each difference as a text."""
     threads = [(process["pid"], thread["tid"], thread["name"], thread["isMain"], thread["samples"], thread["weight"],
                 thread["markers"]) for process in info["processes"] for thread in process["threads"]]
     if len(threads) != len(sums.threads):
@@ -135,18 +164,33 @@ def compare(info, sums):
         yield f"weight {info['weight']['sum']} instead of {sums.weight}"
     if {marker["name"]: marker["count"] for marker in info["markers"]} != sums.markers:
         yield f"markers {info['markers']}"
-    for order, number in (("functionsBySelf", 0), ("functionsByTotal", 1)):
-        key = ("self", "total")[number]
-        got = sorted((f["name"], f["library"] or "", f["file"] or "", shown(f["self"]), shown(f["total"]))
+    if info["cpu"]["unit"] != sums.cpu_unit:
+        yield f"processor time in {info['cpu']['unit']} instead of {sums.cpu_unit}"
+    for order, functions, number in (("functionsBySelf", sums.functions, 0), ("functionsByTotal", sums.functions, 1),
+                                     ("functionsByCpuSelf", sums.cpu_functions, 0),
+                                     ("functionsByCpuTotal", sums.cpu_functions, 1)):
+        keys = ("cpuSelf", "cpuTotal") if "Cpu" in order else ("self", "total")
+        got = sorted((f["name"], f["library"] or "", f["file"] or "", *(shown(f[key]) for key in keys))
                      for f in info[order])
         expected = sorted((name, library or "", file or "", shown(weights[0]), shown(weights[1]))
-                          for (name, library, file, _), weights in sums.functions.items() if weights[number])
+                          for (name, library, file, _), weights in functions.items() if weights[number])
         if got != expected:
             yield f"{order}: {[f for f in got if f not in expected][:3]} instead of " \
                   f"{[f for f in expected if f not in got][:3]}"
-        weights = [abs(f[key]) for f in info[order]]
+        weights = [abs(f[keys[number]]) for f in info[order]]
         if weights != sorted(weights, reverse=True):
             yield f"{order} is not sorted"
+    waits = sorted((wait["name"], shown(wait["self"])) for wait in info["waits"])
+    expected = sorted((function[0], shown(weight)) for function, weight in sums.waits.items())
+    if waits != expected:
+        yield f"waits {waits[:3]} instead of {expected[:3]}"
+
+
+def convert(program, trace):
+    result = subprocess.run([program, "--quiet", trace, "-o", "-"], capture_output=True, check=False)
+    if result.returncode:
+        sys.exit(f"info.py: {trace}: exit {result.returncode}: {result.stderr.decode()[-500:]}")
+    return json.loads(result.stdout)
 
 
 def main():
@@ -162,9 +206,10 @@ def main():
         with open(golden, encoding="utf-8") as file:
             sums = of_processed(json.load(file))
         subjects.append((golden, sums))
-        # Options of a conversion, which info has none of, make another profile of the trace.
+        # With options of a conversion, which info does not have, the profile of the trace would differ. The goldens are
+        # made without symbols of this machine, which info looks up, so the trace is converted again.
         if not os.path.exists(f"{folder}/options"):
-            subjects += [(path, sums) for path in glob.glob(f"{folder}/input.*")]
+            subjects += [(path, of_processed(convert(program, path))) for path in glob.glob(f"{folder}/input.*")]
         if os.path.exists(f"{folder}/gecko.json"):
             with open(f"{folder}/gecko.json", encoding="utf-8") as file:
                 subjects.append((f"{folder}/gecko.json", of_gecko(json.load(file))))

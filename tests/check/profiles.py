@@ -1,4 +1,4 @@
-"""Two small good profiles that have something of everything, for the tests of `gecko-convert check`."""
+"""Two small valid profiles that use every part of their formats, for the tests of `gecko-convert check`."""
 
 BREAKPAD_ID = "67452301AB89EFCDFEDCBA98765432100"
 CODE_ID = "0123456789abcdeffedcba9876543210aabbccdd"

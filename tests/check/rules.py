@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every rule of `gecko-convert check`: good profiles with one thing made wrong. usage: rules.py PROGRAM
+"""Tests every rule of `gecko-convert check` with valid profiles in which one thing is broken. usage: rules.py PROGRAM
 
 The sweeps put a value of a wrong type in every place of both profiles, leave out every member, and make every column
-longer: the offence must be at that very place. CASES are single changes with all that must be said of them.
+longer: the violation must be at exactly that place. CASES are single changes with all violations they must cause.
 """
 import copy
 import json
@@ -31,7 +31,7 @@ def path_text(path):
 
 
 def steps(text):
-    """"threads[0].name" as a path."""
+    """Returns "threads[0].name" as a path."""
     return [int(step[1:-1]) if step[0] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]]+", text)]
 
 
@@ -42,7 +42,7 @@ def at(node, path):
 
 
 def walk(node, path=()):
-    """All places but the root."""
+    """Yields all places except the root."""
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for step, child in items:
         yield path + (step,)
@@ -50,7 +50,7 @@ def walk(node, path=()):
 
 
 def run(program, documents):
-    """What is said of each document: a list of (severity, rule, path, message)."""
+    """Returns a list of (severity, rule, path, message) for each document."""
     with tempfile.TemporaryDirectory() as folder:
         names = []
         for number, document in enumerate(documents):
@@ -69,7 +69,8 @@ def run(program, documents):
 
 # ---- Sweeps. ----
 
-# An offence of these is said at what they are in, or beside them: parts of a format, what tables lack as a whole.
+# Violations of these are reported for the object that contains them or next to them: parts of a format, columns that a
+# table lacks as a whole.
 AT_PARENT = [
     r"(.*\.)?markerSchema\[\d\]\.(fields|data)\[10\]\.format\..*",
     r"processes\[0\]\.meta\.categories.*",
@@ -80,7 +81,7 @@ AT_PARENT = [
     r".*\.label", r".*\.list\[\d\]", r"(.*\.)?markerSchema\[\d\]\.data\[11\]\.value",
 ]
 
-# Any value is right: what the front-end only hands on.
+# Any value is valid, because the front-end only passes it on.
 FREE = [
     r".*\.markers\.data\[0\]\[5\]\.stack(|\.tid|\.samples\.data\[0\]\[2\])",
     r".*\.markers\.data\[4\]\[5\]\.(memoryAddress|size)",
@@ -103,7 +104,7 @@ OPTIONAL = [
     r".*\.markers\.data\[4\]\[5\]\.(size|memoryAddress)",
 ]
 
-# Columns of Gecko tables that may be missing: rows are then too long, unless others stand behind them.
+# Columns of Gecko tables that may be missing. Rows are then too long, unless other columns follow.
 OPTIONAL_COLUMNS = [
     r".*\.schema\.(sourceMapURL|startLine|startColumn|number|threadCPUDelta|implementation|innerWindowID)",
     r".*\.schema\.(column|eventDelay)",
@@ -115,7 +116,7 @@ def matches(patterns, text):
 
 
 def wrong_value(value):
-    """A value whose type is never right in its place."""
+    """Returns a value whose type is wrong in its place."""
     return "wrong" if isinstance(value, (dict, list)) else [{}]
 
 
@@ -145,31 +146,31 @@ def length_sweep(kind):
             yield path, document
 DELETE = object()
 
-# What is made of a good profile, and all that is said of it. Values that stand for themselves are in profiles.py.
+# Changes to a valid profile, and all violations that they cause. profiles.py has the valid profiles.
 CASES = [
     ("processed", {"meta.preprocessedProfileVersion": 75}, [
-        'error version $.meta.preprocessedProfileVersion: this is processed v75, and only the rules of v70 are known '
-        'here: nothing else was checked (a viewer of that version or later is needed)',
+        'error version $.meta.preprocessedProfileVersion: this is processed v75, but only the rules of v70 are known: '
+        'nothing else was checked (a viewer of that version or later is needed)',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": 69}, [
-        'error version $.meta.preprocessedProfileVersion: this is processed v69, and only the rules of v70 are known '
-        'here: nothing else was checked (the viewer upgrades older profiles when it loads them)',
+        'error version $.meta.preprocessedProfileVersion: this is processed v69, but only the rules of v70 are known: '
+        'nothing else was checked (the viewer upgrades older profiles when it loads them)',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": '70'}, [
-        'error version $.meta.preprocessedProfileVersion: must be there, and be the number 70',
+        'error version $.meta.preprocessedProfileVersion: must be present, and must be the number 70',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": DELETE}, [
-        'error version $.meta.preprocessedProfileVersion: must be there, and be the number 70',
+        'error version $.meta.preprocessedProfileVersion: must be present, and must be the number 70',
     ]),
     ("gecko", {"meta.version": 35}, [
-        'error version $.meta.version: this is Gecko v35, and only the rules of v36 are known here: nothing else was '
+        'error version $.meta.version: this is Gecko v35, but only the rules of v36 are known: nothing else was '
         'checked (the viewer upgrades older profiles when it loads them)',
     ]),
     ("gecko", {"meta.version": DELETE}, [
-        'error version $.meta.version: must be there, and be the number 36',
+        'error version $.meta.version: must be present, and must be the number 36',
     ]),
     ("processed", {"meta": DELETE}, [
-        'error presence $: has no object meta: this is no profile',
+        'error presence $: has no object meta: this is not a profile',
     ]),
     ("processed", {"meta.interval": 0}, [
         'error value $.meta.interval: 0 must be more than 0',
@@ -178,7 +179,7 @@ CASES = [
         'warning value $.meta.stackwalk: 2 must be 0 or 1',
     ]),
     ("processed", {"meta.profilingEndTime": DELETE}, [
-        'error consistency $.meta: profilingStartTime and profilingEndTime must be there both, or none',
+        'error consistency $.meta: profilingStartTime and profilingEndTime must both be present, or neither',
     ]),
     ("processed", {"meta.profilingEndTime": 0}, [
         'error order $.meta.profilingEndTime: must be after profilingStartTime',
@@ -187,8 +188,8 @@ CASES = [
         'warning presence $.meta.categories: missing: it must be an array',
     ]),
     ("processed", {"meta.categories": []}, [
-        'error length $.meta.categories: the array is empty: it must have an element',
-        'warning consistency $.meta.categories: none of the categories is grey: that is the default category',
+        'error length $.meta.categories: the array is empty: it must have at least one element',
+        'warning consistency $.meta.categories: no category is grey: the viewer uses the grey one as the default',
         'error index $.shared.frameTable.category[0]: 1 is not an index of meta.categories (length 0)',
         'error index $.shared.frameTable.category[2]: 1 is not an index of meta.categories (length 0)',
         'error index $.threads[0].markers.category[0]: 0 is not an index of meta.categories (length 0)',
@@ -196,23 +197,23 @@ CASES = [
         'error index $.threads[0].markers.category[2]: 1 is not an index of meta.categories (length 0)',
         'error index $.threads[0].markers.category[3]: 0 is not an index of meta.categories (length 0)',
         'error index $.threads[0].markers.category[4]: 0 is not an index of meta.categories (length 0)',
-        'error consistency $.meta.categories: none is grey, and there are samples without a stack, or roots without '
-        'a category: one must be',
+        'error consistency $.meta.categories: no category is grey, but there are samples without a stack or roots '
+        'without a category: one must be grey',
     ]),
     ("processed", {"meta.categories[1].color": 'gray'}, [
         'warning value $.meta.categories[1].color: "gray" must be one of: transparent, purple, green, orange, '
         'yellow, lightblue, blue, brown, magenta, red, lightred, darkgrey, grey',
     ]),
     ("processed", {"meta.categories[0].color": 'red'}, [
-        'warning consistency $.meta.categories: none of the categories is grey: that is the default category',
-        'error consistency $.meta.categories: none is grey, and there are samples without a stack, or roots without '
-        'a category: one must be',
+        'warning consistency $.meta.categories: no category is grey: the viewer uses the grey one as the default',
+        'error consistency $.meta.categories: no category is grey, but there are samples without a stack or roots '
+        'without a category: one must be grey',
     ]),
     ("processed", {"meta.categories[1].name": 'Other'}, [
-        'warning unique $.meta.categories[1]: one with the same identity stands earlier in the list, too',
+        'warning unique $.meta.categories[1]: an element with the same identity also occurs earlier in the list',
     ]),
     ("processed", {"meta.categories[1].subcategories": []}, [
-        'error length $.meta.categories[1].subcategories: the array is empty: it must have an element',
+        'error length $.meta.categories[1].subcategories: the array is empty: it must have at least one element',
     ]),
     ("processed", {"meta.categories[1].subcategories[0]": 'First'}, [
         'warning value $.meta.categories[1].subcategories[0]: "First" must be "Other"',
@@ -228,48 +229,58 @@ CASES = [
         'error type $.meta.configuration.capacity: "all" must be a finite number',
     ]),
     ("processed", {"meta.initialVisibleThreads": []}, [
-        'error length $.meta.initialVisibleThreads: the array is empty: it must have an element',
+        'error length $.meta.initialVisibleThreads: the array is empty: it must have at least one element',
     ]),
     ("processed", {"meta.initialSelectedThreads[0]": 2}, [
         'error index $.meta.initialSelectedThreads[0]: 2 is not an index of threads (length 2)',
     ]),
+    ("processed", {"meta.initialVisibleThreads": [0], "meta.initialSelectedThreads": [1]}, [
+        'warning consistency $.meta.initialSelectedThreads[0]: thread 1 is hidden: initialVisibleThreads lacks it',
+    ]),
+    # A main thread is visible with any thread of its process.
+    ("processed", {"meta.initialVisibleThreads": [1], "meta.initialSelectedThreads": [0]}, []),
+    ("processed", {"meta.initialVisibleThreads": DELETE, "meta.initialSelectedThreads": [1],
+                   "threads[1].samples.threadCPUDelta": [None, 0, 0]}, [
+        'warning consistency $.meta.initialSelectedThreads[0]: thread 1 is hidden: it has used less than 5 % of the '
+        "busiest thread's processor time",
+    ]),
     ("processed", {"meta.extra[0].entries[0].format": 'text'}, [
-        'error value $.meta.extra[0].entries[0].format: "text" is no format of a field',
+        'error value $.meta.extra[0].entries[0].format: "text" is not a format of fields',
     ]),
     ("processed", {"meta.extra[0].entries[0].format": 'unique-string'}, [
-        'error value $.meta.extra[0].entries[0].format: must not be of the string table here',
+        'error value $.meta.extra[0].entries[0].format: must not refer to the string table here',
     ]),
     ("processed", {"meta.extra[0].entries[1].value": 'many'}, [
         'error schema $.meta.extra[0].entries[1].value: "many", in the format "bytes", must be a finite number',
     ]),
     ("processed", {"libs[0].debugName": 'lib/one.so'}, [
-        'warning value $.libs[0].debugName: must not have a slash: it is one part of a key',
+        'warning value $.libs[0].debugName: must not contain a slash: it is one part of a key',
     ]),
     ("processed", {"libs[0].breakpadId": '0123'}, [
         'warning value $.libs[0].breakpadId: must be 32 upper-case hexadecimal digits and an age',
     ]),
     ("processed", {"libs[0].breakpadId": '00000000000000000000000000000000A'}, [
-        'warning consistency $.libs[0].breakpadId: is not made of the build id in codeId, which gives '
+        'warning consistency $.libs[0].breakpadId: does not match the build id in codeId, which gives '
         '67452301AB89EFCDFEDCBA98765432100',
     ]),
     ("processed", {"libs[0].codeId": DELETE}, [
         'warning presence $.libs[0].codeId: missing: it must be a string',
     ]),
     ("processed", {"libs": [profiles.lib(), profiles.lib()]}, [
-        'warning unique $.libs[1]: one with the same identity stands earlier in the list, too',
+        'warning unique $.libs[1]: an element with the same identity also occurs earlier in the list',
     ]),
     ("processed", {"pages[0].url": 1}, [
         'error type $.pages[0].url: 1 must be a string',
     ]),
     ("processed", {"shared.stringArray[1]": 'main'}, [
-        'warning unique $.shared.stringArray[1]: "main" stands earlier in the list, too',
+        'warning unique $.shared.stringArray[1]: "main" also occurs earlier in the list',
     ]),
     ("processed", {"shared.stringArray[1]": 7}, [
         'error type $.shared.stringArray[1]: 7 must be a string',
     ]),
     ("processed", {"shared.stackTable.length": 5}, [
-        'error length $.shared.stackTable.frame: the column has 4 values, the table has length 5',
-        'error length $.shared.stackTable.prefixOffset: the column has 4 values, the table has length 5',
+        'error length $.shared.stackTable.frame: the column has 4 values, but the table has length 5',
+        'error length $.shared.stackTable.prefixOffset: the column has 4 values, but the table has length 5',
     ]),
     ("processed", {"shared.stackTable.length": -1}, [
         'error length $.shared.stackTable.length: -1 must be the number of rows',
@@ -281,8 +292,8 @@ CASES = [
         'error index $.shared.stackTable.frame[3]: 0.5 is not an index of frameTable (length 3)',
     ]),
     ("processed", {"shared.stackTable.prefixOffset[1]": 2}, [
-        'error order $.shared.stackTable.prefixOffset[1]: 2: the caller must be an earlier row, so at most 1 rows '
-        'before (0: none)',
+        'error order $.shared.stackTable.prefixOffset[1]: 2: the caller must be an earlier row, so this must '
+        'be at most 1 (0: no caller)',
     ]),
     ("processed", {"shared.stackTable.prefixOffset[1]": -1}, [
         'error value $.shared.stackTable.prefixOffset[1]: -1 must be 0 or more',
@@ -294,18 +305,18 @@ CASES = [
         'warning consistency $.shared.stackTable.frame[3]: a root must not be an inlined frame (inlineDepth 1)',
     ]),
     ("processed", {"shared.stackTable.frame[1]": 0}, [
-        'warning consistency $.shared.stackTable.frame[2]: a frame of inlineDepth 1 must be called by one of 0 with '
-        'the same address, lib and nativeSymbol',
+        'warning consistency $.shared.stackTable.frame[2]: a frame with inlineDepth 1 must be called by one with '
+        'inlineDepth 0 and the same address, lib and nativeSymbol',
     ]),
     ("processed", {"shared.frameTable.address[0]": 2147483648}, [
         'error value $.shared.frameTable.address[0]: 2147483648 must be -1 (none) or 0 to 2147483647',
     ]),
     ("processed", {"shared.frameTable.address[0]": -1}, [
-        'warning consistency $.shared.frameTable.address[0]: address -1 with lib 0: both must be -1, or none',
+        'warning consistency $.shared.frameTable.address[0]: address -1 with lib 0: both must be -1, or neither',
     ]),
     ("processed", {"shared.frameTable.inlineDepth[2]": 256}, [
-        'warning consistency $.shared.stackTable.frame[2]: a frame of inlineDepth 256 must be called by one of 255 '
-        'with the same address, lib and nativeSymbol',
+        'warning consistency $.shared.stackTable.frame[2]: a frame with inlineDepth 256 must be called by one with '
+        'inlineDepth 255 and the same address, lib and nativeSymbol',
         'error value $.shared.frameTable.inlineDepth[2]: 256 must be 0 to 255',
     ]),
     ("processed", {"shared.frameTable.category[0]": 2}, [
@@ -316,19 +327,19 @@ CASES = [
         'category 1',
     ]),
     ("processed", {"shared.frameTable.subcategory[0]": None}, [
-        'warning index $.shared.frameTable.subcategory[0]: null must be an index where there is a category',
+        'warning index $.shared.frameTable.subcategory[0]: null must be an index, because the frame has a category',
     ]),
     ("processed", {"shared.frameTable.func[0]": -1}, [
         'error index $.shared.frameTable.func[0]: -1 is not an index of funcTable (length 3)',
     ]),
     ("processed", {"shared.frameTable.lib[1]": 1}, [
-        'warning consistency $.shared.stackTable.frame[2]: a frame of inlineDepth 1 must be called by one of 0 with '
-        'the same address, lib and nativeSymbol',
+        'warning consistency $.shared.stackTable.frame[2]: a frame with inlineDepth 1 must be called by one with '
+        'inlineDepth 0 and the same address, lib and nativeSymbol',
         'error index $.shared.frameTable.lib[1]: 1 is not an index of libs (length 1)',
     ]),
     ("processed", {"shared.frameTable.lib[1]": None}, [
-        'warning consistency $.shared.stackTable.frame[2]: a frame of inlineDepth 1 must be called by one of 0 with '
-        'the same address, lib and nativeSymbol',
+        'warning consistency $.shared.stackTable.frame[2]: a frame with inlineDepth 1 must be called by one with '
+        'inlineDepth 0 and the same address, lib and nativeSymbol',
         'error type $.shared.frameTable.lib[1]: null must be an index',
     ]),
     ("processed", {"shared.frameTable.nativeSymbol[0]": 1}, [
@@ -336,7 +347,7 @@ CASES = [
     ]),
     ("processed", {"libs": [profiles.lib(), dict(profiles.lib(), debugName="two")],
         "shared.nativeSymbols.libIndex[0]": 1}, [
-        'warning consistency $.shared.frameTable.nativeSymbol[0]: 0 is a symbol of lib 1, the frame is in lib 0',
+        'warning consistency $.shared.frameTable.nativeSymbol[0]: 0 is a symbol of lib 1, but the frame is in lib 0',
     ]),
     ("processed", {"shared.frameTable.line[0]": -1}, [
         'error value $.shared.frameTable.line[0]: -1 must be 0 to 2147483647',
@@ -366,7 +377,7 @@ CASES = [
         'warning unique $.shared.funcTable.name[1]: row 1 is the same function as an earlier one',
     ]),
     ("processed", {"shared.resourceTable.type[0]": 6}, [
-        'error index $.shared.resourceTable.type[0]: 6 is not an index of the types of resources (length 6)',
+        'error index $.shared.resourceTable.type[0]: 6 is not an index of the resource types (length 6)',
     ]),
     ("processed", {"shared.resourceTable.host[0]": 5}, [
         'error index $.shared.resourceTable.host[0]: 5 is not an index of stringArray (length 5)',
@@ -387,7 +398,7 @@ CASES = [
         'error index $.meta.initialVisibleThreads[0]: 0 is not an index of threads (length 0)',
         'error index $.meta.initialVisibleThreads[1]: 1 is not an index of threads (length 0)',
         'error index $.meta.initialSelectedThreads[0]: 0 is not an index of threads (length 0)',
-        'error length $.threads: the array is empty: it must have an element',
+        'error length $.threads: the array is empty: it must have at least one element',
         'error index $.counters[0].mainThreadIndex: 0 is not an index of threads (length 0)',
         'warning consistency $.counters[0].pid: "1" must be the pid of a thread',
         'error index $.profilerOverhead[0].mainThreadIndex: 0 is not an index of threads (length 0)',
@@ -395,14 +406,14 @@ CASES = [
     ]),
     ("processed", {"threads[0].pid": 1}, [
         'error type $.threads[0].pid: 1 must be a string',
-        'warning consistency $.counters[0].mainThreadIndex: must be a thread with the pid "1"',
-        'warning consistency $.profilerOverhead[0].mainThreadIndex: must be a thread with the pid "1"',
+        'warning consistency $.counters[0].mainThreadIndex: must be the index of a thread with the pid "1"',
+        'warning consistency $.profilerOverhead[0].mainThreadIndex: must be the index of a thread with the pid "1"',
     ]),
     ("processed", {"threads[1].isMainThread": True}, [
-        'warning unique $.threads[1].isMainThread: the process "1" must have one main thread only',
+        'warning unique $.threads[1].isMainThread: the process "1" must have only one main thread',
     ]),
     ("processed", {"threads[1].tid": '1'}, [
-        'warning unique $.threads[1]: one with the same identity stands earlier in the list, too',
+        'warning unique $.threads[1]: an element with the same identity also occurs earlier in the list',
     ]),
     ("processed", {"threads[0].pausedRanges[0].reason": 'paused'}, [
         'error value $.threads[0].pausedRanges[0].reason: "paused" must be one of: profiler-paused, collecting',
@@ -417,16 +428,17 @@ CASES = [
         'error index $.threads[0].samples.stack[1]: -1 is not an index of stackTable (length 4)',
     ]),
     ("processed", {"threads[0].samples.time[1]": -0.5}, [
-        'error order $.threads[0].samples.time[1]: -0.5 comes after 0: these must not decrease',
+        'error order $.threads[0].samples.time[1]: -0.5 comes after 0: values must not decrease',
     ]),
     ("processed", {"threads[0].samples.time": DELETE}, [
-        'error presence $.threads[0].samples: has neither time nor timeDeltas: it must have one',
+        'error presence $.threads[0].samples: has neither time nor timeDeltas: it must have one of them',
     ]),
     ("processed", {"threads[0].samples.timeDeltas": [0, 1, 1]}, [
-        'error consistency $.threads[0].samples: has time and timeDeltas, which is not read: it must have one',
+        'error consistency $.threads[0].samples: has both time and timeDeltas, which is not read: it must have only '
+        'one',
     ]),
     ("processed", {"threads[0].samples.weight": [1, 2]}, [
-        'error length $.threads[0].samples.weight: the column has 2 values, the table has length 3',
+        'error length $.threads[0].samples.weight: the column has 2 values, but the table has length 3',
     ]),
     ("processed", {"threads[0].samples.weightType": 'cycles'}, [
         'error value $.threads[0].samples.weightType: "cycles" must be one of: samples, tracing-ms, bytes',
@@ -435,22 +447,22 @@ CASES = [
         'error value $.threads[0].samples.threadCPUDelta[1]: -1 must be 0 or more',
     ]),
     ("processed", {"threads[0].samples.eventDelay": []}, [
-        'warning length $.threads[0].samples.eventDelay: the column has 0 values, the table has length 3',
+        'warning length $.threads[0].samples.eventDelay: the column has 0 values, but the table has length 3',
     ]),
     ("processed", {"threads[0].samples.length": 4}, [
-        'error length $.threads[0].samples.stack: the column has 3 values, the table has length 4',
-        'error length $.threads[0].samples.time: the column has 3 values, the table has length 4',
-        'error length $.threads[0].samples.weight: the column has 3 values, the table has length 4',
-        'error length $.threads[0].samples.threadCPUDelta: the column has 3 values, the table has length 4',
-        'error length $.threads[0].samples.eventDelay: the column has 3 values, the table has length 4',
+        'error length $.threads[0].samples.stack: the column has 3 values, but the table has length 4',
+        'error length $.threads[0].samples.time: the column has 3 values, but the table has length 4',
+        'error length $.threads[0].samples.weight: the column has 3 values, but the table has length 4',
+        'error length $.threads[0].samples.threadCPUDelta: the column has 3 values, but the table has length 4',
+        'error length $.threads[0].samples.eventDelay: the column has 3 values, but the table has length 4',
     ]),
     ("processed", {"meta.categories[0].color": 'red', "meta.categories[1].color": 'red'}, [
-        'warning consistency $.meta.categories: none of the categories is grey: that is the default category',
-        'error consistency $.meta.categories: none is grey, and there are samples without a stack, or roots without '
-        'a category: one must be',
+        'warning consistency $.meta.categories: no category is grey: the viewer uses the grey one as the default',
+        'error consistency $.meta.categories: no category is grey, but there are samples without a stack or roots '
+        'without a category: one must be grey',
     ]),
     ("processed", {"threads[0].nativeAllocations.threadId": DELETE}, [
-        'error consistency $.threads[0].nativeAllocations: memoryAddress and threadId must be there both, or none',
+        'error consistency $.threads[0].nativeAllocations: memoryAddress and threadId must both be present, or neither',
     ]),
     ("processed", {"threads[0].nativeAllocations": {
         'length': 0, 'time': [], 'weight': [], 'weightType': 'bytes', 'stack': []}}, [
@@ -466,12 +478,12 @@ CASES = [
         'warning consistency $.counters[0].pid: "2" must be the pid of a thread',
     ]),
     ("processed", {"threads[0].pid": '2'}, [
-        'warning consistency $.counters[0].mainThreadIndex: must be a thread with the pid "1"',
-        'warning consistency $.profilerOverhead[0].mainThreadIndex: must be a thread with the pid "1"',
+        'warning consistency $.counters[0].mainThreadIndex: must be the index of a thread with the pid "1"',
+        'warning consistency $.profilerOverhead[0].mainThreadIndex: must be the index of a thread with the pid "1"',
     ]),
     ("processed", {"counters[0].samples.timeDeltas[1]": 0}, [
-        'error order $.counters[0].samples.timeDeltas[1]: is the time of the sample before: the rate between them is '
-        'infinite',
+        'error order $.counters[0].samples.timeDeltas[1]: equals the time of the previous sample: the rate between '
+        'them is infinite',
     ]),
     ("processed", {"counters[0].samples.timeDeltas[1]": -1}, [
         'error order $.counters[0].samples.timeDeltas[1]: -1: times must not decrease',
@@ -526,7 +538,7 @@ CASES = [
     ]),
     ("processed", {"threads[0].markers.phase[3]": 3, "threads[0].markers.endTime[3]": 5,
         "threads[0].markers.phase[4]": 2, "threads[0].markers.startTime[4]": 4}, [
-        'error order $.threads[0].markers.endTime[3]: the end at 5 stands in the table before the start at 4 (row 4)',
+        'error order $.threads[0].markers.endTime[3]: the end at 5 is listed before the start at 4 (row 4)',
     ]),
     ("processed", {"threads[1].markers.data[0].cause.stack": 4}, [
         'error index $.threads[1].markers.data[0].cause.stack: 4 is not an index of stackTable (length 4)',
@@ -541,10 +553,10 @@ CASES = [
         'error consistency $.threads[0].markers.data[0].stack: is where Gecko profiles have stacks: use cause',
     ]),
     ("processed", {"threads[0].markers.data[0].type": 'Unknown'}, [
-        'warning schema $.threads[0].markers.data[0].type: "Unknown" is the name of no schema: no field is shown',
+        'warning schema $.threads[0].markers.data[0].type: "Unknown" is not the name of a schema: no field is shown',
     ]),
     ("processed", {"threads[0].markers.data[0].type": 1}, [
-        'warning schema $.threads[0].markers.data[0].type: 1 must be the name of a schema, which there must be',
+        'warning schema $.threads[0].markers.data[0].type: 1 must be the name of a schema in the profile',
     ]),
     ("processed", {"threads[0].markers.data[0].extra": 1}, [
         'warning schema $.threads[0].markers.data[0].extra: the schema has no such field: it is not shown',
@@ -570,19 +582,19 @@ CASES = [
         'error schema $.threads[0].markers.data[0].took: "long", in the format "duration", must be a finite number',
     ]),
     ("processed", {"threads[0].markers.data[0].part": 50}, [
-        'warning schema $.threads[0].markers.data[0].part: 50, in the format "percentage", must be 0 to 1, which is '
-        '100 %',
+        'warning schema $.threads[0].markers.data[0].part: 50, in the format "percentage", must be from 0 to 1, which '
+        'means 100 %',
     ]),
     ("processed", {"threads[0].markers.data[0].count": '3'}, [
-        'error schema $.threads[0].markers.data[0].count: "3": a graph is drawn of it, so it must be a finite number',
+        'error schema $.threads[0].markers.data[0].count: "3": a graph shows it, so it must be a finite number',
     ]),
     ("processed", {"threads[0].markers.data[0].count": 0.5}, [
         'warning schema $.threads[0].markers.data[0].count: 0.5, in the format "integer", must be an integer below '
-        '2^53: it is rounded',
+        '2^53: it is shown rounded',
     ]),
     ("processed", {"threads[0].markers.data[0].bits": 4294967296}, [
         'error schema $.threads[0].markers.data[0].bits: 4294967296, in the format "hexadecimal", must be an integer '
-        'of at most 32 bits: more is not shown',
+        'of at most 32 bits: larger ones are not shown',
     ]),
     ("processed", {"threads[0].markers.data[0].pid": 1}, [
         'warning schema $.threads[0].markers.data[0].pid: 1, in the format "pid", should be a string, as pids are',
@@ -670,7 +682,7 @@ CASES = [
         'type',
     ]),
     ("processed", {"threads[0].markers.data[2]": {'type': 'valueOf'}}, [
-        'error schema $.threads[0].markers.data[2].type: is a name that the front-end fails over',
+        'error schema $.threads[0].markers.data[2].type: is a name that makes the front-end fail',
     ]),
     ("processed", {"threads[0].markers.phase[1]": 0}, [
         'error consistency $.threads[0].markers.phase[1]: 0: markers of the type Network must be an interval',
@@ -681,41 +693,43 @@ CASES = [
         'start',
     ]),
     ("processed", {"threads[0].markers.name[0]": 2, "shared.stringArray[2]": 'constructor'}, [
-        f'error schema $.threads[{thread}].markers.name[{row}]: "constructor" is a name that the front-end fails over'
+        f'error schema $.threads[{thread}].markers.name[{row}]: "constructor" is a name that makes the front-end fail'
         for thread, row in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2))
     ]),
     ("gecko", {"threads[0].stringTable[1]": 'CompositorScreenshot'}, [
-        f'error schema $.threads[0].markers.data[{row}][0]: "CompositorScreenshot" is a name that the front-end fails '
-        'over' for row in (1, 2)
+        f'error schema $.threads[0].markers.data[{row}][0]: "CompositorScreenshot" is a name that makes the front-end '
+        f'fail' for row in (1, 2)
     ]),
     ("processed", {"meta.markerSchema[0].display[0]": 'somewhere'}, [
         'error value $.meta.markerSchema[0].display[0]: "somewhere" must be one of: marker-chart, marker-table, '
         'timeline-overview, timeline-memory, timeline-ipc, timeline-fileio, timeline-network, stack-chart',
     ]),
     ("processed", {"meta.markerSchema[0].data": []}, [
-        'error schema $.meta.markerSchema[0].data: is the name of the fields in Gecko profiles',
+        'error schema $.meta.markerSchema[0].data: is the member for fields in Gecko profiles',
     ]),
     ("processed", {"meta.markerSchema[0].fields[1].key": 'text'}, [
-        'warning unique $.meta.markerSchema[0].fields[1]: one with the same identity stands earlier in the list, too',
+        'warning unique $.meta.markerSchema[0].fields[1]: an element with the same identity also occurs earlier in the '
+        'list',
         'warning schema $.threads[0].markers.data[0].link: the schema has no such field: it is not shown',
         'warning schema $.threads[1].markers.data[0].link: the schema has no such field: it is not shown',
     ]),
     ("processed", {"meta.markerSchema[0].fields[0]": {'label': 'a', 'value': 'b'}}, [
-        "error schema $.meta.markerSchema[0].fields[0]: a field has a key: use the schema's description for plain text",
+        "error schema $.meta.markerSchema[0].fields[0]: a field must have a key: use the schema's description for "
+        "plain text",
         'error presence $.meta.markerSchema[0].fields[0].format: missing: it must be a format',
-        'warning schema $.meta.markerSchema[0].colorField: "text" is no field of the schema',
+        'warning schema $.meta.markerSchema[0].colorField: "text" is not a field of the schema',
         'warning schema $.threads[0].markers.data[0].text: the schema has no such field: it is not shown',
         'warning schema $.threads[1].markers.data[0].text: the schema has no such field: it is not shown',
     ]),
     ("processed", {"meta.markerSchema[0].fields[0].format": 'text'}, [
-        'error value $.meta.markerSchema[0].fields[0].format: "text" is no format of a field',
+        'error value $.meta.markerSchema[0].fields[0].format: "text" is not a format of fields',
     ]),
     ("processed", {"meta.markerSchema[0].fields[10].format.columns[0].type": 'list of'}, [
         'error value $.meta.markerSchema[0].fields[10].format.columns[0]: must be an object with a known type and a '
         'label',
     ]),
     ("processed", {"meta.markerSchema[0].colorField": 'colour'}, [
-        'warning schema $.meta.markerSchema[0].colorField: "colour" is no field of the schema',
+        'warning schema $.meta.markerSchema[0].colorField: "colour" is not a field of the schema',
     ]),
     ("processed", {"meta.markerSchema[0].graphs[0].color": 'black'}, [
         'error value $.meta.markerSchema[0].graphs[0].color: "black" must be one of: blue, green, grey, ink, '
@@ -725,17 +739,17 @@ CASES = [
         'error value $.meta.markerSchema[0].graphs[0].type: "pie" must be one of: bar, line, line-filled',
     ]),
     ("processed", {"meta.markerSchema[0].tooltipLabel": '{marker.nothing}'}, [
-        'error schema $.meta.markerSchema[0].tooltipLabel: {marker.nothing} is nothing that a label can show',
+        'error schema $.meta.markerSchema[0].tooltipLabel: {marker.nothing} is not something that a label can show',
     ]),
     ("processed", {"meta.markerSchema[0].tooltipLabel": '{marker.data.a.b}'}, [
-        'error schema $.meta.markerSchema[0].tooltipLabel: {marker.data.a.b} is nothing that a label can show',
+        'error schema $.meta.markerSchema[0].tooltipLabel: {marker.data.a.b} is not something that a label can show',
     ]),
     ("processed", {"meta.markerSchema[0].tooltipLabel": "{marker.data.count ? yes : 'no'}"}, [
-        "error schema $.meta.markerSchema[0].tooltipLabel: {marker.data.count ? yes : 'no'} is nothing that a label "
-        "can show",
+        "error schema $.meta.markerSchema[0].tooltipLabel: {marker.data.count ? yes : 'no'} is not something that a "
+        "label can show",
     ]),
     ("processed", {"meta.markerSchema": [profiles.schema("fields"), profiles.schema("fields")]}, [
-        'error unique $.meta.markerSchema[1].name: "Order" is the name of an earlier schema, too',
+        'error unique $.meta.markerSchema[1].name: "Order" is also the name of an earlier schema',
     ]),
     ("processed", {"threads[0].name": None}, [
         'error type $.threads[0].name: null must be a string',
@@ -744,7 +758,8 @@ CASES = [
         'error order $.libs[0].end: must be after the start',
     ]),
     ("gecko", {"libs[1].start": 8000}, [
-        'error order $.libs[1].start: is before the end of the library before: they must be sorted, and not overlap',
+        'error order $.libs[1].start: is before the end of the previous library: libraries must be sorted and must not '
+        'overlap',
     ]),
     ("gecko", {"libs[0].start": 9007199254740994}, [
         'error type $.libs[0].start: 9007199254740994 must be an integer of at most 2^53',
@@ -760,14 +775,14 @@ CASES = [
         'error version $.processes[0].meta.version: must be 36, as in the parent process',
     ]),
     ("gecko", {"processes[0].meta.categories[1].name": 'Else'}, [
-        'error consistency $.processes[0].meta.categories: are others than those of the parent process, which count '
-        'for all',
+        'error consistency $.processes[0].meta.categories: differ from those of the parent process, which apply to '
+        'all processes',
     ]),
     ("gecko", {"threads[0].name": 'Main'}, [
-        'error consistency $.counters: are dropped: their process must have a thread with the name GeckoMain',
+        'error consistency $.counters: are dropped: their process must have a thread named GeckoMain',
     ]),
     ("gecko", {"threads[1].name": 'GeckoMain'}, [
-        'warning unique $.threads: more than one has the name GeckoMain',
+        'warning unique $.threads: more than one thread is named GeckoMain',
     ]),
     ("gecko", {"threads": [], "processes": [], "counters": DELETE}, [
         'error length $.threads: no process has a thread',
@@ -782,21 +797,21 @@ CASES = [
         'warning presence $.counters[0].display: the front-end does not read it',
     ]),
     ("gecko", {"counters[0].samples.data[1][0]": 0}, [
-        'error order $.counters[0].samples.data[1][0]: is the time of the sample before: the rate between them is '
-        'infinite',
+        'error order $.counters[0].samples.data[1][0]: equals the time of the previous sample: the rate between them '
+        'is infinite',
     ]),
     ("gecko", {"counters[0].samples.data": []}, [
         'warning length $.counters[0].samples: is empty: the counter is dropped',
     ]),
     ("gecko", {"threads[0].stringTable[1]": '0x1g'}, [
-        'error value $.threads[0].frameTable.data[1][0]: "0x1g" begins like an address, and must be one',
+        'error value $.threads[0].frameTable.data[1][0]: "0x1g" begins like an address, so it must be one',
     ]),
     ("gecko", {"threads[0].stringTable[0]": 'leaf'}, [
         'warning consistency $.threads[0].frameTable.data[2][0]: "leaf (in libone.so)" loses its library: an earlier '
-        'frame has the name alone',
+        'frame has only the name',
     ]),
     ("gecko", {"threads[0].stringTable[1]": 'leaf (in libone.so)'}, [
-        'warning unique $.threads[0].stringTable[2]: "leaf (in libone.so)" stands earlier in the list, too',
+        'warning unique $.threads[0].stringTable[2]: "leaf (in libone.so)" also occurs earlier in the list',
     ]),
     ("gecko", {"threads[0].frameTable.data[0][0]": 3}, [
         'error index $.threads[0].frameTable.data[0][0]: 3 is not an index of stringTable (length 3)',
@@ -811,13 +826,13 @@ CASES = [
         'error type $.threads[0].frameTable.data[0][1]: null must be true or false',
     ]),
     ("gecko", {"threads[0].frameTable.data[0]": [0, False, 0, 0, 1, 1, 1, 1, 1]}, [
-        'error length $.threads[0].frameTable.data[0]: the row has 9 values, the schema 8 columns',
+        'error length $.threads[0].frameTable.data[0]: the row has 9 values, but the schema has 8 columns',
     ]),
     ("gecko", {"threads[0].frameTable.schema.line": '5'}, [
         'error type $.threads[0].frameTable.schema.line: "5" must be the number of a column',
     ]),
     ("gecko", {"threads[0].frameTable.schema.line": 5}, [
-        'error unique $.threads[0].frameTable.schema.column: 5 is the number of another column, too',
+        'error unique $.threads[0].frameTable.schema.column: 5 is also the number of another column',
     ]),
     ("gecko", {"threads[0].frameTable.schema.lines": 8}, [
         'warning presence $.threads[0].frameTable.schema.lines: the front-end does not read it',
@@ -840,21 +855,21 @@ CASES = [
     ("gecko", {"threads[0].samples.schema.eventDelay": DELETE, "threads[0].samples.schema.other": 2}, [
         'warning presence $.threads[0].samples.schema.other: the front-end does not read it',
         'error presence $.threads[0].samples.schema: must have a column eventDelay or responsiveness, whose values '
-        'may be null: the profile fails to load',
+        'may be null: otherwise the profile fails to load',
     ]),
     ("gecko", {"threads[0].samples.data[1][0]": 3}, [
         'error index $.threads[0].samples.data[1][0]: 3 is not an index of stackTable (length 3)',
     ]),
     ("gecko", {"threads[0].samples.data[1][1]": -1}, [
-        'error order $.threads[0].samples.data[1][1]: -1 comes after 0: these must not decrease',
+        'error order $.threads[0].samples.data[1][1]: -1 comes after 0: values must not decrease',
     ]),
     ("gecko", {"threads[0].samples.data[0][1]": None}, [
         'error type $.threads[0].samples.data[0][1]: null must be a finite number',
     ]),
     ("gecko", {"threads[0].markers.data[0][1]": None}, [
         'error consistency $.threads[0].markers.data[0][1]: null: an instant must have a start time',
-        'error consistency $.threads[0].markers.data[0][1]: a marker must have a start, or an end other than 0: the '
-        'profile fails to load',
+        'error consistency $.threads[0].markers.data[0][1]: a marker must have a start, or an end other than 0: '
+        'otherwise the profile fails to load',
     ]),
     ("gecko", {"threads[0].markers.data[1][2]": 0.5}, [
         'error order $.threads[0].markers.data[1][2]: 0.5: it must not end before its start at 1',
@@ -871,7 +886,7 @@ CASES = [
         'numbers here',
     ]),
     ("gecko", {"threads[0].markers.data[0][5].stack": 1}, [
-        'warning consistency $.threads[0].markers.data[0][5].stack: is no stack, which has samples with data',
+        'warning consistency $.threads[0].markers.data[0][5].stack: is not a stack: a stack has samples with data',
     ]),
     ("gecko", {"threads[0].markers.data[0][5].cause": {}}, [
         'error consistency $.threads[0].markers.data[0][5].cause: is where processed profiles have stacks: use stack',
@@ -882,11 +897,11 @@ CASES = [
     ]),
     ("gecko", {"threads[0].markers.data[3]": [0, 4, None, 2, 0, {'type': 'Native allocation', 'memoryAddress': 1}],
         "threads[0].markers.data[4][5]": {'type': 'Native allocation'}}, [
-        'error consistency $.threads[0].markers.data[4][5]: must have a memoryAddress, as the first native '
-        'allocation has',
+        'error consistency $.threads[0].markers.data[4][5]: must have a memoryAddress, as the first native allocation '
+        'does',
     ]),
     ("gecko", {"meta.markerSchema[0].fields": []}, [
-        'error schema $.meta.markerSchema[0].fields: is the name of the fields in processed profiles',
+        'error schema $.meta.markerSchema[0].fields: is the member for fields in processed profiles',
     ]),
     ("gecko", {"meta.markerSchema[0].data[11].label": 1}, [
         'error type $.meta.markerSchema[0].data[11].label: 1 must be a string',
@@ -896,17 +911,17 @@ CASES = [
     ]),
 ]
 
-# Documents that are no profiles.
+# Documents that are not profiles.
 TEXTS = [
-    ("", ['error json $: line 1, byte 0: this is no JSON: premature EOF']),
-    ("[]", ['error type $: must be an object: this is no profile']),
-    ("{}", ['error presence $: has no object meta: this is no profile']),
+    ("", ['error json $: line 1, byte 0: this is not JSON: premature EOF']),
+    ("[]", ['error type $: must be an object: this is not a profile']),
+    ("{}", ['error presence $: has no object meta: this is not a profile']),
     ('{"meta": {\n"version": 01}}', [
-        "error json $: line 2, byte 23: this is no JSON: after key and value, inside map, I expect ',' or '}'"]),
-    ('{"meta": {"version": 35}}x', ['error json $: line 1, byte 26: this is no JSON: trailing garbage']),
+        "error json $: line 2, byte 23: this is not JSON: after key and value, inside map, I expect ',' or '}'"]),
+    ('{"meta": {"version": 35}}x', ['error json $: line 1, byte 26: this is not JSON: trailing garbage']),
     ('{"meta": {"version": 35, "a": {"b": 1, "b": 2}}}', [
-        'error unique $: $.meta.a.b stands twice in its object: the last one counts',
-        'error version $.meta.version: this is Gecko v35, and only the rules of v36 are known here: nothing else was '
+        'error unique $: $.meta.a.b occurs twice in its object: the last one counts',
+        'error version $.meta.version: this is Gecko v35, but only the rules of v36 are known: nothing else was '
         'checked (the viewer upgrades older profiles when it loads them)']),
     ("\ufeff" + json.dumps(GOOD["gecko"]), ['warning json $: begins with a byte order mark: leave it out']),
     (json.dumps({"profile": GOOD["gecko"]}), []),
@@ -929,10 +944,10 @@ def changed(kind, changes):
     return document
 
 
-def is_told(sweep, path, offences):
-    """The offence is where it belongs."""
+def is_reported(sweep, path, violations):
+    """Returns whether the violations are where they must be."""
     text = path_text(path)[2:]
-    paths = [offence[2] for offence in offences]
+    paths = [violation[2] for violation in violations]
     if path_text(path) in paths:
         return True
     around = {path_text(path[:length]) for length in range(len(path))}
@@ -940,7 +955,7 @@ def is_told(sweep, path, offences):
             other in around or other.startswith(path_text(path[:-1]) + ".") for other in paths):
         return True
     if sweep is type_sweep:
-        return matches(FREE, text) and not offences
+        return matches(FREE, text) and not violations
     return sweep is missing_sweep and matches(OPTIONAL + OPTIONAL_COLUMNS, text)
 
 
@@ -957,13 +972,14 @@ def main():
     for kind in GOOD:
         for sweep in (type_sweep, missing_sweep, length_sweep):
             cases = list(sweep(kind))
-            for (path, _), offences in zip(cases, run(program, [document for _, document in cases])):
-                count(is_told(sweep, path, offences), f"{kind}, {sweep.__name__}, {path_text(path)}: {offences[:3]}")
+            for (path, _), violations in zip(cases, run(program, [document for _, document in cases])):
+                count(is_reported(sweep, path, violations),
+                      f"{kind}, {sweep.__name__}, {path_text(path)}: {violations[:3]}")
     documents = list(GOOD.values()) + [changed(kind, changes) for kind, changes, _ in CASES]
     documents += [text for text, _ in TEXTS]
     expected = [[] for _ in GOOD] + [lines for _, _, lines in CASES] + [lines for _, lines in TEXTS]
-    for number, offences in enumerate(run(program, documents)):
-        got = [f"{severity} {rule} {path}: {message}" for severity, rule, path, message in offences]
+    for number, violations in enumerate(run(program, documents)):
+        got = [f"{severity} {rule} {path}: {message}" for severity, rule, path, message in violations]
         name = CASES[number - len(GOOD)][1] if 0 <= number - len(GOOD) < len(CASES) else f"document {number}"
         count(got == expected[number], f"{name}: {got}")
     print(f"rules of profiles: {passed} passed, {failed} failed")

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Runs the cases of this folder: run.sh [--update] [CASE...]
 #
-# A case is a folder with a script `run` and what it must do, byte for byte: stdout, stderr, exit (the code). The script
-# runs in a folder of its own that holds a copy of inputs/, with
+# A case is a folder with a script `run` and its expected output, byte for byte: stdout, stderr and exit (the exit
+# code). The script runs in a new folder that contains a copy of inputs/. Its environment has
 #     GECKO_CONVERT  the program (set by the caller, or build/gecko-convert)
 #     FIXTURES       the folder of fixtures
 # Times and sizes of output are replaced before the comparison. Exit code 77 skips the case.
-# --update writes what came out as what must.
+# --update makes the actual output the expected one.
 set -u
 LC_ALL=C
 export LC_ALL

@@ -1,4 +1,4 @@
-// Loads profiles with the real Firefox Profiler command-line client and compares what it shows with what is expected.
+// Loads profiles with the real Firefox Profiler command-line client and compares what it shows with expectations.
 //
 //     build/client/bin/node tests/client/check_client.mjs [--jobs N] [--load-only] CLIENT PROFILE...
 //
@@ -9,13 +9,14 @@
 //                   "functions": {"main": [0, 3], "libc.so.6!malloc": [3, 3]}}],
 //      "gecko": [...]}
 //
-// `threads` are all that have samples; others may be listed. `samples` is the number of rows, in all and of a thread.
-// `weightSum` is their weight; how much of it is of samples without a stack, if any, `weightWithoutStack` says.
-// `functions`, all or some, have self and total weight. A name stands for all functions of that name, unless its
-// library goes before it. What is left out is not compared. `gecko`, a list of threads, is what a Gecko profile (a
-// file called gecko.*) shows where it cannot show what `threads` says, as when a weight is not above zero; see FORMATS.
+// `threads` must contain every thread with samples, and may contain others. `samples` is the number of samples, of
+// the profile and of a thread. `weightSum` is their weight, and `weightWithoutStack` the part of it that belongs to
+// samples without a stack. `functions` lists all or some functions with self and total weight. A name stands for all
+// functions of that name, unless a library precedes it. What is left out is not compared. `gecko` is a list of
+// threads for Gecko profiles (files called gecko.*), which cannot show everything in `threads`, such as weights of
+// zero and less; see FORMATS.
 //
-// --load-only: profiles need no expectation; all that can be asked of them is asked.
+// With --load-only, profiles need no expectation: the client is asked every question, and only errors count.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -25,10 +26,10 @@ import { Client, Session } from './client.mjs';
 
 const MARKERS_ASKED_MAX = 20;
 const DIFFERENCES_SHOWN_MAX = 20;
-// Weights are sums of doubles, added in another order than the expectation's.
+// Weights are sums of doubles that were added in a different order for the expectation.
 const WEIGHT_TOLERANCE = 1e-12;
 
-// ---- What the client shows ----
+// ---- What the client shows. ----
 
 async function readProfile(session) {
   const { start, end } = (await session.query('profile', 'meta')).context.rootRange;
@@ -45,7 +46,7 @@ async function readThread(session, { threadHandle: thread, name, processName, pi
   return { thread, name, processName, pid, tid: String(tid), samples: sampleCount, markers: markerCount, functions };
 }
 
-// Asks for what no expectation is about: no answer may be an error.
+// Asks the questions that expectations do not cover: no answer may be an error.
 async function readViews(session, { thread }) {
   for (const view of ['samples', 'samples-top-down', 'samples-bottom-up', 'markers'])
     await session.query('thread', view, { thread, includeIdle: true });
@@ -59,7 +60,8 @@ async function readViews(session, { thread }) {
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const selfSum = (functions) => sum(functions.map(({ selfSamples }) => selfSamples));
 
-// Of all functions of that name together. Totals cannot be added: a sample may have several of them in its stack.
+// Returns the self and total weight of all functions of that name together. Totals cannot be added up, since a stack
+// may contain several of these functions.
 async function readWeights(session, { thread, functions }, name, nameForm) {
   const named = functions.filter(({ nameWithLibrary }) => {
     const shown = nameForm(nameWithLibrary);
@@ -71,14 +73,14 @@ async function readWeights(session, { thread, functions }, name, nameForm) {
   return [selfSum(named), selfSum(within.functions)];
 }
 
-// ---- Formats ----
+// ---- Formats. ----
 
 const threadKey = ({ pid, tid }) => `${pid}/${tid}`;
 const hasWeights = ({ samples, weightSum = samples }) => weightSum !== samples;
-// The client shows no weight of samples without a stack.
+// The client does not show the weight of samples without a stack.
 const stackWeight = ({ weightSum, weightWithoutStack = 0 }) => weightSum - weightWithoutStack;
 
-// The weight that one sample of a Gecko profile stands for, which is the same in all threads.
+// Returns the weight that one sample of a Gecko profile stands for; it is the same in all threads.
 function geckoUnit(expectedThreads, shownThreads) {
   const weighed = expectedThreads.filter(hasWeights);
   const keys = new Set(weighed.map(threadKey));
@@ -86,7 +88,7 @@ function geckoUnit(expectedThreads, shownThreads) {
   return weighed.length ? sum(weighed.map(stackWeight)) / sum(shown.map(({ functions }) => selfSum(functions))) : 1;
 }
 
-// How an expectation shows in each format.
+// Turns an expectation into what each format shows.
 const FORMATS = {
   processed: {
     threadsOf: ({ threads }) => threads,
@@ -94,9 +96,9 @@ const FORMATS = {
     threadName: ({ name }) => name,
     nameForm: (name) => name,
   },
-  // There are no weights: heavy samples are repeated, so that weights are right but for a factor. A main thread goes
-  // by a fixed name, and its own is the process's. The client finds functions in one text by patterns, and blanks may
-  // have been added to names against that.
+  // Gecko profiles have no weights. Heavy samples are repeated, so weights are correct up to a factor. A main thread
+  // has a fixed name, and its own name is that of the process. The client finds functions in a text by patterns, so
+  // the converter may have added blanks to names that match by accident.
   gecko: {
     threadsOf: ({ threads, gecko }) =>
       gecko ?? threads.map((thread) => (hasWeights(thread) ? { ...thread, samples: null } : thread)),
@@ -108,7 +110,7 @@ const FORMATS = {
 
 const formatOf = (profilePath) => (path.basename(profilePath).startsWith('gecko.') ? FORMATS.gecko : FORMATS.processed);
 
-// ---- Expectations ----
+// ---- Expectations. ----
 
 const THREAD_KEYS = ['name', 'pid', 'tid', 'samples', 'weightSum', 'weightWithoutStack', 'markers', 'functions'];
 
@@ -129,7 +131,7 @@ function readExpectation(profilePath) {
   return expected;
 }
 
-// ---- Comparing ----
+// ---- Comparing. ----
 
 function isNear(expected, actual) {
   return Math.abs(expected - actual) <= WEIGHT_TOLERANCE * Math.max(1, Math.abs(expected), Math.abs(actual));
@@ -149,7 +151,7 @@ async function compareThread(session, expected, shown, format, unit, differ) {
   for (const [functionName, weights] of Object.entries(expected.functions ?? {})) {
     const samples = await readWeights(session, shown, functionName, format.nameForm);
     const shownWeights = samples?.map((count) => count * unit);
-    // The client lists no function whose weights are 0.
+    // The client does not list functions whose weights are 0.
     if (!areNear(weights, shownWeights ?? [0, 0])) differ(functionName, weights, shownWeights ?? 'no such function');
   }
 }
@@ -176,7 +178,7 @@ async function compareProfile(session, expectation, shownThreads, format) {
   return differences;
 }
 
-// ---- Cases ----
+// ---- Cases. ----
 
 async function checkProfile(client, profilePath, isLoadOnly) {
   const format = formatOf(profilePath);

@@ -1,4 +1,5 @@
-// The real Firefox Profiler command-line client, as setup.sh installs it: a daemon a profile, asked over its socket.
+// The real Firefox Profiler command-line client, as setup.sh installs it: one daemon for each profile, asked over a
+// socket.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CALL_LIMIT_MS = 300_000;
 const CONNECT_RETRY_MS = 10;
 const STATUS_RETRY_MS = 10;
-// Nobody listens there: should the client want symbols for a profile, the request stays on this machine.
+// Nobody listens at this address. If the client asks for symbols, the request stays on this machine.
 const NO_SYMBOL_SERVER = 'http://127.0.0.1:9/';
 
 export class Client {
@@ -24,7 +25,7 @@ export class Client {
     this.#directory = path.resolve(directory);
   }
 
-  // A client that is gone when the process is, a signal included.
+  // Ends the daemons when the process ends, even by a signal.
   static forThisProcess(directory) {
     const client = new Client(directory);
     process.on('exit', () => client.dispose());
@@ -33,7 +34,8 @@ export class Client {
     return client;
   }
 
-  // What `pq load` starts, started as a child of this process: it cannot outlive the test, not even a killed one.
+  // Starts the daemon that `pq load` would start, but as a child of this process, so that it cannot outlive the test,
+  // even if the test is killed.
   startDaemon(profilePath) {
     const session = `s${this.#count++}`;
     const program = path.join(this.#directory, 'node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
@@ -49,7 +51,7 @@ export class Client {
     return { daemon, socketPath: fileOf('sock'), logPath: fileOf('log') };
   }
 
-  // Nothing of the user's is read or written.
+  // Keeps the daemon from reading or writing files of the user.
   #environment() {
     const home = this.#home;
     return {
@@ -64,14 +66,14 @@ export class Client {
     };
   }
 
-  // Synchronous, so that it can be done while the process ends.
+  // This is synchronous, so that it works while the process ends.
   dispose() {
     for (const daemon of this.#daemons) daemon.kill('SIGKILL');
     fs.rmSync(this.#home, { recursive: true, force: true });
   }
 }
 
-// A daemon that has one profile, asked over its socket as `pq` asks it: a line of JSON, answered by another.
+// A daemon with one profile. Like `pq`, sends it a line of JSON over its socket, and it answers with another line.
 export class Session {
   #daemon;
   #logPath;
@@ -138,7 +140,7 @@ export class Session {
     }
   }
 
-  // One question at a time.
+  // Only one question may be pending.
   async #ask(message, what) {
     if (this.#isOver) throw new Error(`${what}: the client's daemon is gone ${this.#errorOutput}`.trim());
     this.#pending = Promise.withResolvers();
@@ -152,7 +154,7 @@ export class Session {
     }
   }
 
-  // The result of `pq COMMAND SUBCOMMAND --json`.
+  // Returns the result of `pq COMMAND SUBCOMMAND --json`.
   async query(command, subcommand, options = {}) {
     const what = [command, subcommand, options.thread, options.marker].filter(Boolean).join(' ');
     const response = await this.#ask({ type: 'command', command: { command, subcommand, ...options } }, what);
@@ -163,11 +165,11 @@ export class Session {
   async close() {
     if (this.#isOver) throw new Error(`stop: the client's daemon is gone ${this.#errorOutput}`.trim());
     const exit = once(this.#daemon, 'exit', { signal: AbortSignal.timeout(CALL_LIMIT_MS) });
-    // Its answer may come after its exit.
+    // The answer may arrive after the daemon has exited.
     this.#socket.write(JSON.stringify({ type: 'shutdown' }) + '\n');
     const [code, signal] = await exit.catch(() => ['no end in time']);
     if (code !== 0) throw new Error(`stop: ${signal ?? code}`);
-    // A client that asked for symbols, in vain, shows the profile as one that has them.
+    // Without this check, a failed request for symbols would go unnoticed: the client shows the profile all the same.
     if (/symbolicating/i.test(fs.readFileSync(this.#logPath, 'utf8')))
       throw new Error('the client asked a symbol server: the profile does not say that it has its symbols');
   }
@@ -178,7 +180,7 @@ export class Session {
   }
 }
 
-// null while nobody listens there.
+// Returns null while nobody listens there.
 function tryConnect(socketPath) {
   return new Promise((resolve) => {
     const socket = net.connect(socketPath);

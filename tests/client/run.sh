@@ -10,11 +10,15 @@ set -eu
 }
 directory=$(readlink -f "$1")
 cd "$(dirname "$(readlink -f "$0")")/../.."
-goldens=$(find fixtures -name 'processed.json*' -o -name 'gecko.json*' | LC_ALL=C sort)
+goldens_of() { find "$1" -name 'processed.json*' -o -name 'gecko.json*' | LC_ALL=C sort; }
+goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
 [ "$goldens" ] || {
     echo "run.sh: there are no goldens below fixtures" >&2
     exit 1
 }
-# The names are the project's own: no blanks in them.
+# The files have names without blanks.
 # shellcheck disable=SC2086
-exec "$directory/bin/node" tests/client/check_client.mjs "$directory" $goldens
+"$directory/bin/node" tests/client/check_client.mjs "$directory" $goldens
+# These have no expectations of their own: perf-data-test compares them with profiles of the text of perf script.
+# shellcheck disable=SC2046
+"$directory/bin/node" tests/client/check_client.mjs --load-only "$directory" $(goldens_of fixtures/perf-data)

@@ -3,17 +3,16 @@
 #
 #     tests/client/setup.sh build/client
 #
-# The versions are those of package-lock.json, which npm checks by their hashes. No package script runs: Node.js
-# comes as the npm package of its binary for this machine. Afterwards DIRECTORY/bin has `node` and `pq`.
-# Does nothing when the directory is complete. Several runs at a time wait for each other; an interrupted run
-# leaves no stamp, so that the next one starts afresh. npm itself is Debian's when there is none: root gets it
-# installed, others are told.
+# package-lock.json has the versions and their hashes, which npm checks. No package script runs: Node.js comes from
+# the npm package with its binary for this machine. Afterwards DIRECTORY/bin has `node` and `pq`.
+# If the directory is complete, does nothing. Runs at the same time wait for each other. An interrupted run leaves no
+# stamp, so the next one starts again. If npm is missing, installs Debian's when run by root, and fails otherwise.
 set -eu
 
 lock_wait_s=900
 npm_limit_s=600
 
-say() { printf 'client setup: %s\n' "$*"; }
+log() { printf 'client setup: %s\n' "$*"; }
 fail() {
     printf 'client setup: failed: %s\n' "$*" >&2
     exit 1
@@ -32,12 +31,12 @@ provide_npm() {
     if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
         fail "npm is not on PATH; on Debian: apt-get install npm ca-certificates"
     fi
-    say "npm is not on PATH: installing Debian's npm"
+    log "npm is not on PATH: installing Debian's npm"
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends npm ca-certificates >&2 ||
         fail "apt-get could not install npm (is the package list fresh? apt-get update)"
 }
 
-# The scripts in DIRECTORY/bin find their way from wherever they are called.
+# The scripts in DIRECTORY/bin work from any current folder.
 write_commands() {
     mkdir -p "$directory/bin"
     ln -sfn "../node_modules/$package/bin/node" "$directory/bin/node"
@@ -56,19 +55,19 @@ mkdir -p "$1" || fail "cannot make the directory $1"
 directory=$(readlink -f "$1")
 wanted=$(cat "$source/package.json" "$source/package-lock.json" "$source/setup.sh" | sha256sum)
 
-# npm and its children inherit the lock: should this script be killed, the next one waits until they are gone.
+# npm and its children inherit the lock. If this script is killed, the next one waits until they have ended.
 exec 9>"$directory/lock"
 flock -n 9 || {
-    say "another setup is at work in $directory: waiting"
+    log "another setup is at work in $directory: waiting"
     flock -w "$lock_wait_s" 9 || fail "the other setup did not end within $lock_wait_s s"
 }
 if [ "$(cat "$directory/stamp" 2>/dev/null)" = "$wanted" ]; then
-    say "complete: $directory"
+    log "complete: $directory"
     exit 0
 fi
 
 provide_npm
-say "installing into $directory with npm $(npm --version 2>/dev/null)"
+log "installing into $directory with npm $(npm --version 2>/dev/null)"
 rm -rf "${directory:?}/stamp" "${directory:?}/bin" "${directory:?}/node_modules"
 cp "$source/package.json" "$source/package-lock.json" "$directory/"
 (cd "$directory" && timeout -k 10 "$npm_limit_s" npm ci --ignore-scripts --include=optional --engine-strict=false \
@@ -80,4 +79,4 @@ node_version=$("$directory/bin/node" --version) || fail "the installed Node.js d
 client_version=$("$directory/bin/pq" --version) || fail "the installed client does not run"
 printf '%s\n' "$wanted" >"$directory/stamp.new"
 mv "$directory/stamp.new" "$directory/stamp"
-say "complete: profiler-cli $client_version, Node.js $node_version in $directory"
+log "complete: profiler-cli $client_version, Node.js $node_version in $directory"

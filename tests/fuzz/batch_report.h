@@ -1,4 +1,4 @@
-/* The report of a batch that a fuzz target has filled, checked. */
+/* Checks the report of a batch that a fuzz target has filled. */
 #ifndef GECKO_FUZZ_BATCH_REPORT_H
 #define GECKO_FUZZ_BATCH_REPORT_H
 
@@ -9,7 +9,7 @@
 #include "tests/support/json_check.h"
 #include "tests/support/temp_folder.h"
 
-/* Writes the report of the plan into a file, which must be well-formed JSON, whatever the input was. */
+/* Writes the report of the plan to a file. It must be well-formed JSON whatever the input was. */
 static inline void batch_report_check(struct batch_plan *plan) {
     struct temp_folder folder;
     struct failure failure = {0};
@@ -17,9 +17,9 @@ static inline void batch_report_check(struct batch_plan *plan) {
     size_t bytes_count, bad_at;
     FUZZ_CHECK(temp_folder_init(&folder), "no folder");
     const char *path = temp_folder_file(&folder, "report.json");
-    struct sink *sink = sink_open(path, NULL, &failure);
+    struct sink *sink = sink_open(path, NULL, 1, &failure);
     FUZZ_CHECK(sink, "%s", failure.message);
-    manifest_write(plan, &(struct batch_outcome){0}, 1, sink, &failure);
+    manifest_write(plan, &(struct batch_outcome){0}, sink, &failure);
     if (sink_close(sink, &written)) {
         char *bytes = file_read(path, &bytes_count);
         FUZZ_CHECK(bytes, "no report");

@@ -9,9 +9,10 @@
 #include "tests/support/json_check.h"
 #include "tests/support/profile_check.h"
 #include "writer/emitter.h"
-#include "writer/gecko_weights.h"
+#include "writer/gecko/gecko_weights.h"
 
-/* Repeated samples beyond this are slow to write and the same code all over; those that the format refuses are not. */
+/* Limit for repeated samples: more of them are slow to write and run the same code. Counts beyond the format's limit
+ * are tried too, because the reader refuses those quickly. */
 enum { GECKO_ROWS_MAX = 20000 };
 
 void fuzz_abort(const char *file, int line, const char *rule, const char *format, ...) {
@@ -27,7 +28,7 @@ void fuzz_abort(const char *file, int line, const char *rule, const char *format
 bool fuzz_does_all;
 
 enum fuzz_depth fuzz_depth_of(struct text input) {
-    static const enum fuzz_depth depths[8] = {FUZZ_ALL, FUZZ_COMPARE, FUZZ_COMPARE}; /* others are FUZZ_READ */
+    static const enum fuzz_depth depths[8] = {FUZZ_ALL, FUZZ_COMPARE, FUZZ_COMPARE}; /* the others are FUZZ_READ */
     uint32_t hash = 0;
     for (size_t i = 0; i < input.bytes_count; i++) hash = hash * 31 + (unsigned char)input.bytes[i];
     hash = (hash ^ hash >> 15) * 0x9e3779b1u;
@@ -39,8 +40,8 @@ struct fuzz_choices fuzz_take_choices(struct text *input) {
     if (input->bytes_count) byte = (unsigned char)input->bytes[--input->bytes_count];
     return (struct fuzz_choices){
         .options = {.perf_map_folder = "",
-                    .weight = byte & 1 ? WEIGHT_BY_PERIOD : WEIGHT_BY_SAMPLES,
-                    .root = byte & 2 ? ROOT_THREAD : ROOT_FRAME},
+                    .weight = byte & 1 ? GECKO_CONVERT_WEIGHT_PERIOD : GECKO_CONVERT_WEIGHT_SAMPLES,
+                    .root = byte & 2 ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME},
         .step_bytes = 1 + (byte >> 2),
     };
 }
@@ -56,10 +57,10 @@ void fuzz_check_failure(const struct failure *failure) {
 }
 
 static void check_balance(const struct ledger *ledger, const char *when) {
-    for (enum ledger_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) {
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) {
         uint64_t kept = ledger_sum(ledger, unit, LEDGER_KEPT), lost = ledger_sum(ledger, unit, LEDGER_LOST);
         FUZZ_CHECK(ledger->read[unit] == kept + lost, "%s: %llu %s read, %llu kept, %llu lost", when,
-                   (unsigned long long)ledger->read[unit], ledger_unit_name(unit), (unsigned long long)kept,
+                   (unsigned long long)ledger->read[unit], gecko_convert_unit_name(unit), (unsigned long long)kept,
                    (unsigned long long)lost);
     }
     FUZZ_CHECK(ledger_is_balanced(ledger), "%s", when);
@@ -75,7 +76,7 @@ static bool is_slow(const struct emitter *emitter, const struct profile *profile
     return weights.row_count > GECKO_ROWS_MAX && weights.row_count <= GECKO_SAMPLE_ROWS_MAX;
 }
 
-/* Programs refuse profiles without samples and markers before they are written. */
+/* Returns whether the profile has samples or markers. Programs refuse to write a profile without either. */
 static bool has_content(const struct profile *profile) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
@@ -84,27 +85,27 @@ static bool has_content(const struct profile *profile) {
     return false;
 }
 
-/* Whatever the trace, its profile keeps the rules of the format. */
+/* Checks that the profile obeys the rules of the format, whatever the trace is. */
 static void check_profile(struct text text, const char *name) {
     struct failure failure = {0};
     struct document document;
-    struct offences offences;
+    struct violations violations;
     document_init(&document, &failure);
-    offences_init(&offences, &failure);
+    violations_init(&violations, &failure);
     struct input *input = input_from_memory(text, 0, &failure);
     if (input) {
         document_read(&document, input);
         input_close(input);
     }
     FUZZ_CHECK(failure.code == FAILURE_NONE || failure.code == FAILURE_MEMORY, "%s: %s", name, failure.message);
-    if (!failure_is_set(&failure)) check_document(&document, &offences);
-    for (size_t i = 0; i < offences.kinds.count; i++) {
-        const struct offence_kind *kind = column_at(&offences.kinds, i);
-        FUZZ_CHECK(failure_is_set(&failure) || kind->severity != OFFENCE_ERROR, "%s: %.*s: %.*s", name,
+    if (!failure_is_set(&failure)) check_document(&document, &violations);
+    for (size_t i = 0; i < violations.kinds.count; i++) {
+        const struct violation_kind *kind = column_at(&violations.kinds, i);
+        FUZZ_CHECK(failure_is_set(&failure) || kind->severity != VIOLATION_ERROR, "%s: %.*s: %.*s", name,
                    (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
                    (int)kind->messages[0].bytes_count, kind->messages[0].bytes);
     }
-    offences_fini(&offences);
+    violations_fini(&violations);
     document_fini(&document);
 }
 
@@ -114,7 +115,7 @@ static void check_text(struct text document, const char *name) {
     FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", name, bad_at, 80, document.bytes + bad_at);
 }
 
-/* The document; without bytes when the emitter failed. */
+/* Returns the document, which has no bytes if the emitter failed. */
 static struct text emit(const struct emitter *emitter, struct profile *profile, enum fuzz_depth depth) {
     struct chunk_list out;
     struct text document = {0};
@@ -130,7 +131,7 @@ static struct text emit(const struct emitter *emitter, struct profile *profile, 
     return document;
 }
 
-/* One emitter's failure is nothing to the next. */
+/* Writes a document with each emitter. The failure of one emitter must not affect the next one. */
 static void emit_all(struct profile *profile, struct text documents[FUZZ_EMITTERS_MAX], enum fuzz_depth depth) {
     for (size_t i = 0; emitters[i]; i++) {
         FUZZ_CHECK(i < FUZZ_EMITTERS_MAX, "%s", emitters[i]->name);
@@ -147,14 +148,25 @@ static uint64_t line_count(struct text text) {
     return count + (text.bytes_count && text.bytes[text.bytes_count - 1] != '\n');
 }
 
-/* What must hold of a reading that did not fail. */
+/* Checks what must hold for a reading that did not fail. */
 static void check_reading(const struct reader *reader, struct input *input, const struct ledger *ledger,
                           struct text trace) {
-    bool is_of_lines = reader != &reader_native_trace;
+    bool is_of_lines = reader != &reader_trace && reader != &reader_perf_data;
     FUZZ_CHECK(!input_peek(input, 1).bytes_count, "left at %llu", (unsigned long long)input_offset(input));
     FUZZ_CHECK(!is_of_lines || ledger->read[LEDGER_LINES] == line_count(trace), "%llu of %llu lines",
                (unsigned long long)ledger->read[LEDGER_LINES], (unsigned long long)line_count(trace));
     check_balance(ledger, "read");
+}
+
+void fuzz_finish(struct profile *profile, struct fuzz_conversion *conversion, enum fuzz_depth depth) {
+    profile_finish(profile);
+    if (!failure_is_set(&conversion->failure)) {
+        const char *fault = profile_fault(profile);
+        FUZZ_CHECK(!fault, "%s", fault);
+        check_balance(&profile->ledger, "finished");
+        if (depth > FUZZ_READ) emit_all(profile, conversion->documents, depth);
+    }
+    fuzz_check_failure(&conversion->failure);
 }
 
 struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
@@ -166,14 +178,7 @@ struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *i
     reader->run(input, &profile, options);
     if (failure_is_set(input_failure)) conversion.failure = *input_failure;
     if (!failure_is_set(&conversion.failure)) check_reading(reader, input, &profile.ledger, trace);
-    profile_finish(&profile);
-    if (!failure_is_set(&conversion.failure)) {
-        const char *fault = profile_fault(&profile);
-        FUZZ_CHECK(!fault, "%s", fault);
-        check_balance(&profile.ledger, "finished");
-        if (depth > FUZZ_READ) emit_all(&profile, conversion.documents, depth);
-    }
-    fuzz_check_failure(&conversion.failure);
+    fuzz_finish(&profile, &conversion, depth);
     profile_fini(&profile);
     return conversion;
 }
@@ -202,9 +207,11 @@ void fuzz_check_same(const struct fuzz_conversion *a, const struct fuzz_conversi
 static struct fuzz_conversion convert_text(const struct reader *reader, struct text text, size_t window_bytes,
                                            const struct reader_options *options, enum fuzz_depth depth) {
     struct failure failure = {0};
+    struct reader_options with_blocks = *options;
+    with_blocks.block_bytes = window_bytes;
     struct input *input = input_from_memory(text, window_bytes, &failure);
     if (!input) return (struct fuzz_conversion){.failure = failure};
-    struct fuzz_conversion conversion = fuzz_convert(reader, input, text, &failure, options, depth);
+    struct fuzz_conversion conversion = fuzz_convert(reader, input, text, &failure, &with_blocks, depth);
     input_close(input);
     return conversion;
 }
@@ -214,8 +221,7 @@ void fuzz_text(const struct reader *reader, struct text input) {
     enum fuzz_depth depth = fuzz_depth_of(input);
     struct fuzz_conversion whole = convert_text(reader, input, 0, &choices.options, depth);
     if (depth > FUZZ_READ) {
-        struct fuzz_conversion pieces =
-            convert_text(reader, input, choices.step_bytes, &choices.options, FUZZ_COMPARE);
+        struct fuzz_conversion pieces = convert_text(reader, input, choices.step_bytes, &choices.options, FUZZ_COMPARE);
         fuzz_check_same(&whole, &pieces);
         fuzz_conversion_fini(&pieces);
     }

@@ -1,4 +1,4 @@
-/* One conversion in memory, and what must hold of every conversion, whatever the input. A broken rule aborts. */
+/* One conversion in memory, and the rules that every conversion must obey whatever the input is. A violation aborts. */
 #ifndef GECKO_FUZZ_CONVERSION_H
 #define GECKO_FUZZ_CONVERSION_H
 
@@ -6,7 +6,7 @@
 
 #include "readers/reader.h"
 
-/* Reports the rule that is broken and aborts, also when assertions are switched off. */
+/* Reports the violated rule and aborts, even if assertions are disabled. */
 #define FUZZ_CHECK(rule, ...)                                            \
     do {                                                                 \
         if (!(rule)) fuzz_abort(__FILE__, __LINE__, #rule, __VA_ARGS__); \
@@ -15,54 +15,61 @@
 _Noreturn void fuzz_abort(const char *file, int line, const char *rule, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Called with every input: by libFuzzer, or by replay.c. Returns 0. */
+/* The entry point for every input, called by libFuzzer or by replay.c. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count);
 
-/* What an input chooses for itself. */
+/* Choices that an input makes about its own reading. */
 struct fuzz_choices {
     struct reader_options options;
-    size_t step_bytes; /* 1..64: of a window, of a peek */
+    size_t step_bytes; /* 1 to 64: size of windows and peeks */
 };
 
-/* The choices are the last byte, which is taken off: so the lines of a text stay as they are, and every trace is a
- * good seed. Bit 0 is the weight, bit 1 the root, the others are the step. */
+/* Takes the choices, which are the last byte, off the input. Because they are at the end, the lines of a text are
+ * unchanged, and every trace is a valid seed. Bit 0 is the weight, bit 1 the root, and the other bits are the step. */
 struct fuzz_choices fuzz_take_choices(struct text *input);
 
 enum { FUZZ_EMITTERS_MAX = 4 };
 
-/* What came of a conversion: a failure, or a document of each emitter. A document is NULL where the emitter failed. */
+/* The outcome of a conversion: a failure, or a document of each emitter. A document is NULL if its emitter failed. */
 struct fuzz_conversion {
     struct failure failure;
     struct text documents[FUZZ_EMITTERS_MAX];
 };
 
-/* How much is done with an input. All of it takes twenty times as long as reading alone. */
+/* How much is done with an input. FUZZ_ALL takes twenty times as long as FUZZ_READ. */
 enum fuzz_depth {
-    FUZZ_READ,    /* it is read */
-    FUZZ_COMPARE, /* it is read again in small windows, and the documents of both readings are compared */
-    FUZZ_ALL      /* documents are checked, too */
+    FUZZ_READ,    /* read the input */
+    FUZZ_COMPARE, /* also read it in small windows, and compare the documents of both readings */
+    FUZZ_ALL      /* also check the documents */
 };
 
-/* Whether all is done with each input: set by replay.c. */
+/* Makes every input use FUZZ_ALL; replay.c sets this. */
 extern bool fuzz_does_all;
 
-/* While fuzzing, five inputs in eight are for FUZZ_READ, one for FUZZ_ALL. The same input always has the same depth. */
+/* Returns the depth for an input, which depends only on the input's bytes. While fuzzing, five inputs in eight get
+ * FUZZ_READ and one gets FUZZ_ALL. */
 enum fuzz_depth fuzz_depth_of(struct text input);
 
-/* Reads the input, finishes the profile and, as deep as that goes, emits it in every format, checking each on the way. `trace` is what the
- * input holds, `input_failure` the latch that it was opened with. To be freed with fuzz_conversion_fini. */
+/* Finishes the profile, checks it and, depending on the depth, emits it in every format. Its failure must be that of
+ * the conversion. */
+void fuzz_finish(struct profile *profile, struct fuzz_conversion *conversion, enum fuzz_depth depth);
+
+/* Reads the input, finishes the profile and, depending on the depth, emits it in every format. Checks each step.
+ * `trace` is what the input contains, `input_failure` the latch that it was opened with. Free the result with
+ * fuzz_conversion_fini. */
 struct fuzz_conversion fuzz_convert(const struct reader *reader, struct input *input, struct text trace,
                                     const struct failure *input_failure, const struct reader_options *options,
                                     enum fuzz_depth depth);
 void fuzz_conversion_fini(struct fuzz_conversion *conversion);
 
-/* Two conversions of the same bytes have the same outcome. */
+/* Checks that two conversions of the same bytes have the same outcome. */
 void fuzz_check_same(const struct fuzz_conversion *a, const struct fuzz_conversion *b);
 
-/* The failure is one of the input or of memory, and says so in text. */
+/* Checks that the failure is one of the input or of memory and has a message. */
 void fuzz_check_failure(const struct failure *failure);
 
-/* All of it for one text: choices off the end, the rest read in one window and in small ones. */
+/* Converts one text and checks it: takes the choices, then reads the rest in one window and in small windows and
+ * blocks. */
 void fuzz_text(const struct reader *reader, struct text input);
 
 #endif

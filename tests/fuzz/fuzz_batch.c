@@ -1,15 +1,16 @@
-/* Any bytes as an input of a batch: what it is, or the members of the archive that it is, and of those in it. */
+/* Reads any bytes as an input of a batch: detects the format, and reads the members of archives and of nested
+ * archives. */
 #include <stdlib.h>
 
 #include "batch_report.h"
 #include "cli/batch/manifest.h"
 #include "conversion.h"
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 #include "source_file.h"
 
 static void check_entries(struct batch_source *source) {
     struct batch_entry *entry;
-    for (size_t i = 0; (entry = batch_entry_known_at(source, i)); i++) {
+    for (size_t i = 0; (entry = batch_entry_at(source, i)); i++) {
         enum batch_status status = atomic_load(&entry->status);
         FUZZ_CHECK(status < BATCH_STATUS_COUNT, "%d", (int)status);
         const char *output = batch_entry_output(entry);
@@ -18,7 +19,7 @@ static void check_entries(struct batch_source *source) {
         struct batch_error error;
         if (status == BATCH_FAILED)
             FUZZ_CHECK(batch_entry_error(entry, &source->texts, &error) && error.message[0] && error.code, "no reason");
-        /* Nothing is written outside of the output folder. */
+        /* Skips members without an output path: nothing may be written outside the output folder. */
         if (!output) continue;
         struct text rest = text_of(output);
         FUZZ_CHECK(rest.bytes_count && !text_starts_with(rest, TEXT("/")), "%s", output);
@@ -40,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     batch_plan_init(&plan, &options, "", &is_stopping, &memory);
     struct batch_source *source = batch_plan_add_source(&plan, source_file_path, "in");
     FUZZ_CHECK(source, "no memory");
-    batch_plan_look(&plan);
+    batch_plan_identify(&plan);
     check_entries(source);
     batch_report_check(&plan);
     batch_plan_fini(&plan);

@@ -1,4 +1,4 @@
-/* Any bytes as collapsed stacks. */
+/* Reads any bytes as collapsed stacks. */
 #include "conversion.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {

@@ -1,22 +1,22 @@
-/* Any bytes as a file and through a pipe: unwrapping, detection, and the reader that is detected. */
+/* Reads any bytes as a file and through a pipe: unwrapping, detection and the detected reader. */
 #include <stdlib.h>
 
-#include "cli/check/gzip_end.h"
+#include "cli/check/gzip_trailing_data.h"
 #include "conversion.h"
 #include "source_file.h"
 
 enum {
-    TRACE_BYTES_MAX = 256 * 1024, /* a few bytes can unpack to gigabytes: no more is read */
+    TRACE_BYTES_MAX = 256 * 1024, /* bounds what is read, since a few bytes can unpack to gigabytes */
     STEP_BYTES_MAX = 64 * 1024
 };
 
-/* ---- What an input holds. ---- */
+/* ---- The content of an input. ---- */
 
 struct content {
     struct failure failure;
     char *bytes;
     size_t bytes_count;
-    bool is_cut; /* it holds more */
+    bool is_cut; /* the input has more bytes than were read */
     char wrapping[512];
 };
 
@@ -26,7 +26,7 @@ static struct text content_text(const struct content *content) {
 
 static void content_fini(struct content *content) { free(content->bytes); }
 
-/* One step; false when it was the last one. */
+/* Does one step. Returns false if it was the last one. */
 static bool read_step(struct input *input, struct content *content, size_t step_bytes) {
     struct text window = input_peek(input, step_bytes);
     bool has_ended = window.bytes_count < step_bytes;
@@ -37,7 +37,7 @@ static bool read_step(struct input *input, struct content *content, size_t step_
     content->bytes_count += step.bytes_count;
     input_consume(input, step.bytes_count);
     FUZZ_CHECK(input_offset(input) == content->bytes_count, "%llu", (unsigned long long)input_offset(input));
-    FUZZ_CHECK(!has_ended || !input_peek(input, 1).bytes_count, "bytes behind the end");
+    FUZZ_CHECK(!has_ended || !input_peek(input, 1).bytes_count, "bytes after the end");
     return !has_ended;
 }
 
@@ -61,7 +61,8 @@ static void check_same_failure(const struct failure *a, const struct failure *b)
     FUZZ_CHECK(a->code == b->code && strcmp(a->message, b->message) == 0, "\"%s\" and \"%s\"", a->message, b->message);
 }
 
-/* Where an input fails, how much it hands out before depends on the steps; beyond what is read, one may have failed. */
+/* Checks that two readings of an input had the same content. If an input fails, how many bytes it returned before
+ * depends on the steps. One reading may fail at a place that the other does not reach. */
 static void check_same_content(const struct content *a, const struct content *b) {
     if (a->is_cut || b->is_cut) return;
     check_same_failure(&a->failure, &b->failure);
@@ -70,7 +71,7 @@ static void check_same_content(const struct content *a, const struct content *b)
     FUZZ_CHECK(text_equal(content_text(a), content_text(b)), "%zu and %zu bytes", a->bytes_count, b->bytes_count);
 }
 
-/* ---- What becomes of it. ---- */
+/* ---- The result of a conversion. ---- */
 
 static struct fuzz_conversion convert_source(struct text trace, const struct reader_options *options,
                                              enum fuzz_depth depth) {
@@ -90,13 +91,13 @@ static struct fuzz_conversion convert_source(struct text trace, const struct rea
     return conversion;
 }
 
-/* Archives with a directory at their end are read by it from a file, but from a pipe without it (zip) or not at all
- * (7z): where they are damaged, the two may differ. */
+/* Returns whether the source is an archive with a directory at its end. Such files are read by the directory. From a
+ * pipe they are read without it (zip) or not at all (7z). If they are damaged, the results may differ. */
 static bool has_directory(struct text source) {
     return text_starts_with(source, TEXT("PK")) || text_starts_with(source, TEXT("7z"));
 }
 
-/* The same through a pipe, where there is one that holds it. */
+/* Repeats the reading through a pipe, if one can hold the source. */
 static void check_pipe(struct text source, const struct fuzz_choices *choices, const struct content *content,
                        const struct fuzz_conversion *conversion) {
     if (!source_file_fill_pipe(source)) return;
@@ -111,10 +112,10 @@ static void check_pipe(struct text source, const struct fuzz_choices *choices, c
     content_fini(&piped);
 }
 
-/* "check" asks whether a gzip file goes on after its first member. */
-static void check_gzip_end(void) {
+/* Checks that "check" can tell whether a gzip file continues after its first member. */
+static void check_gzip_trailing_data(void) {
     struct failure failure = {0};
-    gzip_goes_on(source_file_path, &failure);
+    gzip_has_trailing_data(source_file_path, &failure);
     fuzz_check_failure(&failure);
 }
 
@@ -131,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
         struct content in_steps = read_source(choices.step_bytes);
         check_same_content(&content, &in_steps);
         content_fini(&in_steps);
-        if (text_starts_with(source, TEXT("\x1f\x8b"))) check_gzip_end();
+        if (text_starts_with(source, TEXT("\x1f\x8b"))) check_gzip_trailing_data();
         check_pipe(source, &choices, &content, &conversion);
     }
     fuzz_conversion_fini(&conversion);

@@ -1,21 +1,21 @@
-/* Any bytes as what a process tells of the code that it generates: a perf map and a jitdump. */
+/* Reads any bytes as descriptions of generated code: a perf map and a jitdump. */
 #include <stdlib.h>
 
 #include "conversion.h"
-#include "readers/native_jit.h"
-#include "readers/native_jitdump.h"
+#include "readers/trace/trace_jit.h"
+#include "readers/trace/trace_jitdump.h"
 #include "source_file.h"
 
 enum { PID = 7 };
 
-/* What a file says, as numbers that two readings of it can be compared by. */
+/* Sums over the records of a file, used to compare two readings of it. */
 struct reading {
     uint64_t record_count;
     uint64_t damaged_count;
     uint64_t sum;
 };
 
-static void take_record(void *context, const struct native_jit_record *record) {
+static void take_record(void *context, const struct trace_jit_record *record) {
     struct reading *reading = context;
     FUZZ_CHECK(record->size_bytes, "a record without bytes");
     uint64_t sum = (uint64_t)record->time_ns ^ record->address * 3 ^ record->size_bytes * 5 ^ record->moved_from * 7;
@@ -29,8 +29,8 @@ static struct reading read_text(struct text text, size_t window_bytes, bool is_j
     struct failure failure = {0};
     struct input *input = input_from_memory(text, window_bytes, &failure);
     FUZZ_CHECK(input, "no memory");
-    reading.damaged_count = is_jitdump ? native_jitdump_read(input, PID, take_record, &reading)
-                                       : native_perf_map_read(input, take_record, &reading);
+    reading.damaged_count = is_jitdump ? trace_jitdump_read(input, PID, take_record, &reading)
+                                       : trace_perf_map_read(input, take_record, &reading);
     FUZZ_CHECK(!failure_is_set(&failure), "%s", failure.message);
     input_close(input);
     return reading;
@@ -46,45 +46,45 @@ static void check_parsing(struct text text, size_t step_bytes, bool is_jitdump) 
 
 /* ---- Looking up. ---- */
 
-static void look_up(struct native_jit *jit, const struct native_process *process, const struct profile *profile) {
+static void look_up(struct trace_jit *jit, const struct trace_process *process, const struct profile *profile) {
     static const uint64_t addresses[] = {0, 1, 0x1000, 0x1008, 0x2000, 0x7fff00001000, UINT64_MAX};
     static const int64_t ticks[] = {0, 1000, INT64_MAX / 4};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
         for (size_t j = 0; j < sizeof ticks / sizeof *ticks; j++) {
-            struct native_jit_code code;
-            if (native_jit_find(jit, process, addresses[i], ticks[j], &code) != NATIVE_JIT_FOUND) continue;
+            struct trace_jit_code code;
+            if (trace_jit_find(jit, process, addresses[i], ticks[j], &code) != TRACE_JIT_FOUND) continue;
             FUZZ_CHECK(failure_is_set(profile->failure) || code.name.bytes_count, "a function without a name");
         }
 }
 
-/* The jitdump as a trace of this moment finds it. */
+/* Looks up addresses in the jitdump, as for a trace that was just recorded. */
 static void check_lookup(struct text text) {
     struct failure failure = {0};
     struct profile profile;
-    struct native_ledger ledger = {0};
-    struct native_definitions definitions;
-    struct native_clock clock;
-    struct native_tasks tasks;
-    struct native_jit jit;
+    struct trace_ledger ledger = {0};
+    struct trace_definitions definitions;
+    struct trace_clock clock;
+    struct trace_tasks tasks;
+    struct trace_jit jit;
     source_file_fill(text);
     profile_init(&profile, &failure);
-    native_definitions_init(&definitions, &profile, &ledger);
-    native_clock_init(&clock, true, NATIVE_CLOCK_RATE_MIN, 0, 0, &failure);
-    native_tasks_init(&tasks, &profile);
-    native_jit_init(&jit, &profile, &definitions, &clock, &(struct reader_options){.perf_map_folder = ""});
+    trace_definitions_init(&definitions, &profile, &ledger);
+    trace_clock_init(&clock, true, TRACE_CLOCK_RATE_MIN, 0, 0, &failure);
+    trace_tasks_init(&tasks, &profile);
+    trace_jit_init(&jit, &profile, &definitions, &clock, &(struct reader_options){.perf_map_folder = ""});
     jit.is_of_this_boot = true;
-    const struct native_process *process = native_tasks_process(&tasks, PID, 0);
-    struct native_jitdump *dump = column_push(&definitions.jitdumps);
+    const struct trace_process *process = trace_tasks_process(&tasks, PID, 0);
+    struct trace_jitdump *dump = column_push(&definitions.jitdumps);
     FUZZ_CHECK(process && dump, "no memory");
-    *dump = (struct native_jitdump){.pid = PID, .path = text_of(source_file_path)};
-    native_clock_settle(&clock);
-    native_jit_make_ready(&jit);
+    *dump = (struct trace_jitdump){.pid = PID, .path = text_of(source_file_path)};
+    trace_clock_finish(&clock);
+    trace_jit_make_ready(&jit);
     look_up(&jit, process, &profile);
     if (failure_is_set(&failure)) fuzz_check_failure(&failure);
-    native_jit_fini(&jit);
-    native_tasks_fini(&tasks);
-    native_clock_fini(&clock);
-    native_definitions_fini(&definitions);
+    trace_jit_fini(&jit);
+    trace_tasks_fini(&tasks);
+    trace_clock_fini(&clock);
+    trace_definitions_fini(&definitions);
     profile_fini(&profile);
 }
 

@@ -1,4 +1,4 @@
-/* Any bytes as the report of an earlier batch, which the next one believes: what it needs not do again. */
+/* Reads any bytes as the report of an earlier batch, which determines what the next batch skips. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include "cli/batch/manifest.h"
 #include "cli/batch/manifest_records.h"
 #include "conversion.h"
-#include "libconvert/memory.h"
+#include "libconvert/base/memory.h"
 #include "source_file.h"
 
-/* Sources as the seeds have them. */
+/* The sources named in the seeds. */
 static const struct {
     const char *path;
     bool is_named;
@@ -27,7 +27,7 @@ static const struct options *batch_options(void) {
     return &options;
 }
 
-/* Else every report would be one of other options. */
+/* Corrects the digest of the options. Otherwise every report would belong to a batch with other options. */
 static void repair_digest(char *bytes, size_t bytes_count) {
     static const char key[] = "\"options_xxh3\":\"";
     struct failure failure = {0};
@@ -50,7 +50,7 @@ static void check_entries(struct batch_source *source) {
     }
 }
 
-/* Sources that the report knows, taken from it as a batch does. */
+/* Reuses results of sources that are in the report, as a batch does. */
 static void reuse(struct batch_plan *plan) {
     for (size_t i = 0; i < SOURCE_COUNT; i++) {
         struct batch_source *source = batch_plan_add_source(plan, sources[i].path, sources[i].path);
@@ -61,8 +61,8 @@ static void reuse(struct batch_plan *plan) {
         struct salted_xxh3 salted;
         manifest_records_know(plan, source, &digest, &salted);
         batch_entry_set_digest(&source->own, digest);
-        source->is_settled = manifest_records_reuse(plan, source, salted);
-        if (source->is_settled) check_entries(source);
+        source->is_done = manifest_records_reuse(plan, source, salted);
+        if (source->is_done) check_entries(source);
         atomic_store(&source->is_known, true);
     }
 }
@@ -87,10 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     repair_digest(copy, bytes_count);
     source_file_fill((struct text){copy, bytes_count});
     struct failure failure = {0};
-    struct manifest_records *records = manifest_records_open(source_file_path, &failure);
+    struct manifest_records *records = manifest_records_create(source_file_path, &failure);
     FUZZ_CHECK(records, "%s", failure.message);
-    manifest_records_parse(records);
-    const char *reason = manifest_records_finish(records, batch_options());
+    const char *reason = manifest_records_read(records, source_file_path, batch_options());
     FUZZ_CHECK(!reason || *reason, "no reason");
     if (!reason) use(records);
     manifest_records_destroy(records);

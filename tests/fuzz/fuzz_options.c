@@ -1,4 +1,4 @@
-/* Any bytes as a command line: arguments that end in NUL. */
+/* Reads any bytes as a command line of NUL-terminated arguments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { ARGUMENTS_MAX = 64 };
 
-/* What holds of options that were read. */
+/* Checks what must hold for options that were accepted. */
 static void check_options(const struct options *options) {
     if (options->action != OPTIONS_CONVERT) return;
     FUZZ_CHECK(options->inputs.count, "no input");
@@ -15,7 +15,7 @@ static void check_options(const struct options *options) {
         FUZZ_CHECK(!options->convert.output_path, "%s", options->convert.output_path);
         return;
     }
-    FUZZ_CHECK(options->inputs.count == 1, "%zu inputs", options->inputs.count);
+    FUZZ_CHECK(options->inputs.count == 1 + options->convert.more_input_count, "%zu inputs", options->inputs.count);
     FUZZ_CHECK(options->convert.input_path && options->convert.output_path, "no path");
     FUZZ_CHECK(options->convert.weight <= GECKO_CONVERT_WEIGHT_PERIOD, "%u", options->convert.weight);
     FUZZ_CHECK(options->convert.debug_dir_count == options->debug_dirs.count, "%zu", options->debug_dirs.count);

@@ -1,4 +1,4 @@
-/* Any bytes as perf script text. */
+/* Reads any bytes as perf script text. */
 #include "conversion.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {

@@ -1,14 +1,14 @@
-/* Any bytes as a profile: checked, and asked for its facts when it is good. */
+/* Reads any bytes as a profile: checks it and, if it is valid, extracts its facts. */
 #include "cli/check/check.h"
 #include "cli/info/info_document.h"
 #include "conversion.h"
 
-/* Facts are of good profiles only. */
+/* Extracts the facts of a document. Only valid profiles have facts. */
 static void ask(const struct document *document) {
     struct failure failure = {0};
     struct info info;
     info_init(&info, &failure);
-    info_take_document(&info, document);
+    info_fill_from_document(&info, document);
     FUZZ_CHECK(failure.code == FAILURE_NONE || failure.code == FAILURE_MEMORY, "%s", failure.message);
     info_fini(&info);
 }
@@ -16,9 +16,9 @@ static void ask(const struct document *document) {
 static void check(struct text text, size_t window_bytes, uint64_t counts[2]) {
     struct failure failure = {0};
     struct document document;
-    struct offences offences;
+    struct violations violations;
     document_init(&document, &failure);
-    offences_init(&offences, &failure);
+    violations_init(&violations, &failure);
     struct input *input = input_from_memory(text, window_bytes, &failure);
     if (input) {
         document_read(&document, input);
@@ -26,12 +26,12 @@ static void check(struct text text, size_t window_bytes, uint64_t counts[2]) {
     }
     fuzz_check_failure(&failure);
     if (!failure_is_set(&failure)) {
-        check_document(&document, &offences);
-        if (!failure_is_set(&failure) && !offences.counts[OFFENCE_ERROR]) ask(&document);
+        check_document(&document, &violations);
+        if (!failure_is_set(&failure) && !violations.counts[VIOLATION_ERROR]) ask(&document);
     }
-    counts[OFFENCE_ERROR] = failure_is_set(&failure) ? UINT64_MAX : offences.counts[OFFENCE_ERROR];
-    counts[OFFENCE_WARNING] = offences.counts[OFFENCE_WARNING];
-    offences_fini(&offences);
+    counts[VIOLATION_ERROR] = failure_is_set(&failure) ? UINT64_MAX : violations.counts[VIOLATION_ERROR];
+    counts[VIOLATION_WARNING] = violations.counts[VIOLATION_WARNING];
+    violations_fini(&violations);
     document_fini(&document);
 }
 

@@ -1,8 +1,8 @@
-/* Any bytes as the name that a linker sees. */
+/* Reads any bytes as a linker's symbol name. */
 #include <stdlib.h>
 
 #include "conversion.h"
-#include "libconvert/symbol_names.h"
+#include "libconvert/symbols/symbol_names.h"
 
 static bool lies_in(struct text inner, struct text outer) {
     return inner.bytes >= outer.bytes && inner.bytes + inner.bytes_count <= outer.bytes + outer.bytes_count;

@@ -1,12 +1,12 @@
-/* Any bytes as a program, a library, or the debug information cut off one. */
+/* Reads any bytes as a program, a library or separate debug information. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "conversion.h"
-#include "libconvert/debug_file_search.h"
-#include "libconvert/symbol_lines.h"
-#include "libconvert/symbol_names.h"
-#include "libconvert/symbol_table.h"
+#include "libconvert/symbols/debug_file_search.h"
+#include "libconvert/symbols/symbol_lines.h"
+#include "libconvert/symbols/symbol_names.h"
+#include "libconvert/symbols/symbol_table.h"
 #include "source_file.h"
 
 enum { SYMBOLS_MAX = 64, STEPS_MAX = 64, STEP_BYTES = 8 };
@@ -14,11 +14,11 @@ enum { SYMBOLS_MAX = 64, STEPS_MAX = 64, STEP_BYTES = 8 };
 struct lookup {
     const struct debug_file *file;
     struct symbol_table table;
-    struct symbol_lines *lines; /* NULL: no DWARF */
+    struct symbol_lines *lines; /* NULL if there is no DWARF */
     struct failure failure;
 };
 
-/* All of it can be read. */
+/* Reads all bytes of the name, so that a sanitizer can check them. */
 static void check_name(const char *name) {
     char out[SYMBOL_NAME_BYTES_MAX];
     struct text demangled = symbol_name_demangle(text_of(name), out);
@@ -53,7 +53,7 @@ static void look_up_all(struct lookup *lookup) {
             look_up(lookup, address);
 }
 
-/* `supplement`: NULL: there is none. */
+/* Checks what a file contains. `supplement` may be NULL. */
 static void check_file(const struct debug_file *file, const struct debug_file *supplement) {
     struct lookup lookup = {.file = file};
     if (symbol_table_init(&lookup.table, file, file, &lookup.failure)) {
@@ -65,13 +65,14 @@ static void check_file(const struct debug_file *file, const struct debug_file *s
     fuzz_check_failure(&lookup.failure);
 }
 
-/* As a trace names it; other files that it refers to are looked for. */
+/* Opens the library as a trace does, by name. This also looks for the files to which the library refers. */
 static void check_library(void) {
     struct failure failure = {0};
     struct debug_files files;
     struct lib lib = {.name = TEXT("100"), .path = text_of(source_file_path)};
     const char *folder = "/nonexistent";
-    enum debug_search_outcome outcome = debug_files_open(&files, &lib, &(struct debug_folders){&folder, 1}, &failure);
+    enum debug_search_outcome outcome =
+        debug_files_open(&files, &lib, &(struct debug_folders){&folder, 1, NULL}, &failure);
     FUZZ_CHECK(outcome != DEBUG_FILE_REFUSED, "refused without a build id");
     if (outcome == DEBUG_FILE_FOUND) {
         check_file(&files.first, NULL);
@@ -80,7 +81,7 @@ static void check_library(void) {
     fuzz_check_failure(&failure);
 }
 
-/* With itself as what it shares with others. */
+/* Uses the file as its own supplement. */
 static void check_supplement(void) {
     struct debug_file file, supplement;
     if (!debug_file_open_supplement(&supplement, source_file_path)) return;

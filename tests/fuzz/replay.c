@@ -1,7 +1,7 @@
-/* Runs a fuzz target over files without a fuzzer. usage: PROGRAM FILE-OR-FOLDER…
+/* Runs a fuzz target on files without a fuzzer. Usage: PROGRAM FILE-OR-FOLDER…
  *
- * Each file is one case, in a process of its own: as it is, and with each of the choices below behind it. Says how
- * many passed and how many failed. */
+ * Each file is one case and runs in a process of its own: as it is, and with each of the choices below appended. Prints
+ * how many cases passed and how many failed. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { CASE_SECONDS_MAX = 120 };
 
-/* All weights and roots, with steps of several sizes: see fuzz_take_choices. */
+/* These choices cover all weights and roots, with steps of several sizes: see fuzz_take_choices. */
 static const uint8_t choices[] = {0 | 0 << 2, 1 | 63 << 2, 2 | 6 << 2, 3 | 1 << 2};
 
 struct replay {
@@ -24,7 +24,8 @@ struct replay {
     unsigned failed_count;
 };
 
-/* Exactly as many bytes as there are, so that a sanitizer sees a read behind them. */
+/* Runs the target on a copy of the input. The copy has exactly the size of the input, so that a sanitizer detects reads
+ * beyond its end. */
 static void run_target(const char *bytes, size_t bytes_count) {
     uint8_t *exact = malloc(bytes_count ? bytes_count : 1);
     if (!exact) abort();
@@ -42,7 +43,7 @@ _Noreturn static void run_case(const char *path) {
         exit(EXIT_FAILURE);
     }
     run_target(bytes, bytes_count);
-    /* The byte that terminates the file has room for the choice. */
+    /* The copy of the file has a terminating byte, which is replaced by the choice. */
     for (size_t i = 0; i < sizeof choices; i++) {
         bytes[bytes_count] = (char)choices[i];
         run_target(bytes, bytes_count + 1);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the fuzz targets over the fixtures, the seeds and what once broke them. Each target prints what it counted.
+# Runs fuzz targets over fixtures, seeds and former failures. Prints "TARGET: N passed, N failed" for each.
 # usage: replay.sh PROGRAM…
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,7 +16,7 @@ for program in "$@"; do
     counts=$(printf '%s\n' "$output" | sed -n 's/.*: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
     passed=${counts% *}
     failed=${counts#* }
-    # A program that ran nothing has failed too.
+    # A program that ran no input counts as failed.
     if [ $status -ne 0 ] && [ "${failed:-0}" -eq 0 ]; then failed=1; fi
     echo "$target: ${passed:-0} passed, ${failed:-1} failed"
     [ "${failed:-1}" -eq 0 ] || all_good=1

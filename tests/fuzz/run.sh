@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fuzzes for a while, several targets side by side. usage: run.sh CORPUS-FOLDER SECONDS JOBS PROGRAM…
-# A corpus that is there goes on to grow. What breaks a program is left beside its corpus; when it is mended, a small
-# form of it (PROGRAM -minimize_crash=1) belongs into tests/fuzz/regressions/TARGET/.
+# Fuzzes several targets at a time. usage: run.sh CORPUS-FOLDER SECONDS JOBS PROGRAM… An existing corpus is extended. An
+# input that breaks a program is stored next to its corpus. After the bug is fixed, put a minimized form of the input
+# (PROGRAM -minimize_crash=1) into tests/fuzz/regressions/TARGET/.
 set -u
 corpora=$1
 seconds=$2

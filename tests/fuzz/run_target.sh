@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzes with one program, and says how many inputs it has run. usage: run_target.sh CORPUS-FOLDER SECONDS PROGRAM
-# The log is beside the corpus.
+# Fuzzes with one program and prints how many inputs it ran. usage: run_target.sh CORPUS-FOLDER SECONDS PROGRAM
+# The log is stored next to the corpus.
 set -u
 corpora=$1
 seconds=$2
@@ -11,23 +11,23 @@ root=$fuzz/../..
 seeds=$corpora/seeds/$target
 log=$corpora/$target.log
 
-# Small inputs are run more often, and mutations of them hit what matters.
+# Small inputs run faster, and more of their mutations change something relevant.
 case $target in
     fuzz_options | fuzz_symbol_name) max_bytes=256 ;;
     fuzz_collapsed | fuzz_jit) max_bytes=512 ;;
-    fuzz_native_trace) max_bytes=24576 ;;
+    fuzz_trace | fuzz_merge) max_bytes=24576 ;;
     fuzz_profile) max_bytes=10240 ;;
-    fuzz_symbols) max_bytes=6144 ;;
+    fuzz_symbols | fuzz_unwind | fuzz_perf_data) max_bytes=6144 ;;
     fuzz_input | fuzz_batch) max_bytes=3072 ;;
     *) max_bytes=1024 ;;
 esac
 case $target in
-    fuzz_native_packed) dictionary=fuzz_native_trace ;;
+    fuzz_trace_packed) dictionary=fuzz_trace ;;
     fuzz_batch) dictionary=fuzz_input ;;
     *) dictionary=$target ;;
 esac
 
-# The start of a file, compressed ones uncompressed.
+# Prints the start of a file, uncompressed.
 start_of() {
     case $1 in
         *.xz) xz -dc "$1" 2>/dev/null | head -c 20000 ;;
@@ -35,7 +35,7 @@ start_of() {
     esac
 }
 
-# Pieces of the texts that are fixtures: lines of collapsed stacks, paragraphs of perf script.
+# Seeds are pieces of fixtures: lines of collapsed stacks, paragraphs of perf script.
 cut_fixtures() {
     case $target in
         fuzz_collapsed) separator='\n' ;;
@@ -56,7 +56,7 @@ done
 cut_fixtures
 
 [ -e "$fuzz/$dictionary.dict" ] && dictionary="-dict=$fuzz/$dictionary.dict" || dictionary=-verbosity=1
-# libarchive may ask for gigabytes at once: it is refused, and the sanitizer need not mark them.
+# libarchive may request gigabytes at once. The limit refuses that, so that the sanitizer does not have to track them.
 ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=4:malloc_context_size=8:allocator_may_return_null=1:max_allocation_size_mb=512 \
     "$program" -max_total_time="$seconds" -max_len="$max_bytes" -timeout=20 -rss_limit_mb=2048 \
     -print_final_stats=1 "$dictionary" -artifact_prefix="$corpora/$target-" \
@@ -66,5 +66,5 @@ count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 echo "$target: ${count:-0} inputs in $seconds seconds"
 [ $status -eq 0 ] && exit 0
 grep -v '^#[0-9]' "$log" | tail -n 40
-echo "$target: failed: see $log"
+echo "$target: failed, see $log"
 exit 1

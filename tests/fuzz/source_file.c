@@ -6,7 +6,7 @@
 
 #include "conversion.h"
 
-enum { SOURCE_DESCRIPTOR = 100, PIPE_BYTES_MAX = 64 * 1024 /* what a pipe holds, unless it is told to hold more */ };
+enum { SOURCE_DESCRIPTOR = 100, PIPE_BYTES_MAX = 64 * 1024 /* default capacity of a pipe */ };
 
 const char source_file_path[] = "/proc/self/fd/100";
 
@@ -19,13 +19,13 @@ static bool write_all(int descriptor, struct text bytes) {
     return true;
 }
 
-/* Moves the descriptor to where the path leads. */
+/* Moves the descriptor to the number to which the path refers. */
 static void place(int descriptor) {
     FUZZ_CHECK(dup2(descriptor, SOURCE_DESCRIPTOR) == SOURCE_DESCRIPTOR, "no descriptor");
     close(descriptor);
 }
 
-/* A new file for each input: what an input has mapped stays as it is. */
+/* Creates a new file for each input, so that what an earlier input has mapped does not change. */
 void source_file_fill(struct text bytes) {
     int file = memfd_create("fuzz", MFD_CLOEXEC);
     FUZZ_CHECK(file >= 0 && write_all(file, bytes), "no file");
@@ -35,7 +35,7 @@ void source_file_fill(struct text bytes) {
 bool source_file_fill_pipe(struct text bytes) {
     int ends[2];
     if (bytes.bytes_count > PIPE_BYTES_MAX || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
-    /* Nobody reads while this writes: all of it must fit. */
+    /* Nothing reads the pipe yet, so it must have room for all bytes. */
     bool is_filled = write_all(ends[1], bytes);
     close(ends[1]);
     if (is_filled)

@@ -1,4 +1,4 @@
-/* Programs that give up calls of the system, the cycle counter, rights or room. */
+/* Test programs that restrict their system calls, the cycle counter, their rights, or their memory. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,17 +12,17 @@
 
 #include "host.h"
 
-/* Without a clock. */
+/* Uses processor time without reading a clock. */
 static void work_blindly(void) {
     for (int i = 0; i < 60000; i++) work_once();
 }
 
-/* ---- Calls of the system. ---- */
+/* ---- System calls. ---- */
 
-/* Only these, for the calling thread and those that it makes, or for all threads. */
+/* Installs a seccomp filter that allows only a few system calls. The filter applies to the calling thread and the
+ * threads that it creates later, or to all threads of the process if `is_for_all` is true. */
 static void allow_few_calls(bool is_for_all) {
-#define ALLOW(name) \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(write),
@@ -78,7 +78,7 @@ static void filter_calls_and_work(bool is_for_all) {
 static void filter_calls(void) { filter_calls_and_work(false); }
 static void filter_calls_of_all(void) { filter_calls_and_work(true); }
 
-/* From here on reading, writing and ending are all that is allowed, and the counter is not. */
+/* Works in a process that may only read, write and exit, and must not read the cycle counter. */
 static void confine_strictly(void) {
     static const char text[] = "worked\n";
     work(50);
@@ -124,7 +124,7 @@ static void change_root(void) {
     printf("child %d\n", wait_for(pid));
 }
 
-/* Which a process with several threads cannot do. */
+/* Creates a user namespace. The kernel refuses this in a process with several threads. */
 static void make_namespace(void) {
     work(50);
     printf("made %d\n", unshare(CLONE_NEWUSER));
@@ -137,7 +137,7 @@ static void forbid_dumps(void) {
     puts("worked");
 }
 
-/* ---- Room. ---- */
+/* ---- Memory. ---- */
 
 static void limit_memory(void) {
     const struct rlimit limit = {(rlim_t)400 << 20, (rlim_t)400 << 20};
@@ -168,20 +168,21 @@ static void map_much(void) {
     enum { HUGE_COUNT = 200, SMALL_COUNT = 10000, PAGE_BYTES = 4096 };
     int count = 0;
     for (int i = 0; i < HUGE_COUNT; i++)
-        count += mmap(NULL, (size_t)1 << 38, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
-                 MAP_FAILED;
+        count +=
+            mmap(NULL, (size_t)1 << 38, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
     for (int i = 0; i < SMALL_COUNT; i++)
-        mmap(NULL, PAGE_BYTES, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (void)mmap(NULL, PAGE_BYTES, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     work(300);
     printf("%d large mappings\n", count);
 }
 
-/* As many mappings as the system allows, and new threads among them. */
+/* Creates as many mappings as the system allows, and then starts threads. */
 static void map_all(void) {
     enum { PAGE_BYTES = 4096, MAPPING_COUNT = 65000, THREAD_COUNT = 5 };
     char *memory = mmap(NULL, (size_t)2 * PAGE_BYTES * MAPPING_COUNT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int count = 0;
-    while (count < MAPPING_COUNT && mprotect(memory + (size_t)2 * PAGE_BYTES * (size_t)count, PAGE_BYTES, PROT_NONE) == 0)
+    while (count < MAPPING_COUNT &&
+           mprotect(memory + (size_t)2 * PAGE_BYTES * (size_t)count, PAGE_BYTES, PROT_NONE) == 0)
         count++;
     printf("%s\n", count > 20000 ? "many" : "few");
     for (int i = 0; i < THREAD_COUNT; i++) {

@@ -1,4 +1,4 @@
-/* Programs that count on the numbers of their descriptors, or close those that they do not know. */
+/* Test programs that depend on the numbers of their file descriptors, or close descriptors that they did not open. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@ static void start_thread(void) {
     if (pthread_create(&thread, NULL, do_nothing, NULL) == 0) pthread_join(thread, NULL);
 }
 
-/* The lowest free number is the one that a program gets. */
+/* Checks that each new descriptor of the program has the lowest free number. */
 static void get_lowest(void) {
     enum { ROUND_COUNT = 300 };
     int wrong_count = 0;
@@ -33,7 +33,7 @@ static void close_all(void) {
     for (int i = 3; i < NUMBER_COUNT; i++) close(i);
 }
 
-/* As daemons do, and their children. */
+/* Closes all descriptors except the standard ones, as daemons and their children do. */
 static void close_unknown(void) {
     char text[8];
     int ends[2];
@@ -53,7 +53,7 @@ static void close_unknown(void) {
     printf("child %d\n", wait_for(pid));
 }
 
-/* Numbers that the recorder had are the program's then. */
+/* Takes the descriptor numbers that the recorder may have used before. */
 static void take_numbers(void) {
     enum { FILE_COUNT = 600, WRITE_COUNT = 100 };
     static int files[FILE_COUNT];
@@ -78,7 +78,7 @@ static void open_and_copy(void) {
     printf("file %d, copy %d\n", file, copy);
 }
 
-/* What the program closes is closed: the reader learns of it. */
+/* Checks that a pipe which the program closes is really closed: its reader sees the end of the file. */
 static void close_pipe(void) {
     int ends[2];
     char byte;

@@ -1,5 +1,6 @@
-/* What the programs of this folder share. Each has some cases, does what its argument names, and lists the names without
- * one. A case prints the same whatever else runs in its process. */
+/* Declarations that all programs of this folder share. Each program has several cases. Its argument names the case
+ * to run; without an argument it lists the names. A case must print the same text whether or not a recorder runs in
+ * its process. */
 #ifndef GECKO_TEST_HOST_H
 #define GECKO_TEST_HOST_H
 
@@ -19,7 +20,7 @@ struct host_case {
 
 static volatile unsigned long host_sum;
 
-/* A little work. */
+/* Does a small amount of work. */
 static inline void work_once(void) {
     for (unsigned long i = 0; i < 2000; i++) host_sum += i * i;
 }
@@ -30,12 +31,12 @@ static inline long thread_cpu_ms(void) {
     return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Works for so many milliseconds of processor time. */
+/* Uses `ms` milliseconds of processor time. */
 __attribute__((noinline)) static void work(long ms) {
     for (long end = thread_cpu_ms() + ms; thread_cpu_ms() < end;) work_once();
 }
 
-/* What a child has returned, or 256 and the signal that ended it. */
+/* Waits for a child. Returns its exit status, or 256 plus the number of the signal that killed it. */
 static inline int wait_for(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
@@ -55,8 +56,8 @@ static inline int host_main(int count, char **arguments, const struct host_case 
     return count < 2 ? 0 : 2;
 }
 
-#define HOST_MAIN(cases)                                                          \
-    int main(int count, char **arguments) {                                       \
+#define HOST_MAIN(cases)                                                            \
+    int main(int count, char **arguments) {                                         \
         return host_main(count, arguments, cases, sizeof(cases) / sizeof *(cases)); \
     }
 

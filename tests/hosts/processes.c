@@ -1,4 +1,4 @@
-/* Programs that make others, in all the ways there are, wait for them, stop them, trace them, and end badly. */
+/* Test programs that create processes in every possible way, wait for them, stop them, trace them, and crash. */
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* ---- Making them. ---- */
+/* ---- Creating processes. ---- */
 
 static int work_in_clone(void *unused) {
     (void)unused;
@@ -18,7 +18,7 @@ static int work_in_clone(void *unused) {
     return 0;
 }
 
-/* Children that share the memory of their parent. */
+/* Creates children that share the memory of their parent. */
 static void share_memory(void) {
     enum { STACK_BYTES = 1 << 20, CHILD_COUNT = 5 };
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -65,7 +65,7 @@ static void fork_many(void) {
     printf("%d ended\n", count);
 }
 
-/* The process becomes itself again and again, each time while threads of the recorder are at work. */
+/* Executes this program again and again in the same process, each time while threads of the recorder are running. */
 static void execute_itself(void) {
     enum { TIMES = 30 };
     const char *times = getenv("HOST_TIMES_LEFT");
@@ -87,7 +87,7 @@ static void become_daemon(void) {
     if (pipe(ends) != 0) return;
     pid_t pid = fork();
     if (pid) {
-        /* Until the daemon has ended. */
+        /* Waits until the daemon has ended. */
         close(ends[1]);
         printf("read %zd\n", read(ends[0], &byte, 1));
         return;
@@ -104,11 +104,11 @@ static void become_daemon(void) {
     fflush(stdout);
 }
 
-/* ---- Waiting for them. ---- */
+/* ---- Waiting for processes. ---- */
 
 static void do_nothing(int number) { (void)number; }
 
-/* As timeout(1) does: the end of a child comes as a signal that does nothing but end a sigsuspend. */
+/* Waits for a child as timeout(1) does: the child's end raises a signal whose only effect is to end a sigsuspend. */
 static void suspend_until_ended(void) {
     enum { CHILD_COUNT = 40 };
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
@@ -129,7 +129,7 @@ static void suspend_until_ended(void) {
     puts("all ended");
 }
 
-/* ---- Stopping and tracing them. ---- */
+/* ---- Stopping and tracing processes. ---- */
 
 static void stop_and_continue(void) {
     enum { TIMES = 20 };
@@ -147,7 +147,7 @@ static void stop_and_continue(void) {
     printf("child %d\n", wait_for(pid));
 }
 
-/* Each signal stops the child, and is handed on. */
+/* Traces a child. Each signal stops the child, and the tracer passes the signal on to it. */
 static void trace_child(void) {
     int status = 0;
     pid_t pid = fork();
@@ -164,7 +164,7 @@ static void trace_child(void) {
     printf("child %d\n", WEXITSTATUS(status));
 }
 
-/* ---- Ending badly. ---- */
+/* ---- Abnormal ends. ---- */
 
 static void abort_at_work(void) {
     work(50);

@@ -15,9 +15,11 @@ import tempfile
 PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads"]
 INTERVALS_MS = ["1", "0.1"]
 NEEDS_ROOT = {"change-root", "give-up-rights"}
-# They are recorded by that clock too, which the C library reads from the counter.
+# Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
+# CLOCK_MONOTONIC reads the counter too.
 CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monotonic"]}
-# Of the samples with processor time so many have more than one frame: nothing that these programs do hides callers.
+# The least share of samples with processor time that must have more than one frame. Nothing in these cases hides
+# callers.
 STACK_SHARES = {"coroutines": 0.95, "work-with-all-blocked": 0.95, "read-signals": 0.95, "handle-all": 0.95,
                 "filter-calls": 0.95}
 HANG_SECONDS = 300
@@ -41,7 +43,7 @@ def frame_count(stacks, stack):
 
 
 def stack_share(profile):
-    """The share of samples with processor time that have a caller."""
+    """Returns the share of samples with processor time that have a caller."""
     stacks = profile["shared"]["stackTable"]
     busy = whole = 0
     for thread in profile["threads"]:

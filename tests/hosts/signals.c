@@ -1,5 +1,5 @@
-/* Programs that use the signals which the sampler takes, block all signals, or wait for them: they see what they have set,
- * and get what was sent. */
+/* Test programs that use the signals which the sampler uses, block all signals, or wait for signals. They must see
+ * the handlers and masks that they have set, and receive exactly the signals that were sent. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ static const char *name_handler(const struct sigaction *action) {
     return action->sa_handler == count_signal ? "counted" : "another";
 }
 
-static void say_handler(int number) {
+static void print_handler(int number) {
     struct sigaction action;
     sigaction(number, NULL, &action);
     printf("%s, flags %x, mask %d%d\n", name_handler(&action),
@@ -47,19 +47,19 @@ static void say_handler(int number) {
 
 static void ignore(void) {
     for (int i = 0; i < 2; i++) {
-        say_handler(candidates[i]);
+        print_handler(candidates[i]);
         signal(candidates[i], SIG_IGN);
         work(WORK_MS);
-        say_handler(candidates[i]);
+        print_handler(candidates[i]);
         raise(candidates[i]);
         signal(candidates[i], SIG_DFL);
         work(WORK_MS);
-        say_handler(candidates[i]);
+        print_handler(candidates[i]);
         raise(candidates[i]);
     }
 }
 
-/* By all ways in which it may come. */
+/* Sends a signal in every possible way. */
 static void send_all_ways(int number) {
     atomic_store(&come_count, 0);
     work(WORK_MS);
@@ -76,7 +76,7 @@ static void handle(void) {
         int number = candidates[i];
         printf("before %d\n", signal(number, count_signal) == SIG_DFL);
         send_all_ways(number);
-        say_handler(number);
+        print_handler(number);
         printf("before %d\n", signal(number, SIG_DFL) == count_signal);
         work(WORK_MS);
     }
@@ -89,7 +89,7 @@ static void handle_with_flags(void) {
         sigemptyset(&action.sa_mask);
         sigaddset(&action.sa_mask, SIGUSR1);
         sigaction(number, &action, NULL);
-        say_handler(number);
+        print_handler(number);
         send_all_ways(number);
         struct sigaction with_facts = {.sa_sigaction = count_with_facts, .sa_flags = SA_SIGINFO};
         sigaction(number, &with_facts, &before);
@@ -98,7 +98,7 @@ static void handle_with_flags(void) {
         struct sigaction once = {.sa_handler = count_signal, .sa_flags = (int)SA_RESETHAND};
         sigaction(number, &once, NULL);
         send_all_ways(number);
-        say_handler(number);
+        print_handler(number);
     }
 }
 
@@ -112,7 +112,7 @@ static void send_to_process(int number) {
     printf("%d came\n", atomic_load(&come_count));
 }
 
-/* As runtimes of languages do. */
+/* Handles all signals, as language runtimes do. */
 static void handle_all(void) {
     struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigfillset(&action.sa_mask);
@@ -120,12 +120,12 @@ static void handle_all(void) {
     work(100);
     send_to_process(SIGWINCH);
     send_all_ways(SIGURG);
-    say_handler(SIGWINCH);
-    say_handler(SIGURG);
+    print_handler(SIGWINCH);
+    print_handler(SIGURG);
     work(100);
 }
 
-/* With functions that are older, which the compiler warns of. */
+/* The older functions are deprecated, so the compiler warns about them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static void handle_the_old_way(void) {
@@ -133,7 +133,7 @@ static void handle_the_old_way(void) {
         int number = candidates[i];
         printf("%d", sigset(number, count_signal) == SIG_DFL);
         siginterrupt(number, 1);
-        say_handler(number);
+        print_handler(number);
         send_all_ways(number);
         printf("%d", sighold(number));
         atomic_store(&come_count, 0);
@@ -145,7 +145,7 @@ static void handle_the_old_way(void) {
         printf("%d", sigset(number, SIG_HOLD) == count_signal);
         printf("%d", sigset(number, SIG_IGN) == SIG_HOLD);
         printf("%d\n", sigignore(number));
-        say_handler(number);
+        print_handler(number);
         signal(number, SIG_DFL);
     }
 }
@@ -203,7 +203,7 @@ static void set_masks(void) {
     printf("error %d\n", pthread_sigmask(99, &some, NULL));
 }
 
-/* Worker threads as those of xz have them. */
+/* Runs worker threads that block all signals, like the worker threads of xz. */
 static void work_with_all_blocked(void) {
     enum { THREAD_COUNT = 2 };
     pthread_t threads[THREAD_COUNT];
@@ -221,7 +221,7 @@ static bool is_pending(int number) {
     return sigismember(&set, number) == 1;
 }
 
-/* A signal that is blocked comes when it is not any more. */
+/* Checks that a blocked signal is delivered once it is unblocked. */
 static void block_and_send(void) {
     for (int i = 0; i < 2; i++) {
         sigset_t none;
@@ -242,7 +242,7 @@ static void block_and_send(void) {
     }
 }
 
-/* In a child that has its parent's memory until it executes another program. */
+/* Sets handlers in a child that shares its parent's memory until it executes another program. */
 static void set_in_child(void) {
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -259,13 +259,13 @@ static void set_in_child(void) {
     }
     printf("child %d\n", wait_for(pid));
     for (int i = 0; i < 2; i++) {
-        say_handler(candidates[i]);
+        print_handler(candidates[i]);
         send_all_ways(candidates[i]);
     }
     fflush(stdout);
     pid = fork();
     if (!pid) {
-        for (int i = 0; i < 2; i++) say_handler(candidates[i]);
+        for (int i = 0; i < 2; i++) print_handler(candidates[i]);
         say_mask("in a child");
         work(WORK_MS);
         send_all_ways(SIGURG);
@@ -277,7 +277,7 @@ static void set_in_child(void) {
 
 /* ---- Waits for signals. ---- */
 
-/* Nothing but what was sent. */
+/* Waits for all signals with sigwait. Only signals that were really sent may arrive. */
 static void wait_for_signal(void) {
     sigset_t all;
     int number = 0;
@@ -308,7 +308,7 @@ static void wait_for_a_while(void) {
     printf("%d and %d\n", first + second, first == SIGURG || second == SIGURG);
 }
 
-/* A poll that begins as a signal comes is cut short. */
+/* Calls poll until it is not interrupted by a signal. */
 static int poll_again(int file, int timeout_ms) {
     struct pollfd descriptor = {.fd = file, .events = POLLIN};
     int result;
@@ -317,7 +317,7 @@ static int poll_again(int file, int timeout_ms) {
     return result;
 }
 
-/* The signals are blocked, and read as from a file: PostgreSQL has SIGURG so. */
+/* Blocks SIGURG and reads it from a file descriptor, as PostgreSQL does. */
 static void read_signals(void) {
     enum { SIGNAL_COUNT = 20 };
     struct signalfd_siginfo facts;
@@ -344,7 +344,7 @@ static void read_signals(void) {
     work(100);
 }
 
-/* ---- Calls that a signal can cut short: programs that know of that. ---- */
+/* ---- System calls that a signal can interrupt, in programs that handle EINTR. ---- */
 
 static void wait_with_retries(void) {
     enum { ROUND_COUNT = 60 };
@@ -356,7 +356,7 @@ static void wait_with_retries(void) {
         int result;
         while (nanosleep(&left, &left) != 0) wrong_count += errno != EINTR;
         work(1);
-        while ((result = poll(NULL, 0, 1)) != 0) wrong_count += errno != EINTR;
+        while (poll(NULL, 0, 1) != 0) wrong_count += errno != EINTR;
         do {
             struct timeval moment = {0, 500};
             result = select(0, NULL, NULL, NULL, &moment);

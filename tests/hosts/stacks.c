@@ -1,4 +1,4 @@
-/* Programs that run on other stacks than their threads', that leave functions by jumps, or that go deep. */
+/* Test programs that run on stacks other than their threads' own, leave functions by jumps, or recurse deeply. */
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static void *map_stack(size_t bytes_count) {
     return mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* With a page between the stacks that cannot be read. */
+/* Runs coroutines on stacks that are separated by unreadable pages. */
 static void run_coroutines(void) {
     enum { STACK_BYTES = 16 * PAGE_BYTES };
     for (int i = 0; i < COROUTINE_COUNT; i++) {
@@ -56,7 +56,7 @@ static void run_on(void *stack, size_t bytes_count) {
     swapcontext(&outside, &coroutines[0]);
 }
 
-/* On a stack that is just large enough for a signal, between bytes that must stay as they are. */
+/* Runs on a stack that is just large enough for a signal. The bytes on both sides of the stack must not change. */
 static void run_on_small_stack(void) {
     enum { STACK_BYTES = 16384, AROUND_BYTES = 16384, UNTOUCHED = 0x5a };
     static unsigned char bytes[AROUND_BYTES + STACK_BYTES + AROUND_BYTES];
@@ -68,14 +68,14 @@ static void run_on_small_stack(void) {
     printf("%d bytes changed\n", changed_count);
 }
 
-/* ---- Stacks for signals. ---- */
+/* ---- Alternate signal stacks. ---- */
 
 static void work_in_handler(int number) {
     (void)number;
     work(2);
 }
 
-/* Where a handler runs on it, there is no room for another one. */
+/* Runs a handler on an alternate stack that is too small for a second handler. */
 static void handle_on_other_stack(void) {
     enum { STACK_BYTES = 8192, SIGNAL_COUNT = 60 };
     const stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
@@ -88,7 +88,7 @@ static void handle_on_other_stack(void) {
     }
 }
 
-/* Too small for the kernel's frame on processors with large registers. */
+/* Installs an alternate stack that is too small for the kernel's signal frame on processors with large registers. */
 static void have_small_stack(void) {
     enum { STACK_BYTES = 2748, BELOW_BYTES = 4096, UNTOUCHED = 0x77 };
     unsigned char *bytes = malloc(BELOW_BYTES + STACK_BYTES);
@@ -122,7 +122,7 @@ static void jump_out(int number) {
     siglongjmp(outer_place, 1);
 }
 
-/* Out of a handler that may have come at any instruction. */
+/* Jumps out of signal handlers, which may interrupt any instruction. */
 static void jump_out_of_handlers(void) {
     const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
     volatile int count = 0;

@@ -1,4 +1,5 @@
-/* Programs with many threads, with threads that the C library does not know, and whose first thread ends first. */
+/* Test programs that have many threads, have threads that the C library does not know, or whose first thread ends
+ * first. */
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
@@ -10,12 +11,12 @@
 
 #include "host.h"
 
-/* ---- Threads of the system call itself. ---- */
+/* ---- Threads created by the system call alone. ---- */
 
 enum { RAW_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM };
 
-/* Neither the C library nor any thread-local storage is touched. */
-__attribute__((optimize("no-stack-protector"))) static int run_raw(void *argument) {
+/* Runs as a thread without touching the C library or any thread-local storage. */
+__attribute__((no_stack_protector)) static int run_raw(void *argument) {
     for (int i = 0; i < 100; i++) {
         for (volatile int j = 0; j < 1500000; j++) {
         }
@@ -36,14 +37,14 @@ static void wait_for_raw(atomic_int *is_over) {
     puts("ended");
 }
 
-/* With its creator's thread-local storage. */
+/* Runs a raw thread that uses its creator's thread-local storage. */
 static void run_raw_thread(void) {
     static atomic_int is_over;
     clone(run_raw, raw_stack(), RAW_FLAGS, &is_over);
     wait_for_raw(&is_over);
 }
 
-/* With one that only the program knows. */
+/* Runs a raw thread with thread-local storage that only the program knows. */
 static void run_with_own_storage(void) {
     static atomic_int is_over;
     static uintptr_t storage[512];
@@ -81,7 +82,7 @@ static void start_many(void) {
     printf("%d waited, %d were short\n", count, short_count);
 }
 
-/* ---- Ends. ---- */
+/* ---- Threads that outlive the first one. ---- */
 
 static void *work_on(void *unused) {
     work(300);
@@ -91,7 +92,7 @@ static void *work_on(void *unused) {
 
 static void say_exit(void) { puts("at exit"); }
 
-/* What is printed is written by exit, which the last thread calls. */
+/* Ends the first thread. The last thread calls exit, which flushes the printed text. */
 static void end_first_thread(void) {
     pthread_t thread;
     atexit(say_exit);
@@ -109,7 +110,7 @@ static void execute_beside_threads(void) {
     execlp("echo", "echo", "executed", (char *)NULL);
 }
 
-/* ---- Libraries that come and go. ---- */
+/* ---- Libraries that are loaded and unloaded. ---- */
 
 static void load_and_unload(void) {
     enum { ROUND_COUNT = 200 };

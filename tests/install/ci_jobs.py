@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""ci_jobs.py PREFIX: the CI jobs of examples/ci are what they should be, and their steps run.
+"""ci_jobs.py PREFIX: tests the CI jobs in examples/ci.
 
-Run in a folder as such a system has it after the checkout, with two programs as tests, once where these pass and once
-where they fail. What installs packages, and what the systems do themselves, is looked at but not run."""
+Runs the steps of each job in a folder like that of a CI system after the checkout, with two programs as tests, once with
+passing and once with failing tests. Steps that install packages or belong to the CI system are checked but not run."""
 import glob
 import json
 import os
@@ -18,7 +18,7 @@ import yaml
 prefix = os.path.abspath(sys.argv[1])
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 counts = {True: 0, False: 0}
-outputs = []  # of what ran, to be shown when something is wrong
+outputs = []  # of the steps, shown if a check fails
 
 
 def check(what, is_good):
@@ -47,7 +47,7 @@ def environment(variables, folder):
 
 
 def run(script, variables, folder):
-    """As the systems do: stops at the first command that fails."""
+    """Runs commands as CI systems do: stops at the first one that fails."""
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=folder, env=environment(variables, folder),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     outputs.append(done.stdout)
@@ -73,7 +73,7 @@ def check_installing(what, lines):
 
 
 def run_github(job, folder):
-    """The exit codes of the steps, by name. A step runs when all before it were good, or when it says so."""
+    """Returns exit codes by the names of steps. A step runs if all steps before it succeeded, or if it says `always`."""
     codes = {}
     for step in job["steps"]:
         if "run" not in step or step["name"] == "Install":

@@ -1,5 +1,9 @@
 # shellcheck shell=sh disable=SC2154
-# For the scripts of this folder, which set `suite`, count with `check` and end with `finish`.
+# The start of each script in this folder. A script sets `suite`, calls `check` for each test, and ends with `finish`.
+# `work` is an empty folder that is removed at the end, `root` the root of the sources.
+set -u
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +14,7 @@ fail() {
     failed=$((failed + 1))
 }
 
-# check WHAT COMMAND…: the command is good.
+# check WHAT COMMAND…: passes if the command succeeds.
 check() {
     what=$1
     shift
@@ -26,7 +30,7 @@ finish() {
     exit
 }
 
-# is_profile FILE TEXT…: it is a profile with samples and with these texts.
+# is_profile FILE TEXT…: succeeds if the file is a profile with samples and contains the texts.
 is_profile() {
     python3 "$root/tests/install/is_profile.py" "$@"
 }

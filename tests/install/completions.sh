@@ -1,30 +1,28 @@
 #!/bin/bash
-# completions.sh PREFIX: in bash, zsh and fish the installed completions offer every option and every choice that --help
-# names, and nothing else.
-set -u
-# shellcheck disable=SC2034
-suite="completions"
-prefix=$1
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+# completions.sh PREFIX: tests that the installed completions for bash, zsh and fish offer exactly the options and choices
+# that --help names.
 # shellcheck source=tests/install/common.sh
 . "$(dirname "$0")/common.sh"
+suite="completions"
+prefix=$1
 bash_file=$prefix/share/bash-completion/completions/gecko-convert
 zsh_file=$prefix/share/zsh/site-functions/_gecko-convert
 fish_file=$prefix/share/fish/vendor_completions.d/gecko-convert.fish
 program=$prefix/bin/gecko-convert
-# Shells that keep a history or settings keep them here.
+# Keeps the history and settings of shells out of the real home folder.
 export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
 
 check "bash reads it" bash -n "$bash_file"
 check "zsh reads it" zsh -n "$zsh_file"
 check "fish reads it" fish --no-config -n "$fish_file"
 
-# ---- What a shell offers behind some words, the last of which is begun. ----
+# ---- What a shell offers for a command line whose last word is incomplete. ----
 
 offered_by_bash() {
     (
-        cd "$work/folder" && . "$bash_file" || exit
+        cd "$work/folder" || exit
+        # shellcheck source=packaging/completions/gecko-convert.bash
+        . "$bash_file"
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
         _gecko_convert 2>/dev/null
         printf '%s\n' "${COMPREPLY[@]}"
@@ -35,7 +33,8 @@ offered_by_fish() {
     (cd "$work/folder" && fish --no-config -c 'source $argv[1]; complete -C "$argv[2..-1]"' "$fish_file" "$@" | cut -f1)
 }
 
-# Zsh completes on a terminal only: what is told to its _arguments is looked at, options without "=", choices as words.
+# Zsh completes only on a terminal. So this replaces _arguments and prints what it gets: options without "=", choices as
+# words.
 offered_by_zsh() {
     zsh -f -c '
         _arguments() { print -rl -- "$@" }
@@ -54,10 +53,10 @@ touch "$work/folder/app.trace"
 
 # ---- Options. ----
 
-# same WHAT WANTED GOT: both are files with a line each.
+# same WHAT WANTED GOT: passes if the two files have the same lines.
 same() { check "$1" diff <(LC_ALL=C sort -u "$2") <(LC_ALL=C sort -u "$3"); }
 
-# check_options WHAT WORD…: those of --help of gecko-convert WORD….
+# check_options WHAT WORD…: compares with the options in the help text of gecko-convert WORD….
 check_options() {
     local about=$1
     shift
@@ -113,10 +112,10 @@ offers() {
     same "$* in $shell" "$work/wanted" "$work/got"
 }
 for shell in bash fish; do
-    offers $shell app.trace -- gecko-convert app
-    offers $shell app.trace deep -- gecko-convert --report ''
-    offers $shell deep -- gecko-convert --debug-dir ''
-    offers $shell info -- gecko-convert inf
-    offers $shell app.trace -- gecko-convert info app
+    offers "$shell" app.trace -- gecko-convert app
+    offers "$shell" app.trace deep -- gecko-convert --report ''
+    offers "$shell" deep -- gecko-convert --debug-dir ''
+    offers "$shell" info -- gecko-convert inf
+    offers "$shell" app.trace -- gecko-convert info app
 done
 finish

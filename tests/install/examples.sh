@@ -1,16 +1,12 @@
 #!/bin/sh
-# examples.sh PREFIX [SYSROOT LIBDIR]: the examples, built with make, CMake and Meson against what is installed, run, and
-# what they recorded converted. SYSROOT is where the folders that pkg-config names begin.
-set -u
-# shellcheck disable=SC2034
+# examples.sh PREFIX [SYSROOT LIBDIR]: builds the examples with make, CMake and Meson against the installed libraries,
+# runs them, and converts their recordings. SYSROOT comes before the folders in pkg-config files.
+# shellcheck source=tests/install/common.sh
+. "$(dirname "$0")/common.sh"
 suite="examples${2:+ with packages}"
 prefix=$1
 sysroot=${2:-}
 libdir=${3:-$prefix/lib}
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-# shellcheck source=tests/install/common.sh
-. "$(dirname "$0")/common.sh"
 export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
 [ -z "$sysroot" ] || export PKG_CONFIG_SYSROOT_DIR="$sysroot"
 converter=$prefix/bin/gecko-convert
@@ -20,8 +16,8 @@ converter=$prefix/bin/gecko-convert
 needs_library() { readelf -d "$1" | grep -q 'NEEDED.*libgecko_recorder'; }
 needs_none() { ! needs_library "$1"; }
 
-# recorded TRACE PROFILE COMMAND TEXT…: the command records a trace whose profile has the texts. Some of them are in
-# samples alone, which are few where the machine is busy: the command may run a few times until they are there.
+# recorded TRACE PROFILE COMMAND TEXT…: succeeds if the command records a trace whose profile contains the texts. Some
+# texts are only in samples, which are few on a busy machine, so the command may run several times.
 recorded() {
     trace=$1
     profile=$2
@@ -71,6 +67,10 @@ cp -r "$root/examples/recorder" "$root/examples/embedder" "$work"
 check "make" make -C "$work/recorder"
 check_programs make "$work/recorder"
 
+check "requests are recorded" recorded "$work/requests.trace" "$work/profile.json" \
+    "cd '$work/recorder' && GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT='$work/requests.trace' ./requests" \
+    STATUS_START STATUS_STOP timeline-network
+
 check "CMake makes ready" cmake -S "$root/examples/recorder" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix"
 check "CMake builds" cmake --build "$work/cmake"
 check_programs CMake "$work/cmake"
@@ -79,9 +79,44 @@ check "Meson makes ready" meson setup "$work/meson" "$root/examples/recorder"
 check "Meson builds" meson compile -C "$work/meson"
 check_programs Meson "$work/meson"
 
+# ---- A server of several processes, recorded with perf at the same time. ----
+
+# profiled OPTIONS…: records the server and checks the profile in both formats. Samples are few on a busy machine, so it
+# may be recorded several times.
+profiled() {
+    attempts_left=10
+    while [ "$attempts_left" -gt 0 ]; do
+        attempts_left=$((attempts_left - 1))
+        rm -f "$work"/server/*.trace
+        (cd "$work/server" && perf record "$@" -g -o server.perf.data -- \
+            env GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT=server.trace ./server 200) >"$work/said" 2>&1 || return 1
+        is_good=true
+        for format in processed gecko; do
+            "$converter" --quiet -f "$format" "$work/server/server.trace" "$work/server/server.perf.data" \
+                -o "$work/server.json" --report "$work/server.report.json" || return 1
+            "$converter" check "$work/server.json" || return 1
+            "$root/tests/install/server_profile.py" "$format" "$work/server.json" "$work/server.report.json" ||
+                is_good=false
+        done
+        "$is_good" && return 0
+    done
+    return 1
+}
+
+cp -r "$root/examples/server" "$work"
+check "the server" make -C "$work/server"
+check "the server is recorded" recorded "$work/server.trace" "$work/profile.json" \
+    "cd '$work/server' && GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT='$work/server.trace' ./server" request 'render page'
+if perf record -o "$work/probe.data" true >/dev/null 2>&1; then
+    check "the server with perf on the same clock" profiled -k CLOCK_MONOTONIC
+    check "the server with perf on its own clock" profiled
+else
+    echo "$suite: NOT TESTED with perf, which cannot record here"
+fi
+
 # ---- A program that converts. ----
 
-check "the embedder" make -C "$work/embedder" convert convert-static
+check "the embedder" make -C "$work/embedder" convert convert-static stream stream-static
 cp "$root/fixtures/perf-script/inlined/input.txt" "$work/good.txt"
 cp "$root/fixtures/perf-script/lost/input.txt" "$work/lossy.txt"
 echo 'no trace' >"$work/bad.txt"
@@ -95,5 +130,13 @@ for program in convert convert-static; do
     check "$program fails on what is no trace" [ $? -eq 1 ]
     check "$program says why" grep -q "$work/bad.txt: " "$work/said"
     check "$program leaves nothing of it" [ ! -e "$work/bad.txt.profile.json" ]
+done
+for program in stream stream-static; do
+    check "$program converts" sh -c "'$work/embedder/$program' <'$work/good.txt' >'$work/streamed'"
+    check "$program: the profile" cmp "$root/fixtures/perf-script/inlined/processed.json" "$work/streamed"
+    "$work/embedder/$program" <"$work/bad.txt" >"$work/streamed" 2>"$work/said"
+    check "$program fails on what is no trace" [ $? -eq 1 ]
+    check "$program says why" grep -q '^the stream: ' "$work/said"
+    check "$program writes nothing of it" [ ! -s "$work/streamed" ]
 done
 finish

@@ -1,15 +1,11 @@
 #!/bin/sh
-# files.sh BUILD PREFIX: what is installed there, what its libraries show to programs, what pkg-config says of them,
-# installs into other folders, and that all of it can be taken away.
-set -u
-# shellcheck disable=SC2034
+# files.sh BUILD PREFIX: tests which files are installed, what the libraries export, what pkg-config reports, installing
+# into other folders, and uninstalling.
+# shellcheck source=tests/install/common.sh
+. "$(dirname "$0")/common.sh"
 suite="installed files"
 build=$1
 prefix=$2
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-# shellcheck source=tests/install/common.sh
-. "$(dirname "$0")/common.sh"
 
 files_below() { (cd "$1" && find . -type f -o -type l) | LC_ALL=C sort; }
 
@@ -28,7 +24,7 @@ cat >"$work/want" <<'END'
 ./lib/cmake/gecko_recorder/gecko_recorderConfigVersion.cmake
 ./lib/libgecko_convert.a
 ./lib/libgecko_convert.so
-./lib/libgecko_convert.so.0
+./lib/libgecko_convert.so.1
 ./lib/libgecko_recorder.a
 ./lib/libgecko_recorder.so
 ./lib/libgecko_recorder.so.0
@@ -49,7 +45,7 @@ check "no placeholder is left" sh -c "! grep -rl '@[A-Z_]*@' '$prefix/lib/pkgcon
 
 # ---- Libraries. ----
 
-declared=$(sed -n 's/^GECKO_CONVERT_API .*\b\(gecko_convert[a-z_]*\)(.*/\1/p' "$root/cli/gecko_convert.h" | LC_ALL=C sort)
+declared=$(sed -n 's/^GECKO_CONVERT_API .*\b\(gecko_convert[a-z_]*\)(.*/\1/p' "$root/libconvert/gecko_convert.h" | LC_ALL=C sort)
 exported_of() { nm "$@" | awk '$2 ~ /^[A-TV-Z]$/ { print $3 }' | LC_ALL=C sort; }
 
 printf '%s\n' "$declared" >"$work/declared"
@@ -59,8 +55,8 @@ exported_of --defined-only "$prefix/lib/libgecko_convert.a" >"$work/static"
 check "the shared library shows what the header declares" diff "$work/declared" "$work/shared"
 check "the static library shows what the header declares" diff "$work/declared" "$work/static"
 soname=$(readelf -d "$prefix/lib/libgecko_convert.so" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-check "the soname" [ "$soname" = libgecko_convert.so.0 ]
-check "the link to the soname" [ "$(readlink "$prefix/lib/libgecko_convert.so")" = libgecko_convert.so.0 ]
+check "the soname" [ "$soname" = libgecko_convert.so.1 ]
+check "the link to the soname" [ "$(readlink "$prefix/lib/libgecko_convert.so")" = libgecko_convert.so.1 ]
 
 # ---- pkg-config. ----
 
@@ -71,7 +67,7 @@ check "gecko-convert.pc is valid" package --validate gecko-convert
 check "gecko-recorder.pc is valid" package --validate gecko-recorder
 check "version of gecko-convert.pc" [ "$(package --modversion gecko-convert)" = "$(version_of gecko_convert.h GECKO_CONVERT_VERSION)" ]
 check "version of gecko-recorder.pc" [ "$(package --modversion gecko-recorder)" = "$(version_of gecko_recorder.h GREC_VERSION)" ]
-# Whoever links with the shared library needs nothing of what it is made with.
+# Programs that link with the shared library do not need the packages that it uses.
 check "shared linking names one library" [ "$(package --libs-only-l gecko-convert | tr -d ' ')" = -lgecko_convert ]
 check "static linking names the others" sh -c "case '$(package --static --libs-only-l gecko-convert)' in *-larchive*-ldw*) ;; *) exit 1 ;; esac"
 
@@ -93,7 +89,7 @@ check "uninstall" make_in DESTDIR="$other" PREFIX=/opt/gecko LIBDIR="/opt/gecko/
 check "nothing is left" [ -z "$(files_below "$other")" ]
 check "the CMake package's folder is gone" [ ! -e "$other/opt/gecko/$libraries/cmake/gecko_recorder" ]
 
-# The CMake package finds its files from where it lies, wherever the headers are.
+# The CMake package finds its files relative to itself.
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.16)

@@ -1,17 +1,13 @@
 #!/bin/sh
-# hardening.sh BUILD: what is built has the protections of the Makefile's default flags, and the flags of whoever builds
-# may change or remove them without a warning.
-set -u
-# shellcheck disable=SC2034
-suite="hardening"
-build=$1
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+# hardening.sh BUILD: tests that programs and libraries have the protections of the Makefile's default flags, and that the
+# user's flags can change or remove them without a warning.
 # shellcheck source=tests/install/common.sh
 . "$(dirname "$0")/common.sh"
+suite="hardening"
+build=$1
 
 shows() { readelf -W "$1" "$2" | grep -Eq "$3"; }
-refers_to() { nm $1 "$2" | grep -Eq " [UwTWiI] ($3)(@.*)?$"; }
+refers_to() { nm "$1" "$2" | grep -Eq " [UwTWiI] ($3)(@.*)?$"; }
 
 # ---- What is built. ----
 
@@ -36,8 +32,8 @@ check "the recorder needs libc alone" [ "$(readelf -d "$build/libgecko_recorder.
 
 # ---- Flags of whoever builds. ----
 
-# One source file that is full of buffers and of calls that are fortified.
-object=obj/recorder/libraries.o
+# A source file with many buffers and calls that can be fortified.
+object=obj/recorder/sample/libraries.o
 compile_with() {
     rm -rf "$work/build"
     "${MAKE:-make}" -s -C "$root" BUILD="$work/build" "$@" "$work/build/$object"

@@ -1,21 +1,17 @@
 #!/bin/sh
-# pages.sh PREFIX: the installed manual pages are well-formed, can be shown, and say what --help, the headers and the
-# documents say.
-set -u
-# shellcheck disable=SC2034
-suite="manual pages"
-prefix=$1
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+# pages.sh PREFIX: tests that the installed manual pages are well-formed, can be shown, and agree with --help, the headers
+# and the documents.
 # shellcheck source=tests/install/common.sh
 . "$(dirname "$0")/common.sh"
+suite="manual pages"
+prefix=$1
 pages=$prefix/share/man
 program=$pages/man1/gecko-convert.1
 convert=$pages/man3/gecko_convert.3
 recorder=$pages/man3/gecko_recorder.3
 trace=$pages/man5/gecko-trace.5
 
-# Which other pages there are is the machine's matter.
+# References to pages that this machine lacks are not errors.
 lint() {
     mandoc -T lint -W style "$1" 2>&1 | grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' >"$work/lint"
     cat "$work/lint"
@@ -30,27 +26,30 @@ for page in "$program" "$convert" "$recorder" "$trace"; do
     check "groff's warnings" warnings_of "$page"
 done
 
-shows() { MANPAGER=cat man -M "$pages" "$1" "$2" | grep -q "$3"; }
+shows() { MANPAGER="cat" man -M "$pages" "$1" "$2" | grep -q "$3"; }
 check "man 1" shows 1 gecko-convert 'turn traces into profiles'
 check "man 3, the converter" shows 3 gecko_convert 'gecko_convert_result_fini'
 check "man 3, the recorder" shows 3 gecko_recorder 'GECKO_RECORDER_LIMIT'
 check "man 5" shows 5 gecko-trace 'little-endian'
 
-# Plain text of a page: without bold and underlined letters, one blank between words, options in one piece.
+# Prints a page as plain text: no bold or underlined letters, one blank between words, options in one piece.
 text_of() { mandoc -T ascii -O width=1000 "$1" | sed -e 's/.\x08//g' -e 's/  */ /g'; }
 for page in program convert recorder trace; do
     eval "text_of \"\$$page\"" >"$work/$page"
 done
 
-# has PAGE PATTERN
+# has PAGE PATTERN: succeeds if the text of the page matches.
 has() { grep -qE -e "(^|[^a-zA-Z0-9_-])$2([^a-zA-Z0-9_-]|\$)" "$work/$1"; }
 hasnt() { ! has "$@"; }
 
 # ---- The program. ----
 
-"$prefix/bin/gecko-convert" --help >"$work/help"
-"$prefix/bin/gecko-convert" info --help >>"$work/help"
-"$prefix/bin/gecko-convert" check --help >>"$work/help"
+{
+    "$prefix/bin/gecko-convert" --help
+    "$prefix/bin/gecko-convert" info --help
+    "$prefix/bin/gecko-convert" check --help
+    "$prefix/bin/gecko-convert" view --help
+} >"$work/help"
 grep -oE -e '--[a-z][a-z-]+' "$work/help" | sort -u >"$work/options"
 [ "$(wc -l <"$work/options")" -ge 12 ] || fail "--help names hardly any option"
 while read -r option; do
@@ -62,12 +61,12 @@ while read -r letter; do
 done <"$work/letters"
 grep -oE -e '--[a-z][a-z-]+' "$work/program" | sort -u | grep -vxFf "$work/options" >"$work/unknown"
 check "gecko-convert(1) has no other options" [ ! -s "$work/unknown" ]
-# "--format processed|gecko" and the like: every word of them.
+# Every word of choices such as "--format processed|gecko".
 grep -oE -e '--[a-z-]+ [a-z-]+(\|[a-z-]+)+' "$work/help" | cut -d' ' -f2 | tr '|' '\n' | sort -u >"$work/choices"
 while read -r choice; do
     check "gecko-convert(1) has $choice" has program "$choice"
 done <"$work/choices"
-# "0  good" and the like.
+# Every exit code, for instance "0  good".
 sed -n '/^Exit codes:/,$p' "$work/help" | sed -nE 's/^ +([0-9])  .*/\1/p' | sort -u >"$work/codes"
 [ -s "$work/codes" ] || fail "--help has no exit codes"
 sed -n '/^EXIT STATUS/,/^EXAMPLES/p' "$work/program" >"$work/status"
@@ -77,7 +76,7 @@ done <"$work/codes"
 
 # ---- The libraries. ----
 
-# Names that end in _ are the library's own.
+# Names that end in _ are internal to the library.
 names_of_convert() {
     grep -oE '\bgecko_convert[a-z_]*\(' "$prefix/include/gecko_convert.h" | tr -d '('
     sed -n '/^enum gecko_convert_status/,/^}/p' "$prefix/include/gecko_convert.h" | grep -oE '^    GECKO_CONVERT_[A-Z_]+'
@@ -93,7 +92,7 @@ names_of_recorder() {
     grep -oE '`GECKO_RECORDER[A-Z_]*=' "$root/docs/recorder.md" | tr -d '`='
 }
 for library in convert recorder; do
-    "names_of_$library" | tr -d ' ' | grep -v '_$' | sort -u >"$work/names"
+    "names_of_$library" | tr -d ' ' | grep -v '_$' | grep -vx reserved | sort -u >"$work/names"
     [ "$(wc -l <"$work/names")" -ge 15 ] || fail "the header of $library has hardly any names"
     while read -r name; do
         check "the page of $library has $name" has "$library" "$name"
@@ -102,7 +101,8 @@ done
 
 # ---- The trace. ----
 
-# Rows "| 6 | instant |" of the document's tables of entries, frames and definitions; rows "| 512 | `u64` |" of headers.
+# Checks rows such as "| 6 | instant |" in tables of entries, frames and definitions, and "| 512 | `u64` |" in those of
+# headers.
 document=$root/docs/trace-format.md
 sed -n '/^## Events/,/^### Samples of other threads/p;/^### Stacks/,/^## The clock/p' "$document" |
     sed -nE 's/^\| ([0-9]+) \| ([a-z ]+) \|.*/\1 \2/p' >"$work/kinds"

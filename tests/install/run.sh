@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD: everything that has to do with getting installed. Each script says what passed.
+# run.sh BUILD: runs all tests of installing. Each script prints its result.
 set -u
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,19 +1,15 @@
 #!/bin/sh
-# static.sh PROGRAM: the static program needs nothing, and converts what the other one does.
-set -u
-# shellcheck disable=SC2034
-suite="static program"
-program=$1
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+# static.sh PROGRAM: tests that the static program needs no shared library and converts the same inputs.
 # shellcheck source=tests/install/common.sh
 . "$(dirname "$0")/common.sh"
+suite="static program"
+program=$1
 
 # The program has a dynamic section, since it runs at any address, but names no library in it.
 check "no library" sh -c "! readelf -d '$program' | grep -q NEEDED"
 check "no interpreter" sh -c "! readelf -l '$program' | grep -q INTERP"
 
-# converts WHAT INPUT: into the golden profile.
+# converts WHAT INPUT: passes if the output is the golden profile.
 golden=$root/fixtures/perf-script/inlined
 converts() {
     rm -f "$work/profile"
@@ -35,7 +31,7 @@ converts "bzip2" "$work/traces/app.txt.bz2"
 lz4 -q "$work/traces/app.txt" "$work/app.txt.lz4"
 converts "lz4" "$work/app.txt.lz4"
 
-# A batch out of one archive into another.
+# A batch from one archive into another.
 for suffix in tar tar.gz tar.xz tar.zst zip; do
     mkdir "$work/$suffix"
     check "a batch into $suffix" env -i "$program" --quiet "$work/app.tar.xz" --output-archive "$work/profiles.$suffix"
@@ -46,7 +42,7 @@ for suffix in tar tar.gz tar.xz tar.zst zip; do
     check "$suffix: its profile" find "$work/$suffix" -name '*.json' -exec cmp "$golden/processed.json" {} +
 done
 
-# Symbols are looked up in files of this machine, as always.
+# The static program looks up symbols in files of this machine too.
 echo 'int twice(int x) { return x * 2; } int main(int count, char **arguments) { (void)arguments; return twice(count); }' \
     >"$work/traced.c"
 check "a traced program" "${CC:-cc}" -g -O0 -o "$work/traced" "$work/traced.c"

@@ -1,4 +1,4 @@
-// Goroutines that compute, in Go and in C.
+// Runs goroutines that compute, in Go and in C.
 package main
 
 /*

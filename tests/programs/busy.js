@@ -1,4 +1,4 @@
-// Computes, with promises and a worker in between: node busy.js COUNT
+// Computes, alternating with promises and a worker: node busy.js COUNT
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { createHash } = require('node:crypto');
 

@@ -1,7 +1,7 @@
-"""Real programs, as Debian has them, with work for them: for tests and for bench/programs.py.
+"""Real programs from Debian with work for them, used by tests and by bench/programs.py.
 
-Each is run with words before it (perf's, say) and with variables in its environment (the recorder's). What it tells on
-its standard output, or its clients get, is the same each time. Servers listen on loopback and are ended with the run.
+Each program may run under another one, such as perf, and with environment variables, such as those of the recorder. Its
+output, or what its clients receive, is the same each time. Servers listen on loopback and stop with the run.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ GIVE_UP_SECONDS = 300
 
 
 class Missing(Exception):
-    """The program, or one that it is tried with, is not installed."""
+    """Raised if the program, or one that is needed to run it, is not installed."""
 
 
 def find(*names):
-    """The path of the first that is there."""
+    """Returns the path of the first name that is installed."""
     for name in names:
         for path in sorted(pathlib.Path("/").glob(name[1:]), reverse=True) if name.startswith("/") else [shutil.which(name)]:
             if path and os.access(path, os.X_OK):
@@ -35,7 +35,7 @@ def find(*names):
 
 
 def unprivileged():
-    """Arguments of subprocess for programs that refuse to be root, and the user's id; nothing for who is not root."""
+    """Returns arguments of subprocess for programs that refuse to run as root, and the user's id; nothing if not root."""
     if os.getuid():
         return {}, os.getuid()
     user = pwd.getpwnam("nobody")
@@ -59,7 +59,7 @@ def cpu_seconds():
 
 
 class Result:
-    """Of one run: what it told, how it ended, and what it took: the server's processor time, not its clients'."""
+    """The output, exit status, run time and processor time of one run; the time of a server excludes its clients."""
 
     def __init__(self, output, status, seconds, processor_seconds):
         self.output, self.status = output, status
@@ -67,15 +67,15 @@ class Result:
 
 
 class Program:
-    """Of all programs. `size`: how much work there is; 1 takes some tenths of a second. `busy`: whether nearly all samples
-    of busy threads are to have stacks."""
+    """Base class of all programs. `size` is the amount of work; 1 takes some tenths of a second. If `busy`, nearly all
+    samples of busy threads must have stacks."""
 
     name = ""
     busy = False
     is_slow = False
 
     def __init__(self, folder, size=1):
-        """Prepares the work in a folder that any user may use."""
+        """Prepares the work in a folder that all users may access."""
         self.folder, self.size = pathlib.Path(folder), size
         self.prepare()
 
@@ -105,8 +105,8 @@ class Program:
 
     @contextlib.contextmanager
     def started(self, before, environment, **others):
-        """The program, in a process group of its own, of which nothing is left behind. What is before it stays the user
-        that it is."""
+        """Runs the program in its own process group, and ends the whole group afterwards. The words in `before` run as the
+        current user."""
         user = self.start_as()
         if before and user:
             before = [*before, find("setpriv"), f"--reuid={user['user']}", f"--regid={user['group']}", "--clear-groups"]
@@ -219,7 +219,7 @@ class SandboxedChromium(Chromium):
 
 
 class Server(Program):
-    """Runs until its clients are done, which `work` runs and whose output is the run's."""
+    """A server. `work` runs its clients, whose output is that of the run, and the server stops when they are done."""
 
     end_signal = signal.SIGTERM
 
@@ -269,7 +269,7 @@ class Server(Program):
 class Postgres(Server):
     name = "PostgreSQL with pgbench"
     busy = True
-    end_signal = signal.SIGINT  # its fast shutdown
+    end_signal = signal.SIGINT  # requests a fast shutdown
 
     def tool(self, name):
         return find(f"/usr/lib/postgresql/*/bin/{name}", name)
@@ -307,7 +307,7 @@ class Postgres(Server):
 
 class Nginx(Server):
     name = "nginx with ab"
-    end_signal = signal.SIGQUIT  # after what is under way
+    end_signal = signal.SIGQUIT  # requests a shutdown after current requests
 
     def prepare(self):
         super().prepare()
@@ -356,7 +356,7 @@ PROGRAMS = [Python, Bash, Sqlite, Xz, Node, Go, Postgres, Nginx, Redis, Chromium
 
 @contextlib.contextmanager
 def prepared(kind, size=1):
-    """The program with its work, in a folder that is removed; raises Missing."""
+    """Yields the program with its work in a temporary folder. Raises Missing."""
     with tempfile.TemporaryDirectory(prefix="gecko-programs.", ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o777)
         yield kind(folder, size)

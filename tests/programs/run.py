@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Real programs with the recorder preloaded: run.py BUILD [NAME…]
 
-Each does what it does without: the same output, and the same exit code. Its trace converts, and the profile is a good
-one. Of programs whose threads are busy nearly all samples have stacks. Programs that are not installed are left out, and
-said.
+Each program must have the same output and exit code as without the recorder. Its trace must convert to a valid profile. If
+its threads are busy, nearly all samples must have stacks. Programs that are not installed are reported and left out.
 """
 
 import json
@@ -39,7 +38,7 @@ def convert(converter, trace, profile):
 
 
 def busy_samples(profile, interval_ms):
-    """Of threads that used half of the time since their last sample: how many have a stack, and how many there are."""
+    """Counts samples of threads that were running for half of the time since their last sample: with a stack, and all."""
     unit_ms = {"ns": 1e-6, "µs": 1e-3, "us": 1e-3, "ms": 1}[profile["meta"]["sampleUnits"]["threadCPUDelta"]]
     with_stack = count = 0
     for thread in profile["threads"]:
@@ -88,7 +87,7 @@ def main():
         if name.startswith("GECKO_RECORDER"):
             del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
-        # Where users who cannot read the build's folder find it.
+        # A copy of the library that users without access to the build folder can read.
         os.chmod(folder, 0o755)
         library = shutil.copy(build / "libgecko_recorder.so", folder)
         for kind in PROGRAMS:

@@ -1,4 +1,4 @@
-"""Threads that compute: threads.py COUNT"""
+"""threads.py COUNT: computes in several threads."""
 import hashlib
 import sys
 import threading

@@ -1,5 +1,6 @@
-/* Run by tests/unit/test_sampler_preload.c with the memory library preloaded: allocates and frees, and says how many
- * bytes of what it allocated are still there: "kept BYTES, allocated BYTES". Knows nothing of the recorder. */
+/* Allocates and frees memory, and prints how many of the allocated bytes are still in use: "kept BYTES, allocated
+ * BYTES". tests/unit/recorder/test_sampler_preload.c runs this program with the memory library preloaded. The
+ * program itself does not use the recorder. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ __attribute__((noinline)) void *allocate_somehow(size_t i) {
     }
 }
 
-/* Without allocating, for the sampler to look often: it looks as the program uses processor time. */
+/* Uses processor time without allocating, so that the sampler takes many samples. The sampler samples a program
+ * while it uses processor time. */
 static void work(void) {
     struct timespec from, now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);

@@ -1,5 +1,5 @@
-/* Run by tests/unit/test_sampler_preload.c with the recorder preloaded: does what a program with one thread can do, and
- * says how that went. Knows nothing of the recorder. */
+/* Does what a program with one thread can do, and prints the results. tests/unit/recorder/test_sampler_preload.c
+ * runs this program with the recorder preloaded. The program itself does not use the recorder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -19,7 +19,7 @@ static void say(const char *what, long result) {
     fflush(stdout);
 }
 
-/* By their links, of which the folder has two itself. */
+/* Counts threads by the links of /proc/self/task. Two of these links belong to the folder itself. */
 static void count_threads(void) {
     struct stat status;
     if (stat("/proc/self/task", &status) == 0) say("threads", (long)status.st_nlink - 2);
@@ -33,7 +33,7 @@ static void work(void) {
     while (now.tv_sec == 0 && now.tv_nsec < 200000000) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 }
 
-/* For all threads: whoever opens a file dies of it, and the process with it. */
+/* Installs a filter for all threads: if any thread opens a file, the kernel kills the process. */
 static void confine(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

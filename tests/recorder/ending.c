@@ -1,5 +1,5 @@
-/* Run by tests/unit/test_sampler_preload.c with the recorder preloaded: ends as its argument says, and says so. Knows
- * nothing of the recorder. */
+/* Ends in the way that its argument names, and prints a line about it. tests/unit/recorder/test_sampler_preload.c
+ * runs this program with the recorder preloaded. The program itself does not use the recorder. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void say_exit(void) {
     fflush(stdout);
 }
 
-/* For longer than the recorder takes to notice that the first thread has ended. */
+/* Runs long enough for the recorder to notice that the first thread has ended. */
 static void *work(void *unused) {
     const struct timespec pause = {0, 300000000};
     nanosleep(&pause, NULL);

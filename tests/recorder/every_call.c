@@ -1,7 +1,7 @@
 /* usage: every_call TRACE SAVED_TRACE */
 #include "every_call.h"
 
-/* What only C has: initialisers by name. */
+/* Designated initialisers: C allows them, C++11 does not. */
 static const struct grec_graph graphs[] = {{.key = "number", .type = GREC_GRAPH_BAR, .color = GREC_GRAPH_RED}};
 static struct grec_marker_type graph_type = {
     .name = "type with a graph",
@@ -17,6 +17,7 @@ int main(int argument_count, char **arguments) {
     if (argument_count != 3) return 2;
     call_without_recording();
     refuse_options();
+    start_with_less();
     start(arguments[1]);
     GREC_INSTANT_WITH("with a graph", &outer_category, &graph_type, GREC_INT(5), GREC_TEXT("red"));
     record_everything(arguments[1]);

@@ -1,5 +1,6 @@
-/* Every function and macro of the recorder at least once, in what C11 and C++11 have in common. headers.sh compiles it
- * as both, and looks for the names below in the profile. */
+/* Makes every call and uses every macro of the recorder, in the common subset of C11 and C++11. headers.sh compiles
+ * this file as both languages and looks for the names below in the profile. With GREC_DISABLE the same calls must do
+ * nothing. */
 #ifndef EVERY_CALL_H
 #define EVERY_CALL_H
 
@@ -10,13 +11,20 @@
 
 static int failure_count;
 
-#define EXPECT(condition)                                                   \
+#define EXPECT_ALWAYS(condition)                                            \
     do {                                                                    \
         if (!(condition)) {                                                 \
             fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
             failure_count++;                                                \
         }                                                                   \
     } while (0)
+
+/* Conditions that hold only if the recorder is compiled in. */
+#ifdef GREC_DISABLE
+#define EXPECT(condition) ((void)(condition))
+#else
+#define EXPECT(condition) EXPECT_ALWAYS(condition)
+#endif
 
 /* ---- Descriptions. ---- */
 
@@ -28,7 +36,7 @@ static const struct grec_column columns[] = {
     GREC_COLUMN("second column", GREC_FORMAT_INTEGER),
 };
 
-/* One of each format, in the order of enum grec_format. */
+/* One field of each format, in the order of enum grec_format. */
 static const struct grec_field all_fields[] = {
     GREC_FIELD("string", "a string", GREC_FORMAT_STRING),
     GREC_FIELD("url", NULL, GREC_FORMAT_URL),
@@ -118,6 +126,7 @@ static void add_markers(void) {
     const struct grec_value values[] = {GREC_INT(1), GREC_TEXT("one")};
     struct grec_marker_options options;
     struct grec_backtrace backtrace;
+    struct grec_network_request request;
     grec_time start = grec_now();
     EXPECT(start != 0);
     GREC_INSTANT("instant macro", &inner_category);
@@ -140,6 +149,10 @@ static void add_markers(void) {
     grec_add_named_marker("added by name", &outer_category, &short_type, NULL, values, 2);
     grec_text_marker("text marker", &inner_category, "the text of it");
     grec_log(GREC_LOG_WARNING, "module", "the message of a log marker");
+    memset(&request, 0, sizeof request);
+    request.url = "https://example.org/";
+    request.start = start;
+    grec_network(&outer_category, &request);
 }
 
 static void push_labels(void) {
@@ -170,7 +183,8 @@ static void count(void) {
     grec_sample();
 }
 
-/* One that is recorded for certain, since it is much larger than the distance between recorded ones, and its end. */
+/* Records two allocations. The second one is always recorded, since it is much larger than the mean distance between
+ * recorded allocations. */
 static void allocate(void) {
     static char memory[2];
     grec_memory_allocated(memory, 1);
@@ -178,7 +192,7 @@ static void allocate(void) {
     grec_memory_freed(memory + 1, (size_t)1 << 28);
 }
 
-/* What only the sampler has a use for, and so much processor time that it cannot miss it. */
+/* Gives the sampler its hints, and uses enough processor time to be sampled for certain. */
 static void work(void) {
     clock_t start;
     grec_thread_sleep();
@@ -188,15 +202,18 @@ static void work(void) {
     start = clock();
     while (clock() - start < CLOCKS_PER_SEC / 5) continue;
     grec_event_loop_idle();
+    EXPECT(grec_wait_for_sampling() == GREC_OK);
+    EXPECT(grec_thread_is_recorded(grec_thread_self()));
+    EXPECT(grec_sample_thread(grec_main_thread()) == GREC_OK);
 }
 
-/* All of it is allowed, and does nothing, while nothing is recorded. */
+/* Makes all calls while no recording runs. They are allowed and must do nothing. */
 static void call_without_recording(void) {
     struct grec_backtrace backtrace;
-    EXPECT(!grec_is_recording());
-    EXPECT(grec_now() == 0);
-    EXPECT(grec_label_push(&explicit_label, NULL) == NULL);
-    EXPECT(grec_thread_self().uid == 0);
+    EXPECT_ALWAYS(!grec_is_recording());
+    EXPECT_ALWAYS(grec_now() == 0);
+    EXPECT_ALWAYS(grec_label_push(&explicit_label, NULL) == NULL);
+    EXPECT_ALWAYS(grec_thread_self().uid == 0);
     grec_label_pop(NULL);
     grec_script_line(NULL, 1, 1);
     grec_take_backtrace(&backtrace);
@@ -211,7 +228,11 @@ static void call_without_recording(void) {
     grec_pause();
     grec_resume();
     grec_stop();
-    EXPECT(grec_save("nothing.trace") == GREC_ERROR_STATE);
+    grec_set_fact(GREC_FACT_VERSION, "1.2.3");
+    grec_set_fact(GREC_FACT_BUILD_ID, "20261122");
+    grec_set_fact(GREC_FACT_SOURCE_URL, "https://example.org/source");
+    EXPECT_ALWAYS(grec_save("nothing.trace") == GREC_ERROR_STATE);
+    EXPECT_ALWAYS(grec_join("/nonexistent/every_call.trace") != GREC_OK);
 }
 
 static void refuse_options(void) {
@@ -226,8 +247,22 @@ static void refuse_options(void) {
     memset(&options, 0, sizeof options);
     options.path = "/nonexistent/folder/every_call.trace";
     EXPECT(grec_start(&options) == GREC_ERROR_STORAGE);
-    for (error = -1; error <= GREC_ERROR_COUNT; error++) EXPECT(grec_error_text(error) != NULL);
-    EXPECT(!grec_is_recording());
+    for (error = -1; error <= GREC_ERROR_COUNT; error++) EXPECT_ALWAYS(grec_error_text((enum grec_error)error) != NULL);
+    EXPECT_ALWAYS(!grec_is_recording());
+}
+
+/* The flags that record less, one after the other. */
+static void start_with_less(void) {
+    static const unsigned flags[] = {GREC_NO_STACKS, GREC_NO_PROCESS_CPU, GREC_NO_MEMORY};
+    struct grec_options options;
+    size_t i;
+    for (i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        memset(&options, 0, sizeof options);
+        options.storage = GREC_STORAGE_MEMORY;
+        options.flags = flags[i] | GREC_SAMPLER;
+        EXPECT(grec_start(&options) == GREC_OK);
+        grec_stop();
+    }
 }
 
 static void start(const char *path) {
@@ -235,7 +270,7 @@ static void start(const char *path) {
     memset(&options, 0, sizeof options);
     options.path = path;
     options.product = "every call";
-    options.flags = GREC_NO_CHILDREN | GREC_NO_HELPER | GREC_SAMPLER | GREC_ALL_THREADS;
+    options.flags = GREC_NO_CHILDREN | GREC_NO_HELPER | GREC_SAMPLER | GREC_ALL_THREADS | GREC_NO_POWER;
     options.interval_us = 1000;
     EXPECT(grec_start(&options) == GREC_OK);
     EXPECT(grec_is_recording());
@@ -243,6 +278,13 @@ static void start(const char *path) {
 
 static void check_status(const char *path) {
     struct grec_status status;
+    char location[GREC_LOCATION_BYTES];
+    EXPECT(grec_location(location) == GREC_OK && strstr(location, path) != NULL);
+    EXPECT(grec_join(location) == GREC_ERROR_STATE);
+    grec_pause_sampling();
+    grec_resume_sampling();
+    grec_control(GREC_PAUSE, GREC_GROUP);
+    grec_control(GREC_RESUME, GREC_PROCESS);
     grec_pause();
     grec_get_status(&status);
     EXPECT(status.is_recording && status.is_paused);
@@ -257,7 +299,7 @@ static void check_status(const char *path) {
     EXPECT(status.values_mismatched == 0 && status.stop_errno == 0);
 }
 
-/* The recording at `path`, and the copy of a recording in memory at `saved_path`. */
+/* Saves a recording in memory to `saved_path`. */
 static void save_from_memory(const char *saved_path) {
     struct grec_options options;
     memset(&options, 0, sizeof options);

@@ -1,8 +1,9 @@
 #!/bin/sh
-# The installed header and libraries, as users have them: C11, C++11 and C++17 programs that make every call are
-# compiled with gcc and clang without a warning, linked with the static and the shared library, and run; their traces
-# are converted, and what they recorded is looked for in the profiles. What the shared libraries export is compared with
-# the header, and a program that knows nothing of them is recorded by preloading.
+# Tests the installed header and libraries. C11, C++11 and C++17 programs that make every call are compiled with gcc and
+# clang without a warning, linked with the static and the shared library, and run. Their traces are converted, and the
+# profiles must have what the programs recorded. With GREC_DISABLE the programs are linked without the library, and must
+# record nothing. The shared libraries must export what the header declares, and a program that knows nothing of them is
+# recorded by preloading.
 #
 #     headers.sh BUILD
 #
@@ -25,7 +26,7 @@ fail() {
 
 # ---- The public names, from the header itself. ----
 
-# Those that end in _ are the library's own.
+# Names that end in _ are internal to the library.
 public_names() {
     {
         grep -oE '^#define GREC_[A-Z0-9_]+\(' "$root/recorder/gecko_recorder.h" | grep -oE 'GREC_[A-Z0-9_]+'
@@ -63,8 +64,8 @@ check_package() {
     if [ "$(package --modversion)" = "$header_version" ]; then pass; else fail "gecko-recorder.pc has another version"; fi
 }
 
-# What programs can see of a library: names of the header, functions of the C library that the recorder stands before, and
-# the allocator of the one that is preloaded for it.
+# The symbols that a library may export: the names of the header, the C library's functions that the recorder
+# interposes, and the allocator of the preloaded memory library.
 preload_names='__sysv_signal bsd_signal fstatat fstatat64 prctl pthread_create pthread_sigmask setns sigaction sigaltstack
 sigblock siggetmask sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigtimedwait
 sigwait sigwaitinfo ssignal stat stat64 syscall sysv_signal unshare'
@@ -108,7 +109,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 # compile COMPILER STANDARD SOURCE static|shared OUTPUT
 compile() {
     libraries=$(package --libs)
-    # What else a static library needs is in its description.
+    # Other libraries that a static library needs are listed in its pkg-config description.
     [ "$4" = static ] && libraries=$(package --static --libs | sed 's/-lgecko_recorder/-l:libgecko_recorder.a/')
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
@@ -152,7 +153,7 @@ second text
 after the scope
 every call
 malloc
-processCPU
+Process CPU utilization
 main'
 texts_of_c='
 with a graph
@@ -160,16 +161,18 @@ type with a graph'
 texts_of_cc='
 label object
 label object text of the object
+label of this place
 interval object'
-# What the main thread is called when it records first; a Gecko profile has another name for main threads.
+# The name that a C program gives its main thread before it records. Gecko profiles use another name for main threads.
 main_name_of_c='scoped name'
 main_name_of_cc='thread object'
 texts_of_none='
 without recording
 while paused'
 
-# has PROFILE TEXT: as a whole string, or before the place in the source, as functions of scripts are in Gecko profiles.
-has() { grep -qF -e "\"$2\"" -e "\"$2 (" "$1"; }
+# has PROFILE TEXT: succeeds if the text is a whole string of the profile, is followed by a source position, as script
+# functions are in Gecko profiles, or is the name of a main thread, which comes after that of its program.
+has() { grep -qF -e "\"$2\"" -e "\"$2 (" -e " ($2)\"" "$1"; }
 
 # check_texts NAME PROFILE TEXTS
 check_texts() {
@@ -227,7 +230,30 @@ check_program() {
     check_profiles "$name" "$5" "$6"
 }
 
-# A program that knows nothing of the recorder, under each of the installed libraries: check_preload LIBRARY TEXTS
+# check_disabled COMPILER STANDARD SOURCE: compiles the same program with GREC_DISABLE and links it without the library.
+check_disabled() {
+    name="$1 -std=$2, disabled"
+    rm -f "$work/trace" "$work/saved"
+    # Options are words without blanks.
+    # shellcheck disable=SC2046,SC2086
+    if "$1" -std="$2" -O0 $warnings -DGREC_DISABLE $(package --cflags) "$tests/$3" -o "$work/program" 2>"$work/errors" &&
+        "$work/program" "$work/trace" "$work/saved" 2>"$work/errors" && [ ! -e "$work/trace" ] && [ ! -e "$work/saved" ]; then
+        pass
+    else
+        fail "$name: $(cat "$work/errors")"
+    fi
+}
+
+# Other systems have other compilers. With the recorder disabled, the header must not need extensions of gcc and clang.
+check_portable() {
+    if cc -E -P -DGREC_DISABLE "$installed$prefix/include/gecko_recorder.h" | sed -n '/GREC_NAME_BYTES_MAX/,$p' | grep -n '__[a-z]'; then
+        fail "the disabled header needs extensions of the compiler"
+    else
+        pass
+    fi
+}
+
+# check_preload LIBRARY TEXTS: runs a program that does not use the recorder with an installed library preloaded.
 check_preload() {
     name="preloaded $1"
     rm -f "$work/trace"
@@ -242,7 +268,7 @@ check_preload() {
     convert "$name" "$work/trace" processed "$work/processed.json" && check_texts "$name" "$work/processed.json" "$2"
 }
 
-# The library as it is on machines whose stacks it does not know: check_labels_only TEXTS MAIN_NAME
+# check_labels_only TEXTS MAIN_NAME: checks the library as built for machines on which it cannot walk stacks.
 check_labels_only() {
     name="labels only"
     archive=$work/labels-only/libgecko_recorder.a
@@ -261,7 +287,7 @@ check_labels_only() {
 
 texts_of_preloaded='
 sort
-processCPU
+Process CPU utilization
 resident set'
 
 case $build in
@@ -282,6 +308,9 @@ check_preload libgecko_recorder.so "$texts_of_preloaded"
 check_labels_only "$(printf '%s\n' "$texts_of_all$texts_of_c" | grep -vx main)" "$main_name_of_c"
 check_preload libgecko_recorder_memory.so "$texts_of_preloaded
 malloc"
+check_portable
+for compiler in gcc clang; do check_disabled $compiler c11 every_call.c; done
+for compiler in g++ clang++; do check_disabled $compiler c++17 every_call.cc; done
 for linking in static shared; do
     for compiler in gcc clang; do
         check_program $compiler c11 every_call.c $linking "$texts_of_all$texts_of_c" "$main_name_of_c"

@@ -1,4 +1,5 @@
-/* Loaded by tests/unit/test_stack_walk.c: its frames are in an object that was not there at the program's start. */
+/* A library that tests/unit/recorder/test_stack_walk.c loads at run time, so that a stack has frames in an object
+ * that was not loaded at the program's start. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -1,10 +1,11 @@
-/* Comparing a text with a literal, in a cmocka test. */
+/* Compares a text with a literal in a cmocka test. */
 #ifndef GECKO_TEST_ASSERT_TEXT_H
 #define GECKO_TEST_ASSERT_TEXT_H
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
+#include "tests/support/unit_test.h"
 
-/* `expected` is a string literal, which may have NUL bytes in it. */
+/* Fails if the text differs from `expected`, a string literal that may contain NUL bytes. */
 #define assert_text(actual, expected)                                                                     \
     do {                                                                                                  \
         struct text actual_text_ = (actual), expected_text_ = TEXT(expected);                             \

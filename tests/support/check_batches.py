@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Batches of the program, from outside: check_batches.py PROGRAM [--count N] [--kills N]
+"""Tests batches by running the program: check_batches.py PROGRAM [--count N] [--kills N]
 
-The same traces as a folder, as archives and one by one, by one worker and by several; again, with and without changes;
-interrupted and killed at any moment. Profiles are compared byte by byte with those of an undisturbed batch.
+Converts the same traces as a folder, as archives and one by one; with one worker and with several; again, with and
+without changes; interrupted and killed at any moment. Compares all profiles byte by byte with those of an undisturbed
+batch.
 """
 import argparse
 import gzip
@@ -24,7 +25,7 @@ MAKE_BATCH = pathlib.Path(__file__).with_name("make_batch.py")
 
 
 class Work:
-    """A folder with the traces in it, and the program."""
+    """The program, and a folder with traces for it."""
 
     def __init__(self, program, folder, count):
         self.program, self.folder = program, folder
@@ -42,7 +43,7 @@ class Work:
         return errors
 
     def files(self, folder):
-        """Every file below the folder but the manifest, by relative name."""
+        """Returns every file below the folder except the manifest, by relative name."""
         root = self.folder / folder
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*")
                 if path.is_file() and path.name != MANIFEST}
@@ -52,7 +53,7 @@ class Work:
 
 
 def records_of(manifest):
-    """What is the same in each batch over the same files."""
+    """Returns the part of a manifest that is the same for every batch over the same files."""
     for entry in manifest["inputs"]:
         entry.pop("milliseconds")
         entry.pop("salted_xxh3", None)
@@ -73,7 +74,7 @@ def statuses(manifest):
             for entry in manifest["inputs"]}
 
 
-# ---- What is checked. ----
+# ---- The checks. ----
 
 
 def check_each_input_has_its_record(work):
@@ -135,7 +136,7 @@ def check_archives_are_folders(work):
 
 
 def check_files_one_by_one(work):
-    """Those named on the command line lose their folders; what is no trace has failed."""
+    """Files named on the command line lose their folders, and fail if they are not traces."""
     paths = [entry["path"] for entry in work.manifest("reference")["inputs"]]
     work.run(*paths, "--output-dir", "one-by-one")
     flat = {pathlib.Path(path).name: data for path, data in work.files("reference").items()}
@@ -186,11 +187,11 @@ def check_only_what_has_changed(work):
     assert len(run_again()) == len(done)
     (work.folder / "again" / MANIFEST).rename(work.folder / "kept.json")
     assert run_again("--if-changed=kept.json") == []
-    for indent in (None, 1):  # as other programs write it
+    for indent in (None, 1):  # as other programs may write the manifest
         (work.folder / "again" / MANIFEST).write_text(json.dumps(work.manifest("again"), indent=indent))
         assert run_again() == []
     damaged = (work.folder / "again" / MANIFEST).read_text()
-    assert damaged.count("\n") == len(first["inputs"]) + 2  # each on a line of its own
+    assert damaged.count("\n") == len(first["inputs"]) + 2  # each input is on its own line
     (work.folder / "again" / MANIFEST).write_text(damaged[:-2000])
     assert len(run_again()) == len(done)
     lines = damaged.split("\n")
@@ -204,8 +205,8 @@ def check_only_what_has_changed(work):
 
 
 def check_stamps(work):
-    """What has its stamp is not read; a recorder may change a trace whose stamp stays."""
-    time.sleep(3.1)  # the traces' times are older now than any file system's tick
+    """A file whose stamp is unchanged is not read, unless it is a recorder trace: a recorder may keep the stamp."""
+    time.sleep(3.1)  # now the times of the traces are older than the resolution of any file system
     work.run("in", "--output-dir", "stamps")
 
     def run_with(change):
@@ -245,7 +246,7 @@ def check_stamps(work):
 
 
 def check_one_hash(work):
-    """Two files with one XXH3: where bytes are those of its secret, the eight after them count for nothing."""
+    """Two files can have the same XXH3: after bytes that equal its secret, the next eight do not affect the hash."""
     secret = bytes.fromhex("cb79e64eccc0e578")
     first, second = (b"main;sixteen-at;" + secret + frame + b";".ljust(29, b"-") + b" 1\n"
                      for frame in (b"frame__A", b"frame__B"))
@@ -264,7 +265,7 @@ def check_one_hash(work):
     path.write_bytes(first)
     size, xxh3, _ = run("converted")
     os.utime(path, (1, 1))
-    assert run("unchanged") == (size, xxh3, False)  # as after a checkout: other times, another file, the same bytes
+    assert run("unchanged") == (size, xxh3, False)  # as after a checkout: the same bytes in another file
     path.unlink()
     path.write_bytes(first)
     assert run("unchanged") == (size, xxh3, False)
@@ -279,7 +280,7 @@ def check_one_hash(work):
 
 
 def check_hostile_manifest(work):
-    """A manifest names a file outside of the output folder as a profile: nobody packs that."""
+    """A manifest that names a file outside the output folder as a profile does not get it into the archive."""
     folder = work.folder / "hostile"
     folder.mkdir()
     (folder / "a.folded").write_bytes(b"main;work 1\n")
@@ -345,7 +346,7 @@ def check_junit(work):
 
 
 def pack_tiny_members(path, count):
-    """An archive of one trace and so many files that are none, some of them compressed."""
+    """Writes an archive with one trace and `count` other files, some of them compressed."""
     packed = gzip.compress(b"no trace")
     members = [("first.folded", b"main;work 1\n")]
     members += [(f"folder-{i // 1000}/file-{i}.txt", packed if i % 8 == 0 else b"This is no trace, number %d.\n" % i)
@@ -364,7 +365,7 @@ def pack_tiny_members(path, count):
 
 
 def cost_of_tiny_members(work, suffix, count):
-    """Seconds of processor time, and bytes of memory."""
+    """Returns seconds of processor time and bytes of memory."""
     path = work.folder / f"tiny{suffix}"
     pack_tiny_members(path, count)
     forget(work, "tiny-out")
@@ -382,7 +383,7 @@ def cost_of_tiny_members(work, suffix, count):
 
 
 def check_tiny_members(work):
-    """What a member costs does not grow with their number. Ten times the members: ten times the work."""
+    """The cost of a member does not depend on their number: ten times the members take ten times the work."""
     for suffix in (".tar", ".zip"):
         few, many = 10_000, 100_000
         few_seconds, few_bytes = cost_of_tiny_members(work, suffix, few)
@@ -403,7 +404,7 @@ def forget(work, folder):
 
 
 def check_kills(work, kills):
-    """Each time the folder is what the killed one left, as long as the batch does not get through."""
+    """Each run continues in the folder that the killed one left, until a batch completes."""
     chance, span = random.Random(1), duration_of(work)
     reached = 0
     for number in range(kills):
@@ -416,7 +417,7 @@ def check_kills(work, kills):
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            span *= 1.25  # about half of them are killed in time, however busy the machine is by now
+            span *= 1.25  # adapts to how busy the machine is, so that about half of the batches are killed in time
             reached += 1
         if number % 5 == 4:
             work.run("in", "--output-dir", "killed", "--if-changed")
@@ -454,7 +455,7 @@ def check_interrupts(work, kills):
         forget(work, "interrupted")
         forget(work, "interrupted.json")
         ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
-        signal.signal(ending, signal.SIG_DFL)  # whoever runs the tests may ignore it
+        signal.signal(ending, signal.SIG_DFL)  # the caller may ignore this signal
         process = work.start("in", "--output-dir", "interrupted", "--report", "interrupted.json", "--jobs", 2)
         if number % 2:
             time.sleep(chance.random() * span)
@@ -467,12 +468,12 @@ def check_interrupts(work, kills):
         if process.returncode != -ending:
             assert process.returncode == 1
             continue
-        # Before its signals are its own, the process just ends.
+        # Until the process has blocked its signals, it just ends.
         if not (work.folder / "interrupted.json").exists():
             assert not files
             continue
         manifest = json.loads((work.folder / "interrupted.json").read_text())
-        # It may come between the end of the work and that of the process.
+        # The signal may arrive after the work has ended, but before the process has.
         if manifest["interrupted_by"] is None:
             assert files == reference
             continue

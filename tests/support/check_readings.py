@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Holds what the converter makes of each fixture and recording against an independent reading of the same text.
+"""Compares what the converter makes of each fixture and recording with an independent reading of the same text.
 
 usage: check_readings.py GECKO_CONVERT
 
-For perf script: the multiset of (comm; function; function; …), and threads with their sample counts, weights and self
-and total counts of every function. For collapsed stacks: the same per thread. And the report's ledger must balance."""
+For perf script, compares the multiset of (comm; function; function; …), and the sample counts and weights of threads,
+with self and total counts of every function. For collapsed stacks, compares the same per thread. The report's ledger
+must balance, too."""
 import collections
 import json
 import lzma
@@ -43,7 +44,7 @@ def plain(path, temporary):
 
 
 def stack_names(profile):
-    """For each stack its functions' names, innermost first."""
+    """Returns the names of the functions of each stack, innermost first."""
     shared = profile["shared"]
     strings, stacks = shared["stringArray"], shared["stackTable"]
     frames, funcs = shared["frameTable"], shared["funcTable"]
@@ -85,7 +86,7 @@ def rounded(value):
 
 
 def in_milliseconds(profile, expected):
-    """Periods of a clock are written as milliseconds."""
+    """Converts the expected weights if periods of a clock are written as milliseconds."""
     if all(thread["samples"]["weightType"] != "tracing-ms" for thread in profile["threads"]):
         return
     for thread in expected.values():
@@ -96,7 +97,8 @@ def in_milliseconds(profile, expected):
 
 def differences(program, reader, path, options, temporary):
     output, report = os.path.join(temporary, "out.json"), os.path.join(temporary, "report.json")
-    command = [program, "--quiet", "--from", reader, "--report", report, *options, path, "-o", output]
+    # The files that a recording names may exist on this machine.
+    command = [program, "--quiet", "--symbols=none", "--from", reader, "--report", report, *options, path, "-o", output]
     run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if run.returncode:
         yield f"exit {run.returncode}: {run.stderr.strip()}"

@@ -1,4 +1,4 @@
-/* The bytes of a chunk list in one piece, for comparisons. */
+/* Joins the bytes of a chunk list into one string, for comparisons. */
 #ifndef GECKO_TEST_CHUNK_TEXT_H
 #define GECKO_TEST_CHUNK_TEXT_H
 
@@ -7,7 +7,7 @@
 
 #include "writer/chunk_list.h"
 
-/* NUL-terminated; the caller frees it. */
+/* Returns the list's bytes, NUL-terminated. The caller frees them. */
 static inline char *chunk_text(const struct chunk_list *list) {
     char *text = malloc(list->total_bytes + 1);
     if (!text) abort();

@@ -1,9 +1,10 @@
-/* A conversion in a folder of its own: a trace in, a profile and what became of it out. */
+/* Converts a trace in a temporary folder, and holds the resulting profile and status. */
 #ifndef GECKO_TESTS_CONVERSION_H
 #define GECKO_TESTS_CONVERSION_H
 
-#include "cli/gecko_convert.h"
+#include "libconvert/gecko_convert.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
 
 struct conversion {
     struct temp_folder folder;
@@ -14,10 +15,11 @@ struct conversion {
 };
 
 static inline bool conversion_init(struct conversion *conversion) {
-    *conversion = (struct conversion){0};
+    *conversion = (struct conversion){.result.struct_bytes = sizeof conversion->result};
     if (!temp_folder_init(&conversion->folder)) return false;
     snprintf(conversion->input, sizeof conversion->input, "%s", temp_folder_file(&conversion->folder, "trace"));
     snprintf(conversion->output, sizeof conversion->output, "%s", temp_folder_file(&conversion->folder, "out.json"));
+    conversion->options.struct_bytes = sizeof conversion->options;
     conversion->options.input_path = conversion->input;
     conversion->options.output_path = conversion->output;
     return true;
@@ -28,8 +30,8 @@ static inline void conversion_fini(struct conversion *conversion) {
     temp_folder_fini(&conversion->folder);
 }
 
-/* Another one, of that trace. For a cmocka test. */
-static inline enum gecko_convert_status conversion_run(struct conversion *conversion, struct text trace) {
+/* Converts a trace in a cmocka test. Replaces the result of the previous conversion. */
+static inline enum gecko_convert_status convert_trace(struct conversion *conversion, struct text trace) {
     gecko_convert_result_fini(&conversion->result);
     assert_true(file_write(conversion->input, trace));
     return gecko_convert(&conversion->options, &conversion->result);

@@ -1,5 +1,5 @@
-/* Numbered events: what was recorded is known from outside the process, in memory that it shares, whatever happens to
- * it; and what of that a trace has. Events of many kinds take turns. */
+/* Records numbered events of several kinds in turn, and logs them in memory shared with other processes, so that the
+ * log survives whatever happens to the recording process. Then compares the events in a trace with the log. */
 #ifndef GECKO_TEST_CRASH_EVENTS_H
 #define GECKO_TEST_CRASH_EVENTS_H
 
@@ -8,28 +8,31 @@
 
 enum {
     CRASH_SLOT_COUNT = 12,
-    CRASH_EVENT_COUNT_MAX = CRASH_IS_SANITIZED ? 16384 : 65536, /* of a slot */
-    CRASH_SITE_COUNT = 16,  /* call sites of a slot that come into use one after the other */
-    CRASH_SITE_PERIOD = 64, /* events between two of them */
+    CRASH_EVENT_COUNT_MAX = CRASH_IS_SANITIZED ? 16384 : 65536, /* events of a slot */
+    CRASH_SITE_COUNT = 16,  /* call sites of a slot, which come into use one after the other */
+    CRASH_SITE_PERIOD = 64, /* events from one call site's first use to the next one's */
 };
 
-/* Who records: one thread at a time. */
+/* The log of one recorder of events. Only one thread at a time may use a slot. */
 struct crash_slot {
     int32_t pid;
     uint32_t begun_count;                    /* events whose recording call began */
     uint64_t before[CRASH_EVENT_COUNT_MAX];  /* the recorder's time before the call */
-    uint8_t returned[CRASH_EVENT_COUNT_MAX]; /* not 0: the call returned; the number of the trace that has the event */
+    uint8_t returned[CRASH_EVENT_COUNT_MAX]; /* number of the trace that has the event; 0 if the call has not returned
+                                                or the trace changed */
 };
 
 struct crash_log {
-    /* Events that a child which was forked in the middle of crash_record may go on with: at most one a child. */
+    /* Upper limit of the events that children continue because they were forked inside crash_record. Each child
+     * continues at most one event. */
     uint32_t continued_count_max;
-    /* Low byte: number of the trace that events now go to; 0: none, or it is changing. Above: counts the changes. */
+    /* The low byte is the number of the trace that receives events now. It is 0 if there is none or if it is
+     * changing. The higher bytes count the changes. */
     uint32_t trace;
     struct crash_slot slots[CRASH_SLOT_COUNT];
 };
 
-/* Events that are recorded between two of these calls are in that trace. */
+/* Opens a trace in the log. All events recorded from this call to crash_log_close are in that trace. */
 static inline void crash_log_open(struct crash_log *log, uint8_t trace) {
     __atomic_store_n(&log->trace, ((log->trace >> 8) + 1) << 8 | trace, __ATOMIC_SEQ_CST);
 }
@@ -47,7 +50,7 @@ static struct grec_counter crash_counters[CRASH_SLOT_COUNT];
 static char crash_site_names[CRASH_SLOT_COUNT][CRASH_SITE_COUNT][24];
 static char crash_counter_names[CRASH_SLOT_COUNT][24];
 
-/* Once, in the process that all others are forked from. */
+/* Initialises the event descriptions. Call it once, in the process from which all others are forked. */
 static inline void crash_events_init(void) {
     for (unsigned slot = 0; slot < CRASH_SLOT_COUNT; slot++) {
         for (unsigned i = 0; i < CRASH_SITE_COUNT; i++) {
@@ -63,7 +66,7 @@ static inline void crash_events_init(void) {
 
 enum crash_kind {
     CRASH_INSTANT,
-    CRASH_SITE, /* an instant too */
+    CRASH_SITE, /* an instant as well, from one of several call sites */
     CRASH_INTERVAL,
     CRASH_TEXT,
     CRASH_STACK,
@@ -81,7 +84,7 @@ static inline enum crash_kind crash_kind_of(uint32_t number) { return (enum cras
 
 enum { CRASH_TEXT_BYTES = 24 };
 
-/* "slot/number", for what need not be of any length; in signal handlers too. */
+/* Writes "slot/number" without padding. Signal-safe. */
 static inline void crash_write_text(char text[CRASH_TEXT_BYTES], unsigned slot, uint32_t number) {
     char digits[12];
     unsigned count = 0, at = 0;
@@ -133,7 +136,7 @@ static inline void crash_record_event(unsigned slot, uint32_t number) {
     }
 }
 
-/* The slot's next event; false: there is no room for more. */
+/* Records the slot's next event. Returns false if the slot is full. */
 static inline bool crash_record(struct crash_log *log, unsigned slot_number) {
     struct crash_slot *slot = &log->slots[slot_number];
     uint32_t number = slot->begun_count;
@@ -147,10 +150,10 @@ static inline bool crash_record(struct crash_log *log, unsigned slot_number) {
     return true;
 }
 
-/* ---- What a trace has of them. ---- */
+/* ---- The events found in a trace. ---- */
 
 struct crash_tally {
-    uint32_t bad_count; /* events that were never recorded so */
+    uint32_t bad_count; /* events in the trace that were never recorded in this form */
     uint32_t continued_count;
     uint64_t counted[CRASH_SLOT_COUNT];
     uint8_t seen[CRASH_SLOT_COUNT][CRASH_EVENT_COUNT_MAX];
@@ -168,8 +171,9 @@ static inline void crash_tally_event(struct crash_tally *tally, const struct cra
         tally->seen[slot_number][number]++;
 }
 
-/* A recording that begins between the push of a label and the marker has the marker without the label. The stack ends
- * with the event's own frame: handlers of signals have those of what they interrupted below it. */
+/* Checks the stack of a marker. If a recording begins between the push of a label and the marker, the marker has no
+ * label. The stack ends with the event's own frame; in a signal handler, the frames of the interrupted code are
+ * below it. */
 static inline bool crash_has_stack(const struct crash_log *log, const struct profile *profile,
                                    const struct marker *marker, unsigned slot, uint32_t number) {
     char expected[48];
@@ -233,8 +237,9 @@ static inline void crash_tally_add(struct crash_tally *tally, const struct crash
     crash_tally_counters(tally, log, profile);
 }
 
-/* What is missing or too much in the trace of that number, as text; empty: nothing. Events whose calls were before
- * `complete_from` may be missing; counters then count for nothing. */
+/* Writes to `fault` which events are missing from the trace of that number, or are in it too often. An empty text
+ * means that all is right. Events whose calls began before `complete_from` may be missing; if it is not 0, counters
+ * are not compared. */
 static inline void crash_tally_compare(const struct crash_tally *tally, const struct crash_log *log, uint8_t trace,
                                        uint64_t complete_from, char *fault, size_t fault_bytes) {
     *fault = '\0';
@@ -260,8 +265,8 @@ static inline void crash_tally_compare(const struct crash_tally *tally, const st
     }
 }
 
-/* Compares the trace in a file with what was recorded into that trace. False: there is no such file. Else fault is why
- * it is no good, or empty. */
+/* Compares the trace in a file with the events logged for it. Returns false if the file does not exist. Otherwise
+ * `fault` describes the first fault, or is empty if the trace is right. */
 static inline bool crash_check_file(const char *path, const struct crash_log *log, uint8_t trace_number,
                                     bool may_be_recycled, char *fault, size_t fault_bytes) {
     static struct crash_tally tally;
@@ -283,7 +288,7 @@ static inline bool crash_check_file(const char *path, const struct crash_log *lo
     return true;
 }
 
-/* Traces `folder/1.trace`, `folder/2.trace`… as far as there are files, each with its number. Returns how many. */
+/* Checks the traces `folder/1.trace`, `folder/2.trace`… up to the first number without a file. Returns their count. */
 static inline unsigned crash_check_folder(const char *folder, const struct crash_log *log, bool may_be_recycled,
                                           char *fault, size_t fault_bytes) {
     enum { PATH_BYTES = 4096 };

@@ -1,5 +1,5 @@
-/* Processes that are made to have an accident: scenarios run in children, each with a deadline, so that neither a crash
- * nor a deadlock ends the test program. */
+/* Runs scenarios that may crash or deadlock. Each scenario runs in a child with a deadline, so that neither ends the
+ * test program. */
 #ifndef GECKO_TEST_CRASH_PROCESS_H
 #define GECKO_TEST_CRASH_PROCESS_H
 
@@ -38,14 +38,14 @@
 enum { CRASH_IS_SANITIZED = CRASH_IS_ASAN || CRASH_IS_TSAN };
 
 #if CRASH_IS_TSAN
-/* Forked children of processes with threads are what is tested. */
+/* Options for the thread sanitizer. These tests deliberately fork processes that have threads. */
 const char *__tsan_default_options(void);
 __attribute__((visibility("default"), used)) const char *__tsan_default_options(void) {
     return "die_after_fork=0:report_signal_unsafe=0:report_thread_leaks=0";
 }
 #endif
 
-/* What must hold in a child: else it ends with status 1, having said why. */
+/* Checks a condition in a child. If it is false, the child reports it and exits with status 1. */
 #define CRASH_CHECK(rule)                                                                                   \
     do {                                                                                                    \
         if (!(rule)) {                                                                                      \
@@ -54,7 +54,7 @@ __attribute__((visibility("default"), used)) const char *__tsan_default_options(
         }                                                                                                   \
     } while (0)
 
-/* Numbers that are shared with children; to be unmapped. */
+/* Allocates memory that is shared with children. The caller unmaps it. */
 static inline void *crash_share(size_t bytes_count) {
     void *bytes = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) abort();
@@ -63,16 +63,16 @@ static inline void *crash_share(size_t bytes_count) {
 
 typedef void crash_scenario(void *context);
 
-/* A scenario that is not over after so long is deadlocked. */
+/* A scenario that takes longer than this is considered deadlocked. */
 enum { CRASH_DEADLINE_SECONDS = 600 };
 
-/* A child that runs the scenario and ends; SIGALRM ends it at the deadline. */
+/* Forks a child that runs the scenario and exits. SIGALRM kills the child at the deadline. */
 static inline pid_t crash_fork(crash_scenario *run, void *context) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0) abort();
     if (pid > 0) return pid;
-    /* cmocka's handlers would go on with its tests. */
+    /* Otherwise cmocka's signal handlers would continue with its tests in the child. */
     const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
     alarm(CRASH_DEADLINE_SECONDS);
@@ -80,7 +80,7 @@ static inline pid_t crash_fork(crash_scenario *run, void *context) {
     _exit(0);
 }
 
-/* How a child ended: its exit status, or minus the signal's number. */
+/* Waits for a child. Returns its exit status, or the negated number of the signal that killed it. */
 static inline int crash_wait(pid_t pid) {
     int status;
     while (waitpid(pid, &status, 0) < 0)
@@ -88,9 +88,7 @@ static inline int crash_wait(pid_t pid) {
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static inline int crash_run(crash_scenario *run, void *context) {
-    return crash_wait(crash_fork(run, context));
-}
+static inline int crash_run(crash_scenario *run, void *context) { return crash_wait(crash_fork(run, context)); }
 
 static inline void crash_sleep_us(uint64_t us) {
     struct timespec time = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
@@ -104,7 +102,8 @@ static inline uint64_t crash_now_us(void) {
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* The number in a variable of the environment, to repeat a run or to test longer; or another one. */
+/* Returns the number in an environment variable, or `otherwise` if it is not set. Used to repeat a run or to test
+ * longer. */
 static inline uint64_t crash_setting(const char *variable, uint64_t otherwise) {
     const char *text = getenv(variable);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;

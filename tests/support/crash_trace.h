@@ -1,4 +1,4 @@
-/* Traces that an accident has left, read by the reader of native traces. */
+/* Reads traces that a crash has left, with the converter's reader. */
 #ifndef GECKO_TEST_CRASH_TRACE_H
 #define GECKO_TEST_CRASH_TRACE_H
 
@@ -12,7 +12,7 @@
 #include "tests/support/profile_text.h"
 
 struct crash_trace {
-    unsigned char *bytes; /* the file */
+    unsigned char *bytes; /* of the file */
     size_t bytes_count;
     struct failure failure;
     struct profile profile;
@@ -22,18 +22,19 @@ static inline const struct trace_header *crash_trace_header(const struct crash_t
     return (const struct trace_header *)trace->bytes;
 }
 
-/* A trace that could not be read has its failure set. */
+/* Reads a trace from memory. If the trace cannot be read, trace->failure is set. */
 static inline void crash_trace_read_bytes(struct crash_trace *trace, struct text bytes) {
     struct reader_options options = {0};
     trace->failure = (struct failure){0};
     profile_init(&trace->profile, &trace->failure);
     struct input *input = input_from_memory(bytes, 0, &trace->failure);
-    if (input) reader_native_trace.run(input, &trace->profile, &options);
+    if (input) reader_trace.run(input, &trace->profile, &options);
     profile_finish(&trace->profile);
     input_close(input);
 }
 
-/* False when there is no such file. To be freed with crash_trace_fini. */
+/* Reads the trace in a file. Returns false if the file cannot be opened. The caller frees the trace with
+ * crash_trace_fini. */
 static inline bool crash_trace_read(struct crash_trace *trace, const char *path) {
     struct stat status;
     *trace = (struct crash_trace){0};
@@ -53,7 +54,7 @@ static inline void crash_trace_fini(struct crash_trace *trace) {
     if (trace->bytes) munmap(trace->bytes, trace->bytes_count ? trace->bytes_count : 1);
 }
 
-/* What is lost, one cause a line; to be freed. */
+/* Returns the losses in the ledger, one cause a line. The caller frees the text. */
 static inline char *crash_trace_losses(const struct crash_trace *trace) {
     char *text = NULL;
     size_t bytes_count;
@@ -69,7 +70,7 @@ static inline char *crash_trace_losses(const struct crash_trace *trace) {
     return text;
 }
 
-/* How much of that there is in the ledger, whatever its fate. */
+/* Returns the sum of the ledger's counts for a cause, whatever their fate. */
 static inline uint64_t crash_trace_count(const struct crash_trace *trace, const char *cause) {
     uint64_t count = 0;
     for (size_t i = 0; i < trace->profile.ledger.entries.count; i++) {
@@ -79,7 +80,8 @@ static inline uint64_t crash_trace_count(const struct crash_trace *trace, const 
     return count;
 }
 
-/* A whole trace: read, nothing lost, and a sound profile. Else why not; to be freed. */
+/* Returns NULL if the trace was read, nothing is lost, and its profile is sound. Otherwise returns a description of
+ * the first fault, which the caller frees. */
 static inline char *crash_trace_fault(const struct crash_trace *trace) {
     if (failure_is_set(&trace->failure)) return strdup(trace->failure.message);
     const char *fault = profile_fault(&trace->profile);
@@ -91,7 +93,7 @@ static inline char *crash_trace_fault(const struct crash_trace *trace) {
     return NULL;
 }
 
-/* Integer value of a marker's field; -1: none. */
+/* Returns the integer value of a marker's field, or -1 if there is none. */
 static inline int64_t crash_marker_integer(const struct profile *profile, const struct marker *marker, uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (field >= schema->field_count) return -1;
@@ -100,7 +102,7 @@ static inline int64_t crash_marker_integer(const struct profile *profile, const 
     return kind == VALUE_NUMBER && value->number.scale == 0 ? value->number.mantissa : -1;
 }
 
-/* Text value of a marker's field; empty: none. */
+/* Returns the text value of a marker's field, or an empty text if there is none. */
 static inline struct text crash_marker_text(const struct profile *profile, const struct marker *marker,
                                             uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""feed.py FILE [FILE]: writes the files to standard output, a pipe. After the first one it waits until the reader has taken
-everything, and then for longer than a program waits that draws its progress twice a second."""
+"""feed.py FILE [FILE]: writes the files to standard output, which is a pipe. After the first file, waits until the
+reader has read everything, and then long enough for a program that draws its progress twice a second to draw it."""
 import fcntl
 import select
 import struct

@@ -1,9 +1,9 @@
-/* A profile with everything that a trace can bring: markers with fields of all formats, counters, paused ranges, logs.
- */
+/* Builds a profile with everything that a trace can contain: markers with fields of all formats, counters, paused
+ * ranges, and logs. */
 #ifndef GECKO_TEST_FULL_PROFILE_H
 #define GECKO_TEST_FULL_PROFILE_H
 
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
 
 static const int64_t FULL_PROFILE_ZERO_NS = 5000000000;
 
@@ -50,7 +50,7 @@ static const struct marker_graph full_graphs[] = {
     {TEXT("bytes"), MARKER_GRAPH_BAR, GRAPH_RED},
     {TEXT("duration"), MARKER_GRAPH_LINE, GRAPH_TEAL},
     {TEXT("decimal"), MARKER_GRAPH_LINE_FILLED, GRAPH_INK},
-    {TEXT("address"), MARKER_GRAPH_BAR, GRAPH_RED}, /* wide: no number */
+    {TEXT("address"), MARKER_GRAPH_BAR, GRAPH_RED}, /* too wide for a number */
     {TEXT("url"), MARKER_GRAPH_BAR, GRAPH_RED},
     {TEXT("nothing"), MARKER_GRAPH_BAR, GRAPH_RED},
 };
@@ -115,7 +115,7 @@ static void full_marker_with_all(struct profile *profile, struct thread *thread,
         marker_value_integer(-12),
         {.number = decimal_make(12345, 3)},
         marker_value_integer(0xff),
-        marker_value_integer(-0x7d000000), /* of the kernel's image */
+        marker_value_integer(-0x7d000000), /* an address in the kernel's image */
         full_text("100"),
         full_text("101"),
         {.cells = profile_marker_cells(profile, list, 3)},
@@ -159,13 +159,8 @@ static void full_bare_marker(struct profile *profile, struct thread *thread, con
 }
 
 static stack_id full_stack(struct profile *profile) {
-    struct func func = {
-        .name = profile_string(profile, TEXT("run")), .resource = resource_none(), .source = source_none()};
-    struct frame frame = {.func = profile_func(profile, &func),
-                          .address = ADDRESS_NONE,
-                          .lib = lib_none(),
-                          .native_symbol = native_symbol_none()};
-    return profile_stack(profile, stack_none(), profile_frame(profile, &frame));
+    frame_id frame = profile_named_frame(profile, TEXT("run"), (struct category_pair){0});
+    return profile_stack(profile, stack_none(), frame);
 }
 
 static thread_id full_thread(struct profile *profile, process_id process, int64_t tid, const char *name) {
@@ -198,7 +193,7 @@ static void full_counters(struct profile *profile, const process_id processes[4]
     full_samples(profile_add_counter(profile, &counter), lone, 1);
     counter.process = processes[1];
     full_samples(profile_add_counter(profile, &counter), lone, 1);
-    counter.process = processes[3]; /* which has no thread */
+    counter.process = processes[3]; /* a process without threads */
     full_samples(profile_add_counter(profile, &counter), lone, 1);
     counter = (struct counter){
         .process = processes[0],
@@ -240,8 +235,8 @@ static void full_logs(struct profile *profile, const process_id processes[4]) {
     profile_log_number(profile, met, process_none(), TEXT("blocksSkipped"), 0);
 }
 
-/* Process 100 has all; 200 has no main thread; 300 has a counter and a main thread without samples; 400 has a counter
- * and no thread. */
+/* Builds the profile. Process 100 has everything. Process 200 has no main thread. Process 300 has a counter and a
+ * main thread without samples. Process 400 has a counter and no thread. */
 static void build_full_profile(struct profile *profile) {
     process_id processes[4];
     for (int64_t i = 0; i < 4; i++) processes[i] = profile_add_process(profile, (i + 1) * 100, 0);

@@ -1,11 +1,16 @@
 #!/bin/sh
-# Golden outputs: fixtures/<reader>/<case>/{processed,gecko}.json, byte for byte.
+# Compares conversions with golden outputs, byte for byte: fixtures/READER/CASE/{processed,gecko}.json.
 #
-#     goldens.sh check     converts every case and compares, twice through different doors: the file, and a gzip pipe;
-#                          each golden must be good for `gecko-convert check`, too
-#     goldens.sh update    writes them anew; read the diff before you commit it
+#     goldens.sh check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
+#                          output with `gecko-convert check`
+#     goldens.sh update    writes the golden outputs again; read the diff before you commit it
 #
-# A refused gecko.json is a file gecko.refused. A case may have a file `options`. GECKO_CONVERT is the program.
+# A case in fixtures/together has several inputs, part.*, which become one profile. The placeholder CASE in its options
+# stands for its folder.
+#
+# If the Gecko format cannot hold a profile, the golden output is gecko.refused. A file `options` in a case has options
+# for the program. GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the files that it
+# names may exist on this machine.
 set -u
 mode=$1
 root=$(dirname "$0")/../../fixtures
@@ -30,11 +35,11 @@ compare() {
 }
 
 convert() {
-    # Options are words without blanks.
+    # Options contain no blanks.
     # shellcheck disable=SC2086
     "$GECKO_CONVERT" --quiet --from "$reader" --format "$format" $options "$1" -o "$2" 2>"$temporary/errors"
     status=$?
-    # What the Gecko format cannot hold is a golden too: a refusal that names the other format.
+    # The Gecko format cannot hold every profile. The error then names the other format.
     if [ $status -eq 1 ] && grep -q -e '--format processed' "$temporary/errors"; then
         echo "refused: use --format processed" >"$2"
     elif [ $status -ne 0 ]; then
@@ -42,31 +47,45 @@ convert() {
     fi
 }
 
-for reader in perf-script collapsed; do
-    for input in "$root/$reader"/*/input.*; do
-        case_folder=$(dirname "$input")
-        options=$(cat "$case_folder/options" 2>/dev/null)
-        for format in processed gecko; do
-            if [ "$mode" = update ]; then
-                rm -f "$case_folder/$format.json" "$case_folder/$format.refused"
-                convert "$input" "$case_folder/$format.json"
-                if grep -q '^refused' "$case_folder/$format.json"; then
-                    mv "$case_folder/$format.json" "$case_folder/$format.refused"
-                fi
-                continue
+for input in "$root"/*/*/input.*; do
+    case_folder=$(dirname "$input")
+    reader=$(basename "$(dirname "$case_folder")")
+    options=$(cat "$case_folder/options" 2>/dev/null)
+    [ "$reader" = perf-script ] && options="--symbols=none $options"
+    for format in processed gecko; do
+        if [ "$mode" = update ]; then
+            rm -f "$case_folder/$format.json" "$case_folder/$format.refused"
+            convert "$input" "$case_folder/$format.json"
+            if grep -q '^refused' "$case_folder/$format.json"; then
+                mv "$case_folder/$format.json" "$case_folder/$format.refused"
             fi
-            rm -f "$temporary/out.json"
-            convert "$input" "$temporary/out.json"
-            compare "$case_folder" $format "$temporary/out.json" file
-            rm -f "$temporary/out.json"
-            gzip -c "$input" | convert - "$temporary/out.json"
-            compare "$case_folder" $format "$temporary/out.json" "gzip pipe"
-        done
+            continue
+        fi
+        rm -f "$temporary/out.json"
+        convert "$input" "$temporary/out.json"
+        compare "$case_folder" "$format" "$temporary/out.json" file
+        rm -f "$temporary/out.json"
+        gzip -c "$input" | convert - "$temporary/out.json"
+        compare "$case_folder" "$format" "$temporary/out.json" "gzip pipe"
+    done
+done
+
+for case_folder in "$root"/together/*/; do
+    case_folder=${case_folder%/}
+    options=$(sed "s|CASE|$case_folder|g" "$case_folder/options")
+    for format in processed gecko; do
+        output=$temporary/out.json
+        [ "$mode" = check ] || output=$case_folder/$format.json
+        # Options contain no blanks.
+        # shellcheck disable=SC2086
+        "$GECKO_CONVERT" --quiet --format "$format" $options "$case_folder"/part.* -o "$output" ||
+            fail "$case_folder as $format: exit $?"
+        [ "$mode" = check ] && compare "$case_folder" "$format" "$output" files
     done
 done
 [ "$mode" = update ] && exit $failed
 
-# Each of them keeps the rules of its format.
+# Every golden output must be a valid profile.
 for golden in "$root"/*/*/processed.json "$root"/*/*/gecko.json; do
     verdict=$("$GECKO_CONVERT" check "$golden" 2>&1)
     case $verdict in

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Installs the Debian packages of the groups that are named (build, static, package, test, programs, fuzz, bench), those
-# that are missing. Root, or sudo.
+# Installs the missing Debian packages of the given groups. Needs root or sudo.
+# usage: install_packages.sh GROUP…, of build, static, package, test, programs, fuzz, bench
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libdw-dev libelf-dev libiberty-dev liblzma-dev
-    libxxhash-dev libyajl-dev zlib1g-dev"
-# The archives that libarchive's and libdw's are made with.
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libcapstone-dev libdw-dev libelf-dev libiberty-dev
+    liblzma-dev libmicrohttpd-dev libtraceevent-dev libxxhash-dev libyajl-dev libzstd-dev zlib1g-dev"
+# The static libraries that those of libarchive and libdw need.
 static_packages="libacl1-dev libbz2-dev liblz4-dev libxml2-dev libzstd-dev nettle-dev"
 package_packages="build-essential debhelper dpkg-dev lintian"
-test_packages="clang g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz
-    cmake meson fakeroot man-db mandoc zsh fish python3-yaml"
+test_packages="clang clang-format clang-tidy g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz
+    cmake meson fakeroot man-db mandoc zsh fish python3-venv
+    python3-yaml shellcheck"
 
 program_packages="apache2-utils chromium nginx-light postgresql procps python3 redis-server sqlite3 util-linux xz-utils"
 fuzz_packages="clang libclang-rt-14-dev"
@@ -34,7 +35,7 @@ for group in "$@"; do
     for package in $packages; do
         is_installed "$package" || missing="$missing $package"
     done
-    # npm comes with some distributions of Node; Debian's package would conflict with those.
+    # Some builds of Node.js come with npm, and Debian's npm package would conflict with them.
     if [ "$group" = test ] && ! command -v npm >/dev/null; then missing="$missing npm"; fi
     if [ "$group" = programs ] && ! command -v node >/dev/null; then missing="$missing nodejs"; fi
     if [ "$group" = programs ] && ! command -v go >/dev/null; then missing="$missing golang-go"; fi

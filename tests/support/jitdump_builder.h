@@ -1,5 +1,5 @@
-/* Writes jitdumps in memory, for tests, and traces that they are believed beside. Made after Linux's
- * tools/perf/Documentation/jitdump-specification.txt; shares no declaration with the reader. */
+/* Writes jitdumps in memory for tests, and traces that match them. The builder follows Linux's
+ * tools/perf/Documentation/jitdump-specification.txt and shares no declaration with the reader. */
 #ifndef GECKO_TEST_JITDUMP_BUILDER_H
 #define GECKO_TEST_JITDUMP_BUILDER_H
 
@@ -15,7 +15,8 @@ static inline uint64_t now_ns(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Makes it a trace of this machine, of a moment ago; when that was on the monotonic clock. */
+/* Makes the trace look as if this machine recorded it just now. Returns its start on the monotonic clock, in
+ * nanoseconds. */
 static inline uint64_t trace_of_this_boot(struct trace_builder *trace) {
     uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
     trace_write(trace, BUILD_AT_START_NS, start_ns, 8);

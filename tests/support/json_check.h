@@ -1,9 +1,9 @@
-/* Is a text JSON, strictly as RFC 8259 has it, in valid UTF-8? A reading of its own, which shares nothing with the
+/* Checks whether a text is valid JSON by RFC 8259, in valid UTF-8. This parser is strict and shares no code with the
  * writer that it checks. */
 #ifndef GECKO_TEST_JSON_CHECK_H
 #define GECKO_TEST_JSON_CHECK_H
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
 
 enum { JSON_CHECK_DEPTH_MAX = 128 };
 
@@ -18,7 +18,7 @@ static inline bool json_check_take(struct json_check *check, unsigned char byte)
     return true;
 }
 
-/* Takes a byte of the range from `low` to `high`. */
+/* Takes the next byte if it lies between `low` and `high`, inclusive. Returns whether it does. */
 static inline bool json_check_take_in(struct json_check *check, unsigned char low, unsigned char high) {
     if (check->next == check->end || *check->next < low || *check->next > high) return false;
     check->next++;
@@ -50,7 +50,7 @@ static inline bool json_check_number(struct json_check *check) {
     return json_check_digits(check);
 }
 
-/* Four hex digits; -1 when they are none. */
+/* Takes four hexadecimal digits and returns their value, or -1 if there are fewer. */
 static inline int json_check_code_unit(struct json_check *check) {
     int unit = 0;
     for (int i = 0; i < 4; i++) {
@@ -65,7 +65,7 @@ static inline int json_check_code_unit(struct json_check *check) {
     return unit;
 }
 
-/* What stands behind a backslash. Surrogates come in pairs. */
+/* Takes the part of an escape sequence after the backslash. Surrogates must come in pairs. */
 static inline bool json_check_escape(struct json_check *check) {
     if (check->next == check->end) return false;
     unsigned char byte = *check->next++;
@@ -77,7 +77,7 @@ static inline bool json_check_escape(struct json_check *check) {
     return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/* A character of several bytes: the rows of table 3-7 of the Unicode standard. */
+/* Takes a character of several bytes, by table 3-7 of the Unicode standard. */
 static inline bool json_check_long_character(struct json_check *check) {
     static const struct {
         unsigned char first_low, first_high, second_low, second_high, more_count;
@@ -110,7 +110,7 @@ static inline bool json_check_string(struct json_check *check) {
 
 static inline bool json_check_value(struct json_check *check, int depth);
 
-/* The members of an object or the elements of an array, behind the opening bracket. */
+/* Takes the members of an object or the elements of an array, after the opening bracket. */
 static inline bool json_check_members(struct json_check *check, bool is_object, int depth) {
     unsigned char closing = is_object ? '}' : ']';
     json_check_skip_blanks(check);
@@ -127,7 +127,7 @@ static inline bool json_check_members(struct json_check *check, bool is_object, 
     return json_check_take(check, closing);
 }
 
-/* A value and the blanks on both sides of it. */
+/* Takes a value and the white space on both sides of it. */
 static inline bool json_check_value(struct json_check *check, int depth) {
     if (depth == JSON_CHECK_DEPTH_MAX) return false;
     json_check_skip_blanks(check);
@@ -150,7 +150,7 @@ static inline bool json_check_value(struct json_check *check, int depth) {
     return is_good;
 }
 
-/* True when the whole text is one JSON value; else *bad_at is the offset behind the last good byte. */
+/* Returns true if the whole text is one JSON value. Otherwise sets *bad_at to the offset after the last valid byte. */
 static inline bool json_is_well_formed(struct text text, size_t *bad_at) {
     const unsigned char *start = (const unsigned char *)text.bytes;
     struct json_check check = {.next = start, .end = start + text.bytes_count};

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes a folder of mixed traces for batches: make_batch.py FOLDER COUNT [--repeat N] [--also FOLDER]
 
-The traces of fixtures/ under many names, in folders, compressed in many ways, or not; every twentieth is broken in one of
-ten ways. --repeat N makes recordings larger: each text N times over; --also takes the traces of another folder too.
-Prints the paths of the broken ones, each with what its report must be: "failed" or "no-trace". The same arguments make
-the same folder.
+The folder contains the traces of fixtures/ under many names, in folders, plain or compressed in various ways. Every
+twentieth is broken in one of ten ways. --repeat N makes recordings larger by repeating each text N times; --also adds
+the traces of another folder. Prints the paths of the broken files, each with the status that its report must have:
+"failed" or "no-trace". The same arguments make the same folder.
 """
 import argparse
 import bz2
@@ -34,23 +34,23 @@ COMPRESSIONS = [
 
 
 def good_traces(repeat, also):
-    """(suffix, bytes) of traces that convert."""
+    """Returns (suffix, bytes) of traces that convert."""
     traces = [(path.suffix, path.read_bytes()) for path in sorted(also.rglob("*.*"))] if also else []
     for path in sorted((FIXTURES / "recordings").glob("*.xz")):
         traces.append((path.suffixes[-2], lzma.decompress(path.read_bytes()) * repeat))
-    for path in sorted(FIXTURES.glob("*/*/processed.json")):
-        source = next(path.parent.glob("input.*"))
-        traces.append((source.suffix, source.read_bytes()))
-    for path in sorted((ROOT / "tests/fuzz/seeds/fuzz_native_trace").glob("*.trace")):
+    for path in sorted(FIXTURES.glob("*/*/input.*")):
+        if (path.parent / "processed.json").exists():
+            traces.append((path.suffix, path.read_bytes()))
+    for path in sorted((ROOT / "tests/fuzz/seeds/fuzz_trace").glob("*.trace")):
         if path.stem in ("every-kind", "sampler"):
             traces.append((path.suffix, path.read_bytes()))
     return traces
 
 
 def broken_traces():
-    """(suffix, bytes, what becomes of it)"""
+    """Returns (suffix, bytes, expected status)."""
     text = lzma.decompress((FIXTURES / "recordings/multi-event.txt.xz").read_bytes())
-    native = (ROOT / "tests/fuzz/seeds/fuzz_native_trace/every-kind.trace").read_bytes()
+    native = (ROOT / "tests/fuzz/seeds/fuzz_trace/every-kind.trace").read_bytes()
     packed = gzip.compress(text, 6, mtime=0)
     zstd = bytearray(tool("zstd", "-q", "-c")(text))
     zstd[len(zstd) // 2] ^= 0xFF
@@ -59,7 +59,7 @@ def broken_traces():
         (".txt.zst", bytes(zstd), "failed"),
         (".txt.xz", lzma.compress(text, preset=1)[:-40], "failed"),
         (".txt.bz2", b"BZh91AY&SY" + bytes(200), "failed"),
-        (".data", b"PERFILE2" + bytes(1000), "no-trace"),
+        (".data", b"PERFILE2" + bytes(1000), "failed"),
         (".txt", b"", "no-trace"),
         (".txt", b"<!DOCTYPE html><html><body>404</body></html>\n", "no-trace"),
         (".trace", native[:8] + bytes(100), "failed"),

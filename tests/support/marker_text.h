@@ -1,4 +1,4 @@
-/* Markers, counters, pauses and logs of a profile as text, for comparisons; beside profile_text.h. */
+/* Formats markers, counters, pauses and logs of a profile as text, for comparisons. See also profile_text.h. */
 #ifndef GECKO_TEST_MARKER_TEXT_H
 #define GECKO_TEST_MARKER_TEXT_H
 
@@ -67,7 +67,8 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
     }
 }
 
-/* " taken at TIME in PID/TID", where that is not the marker's start and thread. */
+/* Appends where the marker's stack was taken: " taken at TIME" if the time differs from the marker's start, and " in
+ * PID/TID" if the thread is not the marker's. */
 static inline void profile_text_add_origin(struct profile_text *out, const struct profile *profile,
                                            const struct thread *thread, const struct marker *marker) {
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
@@ -78,7 +79,8 @@ static inline void profile_text_add_origin(struct profile_text *out, const struc
     profile_text_print(out, " in %.*s/%" PRId64, (int)pid.bytes_count, pid.bytes, foreign->tid);
 }
 
-/* One a line: "pid/tid phase start..end category name type{key=value,…} <root;leaf> taken at time in pid/tid". */
+/* Returns the profile's markers, one a line: "pid/tid phase start..end category name type{key=value,…} <root;leaf>
+ * taken at time in pid/tid". */
 static inline struct profile_text *profile_markers_text(const struct profile *profile) {
     static const char *const phases[] = {"instant", "interval", "start", "end"};
     struct profile_text *out = profile_text_create();
@@ -118,7 +120,7 @@ static inline struct profile_text *profile_markers_text(const struct profile *pr
     return out;
 }
 
-/* One a line: "pid name: time:change/number …". */
+/* Returns the profile's counters, one a line: "pid name: time:change/number …". */
 static inline struct profile_text *profile_counters_text(const struct profile *profile) {
     struct profile_text *out = profile_text_create();
     for (size_t i = 0; i < profile->counters.count; i++) {
@@ -135,7 +137,7 @@ static inline struct profile_text *profile_counters_text(const struct profile *p
     return out;
 }
 
-/* Lines "key number", "key text", "@time text", with the pid before where there is one. */
+/* Returns a log as lines "key number", "key text" or "@time text". If an entry has a pid, the line begins with it. */
 static inline struct profile_text *log_text(const struct profile *profile, const struct column *log) {
     struct profile_text *out = profile_text_create();
     for (size_t i = 0; i < log->count; i++) {

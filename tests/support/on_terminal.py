@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""on_terminal.py COMMAND…: runs it with a terminal as its standard error, and prints there what it drew, a line for each
-time that it began its line anew."""
+"""on_terminal.py COMMAND…: runs the command with a terminal as its standard error, and prints what it drew there to
+standard error: one line for each time that it redrew its line."""
 import fcntl
 import os
 import pty
@@ -15,7 +15,7 @@ def read_all(terminal):
     try:
         while part := os.read(terminal, 65536):
             parts.append(part)
-    except OSError:  # as Linux says that nobody has the other end any more
+    except OSError:  # Linux: nobody has the other end open any more
         pass
     return b"".join(parts).decode()
 

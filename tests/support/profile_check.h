@@ -1,11 +1,11 @@
-/* Does a finished profile hold together: do all ids point at rows that are there, and are times in order? What an
- * emitter takes for granted. */
+/* Checks whether a finished profile is consistent: all ids refer to existing rows, and times are in order. Emitters
+ * rely on this. */
 #ifndef GECKO_TEST_PROFILE_CHECK_H
 #define GECKO_TEST_PROFILE_CHECK_H
 
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
 
-/* The functions below return what is wrong; NULL when nothing is. */
+/* Each of the functions below returns a description of the first fault, or NULL if there is none. */
 
 static inline const char *funcs_fault(const struct profile *profile) {
     for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
@@ -39,7 +39,7 @@ static inline const char *frames_fault(const struct profile *profile) {
 }
 
 static inline const char *stacks_fault(const struct profile *profile) {
-    for (uint32_t i = 0; i < row_table_count(&profile->stacks); i++) {
+    for (uint32_t i = 0; i < stack_table_count(&profile->stacks); i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         if (stack->frame.index >= row_table_count(&profile->frames)) return "a stack's frame";
         if (!stack_is_none(stack->prefix) && stack->prefix.index >= i) return "a stack before its parent";
@@ -48,7 +48,7 @@ static inline const char *stacks_fault(const struct profile *profile) {
 }
 
 static inline bool is_stack_or_none(const struct profile *profile, stack_id stack) {
-    return stack_is_none(stack) || stack.index < row_table_count(&profile->stacks);
+    return stack_is_none(stack) || stack.index < stack_table_count(&profile->stacks);
 }
 
 static inline const char *samples_fault(const struct profile *profile, const struct samples *samples) {
@@ -153,7 +153,7 @@ static inline bool thread_is_filled(const struct thread *thread) {
     return samples_count(&thread->samples) || thread->markers.count || thread->allocations.count;
 }
 
-/* Every thread with samples, markers or allocations is written. */
+/* Checks that the order of threads has every thread with samples, markers or allocations. */
 static inline const char *thread_order_fault(const struct profile *profile) {
     size_t filled_count = 0, filled_in_order_count = 0;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
@@ -169,7 +169,7 @@ static inline const char *thread_order_fault(const struct profile *profile) {
     return filled_count == filled_in_order_count ? NULL : "threads that are not written, or more than once";
 }
 
-/* Times of counters may be before the profile's zero: see counter_start_at_zero. */
+/* Checks the counters. Their times may be before the profile's zero: see counter_start_at_zero. */
 static inline const char *counters_fault(const struct profile *profile) {
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct counter *counter = column_at(&profile->counters, i);

@@ -1,13 +1,13 @@
-/* Parts of a profile as text, for comparisons. */
+/* Formats parts of a profile as text, for comparisons. */
 #ifndef GECKO_TEST_PROFILE_TEXT_H
 #define GECKO_TEST_PROFILE_TEXT_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libconvert/profile.h"
+#include "libconvert/profile/profile.h"
 
-/* What is appended to; the text is cut to its room. */
+/* A text buffer. Text beyond its capacity is cut off. */
 struct profile_text {
     size_t used_bytes;
     char bytes[8192];
@@ -26,7 +26,7 @@ static inline struct text frame_func_name(const struct profile *profile, frame_i
     return strings_text(&profile->strings, func->name);
 }
 
-/* "root;caller;leaf"; empty for no stack. */
+/* Appends a stack as "root;caller;leaf", or nothing if there is no stack. */
 static inline void profile_text_add_stack(struct profile_text *out, const struct profile *profile, stack_id stack) {
     if (stack_is_none(stack)) return;
     const struct stack *row = profile_stack_at(profile, stack);
@@ -35,8 +35,8 @@ static inline void profile_text_add_stack(struct profile_text *out, const struct
     profile_text_add(out, frame_func_name(profile, row->frame));
 }
 
-/* The profile's samples, one a line, thread by thread: "pid/tid name time_ns weight root;…;leaf". Needs
- * profile_finish. */
+/* Returns the profile's samples, one a line, thread by thread: "pid/tid name time_ns weight root;…;leaf". Call
+ * profile_finish before. */
 static inline struct profile_text *profile_samples_text(const struct profile *profile) {
     struct profile_text *out = calloc(1, sizeof *out);
     if (!out) abort();
@@ -64,15 +64,16 @@ static inline struct profile_text *profile_samples_text(const struct profile *pr
     return out;
 }
 
-/* The ledger, one entry a line: "lines kept 3 event line". */
+/* Returns the ledger, one entry a line: "lines kept 3 event line". */
 static inline struct profile_text *ledger_entries_text(const struct ledger *ledger) {
     struct profile_text *out = calloc(1, sizeof *out);
     if (!out) abort();
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         char line[512];
-        snprintf(line, sizeof line, "%s %s %llu %.*s\n", ledger_unit_name(entry->unit), ledger_fate_name(entry->fate),
-                 (unsigned long long)entry->count, (int)entry->cause.bytes_count, entry->cause.bytes);
+        snprintf(line, sizeof line, "%s %s %llu %.*s\n", gecko_convert_unit_name(entry->unit),
+                 gecko_convert_fate_name(entry->fate), (unsigned long long)entry->count, (int)entry->cause.bytes_count,
+                 entry->cause.bytes);
         profile_text_add(out, text_of(line));
     }
     return out;

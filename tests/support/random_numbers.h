@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct random_numbers {
-    uint64_t state; /* the seed */
+    uint64_t state; /* initially the seed */
 };
 
 static inline uint64_t random_next(struct random_numbers *numbers) {
@@ -15,7 +15,7 @@ static inline uint64_t random_next(struct random_numbers *numbers) {
     return mixed ^ mixed >> 31;
 }
 
-/* 0 … limit - 1. */
+/* Returns a random number from 0 to limit - 1. */
 static inline uint32_t random_below(struct random_numbers *numbers, uint32_t limit) {
     return (uint32_t)(random_next(numbers) % limit);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads collapsed stacks by itself and prints what a profile of them must hold.
+"""Reads collapsed stacks independently of the converter and prints what a profile of them must contain.
 
 usage: read_collapsed.py [--root=frame|thread] FILE
 
@@ -24,7 +24,7 @@ codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start
 
 
 def split_words(line, count):
-    """The last `count` words of the line, and what stands before them."""
+    """Returns the last `count` words of the line, and the text before them."""
     words = []
     for _ in range(count):
         line = line.rstrip(" \t")
@@ -35,7 +35,7 @@ def split_words(line, count):
 
 
 def parse_number(word):
-    """Decimal with at most 18 significant digits; None when the word is none."""
+    """Returns a Decimal of at most 18 significant digits; None if the word is not a number."""
     if not NUMBER.match(word):
         return None
     number = Decimal(word)
@@ -47,7 +47,7 @@ def parse_number(word):
 
 
 def parse_line(line, columns):
-    """(stack, numbers) or None."""
+    """Returns (stack, numbers), or None."""
     stack, words = split_words(line, columns)
     if line.startswith("#") and (line[1:2] in ("", " ", "\t") or not NUMBER.match(words[-1])):
         return None

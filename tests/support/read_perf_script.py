@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads `perf script` text by itself and prints what a profile of it must hold.
+"""Reads `perf script` text independently of the converter and prints what a profile of it must contain.
 
 usage: read_perf_script.py [--weight=samples|period] FILE
 
@@ -22,7 +22,7 @@ def compile_ascii(text):
 HEADER = compile_ascii(r"#(\s|$)")
 NOTICE = compile_ascii(r"\[ perf |Warning:")
 TRACE_ERROR = compile_ascii(r"\s*\S.*? trace error type \d+ ")
-# What stands between the comm and the time; the time ends at the first `: ` (or the line's end).
+# The text between the comm and the time, which ends at the first `: ` or at the end of the line.
 IDS = r"(?P<ids>-?\d+(?:/-?\d+)?)"
 CPU = r"(?:\[(?P<cpu>\d+)\]\s+)?"
 MISC = r"(?:(?P<misc>[KUHGgMESp]{1,4})\s+)?"
@@ -41,7 +41,7 @@ TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)"
 MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
 FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:\s+(?P<rest>\S.*))?$")
 NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
-# A frame line that has lost its indentation: what follows the address looks like a frame, or the address is a long one.
+# A frame line that has lost its indentation: the text after the address looks like a frame, or the address is long.
 BARE_FRAME = compile_ascii(
     r"(?:"
     r"(?:[0-9a-f]+|\[unknown\])\s(?:.*\s)?\(.*\)"
@@ -54,8 +54,16 @@ BRANCH_FLAGS = r"/(?:[PM]N?|-)/[X-]/[A-]/\d+(?:/\S*)?"
 BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANCH_FLAGS}(?=\s|$)")
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
 OFFSET = compile_ascii(r"\+0x[0-9a-f]+$")
+JAVASCRIPT = compile_ascii(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[~^+*]*(?P<name>.*?)(?: [^ ]*)?$")
+# What linkers append to the names of symbols in shared libraries.
+VERSION = compile_ascii(r"(?<=.)@@?(?!plt$)[A-Za-z][A-Za-z0-9._-]*(?=(?:@plt)?$)")
+GENERATED = compile_ascii(r"\[JIT|(?:.*/)?(?:jitted-|perf-\d+\.map$)")
 PERF_MAP = compile_ascii(r"(?:.*/)?perf-\d+\.map$")
 MODIFIERS = compile_ascii(r"[ukhGHpPSDIWebRX]+$")
+
+
+class Nowhere(str):
+    """A caller of user code that has neither a symbol nor a library."""
 
 
 class Sample:
@@ -63,29 +71,29 @@ class Sample:
         self.thread = thread
         self.event = event
         self.period = period
-        self.closed = False  # its one frame stood on the event line
+        self.closed = False  # its only frame was on the event line
         self.frames = []  # innermost first
         self.cookie = None
 
 
 class Thread:
-    def __init__(self, pid, tid, life, process_life):
+    def __init__(self, pid, tid, incarnation, process_incarnation):
         self.pid = pid
         self.tid = tid
-        self.life = life
-        self.process_life = process_life
+        self.incarnation = incarnation
+        self.process_incarnation = process_incarnation
         self.name = ""
 
 
 def is_tracepoint(event):
-    """`subsystem:name`, but not `cycles:pp`, `cpu/event=1/u` or the breakpoint `mem:0x1000:rw`."""
+    """Returns whether it is `subsystem:name`, not `cycles:pp`, `cpu/event=1/u` or the breakpoint `mem:0x1000:rw`."""
     if "/" in event or event.startswith("mem:0x") or ":" not in event:
         return False
     return not MODIFIERS.match(event.split(":")[1])
 
 
 def split_library(text):
-    """`name (library)`: the library is the last balanced bracket, and a blank stands before it."""
+    """Splits `name (library)`: the library is in the last balanced brackets, after a blank."""
     if not text.endswith(")"):
         return text, None
     depth = 0
@@ -108,10 +116,10 @@ def clean_library(library):
 
 
 def read_frame(address, rest):
-    """The names of one frame line, innermost first; address is text or None."""
+    """Returns the names of one frame line, innermost first; address is a text or None."""
     rest = (rest or "").rstrip()
     if rest.endswith(" (inlined)"):
-        return [OFFSET.sub("", rest[: -len(" (inlined)")])]
+        return [VERSION.sub("", OFFSET.sub("", rest[: -len(" (inlined)")]))]
     symbol, library = split_library(rest)
     library = clean_library(library)
     symbol = OFFSET.sub("", symbol)
@@ -120,9 +128,12 @@ def read_frame(address, rest):
             return ["[unknown]"]
         where = library.rsplit("/", 1)[-1] if library else "[unknown]"
         return [f"{where}+0x{address.lstrip('0') or '0'}"]
+    script = JAVASCRIPT.match(symbol) if not library or GENERATED.match(library) else None
+    if script:
+        return [script["name"] or "(anonymous)"]
     if library and PERF_MAP.match(library):
         return symbol.split("->")[::-1]
-    return [symbol]
+    return [VERSION.sub("", symbol)]
 
 
 class Reader:
@@ -136,18 +147,22 @@ class Reader:
         self.has_bare_frames = False
         self.timed = any(TIMED.match(line) for line in self.lines if line[:1] not in ("\t", "#"))
         self.pid_of_tid = {}
-        self.lives = {}  # tid: number of the life
-        self.ended = set()  # tids whose next FORK begins another life: they ended, or a FORK made them
+        self.incarnations = {}  # by tid: number of the current incarnation
+        self.ended = set()  # tids that ended or were made by a FORK: their next FORK begins another incarnation
         self.threads = {}
         self.samples = []
         self.sample = None
         self.deferred = []  # (cookie, thread, frames, number of samples before it)
-        self.stack = None  # where frame lines go
+        self.is_kernel = False  # the last frame
+        self.has_libraries = False
+        self.stack = None  # the list to which frame lines are added
         for line in self.lines:
             self.learn_pid(line)
         for line in self.lines:
             self.read_line(line)
         self.join_deferred()
+        if self.has_libraries:
+            self.drop_outermost()
 
     def match_head(self, line):
         if line.startswith("\t"):
@@ -175,13 +190,13 @@ class Reader:
             pid = "0"
         elif tid == "-1":
             pid = "-1"
-        life = self.lives.setdefault(tid, 1)
+        incarnation = self.incarnations.setdefault(tid, 1)
         if pid is None:
-            known = [thread for thread in self.threads.values() if thread.tid == tid and thread.life == life]
+            known = [thread for thread in self.threads.values() if thread.tid == tid and thread.incarnation == incarnation]
             pid = known[0].pid if known else self.pid_of_tid.get(tid, "unknown pid")
-        key = (pid, tid, life)
+        key = (pid, tid, incarnation)
         if key not in self.threads:
-            self.threads[key] = Thread(pid, tid, life, self.lives.get(pid, 1))
+            self.threads[key] = Thread(pid, tid, incarnation, self.incarnations.get(pid, 1))
         return self.threads[key]
 
     def name_thread(self, thread, comm):
@@ -236,7 +251,7 @@ class Reader:
             self.read_tail(tail)
 
     def read_tail(self, tail):
-        """What follows the event's name without -g: cgroup, then a frame, then branches."""
+        """Reads what follows the event's name without -g: cgroup, then a frame, then branches."""
         tail = BRANCH.sub("", REGISTERS.split(" " + tail)[0]).strip()
         if tail.startswith("/"):
             tail = tail.partition(" ")[2]
@@ -256,8 +271,8 @@ class Reader:
             if found:
                 tid = found["tid"]
                 if tid in self.ended:
-                    self.lives[tid] += 1
-                self.lives.setdefault(tid, 1)
+                    self.incarnations[tid] += 1
+                self.incarnations.setdefault(tid, 1)
                 self.ended.add(tid)
                 self.find_thread(found["pid"], tid)
         elif kind == "EXIT":
@@ -269,7 +284,7 @@ class Reader:
             self.name_thread(self.find_thread(pid, tid), comm)
 
     def read_detail(self, line):
-        """A line that belongs to the record before it."""
+        """Reads a line that belongs to the previous record."""
         if self.stack is None:
             self.counts["stray"] += 1
             return
@@ -292,11 +307,22 @@ class Reader:
                 self.sample.cookie = int(address, 16)
                 return
             self.counts["frame"] += 1
-            self.stack.extend(read_frame(address, frame["rest"]))
+            self.add_frame(address, frame["rest"])
         elif line.startswith("  "):
             self.counts["srcline"] += 1
         else:
             self.counts["stray"] += 1
+
+    def add_frame(self, address, rest):
+        """Adds the names of a frame line. Callers without a symbol and a library are one function. A frame is no caller
+        if it is the first one, or the first one of a user after those of the kernel."""
+        was_kernel, self.is_kernel = self.is_kernel if self.stack else False, address and int(address, 16) >= 0xFFFF << 48
+        is_caller = self.stack and (self.is_kernel or not was_kernel)
+        symbol, library = split_library((rest or "").rstrip())
+        self.has_libraries |= clean_library(library) not in (None, "inlined")
+        is_nowhere = (symbol == "[unknown]" and not clean_library(library)) or (not symbol and library == "[unknown]")
+        unknown = "[unknown]" if self.is_kernel else Nowhere("[unknown]")
+        self.stack.extend([unknown] if is_caller and is_nowhere else read_frame(address, rest))
 
     def join_deferred(self):
         for cookie, thread, frames, before in self.deferred:
@@ -305,14 +331,21 @@ class Reader:
                     sample.frames.extend(frames)
                     sample.cookie = None
 
+    def drop_outermost(self):
+        """Removes callers that are in no library at the root. A stack without other frames keeps one."""
+        for sample in self.samples:
+            while len(sample.frames) > 1 and isinstance(sample.frames[-1], Nowhere):
+                sample.frames.pop()
+
     def choose_event(self):
-        """The event with the most stacks; a tracepoint only when nothing else has one."""
+        """Returns the event with the most stacks, or the clock of two; a tracepoint only if no other event has a stack."""
         stacks = collections.Counter()
         for sample in self.samples:
             stacks[sample.event] += bool(sample.frames)
         best = None
         for event, count in stacks.items():  # in order of first appearance
-            rank = (count > 0 and not is_tracepoint(event), count)
+            is_clock = event.startswith(("cpu-clock", "task-clock"))
+            rank = (count > 0 and not is_tracepoint(event), count, is_clock)
             if best is None or rank > best[0]:
                 best = (rank, event)
         return best[1] if best else None
@@ -342,15 +375,18 @@ class Reader:
             path = [thread.name] + sample.frames[::-1]
             stacks[";".join(name.replace(";", ":") for name in path)] += 1
 
-        def life(number, times):
+        def incarnation(number, times):
             return number if times == 1 else f"{number}.{times}"
+
+        def pid(thread):
+            return incarnation(thread.pid, thread.incarnation if thread.pid == thread.tid else thread.process_incarnation)
 
         return {
             "threads": [
                 {
                     "name": thread.name,
-                    "pid": life(thread.pid, thread.life if thread.pid == thread.tid else thread.process_life),
-                    "tid": life(thread.tid, thread.life),
+                    "pid": pid(thread),
+                    "tid": incarnation(thread.tid, thread.incarnation),
                     **entry,
                 }
                 for thread, entry in threads.items()

@@ -1,4 +1,4 @@
-/* What a test has recorded, read back: the trace's header and its profile, and where in it things are. */
+/* Reads back the trace that a test has recorded: its header and its profile. Also finds things in the profile. */
 #ifndef GECKO_TEST_RECORDER_TRACE_H
 #define GECKO_TEST_RECORDER_TRACE_H
 
@@ -9,6 +9,7 @@
 #include "recorder/trace_format.h"
 #include "tests/support/marker_text.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
 
 struct recorded {
     struct failure failure;
@@ -16,40 +17,53 @@ struct recorded {
     struct trace_header header;
 };
 
-/* Reads the trace; a test failure when it is none or its ledger does not balance. */
+/* Owns the input. */
+static inline void recorded_read_input(struct recorded *recorded, struct input *input, const char *path) {
+    struct reader_options options = {0};
+    assert_non_null(input);
+    struct text header = input_peek(input, sizeof recorded->header);
+    assert_true(header.bytes_count >= sizeof recorded->header);
+    memcpy(&recorded->header, header.bytes, sizeof recorded->header);
+    reader_trace.run(input, &recorded->profile, &options);
+    profile_finish(&recorded->profile);
+    input_close(input);
+    if (failure_is_set(&recorded->failure)) fail_msg("%s: %s", path, recorded->failure.message);
+    if (!ledger_is_balanced(&recorded->profile.ledger)) fail_msg("%s: the ledger does not balance", path);
+}
+
+/* Reads a copy of the trace, which other processes may truncate meanwhile. The test fails if the file is not a trace or
+ * its ledger does not balance. */
 static inline void recorded_read(struct recorded *recorded, const char *path) {
     size_t bytes_count = 0;
     char *bytes = file_read(path, &bytes_count);
     if (!bytes) fail_msg("%s cannot be read", path);
     *recorded = (struct recorded){0};
     profile_init(&recorded->profile, &recorded->failure);
-    struct input *input = input_from_memory((struct text){bytes, bytes_count}, 0, &recorded->failure);
-    struct reader_options options = {0};
-    assert_non_null(input);
-    assert_true(bytes_count >= sizeof recorded->header);
-    memcpy(&recorded->header, bytes, sizeof recorded->header);
-    reader_native_trace.run(input, &recorded->profile, &options);
-    profile_finish(&recorded->profile);
-    input_close(input);
+    recorded_read_input(recorded, input_from_memory((struct text){bytes, bytes_count}, 0, &recorded->failure), path);
     free(bytes);
-    if (failure_is_set(&recorded->failure)) fail_msg("%s: %s", path, recorded->failure.message);
-    if (!ledger_is_balanced(&recorded->profile.ledger)) fail_msg("%s: the ledger does not balance", path);
+}
+
+/* recorded_read from the file itself, whose locks tell which processes still record. */
+static inline void recorded_read_in_place(struct recorded *recorded, const char *path) {
+    *recorded = (struct recorded){0};
+    profile_init(&recorded->profile, &recorded->failure);
+    recorded_read_input(recorded, input_open(path, &recorded->failure), path);
 }
 
 static inline void recorded_fini(struct recorded *recorded) { profile_fini(&recorded->profile); }
 
-/* Fails when anything of the trace is lost. */
+/* Fails if the trace has lost anything. */
 static inline void assert_nothing_lost(const struct recorded *recorded) {
     if (!ledger_has_losses(&recorded->profile.ledger)) return;
     struct profile_text *ledger = ledger_entries_text(&recorded->profile.ledger);
     fail_msg("lost:\n%s", ledger->bytes);
 }
 
-/* ---- Recording into a folder of the test's own. ---- */
+/* ---- Recording into a temporary folder of the test. ---- */
 
 static inline void start_recording(const struct temp_folder *folder, const char *name, struct grec_options options) {
     if (name) options.path = temp_folder_file(folder, name);
-    int error = grec_start(&options);
+    enum grec_error error = grec_start(&options);
     if (error) fail_msg("grec_start: %s", grec_error_text(error));
 }
 
@@ -63,7 +77,7 @@ static inline uint64_t file_size_of(const char *path) {
     return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-/* A cmocka fixture: a struct temp_folder as the state; nothing is recorded before and after the test. */
+/* A cmocka fixture whose state is a struct temp_folder. No recording runs before or after the test. */
 static inline int set_up_folder(void **state) {
     struct temp_folder *folder = malloc(sizeof *folder);
     *state = folder;
@@ -77,9 +91,9 @@ static inline int tear_down_folder(void **state) {
     return 0;
 }
 
-/* ---- Finding. ---- */
+/* ---- Searching the profile. ---- */
 
-/* The first thread of that name, written or not; NULL when there is none. */
+/* Returns the first thread of that name, or NULL if there is none. The thread may be one that emitters do not write. */
 static inline const struct thread *find_thread(const struct profile *profile, const char *name) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
@@ -99,8 +113,8 @@ static inline bool marker_has_name(const struct profile *profile, const struct m
     return text_equal(strings_text(&profile->strings, marker->name), text_of(name));
 }
 
-/* The next marker of that name of all threads, behind `last` (NULL: the first); *thread is its thread, and may be NULL
- * where nobody wants to know. */
+/* Returns the next marker of that name after `last`, in all threads; if `last` is NULL, the first one. Sets *thread
+ * to the marker's thread unless `thread` is NULL. */
 static inline const struct marker *next_marker(const struct profile *profile, const char *name,
                                                const struct marker *last, const struct thread **thread) {
     bool is_behind = !last;
@@ -148,7 +162,7 @@ static inline const union marker_value *value_of(const struct profile *profile, 
     return column_at(&profile->marker_values, marker->values_at + field);
 }
 
-/* The payload "type{key=value,…}", "" where there is none. To be freed. */
+/* Returns the payload as "type{key=value,…}", or "" if there is none. The caller frees it. */
 static inline struct profile_text *payload_text(const struct profile *profile, const struct marker *marker) {
     struct profile_text *out = profile_text_create();
     const struct marker_schema *schema = schema_of(profile, marker);
@@ -197,8 +211,8 @@ static inline const struct counter *find_counter(const struct profile *profile, 
     return NULL;
 }
 
-/* What the ledger counts under a cause that begins so, of that fate; of all units. */
-static inline uint64_t count_of_cause(const struct ledger *ledger, enum ledger_fate fate, const char *start) {
+/* Returns the sum of the ledger's counts, in all units, that have this fate and a cause that begins with `start`. */
+static inline uint64_t count_of_cause(const struct ledger *ledger, enum gecko_convert_fate fate, const char *start) {
     uint64_t count = 0;
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
@@ -207,11 +221,12 @@ static inline uint64_t count_of_cause(const struct ledger *ledger, enum ledger_f
     return count;
 }
 
-/* ---- Numbered events: which of 0, 1, 2… of a marker with one integer field are there. ---- */
+/* ---- Numbered events: markers with one integer field that counts 0, 1, 2… The functions check which of them are in
+ * the trace. ---- */
 
 struct numbers {
     uint8_t *counts;
-    uint64_t limit; /* all numbers are less */
+    uint64_t limit; /* upper bound: all numbers are below it */
     uint64_t found_count;
 };
 
@@ -227,7 +242,8 @@ static inline void add_numbers_of(struct numbers *numbers, const struct profile 
     }
 }
 
-/* thread NULL: of all threads. To be freed: counts. */
+/* Collects the numbers of a thread's events, or of all threads' events if `thread` is NULL. The caller frees
+ * `counts`. */
 static inline struct numbers collect_numbers(const struct profile *profile, const struct thread *thread,
                                              const char *name, uint64_t limit) {
     struct numbers numbers = {calloc(limit ? limit : 1, 1), limit, 0};
@@ -241,14 +257,14 @@ static inline struct numbers collect_numbers(const struct profile *profile, cons
     return numbers;
 }
 
-/* Each of them once. */
+/* Checks that each event from `from` up to, but not including, `end` is in the trace exactly once. */
 static inline void assert_numbers(const struct numbers *numbers, uint64_t from, uint64_t end) {
     for (uint64_t i = from; i < end; i++)
         if (numbers->counts[i] != 1)
             fail_msg("event %" PRIu64 " of %" PRIu64 " is there %d times", i, numbers->limit, numbers->counts[i]);
 }
 
-/* The first number from which on all are there. */
+/* Returns the first number from which every event to the limit is in the trace exactly once. */
 static inline uint64_t first_of_tail(const struct numbers *numbers) {
     uint64_t first = numbers->limit;
     while (first && numbers->counts[first - 1] == 1) first--;

@@ -1,4 +1,4 @@
-/* Threads that record numbered markers until they are told to end, and say how far they are. */
+/* Threads that record numbered markers until they are told to stop, and publish how many they have recorded. */
 #ifndef GECKO_TEST_RECORDER_WORKERS_H
 #define GECKO_TEST_RECORDER_WORKERS_H
 
@@ -53,7 +53,7 @@ static inline void workers_start(struct workers *workers) {
     }
 }
 
-/* How far they all are. */
+/* The progress of all workers at one moment. */
 struct workers_mark {
     uint64_t done_counts[WORKER_COUNT];
 };
@@ -64,7 +64,7 @@ static inline struct workers_mark workers_mark(struct workers *workers) {
     return mark;
 }
 
-/* Until each has recorded so many more. */
+/* Waits until each worker has recorded `event_count` more events. */
 static inline struct workers_mark workers_wait(struct workers *workers, uint64_t event_count) {
     struct workers_mark from = workers_mark(workers);
     for (int i = 0; i < WORKER_COUNT; i++)
@@ -86,7 +86,8 @@ static inline struct numbers numbers_of_worker(const struct recorded *recorded, 
     return collect_numbers(&recorded->profile, thread, "number", limit);
 }
 
-/* All events are there but those whose recording calls began or were under way between `before` and `after`. */
+/* Checks that all events are in the trace, except those whose recording calls began or were running between `before`
+ * and `after`. */
 static inline void assert_workers_but(const struct recorded *recorded, struct workers_mark before,
                                       struct workers_mark after, struct workers_mark end) {
     for (int i = 0; i < WORKER_COUNT; i++) {

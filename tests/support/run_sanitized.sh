@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs a command that is built with sanitizers. Fails if any process of the command, children included, reported
-# something, whatever the exit status of that process. usage: run_sanitized.sh COMMAND [ARGUMENT…]
+# Runs a command that is built with sanitizers. Fails if the command fails, or if it or any of its children reported an
+# error, whatever their exit status. usage: run_sanitized.sh COMMAND [ARGUMENT…]
 #
-# Every process writes its reports into files of a folder that anybody may write to, since tests change their user.
+# Every process writes its report to a file in a folder that is writable for all users, because some tests change theirs.
 set -u
 support=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 2
@@ -16,8 +16,8 @@ export TSAN_OPTIONS="$into_files:suppressions=$support/tsan_suppressions.txt:${T
 "$@" >"$work/output" 2>&1
 status=$?
 cat "$work/output"
-# Anything but a note that an allocation was too large, which tests ask for. A process that could not write its file has
-# its report among its output.
+# Matches all reports except warnings about too large allocations, which tests cause on purpose. If a process cannot write
+# its file, its report is in the output.
 is_report='SUMMARY: |ERROR: |: runtime error: |WARNING: ThreadSanitizer'
 for file in "$work"/reports/* "$work/output"; do
     grep -a -E -q "$is_report" "$file" 2>/dev/null || continue
@@ -25,5 +25,5 @@ for file in "$work"/reports/* "$work/output"; do
     [ "$file" = "$work/output" ] || cat "$file"
     status=1
 done
-[ $status -eq 0 ] || echo "$*: failed, or its sanitizer reported something: 0 passed, 1 failed"
+[ $status -eq 0 ] || echo "$*: the command failed or a sanitizer reported an error: 0 passed, 1 failed"
 exit $status

@@ -1,4 +1,4 @@
-/* Threads for a sampler to look at, and what it has recorded of them. */
+/* Runs threads for a sampler to sample, and examines the recorded samples. */
 #ifndef GECKO_TEST_SAMPLER_CHECK_H
 #define GECKO_TEST_SAMPLER_CHECK_H
 
@@ -8,27 +8,28 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "recorder/sampler.h"
+#include "recorder/sample/sampler.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/sanitizers.h"
 
-/* It runs handlers when the thread calls the system next, so later than the signals came: what they walk is not what
- * was interrupted, a thread that only works has no stacks, and calls of the system are cut short. It also takes a mutex
- * that was locked by pthread_mutex_clocklock, before a fork, for an unlocked one, and lets no child start threads. */
+/* Skips a test under the thread sanitizer. The thread sanitizer delays a signal's handler until the thread makes its
+ * next system call. So the handler walks another stack than the interrupted one, a thread that only computes has no
+ * stacks, and system calls are cut short. Also, if a mutex was locked by pthread_mutex_clocklock before a fork, the
+ * thread sanitizer takes it for unlocked. Finally, it does not allow forked children to start threads. */
 static inline void skip_under_thread_sanitizer(void) {
     if (HAS_THREAD_SANITIZER) skip();
 }
 
-/* Children would start threads: the address sanitizer's allocator may have been locked by another thread at the fork.
- */
+/* Skips tests whose children start threads. Under the address sanitizer such a child may deadlock, because another
+ * thread may have held the allocator's lock at the fork. */
 static inline void skip_forks_under_sanitizers(void) {
     if (IS_SANITIZED) skip();
 }
 
-/* A test that is not over after so long hangs. */
+/* A test that takes longer than this is considered to hang. */
 enum { HANG_SECONDS = 600 };
 
-/* ---- Code whose bounds are known: functions of a section of their own. ---- */
+/* ---- Code with known bounds: functions in a section of their own. ---- */
 
 struct code {
     const char *start;
@@ -40,10 +41,10 @@ struct code {
     static inline struct code name##_code(void) { return (struct code){__start_##name, __stop_##name}; }
 #define IN_SECTION(name) __attribute__((noinline, section(#name)))
 
-/* Keeps a call before it from becoming a jump. */
+/* Put this after a function's last call, so that the compiler does not turn the call into a jump. */
 #define NOT_THE_LAST_THING() __asm__ volatile("" ::: "memory")
 
-/* The frame lies in that code of this program. */
+/* Returns whether the frame lies in that code of this program. */
 static inline bool frame_is_in(const struct profile *profile, frame_id id, struct code code) {
     Dl_info info;
     const struct frame *frame = profile_frame_at(profile, id);
@@ -60,7 +61,7 @@ static inline bool frame_has_name(const struct profile *profile, frame_id frame,
     return text_equal(frame_func_name(profile, frame), text_of(name));
 }
 
-/* The frames of a stack, the outermost one first. */
+/* The frames of a stack, outermost first. */
 struct frame_list {
     size_t count;
     frame_id frames[512];
@@ -93,6 +94,14 @@ static inline bool stack_has_library(const struct profile *profile, stack_id sta
             return true;
     }
     return false;
+}
+
+/* Whether the thread was not asked for its stack. A thread that was blocked, for instance in mmap, has a stack anyway,
+ * which was read from outside and ends with its wait. */
+static inline bool stack_is_unasked(const struct profile *profile, stack_id stack) {
+    if (stack_is_none(stack)) return true;
+    frame_id leaf = profile_stack_at(profile, stack)->frame;
+    return text_starts_with(frame_func_name(profile, leaf), TEXT("(waits "));
 }
 
 /* ---- Samples. ---- */
@@ -133,7 +142,7 @@ static inline const struct thread *need_thread(const struct recorded *recorded, 
     return NULL;
 }
 
-/* ---- What the recorder said. ---- */
+/* ---- The recorder's messages. ---- */
 
 static inline size_t count_said(const struct recorded *recorded, const char *part) {
     const struct column *log = &recorded->profile.profiling_log;
@@ -159,9 +168,10 @@ static inline void sleep_ms(unsigned ms) {
     }
 }
 
-/* ---- Threads, as the kernel tells. ---- */
+/* ---- The kernel's information about threads. ---- */
 
-/* The number of the call of the system that the thread is in; 0 when it is in none, or it cannot be told. */
+/* Returns the number of the system call that the thread is blocked in. Returns -1 if it is blocked outside a call, and
+ * 0 if it runs or if the kernel does not tell. */
 static inline int call_of_thread(uint32_t tid) {
     char path[64], text[256] = "";
     snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
@@ -181,13 +191,14 @@ static inline void count_round(void *unused) {
     atomic_fetch_add(&round_count, 1);
 }
 
-/* Until it has looked at all threads so many times more. */
+/* Waits until the sampler has looked at all threads `count` more times. */
 static inline void wait_rounds(uint64_t count) {
     uint64_t end = atomic_load(&round_count) + count;
     while (atomic_load(&round_count) < end) usleep(200);
 }
 
-/* Counts the rounds that began and ended while the calling thread slept: each of them found it asleep. */
+/* Sleeps, and returns the number of sampling rounds that began and ended while the calling thread slept. Each of
+ * these rounds found the thread asleep. */
 static inline uint64_t sleep_and_count_rounds(unsigned ms) {
     uint64_t before = atomic_load(&round_count);
     sleep_ms(ms);
@@ -202,17 +213,17 @@ static inline void start_sampling(const struct temp_folder *folder, const char *
     start_recording(folder, name, options);
 }
 
-/* ---- A thread that does something until it is told to end. ---- */
+/* ---- A thread that runs a function until it is told to end. ---- */
 
 struct busy_thread {
-    const char *name; /* NULL: it does not register */
+    const char *name; /* NULL if the thread does not register */
     void (*run)(struct busy_thread *self);
     pthread_t thread;
     atomic_uint tid;
-    atomic_bool is_ready; /* `run` is about to be called */
+    atomic_bool is_ready; /* set just before `run` is called */
     atomic_bool is_told_to_end;
     atomic_bool may_leave;
-    atomic_uint_fast64_t cpu_ns; /* what `run` has used; not 0: it has returned */
+    atomic_uint_fast64_t cpu_ns; /* processor time that `run` has used; 0 until it has returned */
 };
 
 static inline bool goes_on(struct busy_thread *self) {
@@ -236,7 +247,7 @@ static inline void busy_thread_start(struct busy_thread *thread) {
     while (!atomic_load(&thread->is_ready)) usleep(100);
 }
 
-/* `run` has returned; the thread is still there, so that what it used last can be seen. */
+/* Waits until `run` has returned. The thread still exists, so that its last processor time can be seen. */
 static inline void busy_thread_wait(struct busy_thread *thread) {
     atomic_store(&thread->is_told_to_end, true);
     while (!atomic_load(&thread->cpu_ns)) usleep(200);
@@ -248,22 +259,22 @@ static inline void busy_thread_join(struct busy_thread *thread) {
     assert_int_equal(pthread_join(thread->thread, NULL), 0);
 }
 
-/* The processor time that the thread has used. */
+/* Returns the processor time that the thread has used. */
 static inline uint64_t cpu_of_thread_ns(const struct busy_thread *thread) {
     clockid_t clock;
     assert_int_equal(pthread_getcpuclockid(thread->thread, &clock), 0);
     return clock_now_ns(clock);
 }
 
-/* Waits until the thread has used so much more processor time, however long that takes. */
+/* Waits until the thread has used `ns` more of processor time, however long that takes. */
 static inline void wait_cpu(const struct busy_thread *thread, uint64_t ns) {
     uint64_t end_ns = cpu_of_thread_ns(thread) + ns;
     while (cpu_of_thread_ns(thread) < end_ns) usleep(200);
 }
 
-/* Waits until the sampler has asked a working thread for so many stacks and has their answers: the sampler looks at the
- * thread, which then runs, in turns. A stack that ends where a table is still to be built is not kept, so a test expects
- * some fewer. */
+/* Waits until the sampler has requested `count` stacks from a working thread and has received them. Rounds of the
+ * sampler alternate with time in which the thread runs. A stack is dropped if it ends in an object whose table is
+ * not built yet, so a test should expect somewhat fewer. */
 static inline void wait_stacks(const struct busy_thread *thread, unsigned count) {
     enum { ANSWER_NS = 1000000 };
     for (unsigned i = 0; i < count; i++) {
@@ -273,8 +284,8 @@ static inline void wait_stacks(const struct busy_thread *thread, unsigned count)
     wait_rounds(2);
 }
 
-/* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" are of its work:
- * until then it may have waited for a processor on its way there. */
+/* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" show its work.
+ * Earlier samples may show it waiting for a processor. */
 static inline void wait_stacks_at_work(const struct busy_thread *thread, unsigned count) {
     enum { BEGINNING_COUNT = 10 };
     wait_stacks(thread, BEGINNING_COUNT);
@@ -286,8 +297,8 @@ static inline int64_t at_work_ns(const struct profile *profile) {
     return find_marker(profile, "at work", NULL)->start_ns;
 }
 
-/* Waits until the thread, which waits for this program, is blocked in a system call and the sampler has seen that: it
- * has answered all signals, and is not sent one again. */
+/* Waits until the thread is blocked in a system call and the sampler has noticed this. The thread has then answered
+ * all signals, and the sampler sends it no more. The thread must be waiting for this program. */
 static inline void wait_asleep(const struct busy_thread *thread) {
     for (;;) {
         uint32_t tid = atomic_load(&thread->tid);
@@ -298,7 +309,7 @@ static inline void wait_asleep(const struct busy_thread *thread) {
     }
 }
 
-/* Works until the thread is told to end. */
+/* Computes until the thread is told to end. */
 static inline void work(struct busy_thread *self) {
     volatile uint64_t sum __attribute__((unused)) = 0;
     while (goes_on(self))

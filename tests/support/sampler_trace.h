@@ -1,10 +1,10 @@
-/* A trace with everything that a sampler records, which several tests read. */
+/* Builds a trace with everything that a sampler records. Several tests read it. */
 #ifndef GECKO_TEST_SAMPLER_TRACE_H
 #define GECKO_TEST_SAMPLER_TRACE_H
 
 #include "trace_builder.h"
 
-/* Two addresses of "/usr/lib/libapp.so", a return address and an exact one, behind the label. */
+/* Puts a stack of the label and then two addresses in "/usr/lib/libapp.so": a return address and an exact one. */
 static inline void put_native_stack(struct trace_builder *trace, uint64_t label, int64_t returns, int64_t exact) {
     put_leb(trace, 3);
     put_byte(trace, BUILD_FRAME_LABEL);
@@ -33,28 +33,17 @@ static inline void build_sampler_trace(struct trace_builder *trace) {
     put_address(trace, BUILD_FRAME_RETURNS, 0);
     trace_block(trace, BUILD_THREAD_SAMPLE);
     add_tick(trace, 100000, 250, 1500, 3000);
-    /* Of the main thread: one frame less, one other, CPU time and delay. */
-    put_leb(trace, 1900000);
-    put_leb(trace, 2);
-    put_leb(trace, BUILD_HAS_CPU | BUILD_HAS_DELAY);
-    put_leb(trace, 800000);
-    put_leb(trace, 1234567);
-    put_leb(trace, 2);
-    put_leb(trace, 1);
+    /* A sample of the main thread that has CPU time and delay. Compared with the previous stack, it drops one frame
+     * and adds another one. */
+    put_lebs(trace, 1900000, 2, BUILD_HAS_CPU | BUILD_HAS_DELAY, 800000, 1234567, 2, 1);
     put_address(trace, BUILD_FRAME_EXACT, 0x100);
     trace_block(trace, BUILD_THREAD_SAMPLE);
     put_thread_sample(trace, 0, 3, BUILD_IS_UNREACHED, 0);
     put_leb(trace, 0);
     trace_block(trace, BUILD_THREAD_SAMPLE);
     add_tick(trace, 300000, 1250, 500, 1001);
-    put_leb(trace, 1700000);
-    put_leb(trace, 2);
-    put_leb(trace, BUILD_HAS_CPU);
-    put_leb(trace, 900001);
-    trace_block(trace, BUILD_THREAD_SAME);
-    put_leb(trace, 0);
-    put_leb(trace, 3);
-    trace_block(trace, BUILD_SAMPLED_THREAD_END);
+    add_block(trace, BUILD_THREAD_SAME, 1700000, 2, BUILD_HAS_CPU, 900001);
+    add_block(trace, BUILD_SAMPLED_THREAD_END, 0, 3);
     put_leb(trace, 0);
     put_zigzag(trace, 4096);
     put_leb(trace, 0x7f0000001000);
@@ -63,8 +52,7 @@ static inline void build_sampler_trace(struct trace_builder *trace) {
     add_thread(trace, 6000000, 2, 10, -200, "main");
     put_leb(trace, 1000000);
     put_zigzag(trace, -4096);
-    put_leb(trace, 0x7f0000001000);
-    put_leb(trace, 0);
+    put_lebs(trace, 0x7f0000001000, 0);
     trace_block(trace, BUILD_ALLOCATION);
     trace_seal(trace, 8000000, 4000000);
 }

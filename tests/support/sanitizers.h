@@ -1,4 +1,4 @@
-/* Which sanitizer this program is built with. */
+/* Defines which sanitizers this program is built with. */
 #ifndef GECKO_TEST_SANITIZERS_H
 #define GECKO_TEST_SANITIZERS_H
 

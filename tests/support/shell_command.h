@@ -1,10 +1,11 @@
-/* Commands that make files for a test. */
+/* Runs commands that create files for a test. */
 #ifndef GECKO_TEST_SHELL_COMMAND_H
 #define GECKO_TEST_SHELL_COMMAND_H
 
 #include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
 
-/* Runs the command in the folder; a test failure when it fails. */
+/* Runs the command in the folder. The test fails if the command fails. */
 static inline void run_in_folder(const struct temp_folder *folder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,5 @@
-/* A folder of its own for a test, with everything in it removed at the end; and whole files, read and written. */
+/* Creates a temporary folder for a test, which is removed with its contents at the end. Also reads and writes whole
+ * files. */
 #ifndef GECKO_TEMP_FOLDER_H
 #define GECKO_TEMP_FOLDER_H
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
 
 struct temp_folder {
     char path[PATH_MAX / 2];
@@ -21,7 +22,8 @@ static inline bool temp_folder_init(struct temp_folder *folder) {
     return mkdtemp(folder->path) != NULL;
 }
 
-/* The path of a file in the folder, in one of a few buffers that take turns. */
+/* Returns the path of a file in the folder. The path is valid for the next few calls only, which take a few static
+ * buffers in turn. */
 static inline const char *temp_folder_file(const struct temp_folder *folder, const char *name) {
     static char paths[4][PATH_MAX];
     static unsigned turn;
@@ -30,7 +32,7 @@ static inline const char *temp_folder_file(const struct temp_folder *folder, con
     return path;
 }
 
-/* Files in the folder. */
+/* Returns the number of files in the folder. */
 static inline int temp_folder_count(const struct temp_folder *folder) {
     DIR *directory = opendir(folder->path);
     int count = 0;
@@ -58,7 +60,7 @@ static inline bool file_write(const char *path, struct text text) {
     return fclose(file) == 0 && is_good;
 }
 
-/* The whole file, terminated, to be freed; NULL when there is none. */
+/* Returns the whole file, NUL-terminated, or NULL if the file does not exist. The caller frees it. */
 static inline char *file_read(const char *path, size_t *bytes_count) {
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;

@@ -1,8 +1,8 @@
-/* Writes native traces in memory, for tests. An encoder of its own, made after docs/trace-format.md: it shares no
- * declaration with the reader or the recorder, so that a mistake in one of them shows.
+/* Builds traces of the recorder in memory, for tests. This encoder follows docs/trace-format.md. It shares no
+ * declaration with the reader or the recorder, so that it shows their mistakes.
  *
- * Fields are put one by one; trace_block and trace_definition make a block or a definition of those put since the one
- * before. */
+ * Fields are put one by one. trace_block and trace_definition then make a block or a definition of the fields put
+ * since the previous one. */
 #ifndef GECKO_TEST_TRACE_BUILDER_H
 #define GECKO_TEST_TRACE_BUILDER_H
 
@@ -13,7 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "libconvert/text.h"
+#include "libconvert/base/text.h"
 
 enum {
     BUILD_PROCESS = 1,
@@ -42,7 +42,7 @@ enum {
     BUILD_ALLOCATION = 24,
 };
 
-/* Flags of samples of other threads. */
+/* Flags of samples that the sampler takes of other threads. */
 enum { BUILD_HAS_CPU = 1, BUILD_HAS_DELAY = 2, BUILD_IS_TRUNCATED = 4, BUILD_IS_UNREACHED = 8 };
 
 enum { BUILD_FRAME_LABEL = 0, BUILD_FRAME_RETURNS = 3, BUILD_FRAME_EXACT = 4 };
@@ -64,12 +64,12 @@ enum {
 enum { BUILD_FREE = 0, BUILD_LIVE = 1, BUILD_SEALED = 2 };
 
 struct trace_builder {
-    unsigned char *bytes; /* to be freed: trace_builder_fini */
+    unsigned char *bytes; /* freed by trace_builder_fini */
     size_t bytes_count;
     size_t capacity_bytes;
     size_t chunks_offset;
     size_t chunk_bytes;
-    size_t chunk_at; /* of the open chunk; 0: none */
+    size_t chunk_at; /* offset of the open chunk; 0 if none is open */
     size_t chunk_used;
     uint32_t block_count;
     uint64_t next_id;
@@ -88,7 +88,7 @@ static inline uint64_t trace_read(const struct trace_builder *trace, size_t at, 
     return value;
 }
 
-/* Zeros at the end. */
+/* Appends zeros to the trace. */
 static inline void trace_grow(struct trace_builder *trace, size_t more_bytes) {
     if (trace->bytes_count + more_bytes > trace->capacity_bytes) {
         trace->capacity_bytes = 2 * (trace->bytes_count + more_bytes);
@@ -99,7 +99,7 @@ static inline void trace_grow(struct trace_builder *trace, size_t more_bytes) {
     trace->bytes_count += more_bytes;
 }
 
-/* ---- Header ---- */
+/* ---- Header. ---- */
 
 enum {
     BUILD_HEADER_BYTES = 4096,
@@ -112,6 +112,7 @@ enum {
     BUILD_AT_START_TICKS = 40,
     BUILD_AT_START_NS = 48,
     BUILD_AT_START_REALTIME = 56,
+    BUILD_AT_CREATOR_PID = 72,
     BUILD_AT_HASH = 80,
     BUILD_AT_LIMIT = 512,
     BUILD_AT_GLOBAL_INDEX = 520,
@@ -129,7 +130,7 @@ enum {
     BUILD_AT_STALE_MARKERS = 616,
 };
 
-/* What tests begin with: ticks of half a nanosecond, counted from 1000. */
+/* The usual clock of a test's trace: a tick is half a nanosecond, and ticks count from 1000. */
 enum { BUILD_START_TICKS = 1000, BUILD_START_NS = 5000000, BUILD_CHUNK_BYTES = 4096 };
 #define BUILD_RATE           2000000000u
 #define BUILD_START_REALTIME 1700000000000000000u
@@ -161,7 +162,7 @@ static inline struct text trace_text(const struct trace_builder *trace) {
     return (struct text){(const char *)trace->bytes, trace->bytes_count};
 }
 
-/* ---- Fields ---- */
+/* ---- Fields. ---- */
 
 static inline void put_byte(struct trace_builder *trace, unsigned value) {
     if (trace->pending_count == sizeof trace->pending) abort();
@@ -172,6 +173,14 @@ static inline void put_leb(struct trace_builder *trace, uint64_t value) {
     for (; value >= 0x80; value >>= 7) put_byte(trace, (unsigned)(value & 0x7f) | 0x80);
     put_byte(trace, (unsigned)value);
 }
+
+static inline void put_leb_list(struct trace_builder *trace, const uint64_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) put_leb(trace, values[i]);
+}
+
+/* Puts several numbers, each as a leb. */
+#define put_lebs(trace, ...) \
+    put_leb_list(trace, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static inline void put_zigzag(struct trace_builder *trace, int64_t value) {
     put_leb(trace, ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0));
@@ -188,7 +197,7 @@ static inline void put_text(struct trace_builder *trace, const char *text) {
 
 static inline void put_real(struct trace_builder *trace, double value) { put_bytes(trace, &value, sizeof value); }
 
-/* ---- Chunks ---- */
+/* ---- Chunks. ---- */
 
 enum {
     CHUNK_AT_STATE = 0,
@@ -222,7 +231,7 @@ static inline void trace_open_chunk(struct trace_builder *trace, unsigned kind) 
     trace_write(trace, BUILD_AT_CHUNK_COUNT, (trace->bytes_count - trace->chunks_offset) / trace->chunk_bytes, 8);
 }
 
-/* Times are since the start of the trace. */
+/* Begins a chunk of events. Times are relative to the start of the trace. */
 static inline void trace_events_chunk(struct trace_builder *trace, uint64_t base_ticks, uint64_t base_ns) {
     trace_open_chunk(trace, 1);
     trace_write(trace, trace->chunk_at + CHUNK_AT_BASE_TICKS, BUILD_START_TICKS + base_ticks, 8);
@@ -245,7 +254,7 @@ static inline void trace_commit(struct trace_builder *trace) {
     trace_write(trace, trace->chunk_at + CHUNK_AT_COMMIT, (uint64_t)trace->block_count << 32 | trace->chunk_used, 8);
 }
 
-/* A block of what is put, behind that kind. */
+/* Ends a block: writes its length and kind, then the fields put before. */
 static inline void trace_block(struct trace_builder *trace, unsigned kind) {
     unsigned char head[11];
     size_t head_count = 0;
@@ -260,6 +269,9 @@ static inline void trace_block(struct trace_builder *trace, unsigned kind) {
     trace_commit(trace);
 }
 
+/* Adds a block whose fields are all lebs. */
+#define add_block(trace, kind, ...) (put_lebs(trace, __VA_ARGS__), trace_block(trace, kind))
+
 static inline void trace_hash_chunk(struct trace_builder *trace, size_t chunk_at) {
     uint32_t end = (uint32_t)trace_read(trace, chunk_at + CHUNK_AT_COMMIT, 4);
     uint64_t hash = XXH3_64bits(trace->bytes + chunk_at + CHUNK_AT_MAGIC, end - CHUNK_AT_MAGIC);
@@ -273,9 +285,9 @@ static inline void trace_seal(struct trace_builder *trace, uint64_t end_ticks, u
     trace_write(trace, trace->chunk_at + CHUNK_AT_STATE, BUILD_SEALED, 4);
 }
 
-/* ---- Definitions ---- */
+/* ---- Definitions. ---- */
 
-/* A definition of what is put, behind that kind; its id. */
+/* Ends a definition of that kind, made of the fields put before. Returns its id. */
 static inline uint64_t trace_definition(struct trace_builder *trace, unsigned kind) {
     unsigned char body[sizeof trace->pending + 1];
     size_t body_count = trace->pending_count + 1;
@@ -292,7 +304,7 @@ static inline uint64_t trace_definition(struct trace_builder *trace, unsigned ki
     return trace->next_id++;
 }
 
-/* Says that the log goes on in another chunk. */
+/* Marks the end of this chunk's definitions: the log of definitions continues in another chunk. */
 static inline void trace_end_definitions(struct trace_builder *trace) {
     if (trace->chunk_used + 4 > trace->chunk_bytes) return;
     trace_write(trace, trace->chunk_at + trace->chunk_used, 0x7fffffffu, 4);
@@ -311,15 +323,13 @@ static inline uint64_t define_string(struct trace_builder *trace, const char *te
 
 static inline uint64_t define_category(struct trace_builder *trace, const char *name, unsigned color, uint64_t parent) {
     put_text(trace, name);
-    put_leb(trace, color);
-    put_leb(trace, parent);
+    put_lebs(trace, color, parent);
     return trace_definition(trace, BUILD_CATEGORY);
 }
 
 static inline uint64_t define_marker(struct trace_builder *trace, const char *name, uint64_t category, uint64_t type) {
     put_text(trace, name);
-    put_leb(trace, category);
-    put_leb(trace, type);
+    put_lebs(trace, category, type);
     return trace_definition(trace, BUILD_MARKER_DEFINITION);
 }
 
@@ -338,8 +348,7 @@ static inline uint64_t define_counter(struct trace_builder *trace, const char *n
     put_text(trace, "about it");
     put_text(trace, "label");
     put_text(trace, "bytes");
-    put_leb(trace, graph);
-    put_leb(trace, 5);
+    put_lebs(trace, graph, 5);
     put_zigzag(trace, -3);
     return trace_definition(trace, BUILD_COUNTER);
 }
@@ -350,46 +359,35 @@ static inline uint64_t define_library(struct trace_builder *trace, const char *p
     return trace_definition(trace, BUILD_LIBRARY);
 }
 
-/* The fields of a mapping, for any process. */
+/* Puts the fields of a mapping, for any process. */
 static inline void put_mapping(struct trace_builder *trace, unsigned pid, uint64_t process_start_ns, uint64_t address,
                                uint64_t size, uint64_t offset, uint64_t library) {
-    put_leb(trace, pid);
-    put_leb(trace, process_start_ns);
-    put_leb(trace, address);
-    put_leb(trace, size);
-    put_leb(trace, offset);
-    put_leb(trace, library);
+    put_lebs(trace, pid, process_start_ns, address, size, offset, library);
 }
 
-/* Of process 10, which begins with the trace. */
+/* Defines a mapping of process 10, which begins with the trace. */
 static inline uint64_t define_mapping(struct trace_builder *trace, uint64_t address, uint64_t size, uint64_t offset,
                                       uint64_t library) {
     put_mapping(trace, 10, BUILD_START_NS, address, size, offset, library);
     return trace_definition(trace, BUILD_MAPPING);
 }
 
-/* That process `pid` has what process `parent_pid` had, both of which begin with the trace. */
+/* Defines that process `pid` inherits the mappings of process `parent_pid`. Both processes begin with the trace. */
 static inline uint64_t define_inheritance(struct trace_builder *trace, unsigned pid, unsigned parent_pid,
                                           uint64_t last_id) {
-    put_leb(trace, pid);
-    put_leb(trace, BUILD_START_NS);
-    put_leb(trace, parent_pid);
-    put_leb(trace, BUILD_START_NS);
-    put_leb(trace, last_id);
+    put_lebs(trace, pid, BUILD_START_NS, parent_pid, BUILD_START_NS, last_id);
     return trace_definition(trace, BUILD_INHERITANCE);
 }
 
 static inline uint64_t define_symbol(struct trace_builder *trace, uint64_t library, uint64_t offset, uint64_t size,
                                      const char *name) {
-    put_leb(trace, library);
-    put_leb(trace, offset);
-    put_leb(trace, size);
+    put_lebs(trace, library, offset, size);
     put_text(trace, name);
     return trace_definition(trace, BUILD_SYMBOL);
 }
 
-/* The head of a marker type; put the count of fields, fields, the count of graphs and graphs behind it, then
- * trace_definition(trace, BUILD_MARKER_TYPE). */
+/* Puts the head of a marker type. Then put the number of fields, the fields, the number of graphs and the graphs,
+ * and call trace_definition(trace, BUILD_MARKER_TYPE). */
 static inline void put_type(struct trace_builder *trace, const char *name, unsigned display, unsigned flags) {
     put_text(trace, name);
     put_text(trace, "a type");
@@ -397,20 +395,17 @@ static inline void put_type(struct trace_builder *trace, const char *name, unsig
     put_text(trace, "tooltip");
     put_text(trace, "table");
     put_text(trace, "");
-    put_leb(trace, display);
-    put_leb(trace, flags);
+    put_lebs(trace, display, flags);
 }
 
-/* A field without columns. */
+/* Puts a field without table columns. */
 static inline void put_field(struct trace_builder *trace, const char *key, unsigned format) {
     put_text(trace, key);
     put_text(trace, "");
-    put_leb(trace, format);
-    put_leb(trace, 0);
-    put_leb(trace, 0);
+    put_lebs(trace, format, 0, 0);
 }
 
-/* A type with one field "v" of that format. */
+/* Defines a marker type that has one field "v" of that format. */
 static inline uint64_t define_type(struct trace_builder *trace, const char *name, unsigned format) {
     put_type(trace, name, 0, 0);
     put_leb(trace, 1);
@@ -419,23 +414,23 @@ static inline uint64_t define_type(struct trace_builder *trace, const char *name
     return trace_definition(trace, BUILD_MARKER_TYPE);
 }
 
-/* ---- Entries ---- */
+/* ---- Entries. ---- */
 
-static inline void add_process(struct trace_builder *trace, unsigned pid, uint64_t start_ns, const char *name) {
-    put_leb(trace, pid);
-    put_leb(trace, 1);
-    put_leb(trace, start_ns);
+static inline void add_child_process(struct trace_builder *trace, unsigned pid, unsigned parent_pid, uint64_t start_ns,
+                                     const char *name) {
+    put_lebs(trace, pid, parent_pid, start_ns);
     put_text(trace, name);
     trace_block(trace, BUILD_PROCESS);
+}
+
+static inline void add_process(struct trace_builder *trace, unsigned pid, uint64_t start_ns, const char *name) {
+    add_child_process(trace, pid, 1, start_ns, name);
 }
 
 static inline void add_thread_of(struct trace_builder *trace, uint64_t since_base, uint64_t uid, unsigned tid,
                                  unsigned flags, int64_t start_since_base, const char *name) {
     if (trace_read(trace, BUILD_AT_THREAD_UID, 8) <= uid) trace_write(trace, BUILD_AT_THREAD_UID, uid + 1, 8);
-    put_leb(trace, since_base);
-    put_leb(trace, uid);
-    put_leb(trace, tid);
-    put_leb(trace, flags);
+    put_lebs(trace, since_base, uid, tid, flags);
     put_zigzag(trace, start_since_base);
     put_text(trace, name);
     trace_block(trace, BUILD_THREAD);
@@ -447,23 +442,18 @@ static inline void add_thread(struct trace_builder *trace, uint64_t since_base, 
 }
 
 static inline void add_instant(struct trace_builder *trace, uint64_t t, uint64_t marker) {
-    put_leb(trace, t);
-    put_leb(trace, marker);
-    trace_block(trace, BUILD_INSTANT);
+    add_block(trace, BUILD_INSTANT, t, marker);
 }
 
 static inline void add_count(struct trace_builder *trace, unsigned kind, uint64_t t, uint64_t counter, int64_t value) {
-    put_leb(trace, t);
-    put_leb(trace, counter);
+    put_lebs(trace, t, counter);
     put_zigzag(trace, value);
     trace_block(trace, kind);
 }
 
 static inline void add_sampled_thread_of(struct trace_builder *trace, uint64_t uid, unsigned tid, unsigned flags,
                                          int64_t start_since_base, const char *name) {
-    put_leb(trace, uid);
-    put_leb(trace, tid);
-    put_leb(trace, flags);
+    put_lebs(trace, uid, tid, flags);
     put_zigzag(trace, start_since_base);
     put_text(trace, name);
     trace_block(trace, BUILD_SAMPLED_THREAD);
@@ -474,58 +464,40 @@ static inline void add_sampled_thread(struct trace_builder *trace, uint64_t uid,
     add_sampled_thread_of(trace, uid, tid, 0, start_since_base, name);
 }
 
-/* The head of a full sample without CPU time and delay; put the count of frames and the frames behind it, then
+/* Puts the head of a full sample without CPU time and delay. Then put the number of frames and the frames, and call
  * trace_block(trace, BUILD_THREAD_SAMPLE). */
 static inline void put_thread_sample(struct trace_builder *trace, uint64_t t, uint64_t uid, unsigned flags,
                                      uint64_t kept) {
-    put_leb(trace, t);
-    put_leb(trace, uid);
-    put_leb(trace, flags);
-    put_leb(trace, kept);
+    put_lebs(trace, t, uid, flags, kept);
 }
 
 static inline void add_thread_same(struct trace_builder *trace, uint64_t t, uint64_t uid) {
-    put_leb(trace, t);
-    put_leb(trace, uid);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAME);
+    add_block(trace, BUILD_THREAD_SAME, t, uid, 0);
 }
 
-/* When and where the stack before was taken: so many ticks before the entry, in a process that began with the trace. */
+/* Puts the origin of the preceding stack: how many ticks before the entry it was taken, and in which thread. The
+ * thread's process began with the trace. */
 static inline void put_origin(struct trace_builder *trace, int64_t before, uint64_t uid, unsigned tid, unsigned pid) {
     put_zigzag(trace, before);
-    put_leb(trace, uid);
-    put_leb(trace, tid);
-    put_leb(trace, pid);
-    put_leb(trace, BUILD_START_NS);
+    put_lebs(trace, uid, tid, pid, BUILD_START_NS);
 }
 
-static inline void add_mappings(struct trace_builder *trace, uint64_t id) {
-    put_leb(trace, id);
-    trace_block(trace, BUILD_MAPPINGS);
-}
+static inline void add_mappings(struct trace_builder *trace, uint64_t id) { add_block(trace, BUILD_MAPPINGS, id); }
 
-/* Times in ns. */
+/* Adds a tick of the sampler. Durations are in nanoseconds. */
 static inline void add_tick(struct trace_builder *trace, uint64_t t, uint64_t locking, uint64_t counters,
                             uint64_t threads) {
-    put_leb(trace, t);
-    put_leb(trace, locking);
-    put_leb(trace, counters);
-    put_leb(trace, threads);
-    trace_block(trace, BUILD_TICK);
+    add_block(trace, BUILD_TICK, t, locking, counters, threads);
 }
 
-/* A run of one address, `delta` bytes from the one before. */
+/* Puts a run of one address. `delta` is the distance in bytes from the previous address. */
 static inline void put_address(struct trace_builder *trace, unsigned kind, int64_t delta) {
     put_byte(trace, kind);
     put_leb(trace, 1);
     put_zigzag(trace, delta);
 }
 
-/* An entry of nothing but its time. */
-static inline void add_mark(struct trace_builder *trace, unsigned kind, uint64_t t) {
-    put_leb(trace, t);
-    trace_block(trace, kind);
-}
+/* Adds an entry that has only a time. */
+static inline void add_mark(struct trace_builder *trace, unsigned kind, uint64_t t) { add_block(trace, kind, t); }
 
 #endif

@@ -1,4 +1,4 @@
-/* How a child ended, with a limit that no signal mask of its can lift. */
+/* Waits for a child with a time limit that the child's signal mask cannot block. */
 #ifndef GECKO_TEST_WAIT_FOR_CHILD_H
 #define GECKO_TEST_WAIT_FOR_CHILD_H
 
@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Its exit status, or 128 and the signal that ended it: SIGKILL, where that had to be done. */
+/* Waits for a child. Returns its exit status, or 128 plus the number of the signal that killed it. If the child
+ * exceeds the time limit, it is killed by SIGKILL. */
 static inline int wait_for_child(pid_t pid) {
     enum { LOOK_NS = 2000000, LOOK_COUNT = 600 * (1000000000 / LOOK_NS) };
     const struct timespec pause = {0, LOOK_NS};

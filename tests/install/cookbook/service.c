@@ -1,5 +1,5 @@
-/* The service of docs/cookbook.md: works a little, waits a little, for two seconds or until it is killed. Leaves some memory
- * behind. */
+/* The service of docs/cookbook.md: works a little, waits a little, for two seconds or until it is killed. Leaves some
+ * memory behind. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,0 +1,37 @@
+# Benchmarks: see bench/README.md. Other recorders that cannot be installed are reported and skipped.
+
+.PHONY: bench bench-deflate bench-merge bench-recorder bench-processes bench-programs
+
+# Other inputs of make bench, besides what it records itself.
+BENCH_INPUTS ?=
+bench: $(BUILD)/gecko-convert
+	tests/support/install_packages.sh build test
+	bench/record.sh $(BUILD)/bench
+	GECKO_CONVERT=$< bench/convert.py $(BUILD)/bench/varied.txt $(BUILD)/bench/varied.data $(BENCH_INPUTS)
+
+# Needs the Debian packages libdeflate-dev and libisal-dev, and profiles: DEFLATE_INPUTS=….
+bench-deflate:
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) bench/peer_deflate.c -ldeflate -lisal -lz \
+	    -o $(BUILD)/bench-of-deflate
+	for input in $(DEFLATE_INPUTS); do $(BUILD)/bench-of-deflate $$input; done
+
+bench-recorder: all
+	-tests/support/install_packages.sh build test bench
+	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
+	CC='$(CC)' bench/sampler.py --build $(BUILD)
+
+# One process, and then many, each for so many seconds.
+BENCH_SECONDS ?= 10
+bench-processes: $(BUILD)/libgecko_recorder.a
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/processes.c $< -lpthread \
+	    -o $(BUILD)/bench-of-processes
+	for count in 1 64; do $(BUILD)/bench-of-processes $$count $(BENCH_SECONDS) $(BUILD)/bench-processes.trace; done
+
+bench-merge: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/large_trace.c \
+	    $(BUILD)/libgecko_recorder.a -lpthread -o $(BUILD)/large-trace
+	GECKO_CONVERT=$< bench/merge.py $(BUILD)/large-trace
+
+bench-programs: all
+	-tests/support/install_packages.sh programs bench
+	bench/programs.py --build $(BUILD)

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Compares what the viewer shows of samply's and of our profile of the same recordings, for docs/compared.md.
+
+usage: compared.py GECKO-CONVERT SAMPLY > compared.md
+
+Records five programs with perf, imports each recording with `samply import`, whose server looks up the symbols as it
+does for the viewer, and with gecko-convert. Prints tables of threads and of functions by self and by total samples."""
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+import urllib.request
+from collections import Counter
+
+PROGRAM, SAMPLY = map(os.path.abspath, sys.argv[1:3])
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compared")
+ROWS = 10
+
+# title, how to build, the command
+PROGRAMS = [
+    ("C++ with heavy inlining", ["g++", "-O2", "-g", "inline.cc", "-o", "OUT/inline"], ["OUT/inline"]),
+    ("A thread pool with locks", ["gcc", "-O2", "-g", "pool.c", "-lpthread", "-o", "OUT/pool"], ["OUT/pool"]),
+    ("Python", None, ["/usr/bin/python3", "HERE/script.py"]),
+    ("Node.js", None, ["node", "--perf-basic-prof", "--interpreted-frames-native-stack", "HERE/script.mjs"]),
+    ("A stripped program", ["gcc", "-O2", "-s", "stripped.c", "-lm", "-o", "OUT/stripped"], ["OUT/stripped"]),
+]
+
+
+def run(command, folder=HERE):
+    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+# ---- Samples as lists of functions, from outside to inside. ----
+
+
+def stacks_of(tables, samples, prefix_of, frames_of):
+    """Yields (functions, weight) for each sample."""
+    known = {None: ()}
+    stack = tables["stackTable"]
+    for i in range(stack["length"]):
+        known[i] = known[prefix_of(stack, i)] + frames_of(stack["frame"][i])
+    weights = samples.get("weight") or [1] * samples["length"]
+    for index, weight in zip(samples["stack"], weights):
+        if index is not None:
+            yield known[index], weight
+
+
+def read_ours(path):
+    with open(path, encoding="utf-8") as file:
+        profile = json.load(file)
+    shared = profile["shared"]
+    names = [shared["stringArray"][name] for name in shared["funcTable"]["name"]]
+
+    def prefix(stack, i):
+        return i - stack["prefixOffset"][i] if stack["prefixOffset"][i] else None
+
+    def frames(frame):
+        return (names[shared["frameTable"]["func"][frame]],)
+
+    threads = [(thread, list(stacks_of(shared, thread["samples"], prefix, frames))) for thread in profile["threads"]]
+    selected = profile["meta"].get("initialSelectedThreads")
+    return profile, threads, selected
+
+
+class Symbols:
+    """Asks samply's server for the functions at addresses, as the viewer does."""
+
+    def __init__(self, path, profile):
+        self.process = subprocess.Popen([SAMPLY, "load", path, "--no-open", "--port", "3900+"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        for line in self.process.stdout:
+            if "symbolServer=" in line:
+                self.url = urllib.parse.unquote(line.strip().split("symbolServer=")[1])
+                break
+        self.libs = profile["libs"]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.communicate()
+
+    def look_up(self, wanted):
+        """Returns the functions from outside to inside for each (lib, address)."""
+        wanted = sorted(wanted)
+        job = {"memoryMap": [[lib["debugName"], lib["breakpadId"]] for lib in self.libs],
+               "stacks": [[[lib, address] for lib, address in wanted]]}
+        request = urllib.request.Request(self.url + "/symbolicate/v5", json.dumps({"jobs": [job]}).encode())
+        with urllib.request.urlopen(request) as response:
+            found = json.load(response)["results"][0]["stacks"][0]
+        result = {}
+        for key, frame in zip(wanted, found):
+            inner = [inline["function"] for inline in frame.get("inlines", []) if inline.get("function")]
+            if frame.get("function"):
+                result[key] = (frame["function"], *reversed(inner))
+        return result
+
+
+def read_samplys(path):
+    with gzip.open(path) as file:
+        profile = json.load(file)
+    places = []
+    for thread in profile["threads"]:
+        libs = [thread["resourceTable"]["lib"][resource] if resource >= 0 else None
+                for resource in thread["funcTable"]["resource"]]
+        frames = thread["frameTable"]
+        places.append([(libs[func], address) if address >= 0 and libs[func] is not None else None
+                       for func, address in zip(frames["func"], frames["address"])])
+    symbols = Symbols(path, profile)
+    found = symbols.look_up({place for thread in places for place in thread if place})
+    symbols.stop()
+    threads = []
+    for thread, own_places in zip(profile["threads"], places):
+        names = [thread["stringArray"][name] for name in thread["funcTable"]["name"]]
+
+        def frames_of(frame, thread=thread, names=names, own_places=own_places):
+            return found.get(own_places[frame]) or (names[thread["frameTable"]["func"][frame]],)
+
+        def prefix(stack, i):
+            return stack["prefix"][i]
+
+        threads.append((thread, list(stacks_of(thread, thread["samples"], prefix, frames_of))))
+    return profile, threads, profile["meta"].get("initialSelectedThreads")
+
+
+# ---- Tables. ----
+
+
+def cell(text):
+    text = text.replace(f"file://{HERE}/", "").replace("|", "\\|").replace("<", "&lt;")
+    return text if len(text) <= 70 else text[:69] + "…"
+
+
+def tops(threads):
+    own, total, count = Counter(), Counter(), 0
+    for _, samples in threads:
+        for functions, weight in samples:
+            count += weight
+            if functions:
+                own[functions[-1]] += weight
+            for function in set(functions):
+                total[function] += weight
+    return own, total, count
+
+
+def ranked(counter, count):
+    # Both sides have equal functions in the same order, whatever underscores and namespaces their names have.
+    order = sorted(counter.items(), key=lambda item: (-item[1], item[0].rsplit("::", 1)[-1].lstrip("_")))
+    rows = [f"{100 * weight / count:.1f} % {cell(name)}" for name, weight in order[:ROWS]]
+    return rows + [""] * (ROWS - len(rows))
+
+
+def describe(profile, threads, selected):
+    names = Counter(thread["name"] for thread, _ in threads)
+    tracks = ", ".join(f"{name} ×{times}" if times > 1 else name for name, times in names.items())
+    chosen = ", ".join(f"{threads[i][0]['name']} ({len(threads[i][1])} samples)" for i in selected) if selected else \
+        "left to the viewer"
+    functions = len({function for _, samples in threads for stack, _ in samples for function in stack})
+    samples = sum(len(samples) for _, samples in threads)
+    return {"title": profile["meta"]["product"], "selected thread": chosen, "tracks": tracks,
+            "samples with a stack": str(samples), "functions": str(functions)}
+
+
+def compare(title, ours, samplys):
+    print(f"## {title}\n\n| | samply | gecko-convert |\n|---|---|---|")
+    left, right = describe(*samplys), describe(*ours)
+    for key in left:
+        print(f"| {key} | {cell(left[key])} | {cell(right[key])} |")
+    (samply_own, samply_total, samply_count), (own, total, count) = tops(samplys[1]), tops(ours[1])
+    for what, first, second in ("self", samply_own, own), ("total", samply_total, total):
+        print(f"\n| functions by {what} samples: samply | gecko-convert |\n|---|---|")
+        for pair in zip(ranked(first, samply_count), ranked(second, count)):
+            print("| " + " | ".join(pair) + " |")
+    print()
+
+
+PREFACE = """# Compared with samply
+
+This page shows what the viewer shows of the same recordings, imported by [samply](https://github.com/mstange/samply) 0.13.1
+and by gecko-convert: the title, the selected thread, the tracks, and the ten functions with the most samples. samply looks up
+functions while it serves a profile, so its names are those that its server gives to the viewer. This command wrote the page:
+
+    bench/compared.py build/gecko-convert samply > docs/compared.md
+
+It records the five programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
+
+- **Title and tracks**: samply names the machine in the title. It keeps tracks without samples: `perf-exec`, which is perf
+  before it starts the program, and idle threads.
+- **C and C++ names**: samply shows inlined functions without their namespace, `work` for `work(unsigned int)`, and names that
+  begin with underscores without one of them.
+- **Parts of functions**: gcc splits functions (`msort_with_tmp.part.0`). samply gives a part the name of the whole.
+- **Stripped functions**: if a library has only the symbols that it exports, such as Python's, samply gives code without a
+  symbol the name of the exported function before it. gecko-convert finds where functions start, and names them `fun_` and
+  their address.
+- **JavaScript**: samply shows the name that V8 gives to code, with tier and path. gecko-convert makes one function of all
+  tiers of a function, and shows file and line beside it.
+- **Unknown callers**: where a function uses the frame pointer for something else, a walk along frame pointers ends at an
+  address that is no code. gecko-convert leaves it out. samply shows each such address as a function (`0x958980`).
+- **Linkage tables**: gecko-convert names the code that jumps to a function of another library (`sin@plt`).
+"""
+
+
+def main():
+    print(PREFACE)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (title, build, command) in enumerate(PROGRAMS):
+            if build:
+                run([word.replace("OUT", folder) for word in build])
+            data, imported, converted = (os.path.join(folder, f"{number}.{kind}") for kind in ("data", "json.gz", "json"))
+            recorder = ["perf", "record", "-q", "-F", "997", "--call-graph", "dwarf,16384" if build else "fp", "-o", data]
+            # Node.js writes files into its folder.
+            run([*recorder, "--", *(word.replace("OUT", folder).replace("HERE", HERE) for word in command)], folder)
+            run([SAMPLY, "import", data, "--save-only", "-o", imported])
+            run([PROGRAM, "--quiet", data, "-o", converted])
+            compare(title, read_ours(converted), read_samplys(imported))
+
+
+main()

@@ -1,0 +1,23 @@
+cli_sources := \
+    cli/arguments.c cli/bus_guard.c cli/command.c cli/console.c cli/document.c cli/exit_guard.c cli/options.c \
+    cli/output_name.c cli/progress_tty.c cli/several_inputs.c cli/style.c \
+    cli/batch/batch.c cli/batch/batch_entry.c cli/batch/batch_plan.c cli/batch/batch_plan_find.c \
+    cli/batch/batch_plan_identify.c cli/batch/batch_table.c cli/batch/batch_work.c cli/batch/file_digest.c \
+    cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_records.c cli/batch/member_path.c \
+    cli/batch/thread_pool.c cli/batch/workspace.c \
+    cli/check/check.c cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c \
+    cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_trailing_data.c \
+    cli/check/violations.c \
+    cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
+    cli/info/info_text.c cli/info/totals.c
+
+# The command view. The static program does without it, because Debian lacks static libraries that libmicrohttpd needs.
+view_sources := \
+    cli/view/asm_api.c cli/view/browser.c cli/view/disassembly.c cli/view/gzip_buffer.c cli/view/http_server.c \
+    cli/view/native_library.c cli/view/native_service.c cli/view/served_profile.c cli/view/site.c \
+    cli/view/source_api.c cli/view/symbolicate_api.c cli/view/view_command.c cli/view/viewer_folder.c
+view_absent_source := cli/view/view_absent.c
+cli_sources += $(view_sources)
+
+# Tests link with all other sources, and have a main of their own.
+main_source := cli/main.c

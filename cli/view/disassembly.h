@@ -1,0 +1,30 @@
+/* Turns machine code into text, with capstone. */
+#ifndef GECKO_DISASSEMBLY_H
+#define GECKO_DISASSEMBLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libconvert/base/text.h"
+
+enum { DISASSEMBLY_TEXT_BYTES = 256 };
+
+struct disassembly_instruction {
+    uint64_t address;
+    uint64_t target; /* of a direct jump or call; 0: none */
+    const char *mnemonic;
+    const char *operands;
+};
+
+typedef void disassembly_take(void *context, const struct disassembly_instruction *instruction);
+
+/* Returns the name of the processor and of the syntax. Returns NULL if code of that processor (EM_X86_64 and so on)
+ * cannot be disassembled. */
+const char *disassembly_processor(unsigned machine);
+const char *disassembly_syntax(unsigned machine);
+
+/* Disassembles the bytes, the first of which is at the address, and passes each instruction to the function. Bytes that
+ * are no instruction are passed as ".byte". Returns false if the processor is unknown or memory ran out. */
+bool disassembly_run(unsigned machine, struct text code, uint64_t address, disassembly_take *take, void *context);
+
+#endif

@@ -1,0 +1,250 @@
+#include "http_server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CONNECTION_COUNT_MAX = 256,
+    CONNECTION_BYTES_MAX = 32 * 1024, /* memory of a connection: for headers, and for what is sent at a time */
+    STANDSTILL_S_MAX = 30,
+    BODIES_BYTES_MAX = 64 << 20, /* bodies of all requests together */
+    FIRST_BODY_BYTES = 4096
+};
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    struct http_site site;
+    _Atomic(uint64_t) active_count; /* requests that have begun and not ended */
+    /* When a request last ended, on the monotonic clock; at first, when the server started. */
+    _Atomic(uint64_t) last_end_ns;
+    _Atomic(size_t) bodies_bytes;
+};
+
+/* One request. */
+struct exchange {
+    struct http_server *server;
+    char *body; /* owned */
+    size_t body_bytes;
+    size_t capacity_bytes;
+};
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct http_response http_refuse(enum http_status status, const char *message) {
+    return (struct http_response){.status = status,
+                                  .content_type = "text/plain; charset=utf-8",
+                                  .bytes = (char *)(uintptr_t)message,
+                                  .bytes_count = strlen(message)};
+}
+
+/* ---- Requests. ---- */
+
+static enum http_method method_of(const char *name) {
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } methods[] = {{"GET", HTTP_GET}, {"POST", HTTP_POST}, {"OPTIONS", HTTP_OPTIONS}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(methods[i].name, name) == 0) return methods[i].method;
+    return HTTP_OTHER;
+}
+
+static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *key, const char *value) {
+    struct http_request *request = context;
+    (void)kind;
+    struct text text = text_of(value ? value : "");
+    if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0) {
+        request->host = text;
+        request->host_count++;
+    } else if (strcasecmp(key, MHD_HTTP_HEADER_ORIGIN) == 0) {
+        request->origin = text;
+        request->origin_count++;
+    }
+    return MHD_YES;
+}
+
+static struct http_request read_request(struct MHD_Connection *connection, const char *path, const char *method) {
+    struct http_request request = {.method = method_of(method), .path = text_of(path)};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &request);
+    return request;
+}
+
+static bool declares_too_much(struct MHD_Connection *connection) {
+    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return length && strtoull(length, NULL, 10) > HTTP_BODY_BYTES_MAX;
+}
+
+/* Returns false if the body is too large, alone or with those of other requests, or if memory ran out. */
+static bool make_room(struct exchange *exchange, size_t wanted_bytes) {
+    if (wanted_bytes <= exchange->capacity_bytes) return true;
+    if (wanted_bytes > HTTP_BODY_BYTES_MAX) return false;
+    size_t capacity_bytes = exchange->capacity_bytes ? exchange->capacity_bytes : FIRST_BODY_BYTES;
+    while (capacity_bytes < wanted_bytes) capacity_bytes *= 2;
+    size_t more_bytes = capacity_bytes - exchange->capacity_bytes;
+    size_t before_bytes = atomic_fetch_add(&exchange->server->bodies_bytes, more_bytes);
+    char *grown = before_bytes + more_bytes <= BODIES_BYTES_MAX ? realloc(exchange->body, capacity_bytes) : NULL;
+    if (!grown) {
+        atomic_fetch_sub(&exchange->server->bodies_bytes, more_bytes);
+        return false;
+    }
+    exchange->body = grown;
+    exchange->capacity_bytes = capacity_bytes;
+    return true;
+}
+
+static bool take_body(struct exchange *exchange, const char *bytes, size_t bytes_count) {
+    if (!make_room(exchange, exchange->body_bytes + bytes_count)) return false;
+    memcpy(exchange->body + exchange->body_bytes, bytes, bytes_count);
+    exchange->body_bytes += bytes_count;
+    return true;
+}
+
+/* ---- Responses. ---- */
+
+/* Takes the body, which is freed or closed even if memory runs out. */
+static struct MHD_Response *make_body(const struct http_response *response) {
+    struct MHD_Response *made = NULL;
+    switch (response->body_kind) {
+        case HTTP_BODY_BORROWED:
+            return MHD_create_response_from_buffer(response->bytes_count, response->bytes, MHD_RESPMEM_PERSISTENT);
+        case HTTP_BODY_OWNED:
+            made = MHD_create_response_from_buffer(response->bytes_count, response->bytes, MHD_RESPMEM_MUST_FREE);
+            if (!made) free(response->bytes);
+            return made;
+        case HTTP_BODY_FILE:
+            made = MHD_create_response_from_fd64(response->bytes_count, response->file);
+            if (!made) close(response->file);
+            return made;
+    }
+    return NULL;
+}
+
+static void add_headers(struct MHD_Response *made, const struct http_response *response) {
+    if (response->content_type) MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
+    MHD_add_response_header(made, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(made, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(made, "Referrer-Policy", "no-referrer");
+    /* No page of another origin may embed a response. A page that may read it does so through CORS. */
+    MHD_add_response_header(made, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(made, "X-Frame-Options", "DENY");
+    if (response->forbids_scripts)
+        MHD_add_response_header(made, "Content-Security-Policy", "default-src 'none'; sandbox");
+    if (response->is_gzip) MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    if (response->status == HTTP_WRONG_METHOD) MHD_add_response_header(made, MHD_HTTP_HEADER_ALLOW, "GET, POST");
+    if (!response->allow_origin) return;
+    MHD_add_response_header(made, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, response->allow_origin);
+    MHD_add_response_header(made, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
+    if (!response->is_preflight) return;
+    MHD_add_response_header(made, "Access-Control-Allow-Methods", "GET, POST");
+    MHD_add_response_header(made, "Access-Control-Allow-Headers", "Content-Type");
+    MHD_add_response_header(made, "Access-Control-Allow-Private-Network", "true");
+}
+
+/* MHD_NO closes the connection without an answer. */
+static enum MHD_Result give(struct MHD_Connection *connection, const struct http_response *response) {
+    struct MHD_Response *made = make_body(response);
+    if (!made) return MHD_NO;
+    add_headers(made, response);
+    enum MHD_Result result = MHD_queue_response(connection, (unsigned)response->status, made);
+    MHD_destroy_response(made);
+    return result;
+}
+
+/* ---- What libmicrohttpd calls. ---- */
+
+static enum MHD_Result begin(struct http_server *server, struct MHD_Connection *connection, const char *path,
+                             const char *method, void **exchange_place) {
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    if (!exchange) return MHD_NO;
+    exchange->server = server;
+    *exchange_place = exchange;
+    atomic_fetch_add(&server->active_count, 1);
+    struct http_request request = read_request(connection, path, method);
+    struct http_response response = {0};
+    if (!server->site.admit(server->site.context, &request, &response)) return give(connection, &response);
+    if (!declares_too_much(connection)) return MHD_YES;
+    response = http_refuse(HTTP_TOO_LARGE, "The request is too large.\n");
+    return give(connection, &response);
+}
+
+/* Called once when the headers are there, for each piece of the body, and once after that. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
+                              const char *version, const char *bytes, size_t *bytes_count, void **exchange_place) {
+    struct http_server *server = context;
+    struct exchange *exchange = *exchange_place;
+    (void)version;
+    if (!exchange) return begin(server, connection, path, method, exchange_place);
+    if (*bytes_count) {
+        if (!take_body(exchange, bytes, *bytes_count)) return MHD_NO;
+        *bytes_count = 0;
+        return MHD_YES;
+    }
+    struct http_request request = read_request(connection, path, method);
+    request.body = (struct text){exchange->body, exchange->body_bytes};
+    struct http_response response = {0};
+    server->site.answer(server->site.context, &request, &response);
+    return give(connection, &response);
+}
+
+static void complete(void *context, struct MHD_Connection *connection, void **exchange_place,
+                     enum MHD_RequestTerminationCode code) {
+    struct http_server *server = context;
+    struct exchange *exchange = *exchange_place;
+    (void)connection;
+    (void)code;
+    if (!exchange) return;
+    atomic_fetch_sub(&server->bodies_bytes, exchange->capacity_bytes);
+    free(exchange->body);
+    free(exchange);
+    *exchange_place = NULL;
+    atomic_store(&server->last_end_ns, now_ns());
+    atomic_fetch_sub(&server->active_count, 1);
+}
+
+/* Paths are compared as they were sent. */
+static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text) {
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+/* ---- The whole. ---- */
+
+struct http_server *http_server_start(int socket, const struct http_site *site) {
+    struct http_server *server = calloc(1, sizeof *server);
+    if (!server) return NULL;
+    server->site = *site;
+    atomic_store(&server->last_end_ns, now_ns());
+    /* With epoll, libmicrohttpd would not see a client's end that comes with its last bytes. */
+    server->daemon =
+        MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, socket,
+                         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREAD_COUNT, MHD_OPTION_CONNECTION_LIMIT,
+                         (unsigned)CONNECTION_COUNT_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)CONNECTION_BYTES_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STANDSTILL_S_MAX,
+                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+                         MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_END);
+    if (server->daemon) return server;
+    int error = errno;
+    free(server);
+    errno = error;
+    return NULL;
+}
+
+void http_server_stop(struct http_server *server) {
+    MHD_stop_daemon(server->daemon);
+    free(server);
+}
+
+uint64_t http_server_idle_ns(struct http_server *server) {
+    if (atomic_load(&server->active_count)) return 0;
+    uint64_t last_end_ns = atomic_load(&server->last_end_ns), now = now_ns();
+    return now > last_end_ns ? now - last_end_ns : 0;
+}

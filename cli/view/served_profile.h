@@ -1,0 +1,43 @@
+/* The profile that is shown: its bytes, compressed once, and the libraries and source files that it names. Nothing else
+ * on this machine can be requested. */
+#ifndef GECKO_SERVED_PROFILE_H
+#define GECKO_SERVED_PROFILE_H
+
+#include "gzip_buffer.h"
+#include "libconvert/base/arena.h"
+#include "libconvert/base/column.h"
+#include "libconvert/profile/libs.h"
+#include "readers/input/input.h"
+
+struct profile;
+
+struct served_profile {
+    struct failure *failure; /* borrowed */
+    struct gzip_buffer json;
+    struct arena memory;
+    struct column libs;    /* struct lib */
+    struct column sources; /* struct text: paths of source files, sorted */
+};
+
+/* Fails like the functions that fill it: failures are latched in `failure`. */
+void served_profile_init(struct served_profile *served, struct failure *failure);
+void served_profile_fini(struct served_profile *served);
+
+/* Fill the empty served profile from a conversion. The first function is the conversion's `inspect`, the second one its
+ * write function; `context` is the struct served_profile. Call served_profile_finish after the conversion. */
+void served_profile_inspect(void *context, const struct profile *profile);
+bool served_profile_write(void *context, const void *bytes, size_t bytes_count);
+void served_profile_finish(struct served_profile *served);
+
+/* Fills the empty served profile from a finished profile, which may be compressed. Does not close the input. */
+void served_profile_read(struct served_profile *served, struct input *input);
+
+/* Returns the library of that name in the profile, or NULL. This function and the next one only read, so they are
+ * thread-safe. */
+const struct lib *served_profile_lib(const struct served_profile *served, struct text debug_name,
+                                     struct text breakpad_id);
+
+/* Whether the profile names that source file. */
+bool served_profile_names_source(const struct served_profile *served, struct text path);
+
+#endif

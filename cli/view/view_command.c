@@ -1,0 +1,461 @@
+/* gecko-convert view: a recording or a profile, opened in the Firefox Profiler (docs/offline.md). */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "browser.h"
+#include "cli/check/check.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/several_inputs.h"
+#include "http_server.h"
+#include "libconvert/conversion.h"
+#include "readers/reader.h"
+#include "site.h"
+
+static const char command_name[] = "view";
+static const char public_viewer[] = "https://profiler.firefox.com";
+
+enum { PORT_MAX = 65535, IDLE_S_MAX = 365 * 24 * 3600, WAITING_CONNECTIONS_MAX = 128, URL_BYTES = 2048 };
+
+static const uint64_t NS_PER_S = 1000000000;
+
+static const char help[] =
+    "Usage: gecko-convert view [options] INPUT...\n"
+    "\n"
+    "Converts a recording and opens it in the Firefox Profiler, in the browser. INPUT\n"
+    "is whatever gecko-convert converts, or a finished profile; - is standard input.\n"
+    "Several recordings become one profile, on one timeline.\n"
+    "The profile stays on this machine: the viewer's page fetches it from here, and\n"
+    "with it source files and machine code that the profile names. Ctrl-C ends it.\n"
+    "\n"
+    "  --viewer DIR|URL     a built front-end to serve, which needs no network, or the\n"
+    "                       address of one (default: https://profiler.firefox.com)\n"
+    "  --port N             listen on this port of 127.0.0.1 (default: any free one)\n"
+    "  --no-open            do not open a browser; the address is printed anyway\n"
+    "  --idle-exit SECONDS  exit when there has been no request for this long\n"
+    "  --from FORMAT        format of the recording: perf-data, perf-script, collapsed,\n"
+    "                       native (default: found by its content)\n"
+    "  --weight samples|period, --root frame|thread, --product NAME,\n"
+    "  --symbols auto|none|always, --debug-dir DIR, --sysroot DIR,\n"
+    "  --source-dir DIR, --source-map FROM=TO, --sources-max SIZE,\n"
+    "  --align FILE=OFFSET, --samples perf|recorder\n"
+    "                       as for converting; with --symbols none no file that the\n"
+    "                       profile names is opened, neither source nor code\n"
+    "  --sources embed|none whether a profile that is saved from the viewer contains\n"
+    "                       its source files (default: embed)\n"
+    "  --max-memory SIZE    use at most this much memory: bytes, or with K, M, G or\n"
+    "                       T, or unlimited (default: half of what the machine has)\n"
+    "  -q, --quiet          print only the address\n"
+    "  -h, --help           show this text\n"
+    "\n"
+    "On a machine without a browser: gecko-convert view --port 4000 --no-open INPUT\n"
+    "there, ssh -L 4000:127.0.0.1:4000 HOST here, then open the printed address here.\n"
+    "\n"
+    "Exit codes: 0 ended by Ctrl-C or --idle-exit, 1 an invalid input, 2 a wrong\n"
+    "command line, 3 a file that cannot be read or a port in use, 4 no memory or more\n"
+    "than SIZE needed.\n";
+
+/* ---- The command line. ---- */
+
+struct view_options {
+    struct command_options command;
+    struct gecko_convert_options convert;
+    struct options_list debug_dirs;
+    struct options_list alignments;
+    struct options_list source_dirs;
+    struct options_list source_maps;
+    const char *viewer; /* a folder or an address; NULL: the public one */
+    unsigned port;      /* 0: any */
+    unsigned idle_s;    /* 0: for ever */
+    bool opens_nothing;
+    bool is_quiet;
+};
+
+#define TARGET(member) offsetof(struct view_options, member)
+
+static const struct option known_options[] = {
+    {.name = "viewer", .kind = OPTION_TEXT, .target = TARGET(viewer)},
+    {.name = "port", .kind = OPTION_NUMBER, .target = TARGET(port), .number_min = 1, .number_max = PORT_MAX},
+    {.name = "no-open", .kind = OPTION_FLAG, .target = TARGET(opens_nothing)},
+    {.name = "idle-exit", .kind = OPTION_NUMBER, .target = TARGET(idle_s), .number_min = 1, .number_max = IDLE_S_MAX},
+    {.name = "from", .kind = OPTION_NAME, .target = TARGET(convert.from), .choices = gecko_convert_input_format},
+    {.name = "weight", .kind = OPTION_CHOICE, .target = TARGET(convert.weight), .choices = options_weight_name},
+    {.name = "root", .kind = OPTION_CHOICE, .target = TARGET(convert.root), .choices = options_root_name},
+    {.name = "symbols", .kind = OPTION_CHOICE, .target = TARGET(convert.symbols), .choices = options_symbols_name},
+    {.name = "debug-dir", .kind = OPTION_LIST, .target = TARGET(debug_dirs)},
+    {.name = "align", .kind = OPTION_LIST, .target = TARGET(alignments)},
+    {.name = "samples", .kind = OPTION_CHOICE, .target = TARGET(convert.samples), .choices = options_samples_name},
+    {.name = "sysroot", .kind = OPTION_TEXT, .target = TARGET(convert.sysroot)},
+    {.name = "sources", .kind = OPTION_CHOICE, .target = TARGET(convert.sources), .choices = options_sources_name},
+    {.name = "source-dir", .kind = OPTION_LIST, .target = TARGET(source_dirs)},
+    {.name = "source-map", .kind = OPTION_LIST, .target = TARGET(source_maps)},
+    {.name = "sources-max", .kind = OPTION_SIZE, .target = TARGET(convert.source_max_bytes)},
+    {.name = "product", .kind = OPTION_TEXT, .target = TARGET(convert.product)},
+    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = TARGET(is_quiet)},
+    COMMAND_OPTION_HELP(TARGET(command.action)),
+};
+
+static const struct option_table table = {.options = known_options,
+                                          .option_count = sizeof known_options / sizeof *known_options,
+                                          .operands = TARGET(command.files),
+                                          .operand_name = "an input"};
+
+/* ---- State of the command. ---- */
+
+struct view {
+    const struct view_options *options;
+    const char *input_path;
+    struct failure failure;
+    struct memory_limit memory;
+    struct command_output output; /* for messages and the progress bar */
+    int socket;
+    struct site site;
+    struct viewer_folder folder;
+    bool has_folder;
+    char viewer_base[URL_BYTES];   /* the URL of the viewer's pages, without a slash at the end */
+    char viewer_origin[URL_BYTES]; /* scheme, host and port of viewer_base */
+    struct served_profile profile;
+    struct native_service native;
+};
+
+/* Prints a line on standard error. */
+static void tell(struct view *view, const char *message) {
+    struct failure failure = {0};
+    failure_set(&failure, FAILURE_IO, "%s", message);
+    command_print_failure(&view->output, view->input_path, &failure);
+}
+
+/* ---- The port. ---- */
+
+/* Binds before converting, so that a port in use is known at once. */
+static bool bind_port(struct view *view) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)view->options->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t address_bytes = sizeof address;
+    int yes = 1;
+    view->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* Connections of an earlier server that are still closing do not count as a port in use. */
+    bool is_bound = view->socket >= 0 && setsockopt(view->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                    bind(view->socket, (struct sockaddr *)&address, sizeof address) == 0 &&
+                    getsockname(view->socket, (struct sockaddr *)&address, &address_bytes) == 0;
+    if (is_bound && site_init(&view->site, ntohs(address.sin_port))) return true;
+    failure_set(&view->failure, FAILURE_IO, "cannot listen on port %u of 127.0.0.1: %s%s", view->options->port,
+                strerror(errno), errno == EADDRINUSE ? "; name another --port, or none for any free one" : "");
+    return false;
+}
+
+/* ---- The viewer. ---- */
+
+/* Splits "scheme://host[:port][/path]" into the base and the origin, which has no path. Returns false if the address
+ * has another form. */
+static bool take_viewer_address(struct view *view, const char *address) {
+    struct text base = text_of(address);
+    while (text_ends_with(base, TEXT("/"))) base.bytes_count--;
+    struct text host = text_from(base, text_starts_with(base, TEXT("https://")) ? 8 : 7);
+    struct text host_part = text_slice(host, 0, text_find(host, '/'));
+    size_t origin_bytes = (size_t)(host_part.bytes - base.bytes) + host_part.bytes_count;
+    bool is_good = host_part.bytes_count && base.bytes_count < URL_BYTES;
+    for (size_t i = 0; i < base.bytes_count && is_good; i++)
+        is_good = base.bytes[i] > ' ' && base.bytes[i] < 0x7f && !strchr("?#\"'<>\\@", base.bytes[i]);
+    if (!is_good) {
+        failure_set(&view->failure, FAILURE_USAGE, "%s is no address of a viewer", address);
+        return false;
+    }
+    snprintf(view->viewer_base, URL_BYTES, "%.*s", (int)base.bytes_count, base.bytes);
+    snprintf(view->viewer_origin, URL_BYTES, "%.*s", (int)origin_bytes, base.bytes);
+    return true;
+}
+
+static bool prepare_viewer(struct view *view) {
+    const char *viewer = view->options->viewer ? view->options->viewer : public_viewer;
+    bool is_address = strncmp(viewer, "http://", 7) == 0 || strncmp(viewer, "https://", 8) == 0;
+    if (is_address) return take_viewer_address(view, viewer);
+    view->has_folder = viewer_folder_open(&view->folder, viewer, &view->failure);
+    snprintf(view->viewer_base, URL_BYTES, "http://%s", view->site.host);
+    snprintf(view->viewer_origin, URL_BYTES, "http://%s", view->site.host);
+    return view->has_folder;
+}
+
+/* ---- The profile. ---- */
+
+static void print_read(struct view *view, struct report_text *text) {
+    report_end_line(text, 0);
+    progress_tty_clear(&view->output.bar);
+    if (!view->options->is_quiet) console_print(text);
+}
+
+static void print_conversion(struct view *view, const struct gecko_convert_result *result) {
+    struct report_text text = {.bytes_count = 0};
+    for (size_t i = 0; i < result->input_count; i++) {
+        report_input(result, i, &text);
+        progress_tty_clear(&view->output.bar);
+        if (!view->options->is_quiet) console_print(&text);
+    }
+    text.bytes_count = 0;
+    report_append_read(&view->options->convert, result, &text);
+    report_append_sources(result, &text);
+    report_append_losses(result, &text);
+    print_read(view, &text);
+}
+
+static void convert(struct view *view, struct input *input) {
+    struct gecko_convert_options options = view->options->convert;
+    options.progress = progress_tty_draw;
+    options.progress_context = &view->output.bar;
+    options.write = served_profile_write;
+    options.write_context = &view->profile;
+    struct conversion_ends ends = {.open = command_give_input,
+                                   .context = &input,
+                                   .input_failure = &view->failure,
+                                   .memory = &view->memory,
+                                   .inspect = served_profile_inspect,
+                                   .look_context = &view->profile};
+    struct gecko_convert_result result;
+    conversion_run(&options, &ends, &result, NULL);
+    input_close(input);
+    served_profile_finish(&view->profile);
+    /* If memory ran out for the compressed profile, the conversion only knows that its write function failed. */
+    if (view->failure.code != FAILURE_MEMORY) command_take_failure(&view->failure, &result);
+    if (!failure_is_set(&view->failure)) print_conversion(view, &result);
+    gecko_convert_result_fini(&result);
+}
+
+static void read_profile(struct view *view, struct input *input) {
+    struct report_text text = {.bytes_count = 0};
+    struct progress_root progress = command_progress(&view->output);
+    input_watch(input, progress_whole(&progress));
+    served_profile_read(&view->profile, input);
+    report_append(&text, "read %s: a profile, ", command_file_name(view->input_path));
+    report_append_bytes(&text, input_offset(input));
+    input_close(input);
+    if (!failure_is_set(&view->failure)) print_read(view, &text);
+}
+
+/* Loads a trace or a finished profile, depending on the file's first bytes. */
+static bool load_profile(struct view *view) {
+    struct input *input = input_open(view->input_path, &view->failure);
+    if (!input) return false;
+    bool is_lone = !view->options->convert.more_input_count;
+    bool is_profile = is_lone && !view->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
+    if (is_profile)
+        read_profile(view, input);
+    else
+        convert(view, input);
+    return !failure_is_set(&view->failure);
+}
+
+/* ---- The address. ---- */
+
+/* Appends the text, percent-encoded, as one part of a path or a query. Returns false if it does not fit. */
+static bool append_encoded(char *url, size_t capacity_bytes, const char *text) {
+    size_t at = strlen(url);
+    for (; *text; text++) {
+        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                        (*text >= '0' && *text <= '9') || strchr("-._~", *text);
+        if (at + 4 > capacity_bytes) return false;
+        at += (size_t)snprintf(url + at, capacity_bytes - at, is_plain ? "%c" : "%%%02X", (unsigned char)*text);
+    }
+    return true;
+}
+
+/* Makes the address of the viewer's page that fetches the profile from this server, and asks it for sources and
+ * symbols. */
+static void make_address(const struct view *view, char *address, size_t capacity_bytes) {
+    char server[URL_BYTES], profile[URL_BYTES];
+    snprintf(server, sizeof server, "http://%s/%s", view->site.host, view->site.token);
+    snprintf(profile, sizeof profile, "http://%s/%s/profile.json", view->site.host, view->site.token);
+    snprintf(address, capacity_bytes, "%s/from-url/", view->viewer_base);
+    append_encoded(address, capacity_bytes, profile);
+    size_t at = strlen(address);
+    snprintf(address + at, capacity_bytes - at, "/?symbolServer=");
+    append_encoded(address, capacity_bytes, server);
+}
+
+static bool print_address(struct view *view, const char *address) {
+    if (printf("%s\n", address) > 0 && fflush(stdout) == 0) return true;
+    failure_set(&view->failure, FAILURE_IO, "cannot write the address to standard output: %s", strerror(errno));
+    return false;
+}
+
+/* ---- Serving. ---- */
+
+/* Returns the signals to wait for: SIGCHLD, and those that end the server, except those that the caller ignores
+ * (nohup). */
+static sigset_t waited_signals(void) {
+    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
+        struct sigaction action;
+        if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, ending_signals[i]);
+    }
+    return set;
+}
+
+/* Checks the program that was started to open the browser. It ends when the browser has the address, or if there is no
+ * browser. */
+static void check_browser(struct view *view, struct browser *browser) {
+    int status;
+    if (!browser->pid || waitpid(browser->pid, &status, WNOHANG) != browser->pid) return;
+    browser->pid = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    char message[256];
+    snprintf(message, sizeof message, "%s could not open a browser: open the address above in one", browser->name);
+    tell(view, message);
+}
+
+static void open_browser(struct view *view, struct browser *browser, const char *address) {
+    *browser = (struct browser){.pid = 0};
+    if (view->options->opens_nothing || browser_open(browser, address)) return;
+    char message[256];
+    snprintf(message, sizeof message, "cannot start %s: %s: open the address above in a browser",
+             *browser->name ? browser->name : "a browser", strerror(errno));
+    tell(view, message);
+}
+
+static struct timespec time_left(const struct view *view, struct http_server *server) {
+    enum { CHECK_MS = 100, NS_PER_MS = 1000000 };
+    uint64_t idle_ns = http_server_idle_ns(server), limit_ns = view->options->idle_s * NS_PER_S;
+    uint64_t left_ns = idle_ns < limit_ns ? limit_ns - idle_ns : 0;
+    if (left_ns < CHECK_MS * NS_PER_MS) left_ns = CHECK_MS * NS_PER_MS;
+    return (struct timespec){(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
+}
+
+static bool is_idle(const struct view *view, struct http_server *server) {
+    return view->options->idle_s && http_server_idle_ns(server) >= view->options->idle_s * NS_PER_S;
+}
+
+/* Returns when a signal arrives or no request has come for long enough. */
+static void wait_for_end(struct view *view, struct http_server *server, const sigset_t *signals,
+                         struct browser *browser) {
+    while (!is_idle(view, server)) {
+        struct timespec left = time_left(view, server);
+        int signal_number = view->options->idle_s ? sigtimedwait(signals, NULL, &left) : sigwaitinfo(signals, NULL);
+        check_browser(view, browser);
+        if (signal_number > 0 && signal_number != SIGCHLD) return;
+    }
+}
+
+/* Serves the profile until a signal. Signals are blocked first, and threads of the server inherit that. */
+static bool serve(struct view *view) {
+    sigset_t signals = waited_signals(), before;
+    struct http_site site = {&view->site, site_admit, site_answer};
+    char address[3 * URL_BYTES];
+    struct browser browser;
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    bool is_listening = listen(view->socket, WAITING_CONNECTIONS_MAX) == 0;
+    struct http_server *server = is_listening ? http_server_start(view->socket, &site) : NULL;
+    if (!server) {
+        failure_set(&view->failure, FAILURE_IO, "cannot serve on %s: %s", view->site.host, strerror(errno));
+        return false;
+    }
+    make_address(view, address, sizeof address);
+    if (print_address(view, address)) {
+        open_browser(view, &browser, address);
+        wait_for_end(view, server, &signals, &browser);
+    }
+    /* From here on a second signal ends the program at once. */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    native_service_cancel(&view->native);
+    http_server_stop(server);
+    return !failure_is_set(&view->failure);
+}
+
+/* ---- The whole. ---- */
+
+static void init(struct view *view, const struct view_options *options) {
+    *view = (struct view){.options = options, .input_path = options->command.files.values[0], .socket = -1};
+    view->folder.descriptor = -1;
+    view->output.name = command_name;
+    memory_limit_init(&view->memory, options->command.max_memory_bytes);
+    view->failure.memory = &view->memory;
+    bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
+    progress_tty_init(&view->output.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
+    served_profile_init(&view->profile, &view->failure);
+    const struct gecko_convert_options *convert = &options->convert;
+    native_service_init(&view->native, &view->profile,
+                        (struct debug_folders){convert->debug_dirs, convert->debug_dir_count, convert->sysroot},
+                        (struct source_search){convert->source_maps, convert->source_map_count, convert->source_dirs,
+                                               convert->source_dir_count, convert->sysroot});
+    view->site.profile = &view->profile;
+    view->site.viewer_origin = view->viewer_origin;
+    view->site.native = convert->symbols == GECKO_CONVERT_SYMBOLS_NONE ? NULL : &view->native;
+}
+
+static void fini(struct view *view) {
+    native_service_fini(&view->native);
+    served_profile_fini(&view->profile);
+    if (view->has_folder) viewer_folder_close(&view->folder);
+    if (view->socket >= 0) close(view->socket);
+}
+
+static int show(const struct view_options *options) {
+    struct view view;
+    init(&view, options);
+    if (bind_port(&view) && prepare_viewer(&view)) {
+        view.site.folder = view.has_folder ? &view.folder : NULL;
+        if (load_profile(&view)) serve(&view);
+    }
+    int exit_code = (int)view.failure.code;
+    if (exit_code == FAILURE_USAGE)
+        command_refuse(command_name, &view.failure);
+    else if (exit_code)
+        command_print_failure(&view.output, view.input_path, &view.failure);
+    fini(&view);
+    return exit_code;
+}
+
+/* Completes the options of the conversion. */
+static void complete(struct view_options *options, struct failure *failure) {
+    struct gecko_convert_options *convert = &options->convert;
+    convert->debug_dirs = options->debug_dirs.values;
+    convert->debug_dir_count = options->debug_dirs.count;
+    convert->source_dirs = options->source_dirs.values;
+    convert->source_dir_count = options->source_dirs.count;
+    convert->source_maps = options->source_maps.values;
+    convert->source_map_count = options->source_maps.count;
+    if (convert->symbols == GECKO_CONVERT_SYMBOLS_NONE) convert->sources = GECKO_CONVERT_SOURCES_NONE;
+    for (size_t i = 0; i < convert->source_map_count; i++)
+        if (!source_map_is_valid(convert->source_maps[i]))
+            failure_set(failure, FAILURE_USAGE, "--source-map %s is not of the form FROM=TO", convert->source_maps[i]);
+}
+
+static int act(struct view_options *options, struct failure *failure) {
+    struct gecko_convert_alignment *alignments = NULL;
+    bool shows_files = options->command.action == COMMAND_SHOW_FILES;
+    if (shows_files && !failure_is_set(failure))
+        alignments = several_inputs_take(&options->convert, &options->command.files, &options->alignments, failure);
+    int exit_code = failure_is_set(failure) ? command_refuse(command_name, failure)
+                    : shows_files           ? show(options)
+                                            : command_show_help(help, command_name);
+    free(alignments);
+    return exit_code;
+}
+
+int view_command(int argument_count, char *const *arguments) {
+    struct failure failure = {0};
+    struct view_options options = {.convert.sources = GECKO_CONVERT_SOURCES_EMBED};
+    command_options_read(&options.command, &table, argument_count, arguments, &failure);
+    complete(&options, &failure);
+    int exit_code = act(&options, &failure);
+    free(options.debug_dirs.values);
+    free(options.alignments.values);
+    free(options.source_dirs.values);
+    free(options.source_maps.values);
+    command_options_fini(&options.command);
+    return exit_code;
+}

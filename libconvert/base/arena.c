@@ -1,0 +1,70 @@
+#include "arena.h"
+
+#include <stdint.h>
+
+#include "memory.h"
+
+enum { CHUNK_BYTES = 64 * 1024 };
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    char bytes[];
+};
+
+void arena_init(struct arena *arena, struct failure *failure) { *arena = (struct arena){.failure = failure}; }
+
+void arena_fini(struct arena *arena) {
+    for (struct arena_chunk *chunk = arena->chunks; chunk;) {
+        struct arena_chunk *next = chunk->next;
+        memory_free(chunk);
+        chunk = next;
+    }
+    *arena = (struct arena){0};
+}
+
+static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
+    /* A large request gets a chunk of its own, so that the rest of the current chunk is not wasted. */
+    bool is_large = bytes_count > CHUNK_BYTES / 4;
+    size_t capacity = is_large ? bytes_count : CHUNK_BYTES;
+    if (capacity > SIZE_MAX - sizeof(struct arena_chunk)) {
+        failure_set_memory(arena->failure);
+        return NULL;
+    }
+    struct arena_chunk *chunk = memory_allocate(arena->failure, sizeof *chunk + capacity);
+    if (!chunk) return NULL;
+    chunk->next = arena->chunks;
+    arena->chunks = chunk;
+    if (!is_large) {
+        arena->next = chunk->bytes + bytes_count;
+        arena->left_bytes = CHUNK_BYTES - bytes_count;
+    }
+    return chunk->bytes;
+}
+
+char *arena_take_bytes(struct arena *arena, size_t bytes_count) {
+    if (bytes_count > arena->left_bytes || !arena->next) return take_from_new_chunk(arena, bytes_count);
+    char *bytes = arena->next;
+    arena->next += bytes_count;
+    arena->left_bytes -= bytes_count;
+    return bytes;
+}
+
+void *arena_take_aligned(struct arena *arena, size_t bytes_count) {
+    enum { ALIGNMENT_BYTES = _Alignof(max_align_t) };
+    size_t padded_bytes;
+    if (__builtin_add_overflow(bytes_count, ALIGNMENT_BYTES - 1, &padded_bytes)) {
+        failure_set_memory(arena->failure);
+        return NULL;
+    }
+    char *bytes = arena_take_bytes(arena, padded_bytes);
+    if (!bytes) return NULL;
+    bytes += -(uintptr_t)bytes % ALIGNMENT_BYTES;
+    return memset(bytes, 0, bytes_count);
+}
+
+struct text arena_copy(struct arena *arena, struct text text) {
+    char *bytes = arena_take_bytes(arena, text.bytes_count);
+    if (!bytes) return (struct text){0};
+    if (text.bytes_count) memcpy(bytes, text.bytes, text.bytes_count);
+    return (struct text){bytes, text.bytes_count};
+}

@@ -1,0 +1,31 @@
+/* A bump allocator for bytes that live as long as the profile: strings, causes in the ledger, schemas of markers. */
+#ifndef GECKO_ARENA_H
+#define GECKO_ARENA_H
+
+#include <stddef.h>
+
+#include "failure.h"
+#include "text.h"
+
+struct arena_chunk;
+
+struct arena {
+    struct failure *failure; /* borrowed */
+    struct arena_chunk *chunks;
+    char *next;
+    size_t left_bytes;
+};
+
+void arena_init(struct arena *arena, struct failure *failure);
+void arena_fini(struct arena *arena);
+
+/* Returns uninitialised bytes without alignment, or NULL if memory ran out (latched). bytes_count may be 0. */
+char *arena_take_bytes(struct arena *arena, size_t bytes_count);
+
+/* Returns zeroed memory that is aligned for any type, or NULL if memory ran out (latched). bytes_count may be 0. */
+void *arena_take_aligned(struct arena *arena, size_t bytes_count);
+
+/* Returns the arena's copy of the text, or an empty text if memory ran out (latched). */
+struct text arena_copy(struct arena *arena, struct text text);
+
+#endif

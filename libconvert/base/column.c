@@ -1,0 +1,88 @@
+#include "column.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+void column_init(struct column *column, uint32_t element_bytes, struct failure *failure) {
+    *column = (struct column){.failure = failure, .element_bytes = element_bytes, .chunk_limit = COLUMN_CHUNKS_MAX};
+}
+
+void column_fini(struct column *column) {
+    for (unsigned i = 0; i < column->chunk_count; i++) memory_free(column->chunks[i]);
+    memory_free(column->chunks);
+    *column = (struct column){0};
+}
+
+bool column_grow(struct column *column) {
+    if (column->chunk_count == column->chunk_limit) {
+        failure_set(column->failure, FAILURE_MEMORY, "more than 2^31 rows in one table: split the input");
+        return false;
+    }
+    uint32_t elements = (uint32_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
+    char **chunks = memory_resize(column->failure, column->chunks, (column->chunk_count + 1u) * sizeof *chunks);
+    if (!chunks) return false;
+    column->chunks = chunks;
+    char *chunk = memory_allocate(column->failure, (size_t)elements * column->element_bytes);
+    if (!chunk) return false;
+    chunks[column->chunk_count++] = chunk;
+    column->capacity += elements;
+    return true;
+}
+
+void column_append(struct column *column, const struct column *other) {
+    for (uint32_t i = 0; i < other->count;) {
+        if (column->count == column->capacity && !column_grow(column)) return;
+        size_t count, room_count, end = column->count;
+        const void *elements = column_run(other, i, &count);
+        column->count = column->capacity; /* column_run stops at the end of a chunk, or of the column */
+        void *room = column_run(column, end, &room_count);
+        if (count > room_count) count = room_count;
+        memcpy(room, elements, count * column->element_bytes);
+        column->count = (uint32_t)(end + count);
+        i += (uint32_t)count;
+    }
+}
+
+typedef int comparison(const void *left, const void *right);
+
+struct sorted_row {
+    const void *element;
+    size_t number; /* makes the order total, so that any sort is stable */
+};
+
+struct order {
+    comparison *compare;
+};
+
+static int compare_sorted_rows(const void *left, const void *right, void *argument) {
+    const struct sorted_row *a = left, *b = right;
+    const struct order *order = argument;
+    int result = order->compare(a->element, b->element);
+    if (result) return result;
+    return a->number < b->number ? -1 : 1;
+}
+
+static bool is_sorted(const struct column *column, comparison *compare) {
+    for (size_t i = 1; i < column->count; i++)
+        if (compare(column_at(column, i - 1), column_at(column, i)) > 0) return false;
+    return true;
+}
+
+void column_sort(struct column *column, comparison *compare) {
+    if (is_sorted(column, compare)) return;
+    size_t element_bytes = column->element_bytes;
+    struct sorted_row *rows = memory_allocate(column->failure, column->count * sizeof *rows);
+    char *sorted = memory_allocate(column->failure, column->count * element_bytes);
+    if (rows && sorted) {
+        for (size_t i = 0; i < column->count; i++) rows[i] = (struct sorted_row){column_at(column, i), i};
+        struct order order = {compare};
+        qsort_r(rows, column->count, sizeof *rows, compare_sorted_rows, &order);
+        for (size_t i = 0; i < column->count; i++) memcpy(sorted + i * element_bytes, rows[i].element, element_bytes);
+        for (size_t i = 0; i < column->count; i++)
+            memcpy(column_at(column, i), sorted + i * element_bytes, element_bytes);
+    }
+    memory_free(rows);
+    memory_free(sorted);
+}

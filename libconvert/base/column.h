@@ -1,0 +1,61 @@
+/* A growable array in chunks of doubling size. Growing adds a chunk and never moves an element, so pointers to elements
+ * stay valid. Element i lives in chunk log2(i / FIRST + 1).
+ *
+ * A profile can have a million threads, each with several columns that are empty or nearly so. An empty column is
+ * therefore 32 bytes and owns nothing, and the first chunk is small. */
+#ifndef GECKO_COLUMN_H
+#define GECKO_COLUMN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+
+enum { COLUMN_FIRST_CHUNK_LOG2 = 3, COLUMN_CHUNKS_MAX = 31 - COLUMN_FIRST_CHUNK_LOG2 };
+
+struct column {
+    struct failure *failure; /* borrowed */
+    char **chunks;           /* owned */
+    uint32_t count;          /* below 2^31, so that every row number fits an id */
+    uint32_t capacity;       /* the number of elements in all chunks together */
+    uint32_t element_bytes;
+    uint16_t chunk_count;
+    uint16_t chunk_limit; /* the most chunks that a column may have */
+};
+
+void column_init(struct column *column, uint32_t element_bytes, struct failure *failure);
+void column_fini(struct column *column);
+
+/* Adds the next chunk. Returns false if memory ran out (latched). */
+bool column_grow(struct column *column);
+
+/* Appends copies of the elements of another column with elements of the same size. Running out of memory is latched. */
+void column_append(struct column *column, const struct column *other);
+
+/* Sorts the elements, and keeps the order of equal ones. Running out of memory is latched. */
+void column_sort(struct column *column, int (*compare)(const void *left, const void *right));
+
+/* Returns a pointer to element `index`, which must be less than the count. */
+static inline void *column_at(const struct column *column, size_t index) {
+    size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
+    unsigned top = 63u - (unsigned)__builtin_clzll(shifted);
+    return column->chunks[top - COLUMN_FIRST_CHUNK_LOG2] + (shifted - ((size_t)1 << top)) * column->element_bytes;
+}
+
+/* Appends an uninitialised element and returns a pointer to it, or NULL if memory ran out (latched). */
+static inline void *column_push(struct column *column) {
+    if (column->count == column->capacity && !column_grow(column)) return NULL;
+    return column_at(column, column->count++);
+}
+
+/* Returns a pointer to element `index`, and stores in *run_count how many elements lie contiguously from there. */
+static inline void *column_run(const struct column *column, size_t index, size_t *run_count) {
+    size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
+    unsigned top = 63u - (unsigned)__builtin_clzll(shifted);
+    size_t in_chunk = ((size_t)2 << top) - shifted;
+    size_t left = column->count - index;
+    *run_count = left < in_chunk ? left : in_chunk;
+    return column_at(column, index);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* Functions that parse a text from its start. Each takes what it expects and leaves the rest. If the text begins with
+ * something else, they return false and leave all of it. */
+#ifndef GECKO_CURSOR_H
+#define GECKO_CURSOR_H
+
+#include <stdint.h>
+
+#include "text.h"
+
+static inline bool cursor_is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+/* Returns the value of a digit of a base up to 16, in either case, or -1 if the byte is no digit. */
+static inline int cursor_digit_value(char byte) {
+    if (cursor_is_digit(byte)) return byte - '0';
+    if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
+    if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
+    return -1;
+}
+
+/* Takes exactly these bytes. */
+bool cursor_take(struct text *text, struct text literal);
+
+/* Takes blanks, then everything up to the next blank; returns an empty text at the end. */
+struct text cursor_take_token(struct text *text);
+
+/* Takes all digits of the base (10 or 16) at the start: at least one. Returns false if their value does not fit 64
+ * bits. */
+bool cursor_take_number(struct text *text, unsigned base, uint64_t *out);
+
+/* Takes a decimal number of at most INT32_MAX, optionally with a minus sign: a pid, a tid, a line. */
+bool cursor_take_id(struct text *text, int64_t *out);
+
+/* Parses the whole text as such a number or id; anything after it is an error. */
+bool cursor_parse_number(struct text text, unsigned base, uint64_t *out);
+bool cursor_parse_id(struct text text, int64_t *out);
+
+#endif

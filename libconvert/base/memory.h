@@ -1,0 +1,52 @@
+/* Allocation against a limit. Memory that grows with the input is taken from here.
+ *
+ * The limit is that of the failure latch (failure.memory), so all stages of a conversion share one. Each block
+ * remembers its limit and can be freed anywhere. Blocks are not counted if the latch has no limit. What libraries
+ * allocate is not counted either; memory_check_resident covers that. Thread-safe: several conversions may share a
+ * limit. */
+#ifndef GECKO_MEMORY_H
+#define GECKO_MEMORY_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+
+struct memory_limit {
+    uint64_t limit_bytes;
+    bool is_default;                /* nobody asked for it: it is half of the machine's memory */
+    uint64_t resident_before_bytes; /* resident memory of the process when counting began */
+    _Atomic(uint64_t) held_bytes;   /* in blocks that have not been freed */
+};
+
+/* Begins to count. If limit_bytes is 0, the limit is half of machine_memory_bytes. The limit must not move until all of
+ * its blocks are freed. */
+void memory_limit_init(struct memory_limit *limit, uint64_t limit_bytes);
+
+/* Returns a block that is aligned for any type; free it with memory_free. Returns NULL if it would exceed the limit or
+ * if memory ran out (latched). bytes_count may be 0. */
+void *memory_allocate(struct failure *failure, size_t bytes_count);
+
+/* Returns a zeroed array; otherwise as memory_allocate. */
+void *memory_allocate_zeroed(struct failure *failure, size_t element_count, size_t element_bytes);
+
+/* Resizes the block, which may move; NULL: allocates a new one. After a failure (latched) returns NULL and leaves the
+ * block as it was. */
+void *memory_resize(struct failure *failure, void *block, size_t bytes_count);
+
+void memory_free(void *block); /* accepts NULL */
+
+/* Sorts as qsort does, and counts the copy of the rows that qsort makes. If that exceeds the limit (latched), leaves
+ * the rows as they are. */
+void memory_sort(struct failure *failure, void *rows, size_t row_count, size_t row_bytes,
+                 int (*compare)(const void *left, const void *right));
+
+/* Returns freed memory that the allocator still holds to the system, so that it does not count as resident. */
+void memory_give_back_freed(void);
+
+/* Returns false if the process has grown beyond the limit since counting began (latched). Call it where a library,
+ * whose memory is not counted, may have allocated much. Takes some microseconds. */
+bool memory_check_resident(struct failure *failure);
+
+#endif

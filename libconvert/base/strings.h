@@ -1,0 +1,39 @@
+/* The string table: each distinct text once, as valid UTF-8. Invalid bytes are replaced by U+FFFD before the look-up,
+ * so texts that would be written alike are one string. */
+#ifndef GECKO_STRINGS_H
+#define GECKO_STRINGS_H
+
+#include <stdarg.h>
+
+#include "arena.h"
+#include "column.h"
+#include "ids.h"
+#include "index_set.h"
+
+struct strings {
+    struct arena bytes;
+    struct column rows; /* struct text, in `bytes` */
+    struct index_set index;
+};
+
+void strings_init(struct strings *strings, struct failure *failure);
+void strings_fini(struct strings *strings);
+
+/* Returns the id of the text, which is added if it is new; none if memory ran out (latched). */
+string_id strings_intern(struct strings *strings, struct text text);
+
+/* Formats a short text as printf does, and returns its id. At most 4095 bytes are kept. */
+string_id strings_intern_format(struct strings *strings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+string_id strings_intern_vformat(struct strings *strings, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+/* Returns the table's own copy of the text, which is valid as long as the table; empty if memory ran out (latched). */
+struct text strings_copy(struct strings *strings, struct text text);
+
+static inline struct text strings_text(const struct strings *strings, string_id id) {
+    return *(const struct text *)column_at(&strings->rows, id.index);
+}
+
+static inline uint32_t strings_count(const struct strings *strings) { return (uint32_t)strings->rows.count; }
+
+#endif

@@ -1,0 +1,72 @@
+/* Borrowed bytes: a pointer and a length. A text is not NUL-terminated. */
+#ifndef GECKO_TEXT_H
+#define GECKO_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct text {
+    const char *bytes; /* may be NULL if bytes_count is 0 */
+    size_t bytes_count;
+};
+
+#define TEXT(literal) ((struct text){(literal), sizeof(literal) - 1})
+
+static inline struct text text_of(const char *terminated) { return (struct text){terminated, strlen(terminated)}; }
+
+static inline bool text_equal(struct text a, struct text b) {
+    return a.bytes_count == b.bytes_count && (a.bytes_count == 0 || memcmp(a.bytes, b.bytes, a.bytes_count) == 0);
+}
+
+static inline bool text_starts_with(struct text text, struct text start) {
+    return text.bytes_count >= start.bytes_count && text_equal((struct text){text.bytes, start.bytes_count}, start);
+}
+
+/* Returns the bytes from `from` (at most the length) up to but excluding `to` (clipped to the length). */
+static inline struct text text_slice(struct text text, size_t from, size_t to) {
+    if (to > text.bytes_count) to = text.bytes_count;
+    if (from > to) from = to;
+    /* C allows no addition to NULL, not even of 0. */
+    return (struct text){from ? text.bytes + from : text.bytes, to - from};
+}
+
+static inline struct text text_from(struct text text, size_t from) { return text_slice(text, from, text.bytes_count); }
+
+static inline bool text_ends_with(struct text text, struct text end) {
+    return text.bytes_count >= end.bytes_count && text_equal(text_from(text, text.bytes_count - end.bytes_count), end);
+}
+
+/* Return the position of the first or the last such byte, or the length if there is none. */
+static inline size_t text_find(struct text text, char byte) {
+    const char *found = text.bytes_count ? memchr(text.bytes, byte, text.bytes_count) : NULL;
+    return found ? (size_t)(found - text.bytes) : text.bytes_count;
+}
+
+static inline size_t text_find_last(struct text text, char byte) {
+    const char *found = text.bytes_count ? memrchr(text.bytes, byte, text.bytes_count) : NULL;
+    return found ? (size_t)(found - text.bytes) : text.bytes_count;
+}
+
+static inline bool text_is_blank_byte(char byte) { return byte == ' ' || byte == '\t'; }
+
+static inline struct text text_trim_start(struct text text) {
+    size_t blank_count = 0;
+    while (blank_count < text.bytes_count && text_is_blank_byte(text.bytes[blank_count])) blank_count++;
+    return text_from(text, blank_count);
+}
+
+static inline struct text text_trim_end(struct text text) {
+    while (text.bytes_count && text_is_blank_byte(text.bytes[text.bytes_count - 1])) text.bytes_count--;
+    return text;
+}
+
+static inline struct text text_trim(struct text text) { return text_trim_end(text_trim_start(text)); }
+
+/* Returns what follows the last slash: the file's own name. */
+static inline struct text text_base_name(struct text path) {
+    size_t slash = text_find_last(path, '/');
+    return slash == path.bytes_count ? path : text_from(path, slash + 1);
+}
+
+#endif

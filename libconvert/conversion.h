@@ -1,0 +1,45 @@
+/* Conversions with other inputs and outputs than the public header offers: one of a batch, or of a member of an
+ * archive. */
+#ifndef GECKO_CONVERSION_H
+#define GECKO_CONVERSION_H
+
+#include <signal.h>
+
+#include "gecko_convert.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/profile.h"
+#include "readers/input/input.h"
+#include "writer/sink.h"
+
+/* Looks at a finished profile, which is valid during the call. A failure that is latched in the profile's latch fails
+ * the conversion. */
+typedef void profile_look(void *context, const struct profile *profile);
+
+/* Zero is the default of every member. All pointers are borrowed for the duration of the call. */
+struct conversion_ends {
+    /* Opens the trace, which the conversion closes. Returns NULL after a failure. Failures of opening and reading are
+     * latched in `failure`, or in input_failure if that is set. */
+    struct input *(*open)(void *context, struct failure *failure);
+    void *context;
+    const struct failure *input_failure;
+    const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
+    bool *is_empty; /* set to true if the trace lost nothing but has no sample or marker; NULL: not wanted */
+    const struct sink_batch *batch;
+    struct memory_limit *memory; /* shared by several conversions, and used in place of the options' max_memory_bytes */
+
+    /* Gets the finished profile, which is then not written. The options and the result for the output mean nothing in
+     * that case. */
+    profile_look *look;
+    void *look_context;
+
+    /* Gets the finished profile before it is written. The context is look_context. */
+    profile_look *inspect;
+};
+
+/* Does what gecko_convert does, with these inputs and outputs, and for structs of this library's size. If `written` is
+ * not NULL, describes the written file there. */
+enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
+                                         const struct conversion_ends *ends, struct gecko_convert_result *result,
+                                         struct sink_written *written);
+
+#endif

@@ -1,0 +1,177 @@
+#include "embed_sources.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "libconvert/base/memory.h"
+#include "libconvert/base/regular_file.h"
+#include "libconvert/symbols/sysroot.h"
+
+enum outcome { EMBEDDED, MISSING, UNREADABLE, NO_TEXT, TOO_LARGE, NEWER, OUTCOME_COUNT };
+
+static const char *const causes[OUTCOME_COUNT] = {
+    [EMBEDDED] = EMBED_SOURCES_CAUSE " embedded",
+    [MISSING] = EMBED_SOURCES_CAUSE " not found",
+    [UNREADABLE] = EMBED_SOURCES_CAUSE " not readable",
+    [NO_TEXT] = EMBED_SOURCES_CAUSE " not text",
+    [TOO_LARGE] = EMBED_SOURCES_CAUSE " beyond the size limit",
+    [NEWER] = EMBED_SOURCES_CAUSE " newer than the library built from it",
+};
+
+/* What is known of a row of the profile's sources. */
+struct source_facts {
+    uint32_t source;
+    uint32_t sample_count; /* of samples whose innermost known source it is */
+    int64_t built_s;       /* when the oldest of its libraries was written, since the epoch; INT64_MAX: unknown */
+};
+
+struct embedding {
+    struct profile *profile;            /* borrowed */
+    const struct source_search *search; /* borrowed */
+    uint64_t left_bytes;                /* that may still be embedded */
+    struct source_facts *facts;         /* one for each source */
+    uint32_t count;
+    uint64_t outcomes[OUTCOME_COUNT];
+};
+
+/* ---- The share of each file. ---- */
+
+static uint32_t source_row(const struct profile *profile, frame_id frame) {
+    func_id func = profile_frame_at(profile, frame)->func;
+    return func_is_none(func) ? ID_NONE : profile_func_at(profile, func)->source.index;
+}
+
+/* Stores the innermost known source of each stack; ID_NONE if there is none. */
+static void find_sources(const struct profile *profile, uint32_t *sources) {
+    for (uint32_t i = 0; i < stack_table_count(&profile->stacks); i++) {
+        const struct stack *stack = stack_table_at(&profile->stacks, i);
+        sources[i] = source_row(profile, stack->frame);
+        if (sources[i] == ID_NONE && !stack_is_none(stack->prefix)) sources[i] = sources[stack->prefix.index];
+    }
+}
+
+static void count_samples(struct embedding *embedding) {
+    const struct profile *profile = embedding->profile;
+    uint32_t stack_count = stack_table_count(&profile->stacks);
+    uint32_t *sources = memory_allocate(profile->failure, stack_count * sizeof *sources);
+    if (!sources) return;
+    find_sources(profile, sources);
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct column *stacks = &profile_ordered_thread(profile, i)->samples.stack;
+        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
+            const stack_id *run = column_run(stacks, j, &run_count);
+            for (size_t k = 0; k < run_count; k++) {
+                uint32_t source = stack_is_none(run[k]) ? ID_NONE : sources[run[k].index];
+                if (source != ID_NONE) embedding->facts[source].sample_count++;
+            }
+        }
+    }
+    memory_free(sources);
+}
+
+static int compare_facts(const void *left, const void *right) {
+    const struct source_facts *a = left, *b = right;
+    if (a->sample_count != b->sample_count) return a->sample_count > b->sample_count ? -1 : 1;
+    return (a->source > b->source) - (a->source < b->source);
+}
+
+/* ---- The age of each file's libraries. ---- */
+
+/* Describes the file with that path in the file system below the sysroot. Returns false if there is none. */
+static bool describe_below(const char *sysroot, const char *path, struct stat *status) {
+    char real_path[PATH_MAX];
+    int file = sysroot ? sysroot_open(sysroot, path, real_path) : -1;
+    if (file < 0) return false;
+    bool is_described = fstat(file, status) == 0;
+    close(file);
+    return is_described;
+}
+
+static int64_t written_s(const struct lib *lib, const char *sysroot) {
+    char name[PATH_MAX];
+    struct stat status;
+    if (!text_starts_with(lib->path, TEXT("/")) || lib->path.bytes_count >= sizeof name) return INT64_MAX;
+    memcpy(name, lib->path.bytes, lib->path.bytes_count);
+    name[lib->path.bytes_count] = '\0';
+    bool is_there = describe_below(sysroot, name, &status) || (stat(name, &status) == 0 && S_ISREG(status.st_mode));
+    return is_there ? (int64_t)status.st_mtime : INT64_MAX;
+}
+
+static void find_ages(struct embedding *embedding) {
+    const struct profile *profile = embedding->profile;
+    uint32_t lib_count = libs_count(&profile->libs);
+    int64_t *lib_s = memory_allocate(profile->failure, lib_count * sizeof *lib_s);
+    if (!lib_s) return;
+    for (uint32_t i = 0; i < lib_count; i++)
+        lib_s[i] = written_s(libs_at(&profile->libs, (lib_id){i}), embedding->search->sysroot);
+    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        uint32_t source = source_row(profile, (frame_id){i});
+        if (source == ID_NONE || lib_is_none(frame->lib)) continue;
+        struct source_facts *facts = &embedding->facts[source];
+        if (lib_s[frame->lib.index] < facts->built_s) facts->built_s = lib_s[frame->lib.index];
+    }
+    memory_free(lib_s);
+}
+
+/* ---- One file. ---- */
+
+static enum outcome keep_content(struct embedding *embedding, struct text bytes, struct text *content) {
+    if (text_find(bytes, '\0') < bytes.bytes_count) return NO_TEXT;
+    *content = arena_copy(&embedding->profile->memory, bytes);
+    embedding->left_bytes -= bytes.bytes_count;
+    return EMBEDDED;
+}
+
+static enum outcome read_content(struct embedding *embedding, int file, uint64_t file_bytes, struct text *content) {
+    if (file_bytes > embedding->left_bytes) return TOO_LARGE;
+    size_t bytes_count = (size_t)file_bytes;
+    char *bytes = memory_allocate(embedding->profile->failure, bytes_count);
+    bool is_read = bytes && regular_file_read(file, bytes, &bytes_count);
+    enum outcome outcome = is_read ? keep_content(embedding, (struct text){bytes, bytes_count}, content) : UNREADABLE;
+    memory_free(bytes);
+    return outcome;
+}
+
+static enum outcome embed(struct embedding *embedding, const struct source_facts *facts) {
+    struct profile *profile = embedding->profile;
+    string_id name = profile_source_at(profile, (source_id){facts->source})->filename;
+    struct stat status;
+    int file = source_search_open(embedding->search, strings_text(&profile->strings, name), &status);
+    if (file < 0) return errno == ENOENT ? MISSING : UNREADABLE;
+    struct text *content = column_at(&profile->source_contents, facts->source);
+    enum outcome outcome = read_content(embedding, file, (uint64_t)status.st_size, content);
+    close(file);
+    if (outcome == EMBEDDED && status.st_mtime > facts->built_s) embedding->outcomes[NEWER]++;
+    return outcome;
+}
+
+/* ---- The whole. ---- */
+
+static void embed_all(struct embedding *embedding) {
+    struct profile *profile = embedding->profile;
+    for (uint32_t i = 0; i < embedding->count; i++) {
+        embedding->facts[i] = (struct source_facts){.source = i, .built_s = INT64_MAX};
+        struct text *content = column_push(&profile->source_contents);
+        if (content) *content = (struct text){0};
+    }
+    count_samples(embedding);
+    find_ages(embedding);
+    memory_sort(profile->failure, embedding->facts, embedding->count, sizeof *embedding->facts, compare_facts);
+    for (uint32_t i = 0; i < embedding->count && !failure_is_set(profile->failure); i++)
+        embedding->outcomes[embed(embedding, &embedding->facts[i])]++;
+}
+
+void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes) {
+    if (failure_is_set(profile->failure)) return;
+    struct embedding embedding = {.profile = profile, .search = search, .left_bytes = max_bytes};
+    embedding.count = row_table_count(&profile->sources);
+    embedding.facts = memory_allocate(profile->failure, embedding.count * sizeof *embedding.facts);
+    if (!embedding.facts) return;
+    embed_all(&embedding);
+    memory_free(embedding.facts);
+    size_t first = profile->ledger.entries.count;
+    for (size_t i = 0; i < OUTCOME_COUNT; i++)
+        ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(causes[i]), embedding.outcomes[i], NULL);
+    profile_show_ledger(profile, first);
+}

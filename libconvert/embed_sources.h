@@ -1,0 +1,18 @@
+/* Puts the text of source files into the profile, where the viewer shows it without asking anybody. */
+#ifndef GECKO_EMBED_SOURCES_H
+#define GECKO_EMBED_SOURCES_H
+
+#include "libconvert/profile/profile.h"
+#include "source_search.h"
+
+/* The causes of all ledger entries that this enters begin so. */
+#define EMBED_SOURCES_CAUSE "source file"
+
+/* Fills source_contents with the files that the profile's sources name, at most max_bytes of them: first those with the
+ * most samples, where a sample counts for its innermost frame with a known source. A file that does not fit is left
+ * out, and smaller ones are still tried. Notes in the ledger, and so in the information panel, how many files were
+ * embedded, not found, unreadable, left out, or changed after a library was built from them. Call it after
+ * sweep_profile. Opens regular files only. */
+void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes);
+
+#endif

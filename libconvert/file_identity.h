@@ -1,0 +1,22 @@
+/* Which file a path leads to, even if it does not exist yet: an output must not overwrite the input. */
+#ifndef GECKO_FILE_IDENTITY_H
+#define GECKO_FILE_IDENTITY_H
+
+#include <sys/types.h>
+
+#include "libconvert/base/text.h"
+
+struct file_identity {
+    bool is_known; /* false: it is no regular file (a pipe, a device, a folder), or cannot be examined */
+    dev_t device;
+    ino_t inode;      /* of the file, or of its folder if the file does not exist yet */
+    struct text name; /* the last part of the path if the file does not exist yet; otherwise empty */
+};
+
+/* `standard_fd` is the descriptor for the path "-". The path must outlive the identity. */
+struct file_identity file_identity_of(const char *path, int standard_fd);
+
+/* Returns false if one of them is unknown. */
+bool file_identity_is_same(struct file_identity a, struct file_identity b);
+
+#endif

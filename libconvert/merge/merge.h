@@ -1,0 +1,41 @@
+/* Merges the profiles of several inputs into one.
+ *
+ * Each reader fills a profile of its own, so that nothing in one input can be mistaken for something in another one.
+ * merge_run then puts them on one timeline, decides which processes and threads are the same, and moves all rows into
+ * one profile. Tables are merged by content: equal rows become one. Texts stay where they are, so the merge must live
+ * as long as the profile that it filled. */
+#ifndef GECKO_MERGE_H
+#define GECKO_MERGE_H
+
+#include "libconvert/profile/profile.h"
+
+struct merge_input {
+    /* Set by the caller. */
+    struct profile profile; /* owned; read and symbolized, not finished */
+    struct text name;       /* for messages; borrowed */
+    bool is_recorder;       /* the input is a trace of the recorder */
+    struct gecko_convert_alignment alignment;
+
+    /* Set by merge_run. */
+    enum gecko_convert_timeline timeline;
+    int64_t offset_ns; /* what was added to its times */
+    char remark[256];  /* what is doubtful about its place on the timeline; empty: nothing */
+    uint32_t machine;  /* inputs with the same number come from the same boot of the same machine */
+};
+
+struct merge {
+    struct failure *failure;    /* borrowed */
+    struct merge_input *inputs; /* owned */
+    size_t input_count;
+    enum gecko_convert_samples samples;
+};
+
+/* Allocates all inputs and initialises their profiles. */
+void merge_init(struct merge *merge, size_t input_count, struct failure *failure);
+void merge_fini(struct merge *merge);
+
+/* Moves everything into `whole`, which must be empty. Afterwards the profiles of the inputs hold only texts. Does
+ * nothing if a failure is latched. */
+void merge_run(struct merge *merge, struct profile *whole);
+
+#endif

@@ -1,0 +1,174 @@
+/* Merges what describes recordings: their weights, and the machine and program. */
+#include "merge_steps.h"
+
+static const int64_t DEFAULT_INTERVAL_NS = 1000000;
+
+static bool has_samples(const struct merge_input *input) {
+    for (size_t i = 0; i < input->profile.threads.count; i++)
+        if (samples_count(&((const struct thread *)column_at(&input->profile.threads, i))->samples)) return true;
+    return false;
+}
+
+/* ---- Weights. ---- */
+
+/* Returns the type of weights that all inputs can have, which is that of the only input with another one than
+ * WEIGHT_ONE. Latches a failure if two inputs count different things. */
+static enum weight_type find_weight_type(const struct merge *merge, struct profile_meta *whole) {
+    const struct merge_input *weighing = NULL;
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        const struct profile_meta *meta = &input->profile.meta;
+        if (meta->weight_type == WEIGHT_ONE || !has_samples(input)) continue;
+        bool is_same = !weighing || (weighing->profile.meta.weight_type == meta->weight_type &&
+                                     text_equal(weighing->profile.meta.weight_unit, meta->weight_unit));
+        if (!is_same)
+            failure_set(merge->failure, FAILURE_INPUT,
+                        "the weights of samples in %.*s and %.*s count different things: convert them one by one",
+                        (int)weighing->name.bytes_count, weighing->name.bytes, (int)input->name.bytes_count,
+                        input->name.bytes);
+        weighing = input;
+        whole->weight_unit = meta->weight_unit;
+    }
+    return weighing ? weighing->profile.meta.weight_type : WEIGHT_ONE;
+}
+
+static void set_weights(struct merge_input *input, enum weight_type type) {
+    const struct profile_meta *meta = &input->profile.meta;
+    int64_t interval_ns = meta->interval_ns ? meta->interval_ns : DEFAULT_INTERVAL_NS;
+    uint32_t weight = 1;
+    if (type == WEIGHT_TRACING_MS)
+        weight = profile_weight_encode(&input->profile, (struct decimal){.mantissa = interval_ns});
+    for (size_t i = 0; i < input->profile.threads.count; i++) {
+        struct thread *thread = column_at(&input->profile.threads, i);
+        for (size_t j = 0; j < thread->samples.weight.count; j++)
+            *(uint32_t *)column_at(&thread->samples.weight, j) = weight;
+    }
+}
+
+/* ---- Processor time. ---- */
+
+/* If the weights of perf's samples are processor time, gives each sample that time, as the recorder's samples have it.
+ * The first sample of a thread has no sample before it. */
+static void spread_cpu_times(struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct samples all = {0}, *samples = &((struct thread *)column_at(&profile->threads, i))->samples;
+        uint32_t count = samples_count(samples);
+        column_init(&all.time_ns, sizeof(int64_t), profile->failure);
+        column_init(&all.stack, sizeof(stack_id), profile->failure);
+        column_init(&all.weight, sizeof(uint32_t), profile->failure);
+        for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
+            uint32_t weight = *(uint32_t *)column_at(&samples->weight, j);
+            struct decimal cpu_ns = profile_weight_decode(profile, weight);
+            samples_add(&all, *(int64_t *)column_at(&samples->time_ns, j), *(stack_id *)column_at(&samples->stack, j),
+                        weight);
+            samples_set_details(&all, cpu_ns.scale ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
+        }
+        samples_fini(samples);
+        *samples = all;
+    }
+}
+
+/* Cycles cannot stand beside times. */
+static void lose_cycles(struct merge_input *input) {
+    struct ledger *ledger = &input->profile.ledger;
+    ledger_read(ledger, LEDGER_VALUES, 1);
+    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("processor use in cycles, while another input has it in time"), 1, NULL);
+}
+
+/* Returns whether all inputs with samples have their weights as processor time in this unit. */
+static bool have_all(const struct merge *merge, enum cpu_delta_unit unit) {
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        if (input->profile.meta.cpu_delta_unit != unit && has_samples(input)) return false;
+    }
+    return true;
+}
+
+static void merge_cpu_times(struct merge *merge, struct profile *whole) {
+    enum cpu_delta_unit common = have_all(merge, CPU_DELTA_NS)       ? CPU_DELTA_NS
+                                 : have_all(merge, CPU_DELTA_CYCLES) ? CPU_DELTA_CYCLES
+                                                                     : CPU_DELTA_NONE;
+    whole->meta.cpu_delta_unit = common;
+    for (size_t i = 0; i < merge->input_count && common == CPU_DELTA_NONE; i++) {
+        struct merge_input *input = &merge->inputs[i];
+        if (input->profile.meta.cpu_delta_unit == CPU_DELTA_NS) spread_cpu_times(&input->profile);
+        if (input->profile.meta.cpu_delta_unit == CPU_DELTA_CYCLES && has_samples(input)) lose_cycles(input);
+    }
+}
+
+void merge_weights(struct merge *merge, struct profile *whole) {
+    if (failure_is_set(merge->failure)) return;
+    merge_cpu_times(merge, whole);
+    whole->meta.weight_type = find_weight_type(merge, &whole->meta);
+    for (size_t i = 0; i < merge->input_count; i++) {
+        struct merge_input *input = &merge->inputs[i];
+        if (input->profile.meta.weight_type == WEIGHT_ONE && whole->meta.weight_type != WEIGHT_ONE)
+            set_weights(input, whole->meta.weight_type);
+    }
+}
+
+/* ---- The rest. ---- */
+
+static void take_text(struct text *whole, struct text part) {
+    if (!whole->bytes_count) *whole = part;
+}
+
+/* What the first input that tells it says of the machine and the program. */
+static void take_facts(struct profile_meta *whole, const struct profile_meta *part) {
+    take_text(&whole->product, part->product);
+    take_text(&whole->version, part->version);
+    take_text(&whole->build_id, part->build_id);
+    take_text(&whole->source_url, part->source_url);
+    take_text(&whole->arguments, part->arguments);
+    take_text(&whole->cpu_name, part->cpu_name);
+    take_text(&whole->os_cpu, part->os_cpu);
+    take_text(&whole->platform, part->platform);
+    take_text(&whole->abi, part->abi);
+    take_text(&whole->device, part->device);
+    if (!whole->configuration.is_known) whole->configuration = part->configuration;
+    if (!whole->logical_cpu_count) whole->logical_cpu_count = part->logical_cpu_count;
+    if (!whole->physical_cpu_count) whole->physical_cpu_count = part->physical_cpu_count;
+    if (!whole->main_memory_bytes) whole->main_memory_bytes = part->main_memory_bytes;
+    if (!whole->interval_ns) whole->interval_ns = part->interval_ns;
+    whole->has_stacks |= part->has_stacks;
+    whole->has_times |= part->has_times;
+}
+
+/* Adds the program that wrote an input to the text that the front-end shows as the origin of the profile. */
+static void join_importers(struct profile *whole, struct text importer) {
+    struct text *all = &whole->meta.imported_from;
+    if (!all->bytes_count)
+        *all = importer;
+    else if (importer.bytes_count && !text_equal(*all, importer) && !text_ends_with(*all, importer))
+        *all = profile_text_format(whole, "%.*s, %.*s", (int)all->bytes_count, all->bytes, (int)importer.bytes_count,
+                                   importer.bytes);
+}
+
+static void add_extras(struct profile *whole, const struct merge_input *input) {
+    const struct column *extra = &input->profile.meta.extra;
+    for (size_t i = 0; i < extra->count; i++) {
+        const struct extra_entry *entry = column_at(extra, i);
+        struct text section =
+            profile_text_format(whole, "%.*s (%.*s)", (int)entry->section.bytes_count, entry->section.bytes,
+                                (int)input->name.bytes_count, input->name.bytes);
+        profile_add_extra(whole, section, entry->label, entry->value);
+    }
+}
+
+void merge_meta(struct merge *merge, struct profile *whole) {
+    const struct profile_meta *reference = &merge_reference(merge)->profile.meta;
+    struct profile_meta *meta = &whole->meta;
+    meta->has_times = false;
+    take_facts(meta, reference);
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        take_facts(meta, &input->profile.meta);
+        join_importers(whole, input->profile.meta.imported_from);
+        add_extras(whole, input);
+    }
+    meta->is_clock_monotonic = reference->is_clock_monotonic;
+    meta->epoch_offset_ns = reference->epoch_offset_ns;
+    meta->start_time_ms = reference->start_time_ms;
+    meta->captured_at_ms = reference->captured_at_ms;
+}

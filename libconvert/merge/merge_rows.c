@@ -1,0 +1,331 @@
+/* Moves the rows of threads, counters and logs into the whole profile. Columns move as they are where the whole
+ * profile's are empty, which is the usual case. */
+#include "libconvert/base/memory.h"
+#include "merge_steps.h"
+
+/* Of which kinds of inputs a thread of the whole profile has samples. */
+enum { FROM_PERF = 1, FROM_RECORDER = 2 };
+
+struct moving {
+    const struct merge *merge;
+    const struct merge_tasks *tasks;
+    struct profile *whole;
+    uint8_t *sampled_by; /* of each thread of the whole profile: FROM_PERF, FROM_RECORDER */
+
+    /* Of the current input. */
+    struct merge_input *input;
+    struct profile *part;
+    size_t number;
+    struct merge_tables tables;
+    uint32_t first_value; /* where the input's rows begin in the whole profile's tables */
+    uint32_t first_cell;
+    uint32_t first_origin;
+    uint64_t dropped_count; /* samples that are not taken */
+    uint64_t dropped_periods;
+};
+
+static process_id moved_process(const struct moving *moving, process_id process) {
+    if (process_is_none(process)) return process;
+    return moving->tasks->processes[moving->tasks->first_processes[moving->number] + process.index];
+}
+
+static thread_id moved_thread(const struct moving *moving, thread_id thread) {
+    if (thread_is_none(thread)) return thread;
+    return moving->tasks->threads[moving->tasks->first_threads[moving->number] + thread.index];
+}
+
+static stack_id moved_stack(const struct moving *moving, stack_id stack) {
+    return stack_is_none(stack) ? stack : moving->tables.stacks[stack.index];
+}
+
+/* Appends the rows of a column to another one with rows of the same size, and leaves it empty. */
+static void move_column(struct column *to, struct column *from) {
+    if (!to->count) {
+        struct column empty = *to;
+        *to = *from;
+        *from = empty;
+        return;
+    }
+    column_append(to, from);
+    uint32_t row_bytes = from->element_bytes;
+    struct failure *failure = from->failure;
+    column_fini(from);
+    column_init(from, row_bytes, failure);
+}
+
+/* ---- Samples. ---- */
+
+static uint8_t kind_of(const struct merge_input *input) { return input->is_recorder ? FROM_RECORDER : FROM_PERF; }
+
+static void find_sampled(struct moving *moving) {
+    for (size_t i = 0; i < moving->merge->input_count; i++) {
+        const struct merge_input *input = &moving->merge->inputs[i];
+        for (size_t j = 0; j < input->profile.threads.count; j++) {
+            const struct thread *thread = column_at(&input->profile.threads, j);
+            thread_id whole = moving->tasks->threads[moving->tasks->first_threads[i] + j];
+            if (samples_count(&thread->samples)) moving->sampled_by[whole.index] |= kind_of(input);
+        }
+    }
+}
+
+static bool takes_samples(const struct moving *moving, thread_id whole) {
+    bool prefers_recorder = moving->merge->samples == GECKO_CONVERT_SAMPLES_RECORDER;
+    if (moving->sampled_by[whole.index] != (FROM_PERF | FROM_RECORDER)) return true;
+    return prefers_recorder == moving->input->is_recorder;
+}
+
+static void drop_samples(struct moving *moving, struct samples *samples) {
+    moving->dropped_count += samples_count(samples);
+    for (size_t i = 0; i < samples->weight.count; i++) {
+        struct decimal weight = profile_weight_decode(moving->part, *(uint32_t *)column_at(&samples->weight, i));
+        int64_t period;
+        if (decimal_rescale(weight, weight.scale, &period) && !weight.scale && period > 0)
+            moving->dropped_periods += (uint64_t)period;
+    }
+    samples_fini(samples);
+}
+
+static void move_stacks(const struct moving *moving, struct column *stacks) {
+    for (size_t i = 0, run_count; i < stacks->count; i += run_count) {
+        stack_id *run = column_run(stacks, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) run[j] = moved_stack(moving, run[j]);
+    }
+}
+
+static void move_weights(const struct moving *moving, struct column *weights) {
+    if (!row_table_count(&moving->part->large_weights)) return;
+    for (size_t i = 0; i < weights->count; i++) {
+        uint32_t *weight = column_at(weights, i);
+        *weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, *weight));
+    }
+}
+
+static void append_samples(struct samples *to, const struct samples *from) {
+    for (uint32_t i = 0; i < samples_count(from); i++) {
+        samples_add(to, *(int64_t *)column_at(&from->time_ns, i), *(stack_id *)column_at(&from->stack, i),
+                    *(uint32_t *)column_at(&from->weight, i));
+        samples_set_details(to, samples_cpu_ns(from, i), samples_delay_ns(from, i));
+    }
+}
+
+static void move_samples(struct moving *moving, struct thread *to, struct samples *from) {
+    move_stacks(moving, &from->stack);
+    move_weights(moving, &from->weight);
+    if (samples_count(&to->samples)) {
+        append_samples(&to->samples, from);
+        return;
+    }
+    struct samples empty = to->samples;
+    to->samples = *from;
+    *from = empty;
+}
+
+/* ---- Markers. ---- */
+
+static void move_string(const struct moving *moving, union marker_value *value) {
+    if (!string_is_none(value->string)) value->string = moving->tables.strings[value->string.index];
+}
+
+/* Moves the values of a table; those of a list are texts. */
+static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells *cells) {
+    if (cells->first == ID_NONE) return;
+    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
+        enum marker_format format = field->columns[i % field->column_count].format;
+        if (marker_format_kind(format) == VALUE_STRING)
+            move_string(moving, column_at(&moving->part->marker_cells, cells->first + i));
+    }
+    cells->first += moving->first_cell;
+}
+
+static void move_values(const struct moving *moving, const struct marker *marker) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    const struct marker_schema *schema = column_at(&moving->part->marker_schemas, marker->schema);
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        enum marker_value_kind kind = marker_format_kind(field->format);
+        if (kind != VALUE_STRING && kind != VALUE_CELLS) continue;
+        union marker_value *value = column_at(&moving->part->marker_values, marker->values_at + i);
+        if (kind == VALUE_STRING)
+            move_string(moving, value);
+        else
+            move_cells(moving, field, &value->cells);
+    }
+}
+
+/* The values are still in the input's table. */
+static void move_marker(struct moving *moving, struct marker *marker) {
+    move_values(moving, marker);
+    marker->name = moving->tables.strings[marker->name.index];
+    marker->stack = moved_stack(moving, marker->stack);
+    marker->values_at += moving->first_value;
+    if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];
+    marker->category = moving->tables.categories[marker->category][0].category;
+    if (marker->origin) marker->origin += moving->first_origin;
+}
+
+/* ---- Threads. ---- */
+
+static void move_thread(struct moving *moving, uint32_t number) {
+    struct thread *from = column_at(&moving->part->threads, number);
+    thread_id whole = moved_thread(moving, (thread_id){number});
+    struct thread *to = profile_thread_at(moving->whole, whole);
+    if (takes_samples(moving, whole))
+        move_samples(moving, to, &from->samples);
+    else
+        drop_samples(moving, &from->samples);
+    for (size_t i = 0; i < from->markers.count; i++) move_marker(moving, column_at(&from->markers, i));
+    move_column(&to->markers, &from->markers);
+    for (size_t i = 0; i < from->allocations.count; i++) {
+        struct allocation *allocation = column_at(&from->allocations, i);
+        allocation->stack = moved_stack(moving, allocation->stack);
+        allocation->thread = moved_thread(moving, allocation->thread);
+    }
+    move_column(&to->allocations, &from->allocations);
+}
+
+/* ---- Processes. ---- */
+
+static bool is_same_counter(const struct counter *a, const struct counter *b) {
+    return process_is_same(a->process, b->process) && text_equal(a->name, b->name) &&
+           text_equal(a->category, b->category) && text_equal(a->description, b->description) &&
+           text_equal(a->label, b->label) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
+           a->color == b->color && a->is_stepped == b->is_stepped && a->sort_weight == b->sort_weight;
+}
+
+/* When a counter has samples, and what they add up to. */
+struct counter_span {
+    struct counter_sample *first; /* NULL: it has no samples */
+    int64_t last_ns;
+    int64_t sum;
+};
+
+static struct counter_span span_of(const struct counter *counter) {
+    struct counter_span span = {.last_ns = INT64_MIN};
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample *sample = column_at(&counter->samples, i);
+        if (!span.first || sample->time_ns < span.first->time_ns) span.first = sample;
+        if (sample->time_ns > span.last_ns) span.last_ns = sample->time_ns;
+        span.sum = (int64_t)((uint64_t)span.sum + (uint64_t)sample->change);
+    }
+    return span;
+}
+
+/* Moves the samples to another part of the same counter. A process counts from 0 in each recording, so the later part
+ * begins with the fall from the last value of the earlier one. Returns false, and does nothing, if both parts have
+ * samples at the same time: then they count different things. */
+static bool join_counters(struct counter *to, struct counter *from) {
+    struct counter_span a = span_of(to), b = span_of(from);
+    if (a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns) return false;
+    bool is_later = a.first && b.first && b.first->time_ns > a.last_ns;
+    if (a.first && b.first && to->graph == COUNTER_ACCUMULATED) {
+        struct counter_sample *first = is_later ? b.first : a.first;
+        first->change = (int64_t)((uint64_t)first->change - (uint64_t)(is_later ? a.sum : b.sum));
+    }
+    move_column(&to->samples, &from->samples);
+    return true;
+}
+
+static bool join_known_counter(const struct moving *moving, struct counter *counter) {
+    for (size_t i = 0; i < moving->whole->counters.count; i++) {
+        struct counter *known = column_at(&moving->whole->counters, i);
+        if (is_same_counter(known, counter) && join_counters(known, counter)) return true;
+    }
+    return false;
+}
+
+static void move_counters(struct moving *moving) {
+    for (size_t i = 0; i < moving->part->counters.count; i++) {
+        struct counter *from = column_at(&moving->part->counters, i);
+        from->process = moved_process(moving, from->process);
+        if (join_known_counter(moving, from)) continue;
+        struct counter *to = profile_add_counter(moving->whole, from);
+        if (to) move_column(&to->samples, &from->samples);
+    }
+}
+
+/* The rows of the column begin with their process. */
+static void move_process_rows(const struct moving *moving, struct column *to, struct column *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        process_id *process = column_at(from, i);
+        *process = moved_process(moving, *process);
+    }
+    move_column(to, from);
+}
+
+/* Keys must be unique within the log of a process, and several inputs have the same ones. */
+static void move_log(const struct moving *moving, struct column *to, struct column *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        struct log_line *line = column_at(from, i);
+        if (line->key.bytes_count)
+            line->key = profile_text_format(moving->whole, "%.*s: %.*s", (int)moving->input->name.bytes_count,
+                                            moving->input->name.bytes, (int)line->key.bytes_count, line->key.bytes);
+    }
+    move_process_rows(moving, to, from);
+}
+
+static void move_origins(const struct moving *moving) {
+    for (size_t i = 0; i < moving->part->stack_origins.count; i++) {
+        struct stack_origin *origin = column_at(&moving->part->stack_origins, i);
+        origin->thread = moved_thread(moving, origin->thread);
+    }
+    move_column(&moving->whole->stack_origins, &moving->part->stack_origins);
+}
+
+/* ---- The ledger. ---- */
+
+/* Places are valid within one input, so the causes of losses name theirs. */
+static void move_ledger(struct moving *moving) {
+    struct ledger *from = &moving->part->ledger, *to = &moving->whole->ledger;
+    struct text name = moving->input->name;
+    struct text dropped = moving->input->is_recorder ? TEXT("sample of the recorder in a thread that perf sampled")
+                                                     : TEXT("sample of perf in a thread that the recorder sampled");
+    ledger_lose_kept(from, LEDGER_SAMPLES, dropped, moving->dropped_count);
+    if (from->read[LEDGER_PERIODS]) ledger_lose_kept(from, LEDGER_PERIODS, dropped, moving->dropped_periods);
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) ledger_read(to, unit, from->read[unit]);
+    for (size_t i = 0; i < from->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(from, i);
+        struct text cause = entry->cause;
+        if (entry->fate != LEDGER_KEPT)
+            cause = profile_text_format(moving->whole, "%.*s: %.*s", (int)name.bytes_count, name.bytes,
+                                        (int)cause.bytes_count, cause.bytes);
+        bool has_first = entry->has_first && entry->fate != LEDGER_KEPT;
+        ledger_enter(to, entry->unit, entry->fate, cause, entry->count, has_first ? &entry->first : NULL);
+    }
+}
+
+/* ---- The whole. ---- */
+
+static void move_input(struct moving *moving) {
+    struct profile *part = moving->part, *whole = moving->whole;
+    moving->first_value = whole->marker_values.count;
+    moving->first_cell = whole->marker_cells.count;
+    moving->first_origin = whole->stack_origins.count;
+    moving->dropped_count = moving->dropped_periods = 0;
+    for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++) move_thread(moving, i);
+    if (failure_is_set(whole->failure)) return;
+    move_column(&whole->marker_values, &part->marker_values);
+    move_column(&whole->marker_cells, &part->marker_cells);
+    move_origins(moving);
+    move_counters(moving);
+    move_process_rows(moving, &whole->paused_ranges, &part->paused_ranges);
+    move_process_rows(moving, &whole->overheads, &part->overheads);
+    move_log(moving, &whole->profiling_log, &part->profiling_log);
+    move_log(moving, &whole->gathering_log, &part->gathering_log);
+    move_ledger(moving);
+}
+
+void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole) {
+    struct moving moving = {.merge = merge, .tasks = tasks, .whole = whole};
+    moving.sampled_by = memory_allocate_zeroed(whole->failure, whole->threads.count + 1, sizeof *moving.sampled_by);
+    if (!moving.sampled_by) return;
+    find_sampled(&moving);
+    for (size_t i = 0; i < merge->input_count && !failure_is_set(whole->failure); i++) {
+        moving.input = &merge->inputs[i];
+        moving.part = &merge->inputs[i].profile;
+        moving.number = i;
+        merge_tables_init(&moving.tables, moving.part, whole);
+        if (!failure_is_set(whole->failure)) move_input(&moving);
+        merge_tables_fini(&moving.tables);
+    }
+    memory_free(moving.sampled_by);
+}

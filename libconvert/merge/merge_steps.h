@@ -1,0 +1,62 @@
+/* The steps of merge_run, each in a file of its own. */
+#ifndef GECKO_MERGE_STEPS_H
+#define GECKO_MERGE_STEPS_H
+
+#include "merge.h"
+
+/* Times of damaged inputs can be anything, so sums and differences may wrap around. */
+static inline int64_t merge_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t merge_difference(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+
+/* ---- merge_timeline.c. ---- */
+
+/* Decides where each input stands on the timeline and on which machine it was recorded, and shifts its times. */
+void merge_align(struct merge *merge);
+
+/* Returns the input whose clock is that of the timeline. */
+struct merge_input *merge_reference(const struct merge *merge);
+
+/* ---- merge_tasks.c. ---- */
+
+/* For the processes and threads of all inputs: which one of the whole profile each becomes. The rows of an input begin
+ * at its number in the arrays of first rows. */
+struct merge_tasks {
+    uint32_t *first_processes; /* owned; one number for each input */
+    uint32_t *first_threads;   /* owned; one number for each input */
+    process_id *processes;     /* owned; of the whole profile */
+    thread_id *threads;        /* owned; of the whole profile */
+};
+
+/* Adds the processes and threads to the whole profile. Running out of memory is latched. */
+void merge_tasks_init(struct merge_tasks *tasks, const struct merge *merge, struct profile *whole);
+void merge_tasks_fini(struct merge_tasks *tasks);
+
+/* ---- merge_tables.c. ---- */
+
+/* For one input: which row of the whole profile's tables each of its rows becomes. All owned. */
+struct merge_tables {
+    string_id *strings;
+    stack_id *stacks;
+    uint16_t *schemas;
+    struct category_pair *categories[CATEGORY_COUNT_MAX]; /* by subcategory; NULL: no such category */
+};
+
+/* Adds the input's tables to those of the whole profile, and frees the input's tables that hold no texts. Running out
+ * of memory is latched. */
+void merge_tables_init(struct merge_tables *tables, struct profile *part, struct profile *whole);
+void merge_tables_fini(struct merge_tables *tables);
+
+/* ---- merge_rows.c. ---- */
+
+/* Moves the rows of all threads, counters and logs into the whole profile. */
+void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole);
+
+/* ---- merge_meta.c. ---- */
+
+/* Makes the weights of all inputs comparable. Call it before rows are moved. */
+void merge_weights(struct merge *merge, struct profile *whole);
+
+/* Merges what describes the recordings. */
+void merge_meta(struct merge *merge, struct profile *whole);
+
+#endif

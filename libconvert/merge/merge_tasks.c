@@ -1,0 +1,385 @@
+/* Decides which processes and threads of the inputs are the same.
+ *
+ * A pid means something only in its namespace and on its machine, and only while one task has it. perf tells when a
+ * process began and ended. The recorder tells when it began to watch a process, which happens again when the process
+ * executes another program. So a task of a recorder trace belongs to the last task with its ids that another input saw
+ * begin before that. */
+#include "libconvert/base/first_row.h"
+#include "libconvert/base/memory.h"
+#include "merge_steps.h"
+
+/* By how much clocks of two inputs may disagree about one event. */
+static const int64_t TOLERANCE_NS = 1000000;
+static const int64_t EVENTS_TOLERANCE_NS = 10000000;
+
+/* The kernel's number for the pid namespace that exists from the start (PROC_PID_INIT_INO). */
+static const uint64_t INITIAL_PID_NAMESPACE = 0xeffffffc;
+
+/* A process or a thread of an input. A process with an outer pid has two of these. */
+struct task {
+    uint64_t group[3];       /* tasks with other groups are other tasks */
+    int64_t number;          /* pid or tid */
+    int64_t start_ns;        /* TIME_NONE, which is less than any time: before the input */
+    int64_t end_ns;          /* INT64_MAX: unknown */
+    uint64_t home_namespace; /* of a process; 0: unknown */
+    uint32_t row;            /* among all tasks of all inputs */
+    uint32_t input;
+};
+
+static int compare_tasks(const void *left, const void *right) {
+    const struct task *a = left, *b = right;
+    for (size_t i = 0; i < sizeof a->group / sizeof *a->group; i++)
+        if (a->group[i] != b->group[i]) return a->group[i] < b->group[i] ? -1 : 1;
+    if (a->number != b->number) return a->number < b->number ? -1 : 1;
+    if (a->input != b->input) return a->input < b->input ? -1 : 1;
+    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static bool have_same_ids(const struct task *a, const struct task *b) {
+    return a->number == b->number && memcmp(a->group, b->group, sizeof a->group) == 0;
+}
+
+/* ---- Sets of equal tasks: each row names another of its set, the representative itself. ---- */
+
+static uint32_t representative(uint32_t *sets, uint32_t row) {
+    while (sets[row] != row) row = sets[row] = sets[sets[row]];
+    return row;
+}
+
+/* The representative is the lowest row. */
+static void join(uint32_t *sets, uint32_t a, uint32_t b) {
+    a = representative(sets, a);
+    b = representative(sets, b);
+    if (a < b)
+        sets[b] = a;
+    else
+        sets[a] = b;
+}
+
+/* ---- Finding equal tasks. ---- */
+
+struct matching {
+    const struct merge *merge;
+    struct ledger *ledger; /* borrowed; receives notes */
+    uint32_t *sets;
+    bool is_of_processes;
+};
+
+static int64_t tolerance_ns(const struct merge_input *a, const struct merge_input *b) {
+    bool is_vague = a->timeline == GECKO_CONVERT_TIMELINE_EVENTS || b->timeline == GECKO_CONVERT_TIMELINE_EVENTS ||
+                    a->timeline == GECKO_CONVERT_TIMELINE_TIME_OF_DAY ||
+                    b->timeline == GECKO_CONVERT_TIMELINE_TIME_OF_DAY || a->timeline == GECKO_CONVERT_TIMELINE_GIVEN ||
+                    b->timeline == GECKO_CONVERT_TIMELINE_GIVEN;
+    return is_vague ? EVENTS_TOLERANCE_NS : TOLERANCE_NS;
+}
+
+/* Joins the task with the last one of the run that began before it, if that lived long enough. A task that began before
+ * its input belongs to the first one. The run has the tasks of another input with the same ids, sorted by start. */
+static void match_task(const struct matching *matching, const struct task *task, const struct task *run,
+                       size_t run_count) {
+    const struct merge_input *inputs = matching->merge->inputs;
+    int64_t tolerance = tolerance_ns(&inputs[task->input], &inputs[run->input]);
+    bool has_start = task->start_ns != TIME_NONE;
+    int64_t latest_ns = task->start_ns < INT64_MAX - tolerance ? task->start_ns + tolerance : task->start_ns;
+    size_t next = has_start ? FIRST_ROW(i, run_count, run[i].start_ns > latest_ns) : 1;
+    if (!next) return;
+    const struct task *other = &run[next - 1];
+    if (task->home_namespace && other->home_namespace && task->home_namespace != other->home_namespace) return;
+    if (has_start && other->end_ns < INT64_MAX - tolerance && task->start_ns > other->end_ns + tolerance) return;
+    if (!has_start && other->start_ns > task->end_ns) return;
+    /* Within a process, the recorder gives one start for all its traces. */
+    bool are_recorders = inputs[task->input].is_recorder && inputs[run->input].is_recorder;
+    bool is_other =
+        has_start && other->start_ns != TIME_NONE && merge_difference(task->start_ns, other->start_ns) > tolerance;
+    if (are_recorders && matching->is_of_processes && is_other) {
+        bool is_contradiction = other->end_ns != INT64_MAX && task->start_ns < other->end_ns - tolerance;
+        ledger_enter(matching->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                     TEXT("process that began while another one had its pid: kept apart"), is_contradiction, NULL);
+        return;
+    }
+    join(matching->sets, task->row, other->row);
+}
+
+static void match_runs(const struct matching *matching, const struct task *a, size_t a_count, const struct task *b,
+                       size_t b_count) {
+    bool is_a_recorder = matching->merge->inputs[a->input].is_recorder;
+    bool is_b_recorder = matching->merge->inputs[b->input].is_recorder;
+    if (is_a_recorder || !is_b_recorder)
+        for (size_t i = 0; i < a_count; i++) match_task(matching, &a[i], b, b_count);
+    if (is_b_recorder || !is_a_recorder)
+        for (size_t i = 0; i < b_count; i++) match_task(matching, &b[i], a, a_count);
+}
+
+/* Returns how many of the tasks, from the first on, have the same ids; with `is_of_input`, and the same input. */
+static size_t count_same(const struct task *tasks, size_t count, bool is_of_input) {
+    size_t same = 1;
+    while (same < count && have_same_ids(tasks, &tasks[same]) && (!is_of_input || tasks->input == tasks[same].input))
+        same++;
+    return same;
+}
+
+/* Matches the tasks with the same ids, whose inputs ascend. */
+static void match_ids(const struct matching *matching, const struct task *tasks, size_t count) {
+    for (size_t a = 0, a_count; a < count; a += a_count) {
+        a_count = count_same(tasks + a, count - a, true);
+        for (size_t b = a + a_count, b_count; b < count; b += b_count) {
+            b_count = count_same(tasks + b, count - b, true);
+            match_runs(matching, tasks + a, a_count, tasks + b, b_count);
+        }
+    }
+}
+
+/* Sorts the tasks and joins equal ones. A task ends at the latest when the next one with its ids begins. */
+static void match_all(const struct matching *matching, struct task *tasks, size_t count) {
+    memory_sort(matching->merge->failure, tasks, count, sizeof *tasks, compare_tasks);
+    for (size_t i = 0; i + 1 < count; i++) {
+        bool is_followed = have_same_ids(&tasks[i], &tasks[i + 1]) && tasks[i].input == tasks[i + 1].input;
+        bool is_next_known = is_followed && tasks[i + 1].start_ns != TIME_NONE;
+        if (is_next_known && tasks[i + 1].start_ns < tasks[i].end_ns) tasks[i].end_ns = tasks[i + 1].start_ns;
+    }
+    for (size_t i = 0, same; i < count; i += same) {
+        same = count_same(tasks + i, count - i, false);
+        match_ids(matching, tasks + i, same);
+    }
+}
+
+/* ---- Namespaces. ---- */
+
+/* Returns the namespace of pids of which the input does not tell it: the initial one if any input of the machine has a
+ * process in it, or one that is seen from it; otherwise the only one that those inputs tell of; 0 if there are several.
+ */
+static uint64_t default_namespace(const struct merge *merge, uint32_t machine) {
+    uint64_t only = 0;
+    bool are_several = false;
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct column *processes = &merge->inputs[i].profile.processes;
+        for (size_t j = 0; j < processes->count && merge->inputs[i].machine == machine; j++) {
+            const struct process *process = column_at(processes, j);
+            uint64_t namespace = process->pid_namespace;
+            bool is_in_initial = namespace == INITIAL_PID_NAMESPACE || process->home_namespace == INITIAL_PID_NAMESPACE;
+            if (process->outer_pid || is_in_initial) return INITIAL_PID_NAMESPACE;
+            are_several |= namespace && only && namespace != only;
+            if (namespace) only = namespace;
+        }
+    }
+    return are_several ? 0 : only;
+}
+
+/* ---- Adding to the whole profile. ---- */
+
+static void later_end(int64_t *end_ns, int64_t other_ns) {
+    if (other_ns > *end_ns) *end_ns = other_ns;
+}
+
+static void earlier_start(int64_t *start_ns, int64_t other_ns) {
+    if (*start_ns == TIME_NONE || (other_ns != TIME_NONE && other_ns < *start_ns)) *start_ns = other_ns;
+}
+
+/* The recorder's names come from the program itself. */
+static void take_name(struct text *name, struct text other, bool is_recorder) {
+    if (other.bytes_count && (is_recorder || !name->bytes_count)) *name = other;
+}
+
+/* Numbers ids in order of appearance. Rows of the table are keys; `counts` has how often each appeared. */
+struct generations {
+    struct row_table keys;
+    struct column counts;
+};
+
+static uint32_t next_generation(struct generations *generations, int64_t number, uint64_t group) {
+    int64_t key[2] = {number, (int64_t)group};
+    uint32_t row = row_table_intern(&generations->keys, key);
+    if (row == ID_NONE) return 0;
+    if (row < generations->counts.count) return ++*(uint32_t *)column_at(&generations->counts, row);
+    uint32_t *added = column_push(&generations->counts);
+    if (added) *added = 0;
+    return 0;
+}
+
+static void generations_init(struct generations *generations, struct failure *failure) {
+    row_table_init(&generations->keys, 2 * sizeof(int64_t), failure);
+    column_init(&generations->counts, sizeof(uint32_t), failure);
+}
+
+static void generations_fini(struct generations *generations) {
+    row_table_fini(&generations->keys);
+    column_fini(&generations->counts);
+}
+
+/* A process that perf ended is over, even if the recorder watched it only for a while. */
+static void merge_process(struct process *whole, const struct process *part, bool is_recorder) {
+    earlier_start(&whole->start_ns, part->start_ns);
+    later_end(&whole->end_ns, part->end_ns);
+    take_name(&whole->name, part->name, is_recorder);
+    if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
+    if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
+    if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
+    if (!whole->pid_text.bytes_count) whole->pid_text = part->pid_text;
+}
+
+static void merge_thread(struct thread *whole, const struct thread *part, bool is_recorder) {
+    earlier_start(&whole->start_ns, part->start_ns);
+    later_end(&whole->end_ns, part->end_ns);
+    take_name(&whole->name, part->name, is_recorder);
+}
+
+static void add_processes(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
+    struct generations generations;
+    generations_init(&generations, merge->failure);
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        for (size_t j = 0; j < input->profile.processes.count && !failure_is_set(merge->failure); j++) {
+            const struct process *part = column_at(&input->profile.processes, j);
+            uint32_t row = tasks->first_processes[i] + (uint32_t)j, first = representative(sets, row);
+            if (first == row)
+                tasks->processes[row] =
+                    profile_add_process(whole, part->pid, next_generation(&generations, part->pid, 0));
+            else
+                tasks->processes[row] = tasks->processes[first];
+            if (failure_is_set(merge->failure)) break;
+            merge_process(profile_process_at(whole, tasks->processes[row]), part, input->is_recorder);
+        }
+    }
+    generations_fini(&generations);
+}
+
+static void add_parents(const struct merge_tasks *tasks, const struct merge *merge, struct profile *whole) {
+    for (size_t i = 0; i < merge->input_count && !failure_is_set(merge->failure); i++) {
+        const struct profile *profile = &merge->inputs[i].profile;
+        for (size_t j = 0; j < profile->processes.count; j++) {
+            process_id parent = ((const struct process *)column_at(&profile->processes, j))->parent;
+            struct process *process = profile_process_at(whole, tasks->processes[tasks->first_processes[i] + j]);
+            if (process_is_none(process->parent) && !process_is_none(parent))
+                process->parent = tasks->processes[tasks->first_processes[i] + parent.index];
+        }
+    }
+}
+
+static void add_threads(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
+    struct generations generations;
+    generations_init(&generations, merge->failure);
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        for (size_t j = 0; j < input->profile.threads.count && !failure_is_set(merge->failure); j++) {
+            const struct thread *part = column_at(&input->profile.threads, j);
+            uint32_t row = tasks->first_threads[i] + (uint32_t)j, first = representative(sets, row);
+            process_id process = tasks->processes[tasks->first_processes[i] + part->process.index];
+            if (first == row)
+                tasks->threads[row] = profile_add_thread(whole, process, part->tid,
+                                                         next_generation(&generations, part->tid, process.index));
+            else
+                tasks->threads[row] = tasks->threads[first];
+            if (failure_is_set(merge->failure)) break;
+            merge_thread(profile_thread_at(whole, tasks->threads[row]), part, input->is_recorder);
+        }
+    }
+    generations_fini(&generations);
+}
+
+/* ---- The whole. ---- */
+
+static int64_t known_end_ns(int64_t end_ns) { return end_ns == TIME_NONE ? INT64_MAX : end_ns; }
+
+/* Processes whose pid is unknown, is that of no process, or has a text of its own (of a guest) equal no other. */
+static void match_processes(const struct merge_tasks *tasks, const struct merge *merge, struct profile *whole,
+                            struct task *rows, uint32_t *sets) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        uint64_t default_id = default_namespace(merge, input->machine);
+        for (uint32_t j = 0; j < input->profile.processes.count; j++) {
+            const struct process *process = column_at(&input->profile.processes, j);
+            uint64_t namespace = process->pid_namespace ? process->pid_namespace : default_id;
+            if (process->pid < 0 || process->pid_text.bytes_count) continue;
+            struct task row = {.group = {input->machine, namespace},
+                               .number = process->pid,
+                               .start_ns = process->start_ns,
+                               .end_ns = known_end_ns(process->end_ns),
+                               .home_namespace = process->home_namespace,
+                               .row = tasks->first_processes[i] + j,
+                               .input = i};
+            rows[count++] = row;
+            if (!process->outer_pid) continue;
+            row.group[1] = INITIAL_PID_NAMESPACE;
+            row.number = process->outer_pid;
+            rows[count++] = row;
+        }
+    }
+    match_all(&(struct matching){merge, &whole->ledger, sets, true}, rows, count);
+}
+
+/* Threads of a process with an outer pid are compared by their outer tids. The recorder does not know those of threads
+ * that only its sampler has seen, which equal no thread of perf. */
+static int64_t find_tid(const struct profile *profile, const struct thread *thread) {
+    const struct process *process = column_at(&profile->processes, thread->process.index);
+    if (process->outer_pid && thread->tid == process->pid) return process->outer_pid;
+    return thread->outer_tid ? thread->outer_tid : thread->tid;
+}
+
+/* Tids of other groups are in other namespaces. */
+static uint64_t find_tid_group(const struct profile *profile, const struct thread *thread) {
+    const struct process *process = column_at(&profile->processes, thread->process.index);
+    bool is_inner = process->outer_pid && !thread->outer_tid && thread->tid != process->pid;
+    return is_inner ? process->pid_namespace : 0;
+}
+
+static void match_threads(const struct merge_tasks *tasks, const struct merge *merge, struct profile *whole,
+                          struct task *rows, uint32_t *sets) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < merge->input_count; i++) {
+        const struct profile *profile = &merge->inputs[i].profile;
+        for (uint32_t j = 0; j < profile->threads.count; j++) {
+            const struct thread *thread = column_at(&profile->threads, j);
+            rows[count++] =
+                (struct task){.group = {tasks->processes[tasks->first_processes[i] + thread->process.index].index,
+                                        find_tid_group(profile, thread)},
+                              .number = find_tid(profile, thread),
+                              .start_ns = profile->meta.are_starts_guessed ? TIME_NONE : thread->start_ns,
+                              .end_ns = known_end_ns(thread->end_ns),
+                              .row = tasks->first_threads[i] + j,
+                              .input = i};
+        }
+    }
+    match_all(&(struct matching){merge, &whole->ledger, sets, false}, rows, count);
+}
+
+void merge_tasks_init(struct merge_tasks *tasks, const struct merge *merge, struct profile *whole) {
+    size_t process_count = 0, thread_count = 0;
+    struct failure *failure = merge->failure;
+    *tasks = (struct merge_tasks){.first_processes = memory_allocate(failure, merge->input_count * sizeof(uint32_t)),
+                                  .first_threads = memory_allocate(failure, merge->input_count * sizeof(uint32_t))};
+    if (failure_is_set(failure)) return;
+    for (size_t i = 0; i < merge->input_count; i++) {
+        tasks->first_processes[i] = (uint32_t)process_count;
+        tasks->first_threads[i] = (uint32_t)thread_count;
+        process_count += merge->inputs[i].profile.processes.count;
+        thread_count += merge->inputs[i].profile.threads.count;
+    }
+    size_t row_count = process_count > thread_count ? process_count : thread_count;
+    tasks->processes = memory_allocate(failure, process_count * sizeof *tasks->processes);
+    tasks->threads = memory_allocate(failure, thread_count * sizeof *tasks->threads);
+    struct task *rows = memory_allocate(failure, 2 * row_count * sizeof *rows);
+    uint32_t *sets = memory_allocate(failure, row_count * sizeof *sets);
+    if (!failure_is_set(failure)) {
+        for (uint32_t i = 0; i < row_count; i++) sets[i] = i;
+        match_processes(tasks, merge, whole, rows, sets);
+        add_processes(tasks, merge, sets, whole);
+        add_parents(tasks, merge, whole);
+    }
+    if (!failure_is_set(failure)) {
+        for (uint32_t i = 0; i < row_count; i++) sets[i] = i;
+        match_threads(tasks, merge, whole, rows, sets);
+        add_threads(tasks, merge, sets, whole);
+    }
+    memory_free(rows);
+    memory_free(sets);
+}
+
+void merge_tasks_fini(struct merge_tasks *tasks) {
+    memory_free(tasks->first_processes);
+    memory_free(tasks->first_threads);
+    memory_free(tasks->processes);
+    memory_free(tasks->threads);
+    *tasks = (struct merge_tasks){0};
+}

@@ -1,0 +1,84 @@
+#include "counters.h"
+
+static struct counter_sample *sample_at(const struct counter *counter, size_t i) {
+    return column_at(&counter->samples, i);
+}
+
+static int compare_times(const void *left, const void *right) {
+    const struct counter_sample *a = left, *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Adds the sample to the sum; saturates on overflow. */
+static void add_to(struct counter_sample *sum, const struct counter_sample *sample) {
+    if (__builtin_add_overflow(sum->change, sample->change, &sum->change))
+        sum->change = sample->change < 0 ? INT64_MIN : INT64_MAX;
+    if (__builtin_add_overflow(sum->number, sample->number, &sum->number)) sum->number = UINT32_MAX;
+}
+
+void counter_order(struct counter *counter) {
+    column_sort(&counter->samples, compare_times);
+    uint32_t kept_count = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample *sample = sample_at(counter, i);
+        if (kept_count && sample_at(counter, kept_count - 1)->time_ns == sample->time_ns)
+            add_to(sample_at(counter, kept_count - 1), sample);
+        else
+            *sample_at(counter, kept_count++) = *sample;
+    }
+    counter->samples.count = kept_count;
+}
+
+void counter_start_at_zero(struct counter *counter, int64_t interval_ns) {
+    size_t count = counter->samples.count;
+    if (!count) return;
+    struct counter_sample first = *sample_at(counter, 0);
+    if (!first.change && !first.number) return;
+    /* The front-end divides a change by the time since the previous sample, which is unknown for the first change. The
+     * distance to the next sample is the best guess, and is never 0. The new sample may lie before the profile's start:
+     * the front-end shows the range of the threads. */
+    int64_t lead_ns = count > 1 ? sample_at(counter, 1)->time_ns - first.time_ns : interval_ns;
+    if (!column_push(&counter->samples)) return;
+    for (size_t i = count; i > 0; i--) *sample_at(counter, i) = *sample_at(counter, i - 1);
+    *sample_at(counter, 0) = (struct counter_sample){.time_ns = first.time_ns - lead_ns};
+}
+
+/* Too short to be seen, and longer than the resolution of most clocks. */
+static const int64_t STEP_NS = 1000;
+
+static bool is_step(const struct counter *counter, size_t i) {
+    return sample_at(counter, i)->time_ns - sample_at(counter, i - 1)->time_ns > STEP_NS;
+}
+
+void counter_hold_steps(struct counter *counter) {
+    size_t count = counter->samples.count, step_count = 0;
+    if (!counter->is_stepped) return;
+    for (size_t i = 1; i < count; i++) step_count += is_step(counter, i);
+    for (size_t i = 0; i < step_count; i++)
+        if (!column_push(&counter->samples)) return;
+    /* Goes backwards, so that each sample moves only once. */
+    for (size_t i = count, place = count + step_count; i-- > 0 && place > i + 1;) {
+        struct counter_sample sample = *sample_at(counter, i);
+        bool has_step = i > 0 && is_step(counter, i);
+        *sample_at(counter, --place) = sample;
+        if (has_step) *sample_at(counter, --place) = (struct counter_sample){.time_ns = sample.time_ns - STEP_NS};
+    }
+}
+
+void counter_extend(struct counter *counter, int64_t end_ns) {
+    size_t count = counter->samples.count;
+    if (counter->graph != COUNTER_ACCUMULATED || !count || sample_at(counter, count - 1)->time_ns >= end_ns) return;
+    struct counter_sample *last = column_push(&counter->samples);
+    if (last) *last = (struct counter_sample){.time_ns = end_ns};
+}
+
+bool counter_has_numbers(const struct counter *counter) {
+    for (size_t i = 0; i < counter->samples.count; i++)
+        if (sample_at(counter, i)->number > 1) return true;
+    return false;
+}
+
+struct text counter_visible_name(const struct counter *counter) {
+    bool is_hidden = text_equal(counter->category, TEXT("CPU")) && text_equal(counter->name, TEXT("processCPU"));
+    return is_hidden ? counter_label(counter) : counter->name;
+}

@@ -1,0 +1,71 @@
+/* Counters: values of a process that the viewer draws as tracks over time. */
+#ifndef GECKO_COUNTERS_H
+#define GECKO_COUNTERS_H
+
+#include "libconvert/base/column.h"
+#include "libconvert/base/ids.h"
+#include "libconvert/base/text.h"
+#include "markers.h"
+
+enum counter_graph {
+    COUNTER_ACCUMULATED, /* line-accumulated: the sum of all changes, such as memory in use */
+    COUNTER_RATE,        /* line-rate: the change per time, such as bandwidth or CPU use */
+    COUNTER_GRAPH_COUNT
+};
+
+struct counter_sample {
+    int64_t time_ns;   /* see profile.h on times */
+    int64_t change;    /* of the value since the previous sample; the front-end reads the first one as 0 */
+    uint32_t number;   /* how many operations made the change; 0 in all samples: unknown */
+    uint32_t reserved; /* 0 */
+};
+
+struct counter {
+    process_id process;
+    struct text name;
+    struct text category; /* the front-end knows "Memory", "CPU", "Bandwidth" and "power" */
+    struct text description;
+    struct text label; /* the name of the track; empty: the counter's name */
+    struct text unit;  /* "bytes", "percent", "pWh" and so on; empty: none */
+    enum counter_graph graph;
+    enum graph_color color;
+    bool is_stepped;       /* samples are the changes as they happened, and the value is constant between them */
+    int32_t sort_weight;   /* tracks with lower weights are drawn higher; the front-end's own have 10 to 50 */
+    struct column samples; /* struct counter_sample; in any order until profile_finish */
+};
+
+/* Sorts the samples by time, and merges those of the same time: the front-end would divide by the 0 between them. */
+void counter_order(struct counter *counter);
+
+/* If the first sample of an ordered counter has a change, inserts a sample without one before it, because the front-end
+ * reads the first change as 0. If the counter has only one sample, the new one is interval_ns (> 0) earlier. */
+void counter_start_at_zero(struct counter *counter, int64_t interval_ns);
+
+/* Inserts a sample without a change shortly before each change of a stepped counter. The front-end draws straight lines
+ * from sample to sample and would otherwise show a step as a slope. */
+void counter_hold_steps(struct counter *counter);
+
+/* Adds a sample without a change at end_ns to an accumulated counter, unless it has samples until then. The front-end
+ * draws nothing after the last sample, as if memory were freed there. */
+void counter_extend(struct counter *counter, int64_t end_ns);
+
+/* Returns the name of the track. */
+static inline struct text counter_label(const struct counter *counter) {
+    return counter->label.bytes_count ? counter->label : counter->name;
+}
+
+/* Returns the name under which the front-end shows the counter: the counter's own, except that the front-end shows a
+ * counter named "processCPU" only if an experimental option is on. */
+struct text counter_visible_name(const struct counter *counter);
+
+/* Returns whether the numbers of operations tell more than that a sample is a change: whether any is above 1. */
+bool counter_has_numbers(const struct counter *counter);
+
+/* A period in which a process recorded nothing on purpose. */
+struct paused_range {
+    process_id process;
+    int64_t start_ns; /* TIME_NONE: it began before the trace */
+    int64_t end_ns;   /* TIME_NONE: it ended after the trace */
+};
+
+#endif

@@ -1,0 +1,104 @@
+#include "ledger.h"
+
+void ledger_init(struct ledger *ledger, struct failure *failure) {
+    *ledger = (struct ledger){0};
+    arena_init(&ledger->causes, failure);
+    column_init(&ledger->entries, sizeof(struct ledger_entry), failure);
+}
+
+void ledger_fini(struct ledger *ledger) {
+    arena_fini(&ledger->causes);
+    column_fini(&ledger->entries);
+}
+
+const char *gecko_convert_unit_name(enum gecko_convert_unit unit) {
+    static const char *const names[LEDGER_UNIT_COUNT] = {
+        [LEDGER_LINES] = "lines",     [LEDGER_SAMPLES] = "samples", [LEDGER_RECORDS] = "records",
+        [LEDGER_PERIODS] = "periods", [LEDGER_VALUES] = "values",
+    };
+    return names[unit];
+}
+
+const char *ledger_unit_noun(enum gecko_convert_unit unit, uint64_t count) {
+    static const char *const singular[LEDGER_UNIT_COUNT] = {
+        [LEDGER_LINES] = "line",     [LEDGER_SAMPLES] = "sample", [LEDGER_RECORDS] = "record",
+        [LEDGER_PERIODS] = "period", [LEDGER_VALUES] = "value",
+    };
+    return count == 1 ? singular[unit] : gecko_convert_unit_name(unit);
+}
+
+unsigned ledger_unit_rank(enum gecko_convert_unit unit) {
+    static const unsigned ranks[LEDGER_UNIT_COUNT] = {
+        [LEDGER_SAMPLES] = 0, [LEDGER_RECORDS] = 1, [LEDGER_VALUES] = 2, [LEDGER_LINES] = 3, [LEDGER_PERIODS] = 4,
+    };
+    return ranks[unit];
+}
+
+const char *gecko_convert_fate_name(enum gecko_convert_fate fate) {
+    static const char *const names[] = {[LEDGER_KEPT] = "kept", [LEDGER_LOST] = "lost", [LEDGER_NOTED] = "noted"};
+    return names[fate];
+}
+
+void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t count) { ledger->read[unit] += count; }
+
+static struct ledger_entry *find(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                                 struct text cause) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        struct ledger_entry *entry = column_at(&ledger->entries, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, cause)) return entry;
+    }
+    return NULL;
+}
+
+void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
+                  uint64_t count, const struct position *first) {
+    if (!count) return;
+    struct ledger_entry *entry = find(ledger, unit, fate, cause);
+    if (entry) {
+        entry->count += count;
+        return;
+    }
+    struct text copy = arena_copy(&ledger->causes, cause);
+    if (!copy.bytes) return;
+    entry = column_push(&ledger->entries);
+    if (!entry) return;
+    *entry = (struct ledger_entry){.unit = unit, .fate = fate, .cause = copy, .count = count};
+    if (first) {
+        entry->has_first = true;
+        entry->first = *first;
+    }
+}
+
+void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struct text cause, uint64_t count) {
+    uint64_t left = count;
+    for (size_t i = 0; i < ledger->entries.count && left; i++) {
+        struct ledger_entry *entry = column_at(&ledger->entries, i);
+        if (entry->unit != unit || entry->fate != LEDGER_KEPT) continue;
+        uint64_t taken = entry->count < left ? entry->count : left;
+        entry->count -= taken;
+        left -= taken;
+    }
+    ledger_enter(ledger, unit, LEDGER_LOST, cause, count - left, NULL);
+}
+
+uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate) sum += entry->count;
+    }
+    return sum;
+}
+
+bool ledger_is_balanced(const struct ledger *ledger) {
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST))
+            return false;
+    return true;
+}
+
+bool ledger_has_losses(const struct ledger *ledger) {
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        if (ledger_sum(ledger, unit, LEDGER_LOST)) return true;
+    return false;
+}

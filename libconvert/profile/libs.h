@@ -1,0 +1,36 @@
+/* Libraries: the mapped files in which frames lie. A library is identified by its path and its build id. */
+#ifndef GECKO_LIBS_H
+#define GECKO_LIBS_H
+
+#include "libconvert/base/row_table.h"
+#include "libconvert/base/strings.h"
+
+/* What a profile says about a library. Names follow the front-end's Lib type. */
+struct lib {
+    struct text name; /* the file name */
+    struct text path;
+    struct text debug_name;  /* unique together with the breakpad id; has no slash */
+    struct text breakpad_id; /* 33 hex digits made from the build id; empty if that is unknown */
+    struct text code_id;     /* the build id in lower-case hex; empty if unknown */
+};
+
+struct libs {
+    struct strings texts;
+    struct row_table keys;       /* path, code id */
+    struct column rows;          /* struct lib, one for each key */
+    struct row_table debug_keys; /* debug name, breakpad id */
+    struct column next_copies;   /* uint32_t, one for each debug key: the number that its next library tries first */
+};
+
+void libs_init(struct libs *libs, struct failure *failure);
+void libs_fini(struct libs *libs);
+
+/* Returns the library at that path, which is added if it is new. build_id is hex text, or empty if unknown. A second
+ * library with the same file name gets a debug name of its own, since the front-end tells libraries apart by debug name
+ * and breakpad id. */
+lib_id libs_intern(struct libs *libs, struct text path, struct text build_id);
+
+static inline const struct lib *libs_at(const struct libs *libs, lib_id id) { return column_at(&libs->rows, id.index); }
+static inline uint32_t libs_count(const struct libs *libs) { return (uint32_t)libs->rows.count; }
+
+#endif

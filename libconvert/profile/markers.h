@@ -1,0 +1,196 @@
+/* Markers and their schemas. The payload of a marker is a sequence of values, one for each field of its schema. */
+#ifndef GECKO_MARKERS_H
+#define GECKO_MARKERS_H
+
+#include "categories.h"
+#include "libconvert/base/decimal.h"
+
+/* The front-end's phases (src/types/gecko-profile.ts). */
+enum marker_phase { MARKER_INSTANT = 0, MARKER_INTERVAL = 1, MARKER_INTERVAL_START = 2, MARKER_INTERVAL_END = 3 };
+
+/* The kind of a value decides which member of union marker_value holds it. */
+enum marker_value_kind {
+    VALUE_TEXT,     /* text */
+    VALUE_STRING,   /* string: a row of the profile's string table */
+    VALUE_NUMBER,   /* number */
+    VALUE_DURATION, /* duration_ns */
+    VALUE_TIME,     /* time_ns; see profile.h on times */
+    VALUE_CELLS     /* cells: the texts of a list, or the values of a table, row by row */
+};
+
+/* The front-end's field formats (src/types/markers.ts). The comments give the unit of the values here. */
+enum marker_format {
+    MARKER_URL,
+    MARKER_FILE_PATH,
+    MARKER_SANITIZED_STRING,
+    MARKER_STRING,
+    MARKER_UNIQUE_STRING,
+    MARKER_FLOW_ID,             /* a string that all markers of a flow share */
+    MARKER_TERMINATING_FLOW_ID, /* a string that all markers of a flow share; this marker ends the flow */
+    MARKER_DURATION,
+    MARKER_TIME,
+    MARKER_SECONDS, /* number of milliseconds, shown as seconds */
+    MARKER_MILLISECONDS,
+    MARKER_MICROSECONDS,
+    MARKER_NANOSECONDS,
+    MARKER_BYTES,
+    MARKER_PERCENTAGE, /* 1 is 100 % */
+    MARKER_INTEGER,
+    MARKER_DECIMAL,
+    MARKER_HEXADECIMAL, /* see marker_value_bits */
+    MARKER_PID,         /* text, equal to the pid_text of a process */
+    MARKER_TID,         /* text, equal to the tid of a thread as it is written */
+    MARKER_LIST,
+    MARKER_TABLE,
+    MARKER_FORMAT_COUNT
+};
+
+/* Returns the name of the format in a schema. */
+const char *marker_format_name(enum marker_format format);
+enum marker_value_kind marker_format_kind(enum marker_format format);
+
+/* A number is an exact decimal. If decimal.scale is MARKER_REAL it is a double instead, and if it is MARKER_ABSENT
+ * there is none. */
+enum { MARKER_REAL = UINT32_MAX - 1, MARKER_ABSENT = UINT32_MAX };
+
+/* A range of the profile's marker_cells. */
+struct marker_cells {
+    uint32_t first; /* ID_NONE: absent */
+    uint32_t count; /* the number of values; of a table, a multiple of its columns */
+};
+
+union marker_value {
+    struct text text;      /* lives as long as the profile; bytes NULL: absent */
+    string_id string;      /* none: absent */
+    struct decimal number; /* see MARKER_REAL */
+    int64_t duration_ns;   /* TIME_NONE: absent */
+    int64_t time_ns;       /* TIME_NONE: absent */
+    struct marker_cells cells;
+};
+_Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a field");
+
+/* Returns an absent value of that kind. Payloads omit it; in a list or a table it is written as null. */
+union marker_value marker_value_absent(enum marker_value_kind kind);
+bool marker_value_is_absent(enum marker_value_kind kind, const union marker_value *value);
+
+/* Return a VALUE_NUMBER. A real that is not finite becomes absent. */
+union marker_value marker_value_integer(int64_t value);
+union marker_value marker_value_real(double value);
+/* Returns the double of a number whose scale is MARKER_REAL. */
+double marker_value_real_of(struct decimal number);
+
+/* Returns the integer part of a number as 64 bits, in two's complement, as a hexadecimal field shows it. Returns 0 for
+ * an absent number. A real that does not fit is clamped. */
+uint64_t marker_value_bits(struct decimal number);
+/* Returns whether the number needs more than 32 bits. */
+bool marker_value_is_wide(struct decimal number);
+
+/* A column of a table field. Its format is any but list and table. */
+struct marker_table_column {
+    struct text label; /* empty: none */
+    enum marker_format format;
+};
+
+struct marker_field {
+    struct text key; /* the name in the payload object */
+    struct text label;
+    enum marker_format format;
+    bool is_hidden;
+    /* The front-end shows only 32 bits of a hexadecimal number. If a value needs more, all values of the field are
+     * written as strings "0x…". Maintained by profile_add_marker. */
+    bool has_wide_values;
+    const struct marker_table_column *columns; /* of a table */
+    uint32_t column_count;
+};
+
+/* Where the front-end shows markers (its MarkerDisplayLocation). */
+enum marker_display {
+    MARKER_DISPLAY_CHART = 1,
+    MARKER_DISPLAY_TABLE = 2,
+    MARKER_DISPLAY_OVERVIEW = 4, /* timeline-overview */
+    MARKER_DISPLAY_MEMORY = 8,   /* timeline-memory */
+    MARKER_DISPLAY_IPC = 16,     /* timeline-ipc */
+    MARKER_DISPLAY_FILEIO = 32,  /* timeline-fileio */
+    MARKER_DISPLAY_STACK_CHART = 64,
+    MARKER_DISPLAY_NETWORK = 128, /* timeline-network */
+    MARKER_DISPLAY_DEFAULT = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE | MARKER_DISPLAY_OVERVIEW
+};
+
+enum marker_graph_type { MARKER_GRAPH_BAR, MARKER_GRAPH_LINE, MARKER_GRAPH_LINE_FILLED, MARKER_GRAPH_TYPE_COUNT };
+
+/* The colours of graphs and counter tracks (src/types/profile.ts, GraphColor). */
+enum graph_color {
+    GRAPH_BLUE,
+    GRAPH_GREEN,
+    GRAPH_GREY,
+    GRAPH_INK,
+    GRAPH_MAGENTA,
+    GRAPH_ORANGE,
+    GRAPH_PURPLE,
+    GRAPH_RED,
+    GRAPH_TEAL,
+    GRAPH_YELLOW,
+    GRAPH_COLOR_COUNT
+};
+const char *graph_color_name(enum graph_color color);
+
+struct marker_graph {
+    struct text key; /* of a field with numbers */
+    enum marker_graph_type type;
+    enum graph_color color;
+};
+
+/* The key under which a payload names the thread of a stack: see has_foreign_stacks. */
+#define MARKER_STACK_THREAD_KEY "stackThread"
+/* The type of payloads that hold nothing but such a key. */
+#define MARKER_FOREIGN_STACK_TYPE "StackOfAnotherThread"
+
+struct reserved_type;
+
+/* What the front-end needs in order to show markers of one type. Texts, fields and graphs are static or live as long as
+ * the profile (profile_text, profile_allocate). */
+struct marker_schema {
+    struct text name; /* the "type" of the payloads; unique */
+    struct text description;
+    struct text chart_label; /* a template: "{marker.name} - {marker.data.key}"; empty: the front-end's default */
+    struct text tooltip_label;
+    struct text table_label;
+    struct text color_field; /* the key of the MARKER_STRING field whose text is a graph_color_name; empty: none */
+    uint32_t display;        /* bits of enum marker_display; 0: MARKER_DISPLAY_DEFAULT */
+    bool is_stack_based;     /* intervals nest like calls */
+    const struct marker_field *fields;
+    uint32_t field_count;
+    const struct marker_graph *graphs;
+    uint32_t graph_count;
+    /* Some markers have stacks of other threads. The front-end shows such a thread if it is a field of the payload.
+     * Maintained by profile_add_marker. */
+    bool has_foreign_stacks;
+    /* Maintained by the profile: what the front-end requires of a type of that name (NULL: nothing), and the number,
+     * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
+    const struct reserved_type *reserved;
+    uint16_t twin;
+    uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
+};
+
+enum { MARKER_SCHEMA_NONE = UINT16_MAX };
+
+/* Where and when the stack of a marker was taken. */
+struct stack_origin {
+    int64_t time_ns;
+    thread_id thread;
+};
+
+struct marker {
+    int64_t start_ns;
+    int64_t end_ns; /* start_ns again if the phase has no end */
+    string_id name;
+    stack_id stack;     /* none: no cause */
+    uint32_t values_at; /* the first of the payload's values in the profile's marker_values */
+    uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
+    uint8_t phase;      /* enum marker_phase */
+    uint8_t category;
+    uint32_t origin; /* of the stack: see profile_stack_origin; 0: at the marker's start, in its thread */
+};
+_Static_assert(sizeof(struct marker) <= 48, "a marker costs at most 48 bytes and its payload");
+
+#endif

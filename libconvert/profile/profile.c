@@ -1,0 +1,237 @@
+#include "profile.h"
+
+#include <stdarg.h>
+
+#include "libconvert/base/first_row.h"
+#include "libconvert/base/path.h"
+
+void profile_init(struct profile *profile, struct failure *failure) {
+    *profile = (struct profile){.failure = failure};
+    strings_init(&profile->strings, failure);
+    strings_init(&profile->texts, failure);
+    libs_init(&profile->libs, failure);
+    categories_init(&profile->categories, failure);
+    row_table_init(&profile->resources, sizeof(struct resource), failure);
+    row_table_init(&profile->sources, sizeof(struct source), failure);
+    column_init(&profile->source_contents, sizeof(struct text), failure);
+    row_table_init(&profile->native_symbols, sizeof(struct native_symbol), failure);
+    row_table_init(&profile->funcs, sizeof(struct func), failure);
+    row_table_init(&profile->frames, sizeof(struct frame), failure);
+    stack_table_init(&profile->stacks, failure);
+    arena_init(&profile->memory, failure);
+    column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
+    column_init(&profile->marker_values, sizeof(union marker_value), failure);
+    column_init(&profile->marker_cells, sizeof(union marker_value), failure);
+    column_init(&profile->stack_origins, sizeof(struct stack_origin), failure);
+    row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
+    column_init(&profile->processes, sizeof(struct process), failure);
+    column_init(&profile->threads, sizeof(struct thread), failure);
+    column_init(&profile->counters, sizeof(struct counter), failure);
+    column_init(&profile->paused_ranges, sizeof(struct paused_range), failure);
+    column_init(&profile->overheads, sizeof(struct overhead), failure);
+    column_init(&profile->profiling_log, sizeof(struct log_line), failure);
+    column_init(&profile->gathering_log, sizeof(struct log_line), failure);
+    column_init(&profile->thread_order, sizeof(thread_id), failure);
+    column_init(&profile->meta.extra, sizeof(struct extra_entry), failure);
+    profile->meta.has_times = true;
+    ledger_init(&profile->ledger, failure);
+}
+
+void profile_fini(struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        samples_fini(&thread->samples);
+        column_fini(&thread->markers);
+        column_fini(&thread->allocations);
+    }
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        struct counter *counter = column_at(&profile->counters, i);
+        column_fini(&counter->samples);
+    }
+    strings_fini(&profile->strings);
+    strings_fini(&profile->texts);
+    libs_fini(&profile->libs);
+    categories_fini(&profile->categories);
+    row_table_fini(&profile->resources);
+    row_table_fini(&profile->sources);
+    column_fini(&profile->source_contents);
+    row_table_fini(&profile->native_symbols);
+    row_table_fini(&profile->funcs);
+    row_table_fini(&profile->frames);
+    stack_table_fini(&profile->stacks);
+    arena_fini(&profile->memory);
+    column_fini(&profile->marker_schemas);
+    column_fini(&profile->marker_values);
+    column_fini(&profile->marker_cells);
+    column_fini(&profile->stack_origins);
+    row_table_fini(&profile->large_weights);
+    column_fini(&profile->processes);
+    column_fini(&profile->threads);
+    column_fini(&profile->counters);
+    column_fini(&profile->paused_ranges);
+    column_fini(&profile->overheads);
+    column_fini(&profile->profiling_log);
+    column_fini(&profile->gathering_log);
+    column_fini(&profile->thread_order);
+    column_fini(&profile->meta.extra);
+    ledger_fini(&profile->ledger);
+}
+
+struct text profile_text_format(struct profile *profile, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    string_id id = strings_intern_vformat(&profile->texts, format, arguments);
+    va_end(arguments);
+    return string_is_none(id) ? (struct text){0} : strings_text(&profile->texts, id);
+}
+
+void profile_take_stacks(struct profile *profile, struct stack_table *stacks) {
+    stack_table_fini(&profile->stacks);
+    profile->stacks = *stacks;
+    *stacks = (struct stack_table){0};
+}
+
+resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type) {
+    struct resource row = {name, type};
+    return (resource_id){row_table_intern(&profile->resources, &row)};
+}
+
+source_id profile_source(struct profile *profile, struct text filename) {
+    char bytes[PATH_MAX];
+    struct source row = {profile_string(profile, path_normalize(filename, bytes))};
+    if (string_is_none(row.filename)) return source_none();
+    return (source_id){row_table_intern(&profile->sources, &row)};
+}
+
+native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name) {
+    struct native_symbol row = {lib, address, name};
+    return (native_symbol_id){row_table_intern(&profile->native_symbols, &row)};
+}
+
+func_id profile_func(struct profile *profile, const struct func *func) {
+    return (func_id){row_table_intern(&profile->funcs, func)};
+}
+
+frame_id profile_frame(struct profile *profile, const struct frame *frame) {
+    return (frame_id){row_table_intern(&profile->frames, frame)};
+}
+
+process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t generation) {
+    process_id id = {(uint32_t)profile->processes.count};
+    struct process *process = column_push(&profile->processes);
+    if (!process) return process_none();
+    *process = (struct process){.pid = pid,
+                                .generation = generation,
+                                .start_ns = TIME_NONE,
+                                .end_ns = TIME_NONE,
+                                .parent = process_none(),
+                                .main_thread = thread_none(),
+                                .place = ID_NONE};
+    return id;
+}
+
+thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t generation) {
+    thread_id id = {(uint32_t)profile->threads.count};
+    struct thread *thread = column_push(&profile->threads);
+    if (!thread) return thread_none();
+    *thread = (struct thread){
+        .process = process, .tid = tid, .generation = generation, .start_ns = TIME_NONE, .end_ns = TIME_NONE};
+    column_init(&thread->samples.time_ns, sizeof(int64_t), profile->failure);
+    column_init(&thread->samples.stack, sizeof(stack_id), profile->failure);
+    column_init(&thread->samples.weight, sizeof(uint32_t), profile->failure);
+    column_init(&thread->markers, sizeof(struct marker), profile->failure);
+    column_init(&thread->allocations, sizeof(struct allocation), profile->failure);
+    return id;
+}
+
+enum { LARGE_WEIGHT_BIT = 0x80000000u };
+
+uint32_t profile_weight_encode(struct profile *profile, struct decimal weight) {
+    if (weight.scale == 0 && weight.mantissa >= 0 && weight.mantissa < LARGE_WEIGHT_BIT)
+        return (uint32_t)weight.mantissa;
+    uint32_t row = row_table_intern(&profile->large_weights, &weight);
+    return row == ID_NONE ? 0 : row | LARGE_WEIGHT_BIT;
+}
+
+struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight) {
+    if (!(weight & LARGE_WEIGHT_BIT)) return (struct decimal){.mantissa = weight};
+    return *(const struct decimal *)row_table_at(&profile->large_weights, weight & ~LARGE_WEIGHT_BIT);
+}
+
+/* thread_order is sorted by process. */
+size_t profile_place_of_process(const struct profile *profile, process_id process) {
+    uint32_t place = profile_process_at(profile, process)->place;
+    return place == ID_NONE ? profile->thread_order.count : place;
+}
+
+/* Returns the first row of that process or a later one. Every row begins with its process id. */
+static size_t find_process_rows(const struct column *rows, uint64_t process) {
+    return FIRST_ROW(i, rows->count, ((const process_id *)column_at(rows, i))->index >= process);
+}
+
+size_t profile_rows_of_process(const struct column *rows, process_id process, size_t *row_count) {
+    size_t first = find_process_rows(rows, process.index);
+    *row_count = find_process_rows(rows, (uint64_t)process.index + 1) - first;
+    return first;
+}
+
+void *profile_allocate(struct profile *profile, size_t bytes_count) {
+    return arena_take_aligned(&profile->memory, bytes_count);
+}
+
+struct counter *profile_add_counter(struct profile *profile, const struct counter *counter) {
+    struct counter *row = column_push(&profile->counters);
+    if (!row) return NULL;
+    *row = *counter;
+    column_init(&row->samples, sizeof(struct counter_sample), profile->failure);
+    return row;
+}
+
+void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number) {
+    struct counter_sample *sample = column_push(&counter->samples);
+    if (sample) *sample = (struct counter_sample){.time_ns = time_ns, .change = change, .number = number};
+}
+
+void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns) {
+    struct paused_range *range = column_push(&profile->paused_ranges);
+    if (range) *range = (struct paused_range){process, start_ns, end_ns};
+}
+
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+                            stack_id stack) {
+    struct allocation *row = column_push(&profile_thread_at(profile, thread)->allocations);
+    if (row) *row = (struct allocation){time_ns, bytes, address, stack, thread};
+}
+
+void profile_add_overhead(struct profile *profile, const struct overhead *overhead) {
+    struct overhead *row = column_push(&profile->overheads);
+    if (row) *row = *overhead;
+}
+
+static void push_log_line(struct column *log, struct log_line line) {
+    struct log_line *row = column_push(log);
+    if (row) *row = line;
+}
+
+void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
+                        int64_t number) {
+    push_log_line(log, (struct log_line){process, TIME_NONE, profile_text(profile, key), {0}, number});
+}
+
+void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
+                      struct text text) {
+    struct text key_copy = profile_text(profile, key);
+    push_log_line(log, (struct log_line){process, TIME_NONE, key_copy, profile_text(profile, text), 0});
+}
+
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
+                      struct text text) {
+    push_log_line(log, (struct log_line){process, time_ns, {0}, profile_text(profile, text), 0});
+}
+
+void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value) {
+    struct extra_entry entry = {profile_text(profile, section), profile_text(profile, label),
+                                profile_text(profile, value)};
+    struct extra_entry *row = column_push(&profile->meta.extra);
+    if (row) *row = entry;
+}

@@ -1,0 +1,352 @@
+/* The profile: what readers and emitters share.
+ *
+ * A reader fills the tables, threads and metadata. profile_finish puts them in order. An emitter only reads. All
+ * threads of the profile share the tables. Nothing here is thread-safe.
+ *
+ * Times: until profile_finish, times are nanoseconds of the trace's clock; afterwards, nanoseconds since the profile's
+ * start (origin_ns). TIME_NONE means "unknown". A reader may enter times in another unit, such as ticks of a
+ * processor's counter, if it converts all of them before profile_finish. */
+#ifndef GECKO_PROFILE_H
+#define GECKO_PROFILE_H
+
+#include "categories.h"
+#include "counters.h"
+#include "frames.h"
+#include "ledger.h"
+#include "libconvert/base/arena.h"
+#include "libconvert/base/decimal.h"
+#include "libconvert/base/strings.h"
+#include "libs.h"
+#include "log_lines.h"
+#include "markers.h"
+#include "overheads.h"
+#include "stack_table.h"
+#include "threads.h"
+
+/* The meaning of the samples' weights. */
+enum weight_type {
+    WEIGHT_ONE,        /* every sample counts 1, so no weights are written */
+    WEIGHT_SAMPLES,    /* a number of samples, or of any unit that the viewer has no name for */
+    WEIGHT_TRACING_MS, /* nanoseconds, written as milliseconds */
+    WEIGHT_BYTES
+};
+
+/* What the weight of a sample says about the CPU time since the thread's previous sample. */
+enum cpu_delta_unit { CPU_DELTA_NONE, CPU_DELTA_NS, CPU_DELTA_CYCLES };
+
+/* How the processor's counter of ticks (the TSC of x86) relates to a trace's clock:
+ * ns = base_ns + (ticks - base_ticks) * multiplier / 2^shift. */
+struct tick_relation {
+    bool is_known;
+    uint64_t base_ticks;
+    int64_t base_ns;
+    uint32_t multiplier; /* 0: only the base is known */
+    uint32_t shift;      /* below 64 */
+};
+
+/* A line of the viewer's information panel. */
+struct extra_entry {
+    struct text section;
+    struct text label;
+    struct text value;
+};
+
+/* What the recorder was told to record, and to leave out. */
+struct profile_configuration {
+    bool is_known;
+    int64_t interval_ns;     /* between samples, as far as the recorder kept to it; 0: unknown */
+    uint64_t capacity_bytes; /* older events may be missing from a larger recording */
+    uint32_t duration_s;     /* only so many seconds were kept; 0: no such limit */
+    struct text features;    /* comma-separated names */
+    struct text threads;     /* comma-separated words: only threads whose name contains one of them; empty: all */
+};
+
+/* Texts are made by profile_text. If the trace does not tell something, texts are empty and numbers 0. Names follow the
+ * front-end's ProfileMeta. */
+struct profile_meta {
+    struct text product;
+    struct text version;       /* of the product */
+    struct text build_id;      /* of the product */
+    struct text source_url;    /* of the product */
+    struct text imported_from; /* the program that wrote the trace: "Linux perf" */
+    struct text arguments;
+    struct text cpu_name;
+    struct text os_cpu;
+    struct text platform;
+    struct text abi;
+    struct text device;
+    struct text boot_id; /* random, of the machine's boot, after which CLOCK_MONOTONIC began at 0 */
+    uint32_t logical_cpu_count;
+    uint32_t physical_cpu_count;
+    uint64_t main_memory_bytes;
+    int64_t
+        start_time_ms; /* of the profile's start since the Unix epoch; 0: profile_finish derives it from the next two */
+    int64_t captured_at_ms;  /* when the trace was written, since the epoch; 0: unknown */
+    int64_t epoch_offset_ns; /* Unix time less the trace's clock; 0: unknown */
+    int64_t interval_ns;     /* between samples; 0: profile_finish estimates it */
+    bool has_stacks;         /* stacks were walked: samples may have more than one frame */
+    bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
+    bool has_times;          /* false: times were made up from the order of the samples */
+    bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
+    bool are_starts_guessed; /* the trace tells of no starts, so threads begin with their first events */
+    struct tick_relation tick_relation;
+    enum weight_type weight_type;
+    struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
+    enum cpu_delta_unit cpu_delta_unit;
+    struct profile_configuration configuration;
+    struct column extra; /* struct extra_entry */
+};
+
+struct profile {
+    struct failure *failure; /* borrowed */
+    struct strings strings;  /* the profile's string table, to which other tables refer */
+    struct strings texts;    /* written where they are used: names of threads, metadata */
+    struct libs libs;
+    struct categories categories;
+    struct row_table resources;      /* struct resource */
+    struct row_table sources;        /* struct source */
+    struct column source_contents;   /* struct text, one for each source; NULL bytes: unknown. May be empty */
+    struct row_table native_symbols; /* struct native_symbol */
+    struct row_table funcs;          /* struct func */
+    struct row_table frames;         /* struct frame */
+    struct stack_table stacks;
+    struct arena memory;            /* see profile_allocate */
+    struct column marker_schemas;   /* struct marker_schema */
+    struct column marker_values;    /* union marker_value */
+    struct column marker_cells;     /* union marker_value: the values of lists and tables */
+    struct column stack_origins;    /* struct stack_origin */
+    struct row_table large_weights; /* struct decimal: weights that do not fit 31 bits */
+    struct column processes;        /* struct process */
+    struct column threads;          /* struct thread, in order of first appearance */
+    struct column counters;         /* struct counter, in order of first appearance until profile_finish */
+    struct column paused_ranges;    /* struct paused_range */
+    struct column overheads;        /* struct overhead */
+    struct column profiling_log;    /* struct log_line, from the recorder */
+    struct column gathering_log;    /* struct log_line, from the reader */
+    struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
+    struct profile_meta meta;
+    struct ledger ledger;
+    int64_t origin_ns; /* the trace's time at the profile's start; set by profile_finish */
+    int64_t end_ns;    /* the last event or end of a thread, since the origin; set by profile_finish */
+};
+
+void profile_init(struct profile *profile, struct failure *failure);
+void profile_fini(struct profile *profile);
+
+/* ---- Tables. Every function returns "none" when memory ran out (latched). ---- */
+
+static inline string_id profile_string(struct profile *profile, struct text text) {
+    return strings_intern(&profile->strings, text);
+}
+
+/* Returns a valid UTF-8 copy of the text that lives as long as the profile; empty if memory ran out (latched). */
+static inline struct text profile_text(struct profile *profile, struct text text) {
+    return strings_copy(&profile->texts, text);
+}
+/* Formats as printf does, with the limit of strings_intern_format. */
+struct text profile_text_format(struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);
+/* The file's path is normalised: see path_normalize. */
+source_id profile_source(struct profile *profile, struct text filename);
+native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name);
+func_id profile_func(struct profile *profile, const struct func *func);
+frame_id profile_frame(struct profile *profile, const struct frame *frame);
+
+/* Returns the function of that name without a library, a file and a line. */
+static inline func_id profile_named_func(struct profile *profile, string_id name) {
+    return profile_func(profile, &(struct func){.name = name, .resource = resource_none(), .source = source_none()});
+}
+
+/* Returns a frame of the function without an address, a library and a line. */
+static inline struct frame frame_of_func(func_id func, struct category_pair category) {
+    return (struct frame){.func = func,
+                          .address = ADDRESS_NONE,
+                          .lib = lib_none(),
+                          .native_symbol = native_symbol_none(),
+                          .category = category.category,
+                          .subcategory = category.subcategory};
+}
+
+/* Returns the row of a frame that is only a name and a category. */
+static inline frame_id profile_named_frame(struct profile *profile, struct text name, struct category_pair category) {
+    struct frame frame = frame_of_func(profile_named_func(profile, profile_string(profile, name)), category);
+    return profile_frame(profile, &frame);
+}
+
+static inline stack_id profile_stack(struct profile *profile, stack_id prefix, frame_id frame) {
+    return stack_table_intern(&profile->stacks, prefix, frame);
+}
+
+static inline const struct resource *profile_resource_at(const struct profile *profile, resource_id id) {
+    return row_table_at(&profile->resources, id.index);
+}
+static inline const struct source *profile_source_at(const struct profile *profile, source_id id) {
+    return row_table_at(&profile->sources, id.index);
+}
+static inline const struct native_symbol *profile_native_symbol_at(const struct profile *profile, native_symbol_id id) {
+    return row_table_at(&profile->native_symbols, id.index);
+}
+static inline const struct func *profile_func_at(const struct profile *profile, func_id id) {
+    return row_table_at(&profile->funcs, id.index);
+}
+static inline const struct frame *profile_frame_at(const struct profile *profile, frame_id id) {
+    return row_table_at(&profile->frames, id.index);
+}
+
+/* Moves the stacks of the table, whose frames are the profile's, into the profile, which must have no stacks yet. */
+void profile_take_stacks(struct profile *profile, struct stack_table *stacks);
+
+static inline const struct stack *profile_stack_at(const struct profile *profile, stack_id id) {
+    return stack_table_at(&profile->stacks, id.index);
+}
+
+/* ---- Processes, threads, samples, markers. ---- */
+
+/* Add a new process or thread. The reader decides whether it is a new one, since pids and tids are reused. */
+process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t generation);
+thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t generation);
+
+static inline struct process *profile_process_at(const struct profile *profile, process_id id) {
+    return column_at(&profile->processes, id.index);
+}
+/* Returns whether the process that made this one is written too. Call it after profile_finish. */
+static inline bool profile_shows_parent(const struct profile *profile, const struct process *process) {
+    return !process_is_none(process->parent) && profile_process_at(profile, process->parent)->place != ID_NONE;
+}
+static inline struct thread *profile_thread_at(const struct profile *profile, thread_id id) {
+    return column_at(&profile->threads, id.index);
+}
+
+/* A weight below 2^31 without a fraction is encoded as itself. Others are rows of large_weights, with the top
+ * bit set. */
+uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
+struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
+
+static inline void thread_add_sample(struct thread *thread, int64_t time_ns, stack_id stack, uint32_t weight) {
+    samples_add(&thread->samples, time_ns, stack, weight);
+}
+
+/* Returns zeroed memory that is aligned for any type and lives as long as the profile; NULL if memory ran out
+ * (latched). */
+void *profile_allocate(struct profile *profile, size_t bytes_count);
+
+/* Returns the row of the schema, which is added if none has its name; a schema with the same name counts as the same.
+ * Copies its fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched).
+ * The schema's name becomes profile_marker_type_name. A key that means something else to the front-end, such as "type",
+ * gets an underscore appended; labels, graphs and color_field must use the key with the underscore. */
+uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
+/* Returns the row of the schema, which comes from another profile. Adds it if the profile has none with the same name,
+ * fields and display. If it has another one with the same name, the new one's name gets a number: "Request 2". Texts,
+ * fields and graphs must live as long as the profile. Returns MARKER_SCHEMA_NONE as profile_marker_schema does. */
+uint16_t profile_take_marker_schema(struct profile *profile, const struct marker_schema *schema);
+/* Returns the name of the schema. An underscore is appended if the front-end has its own code for that name and the
+ * fields do not fit it: see reserved_types.h. */
+struct text profile_marker_type_name(struct profile *profile, const struct marker_schema *schema);
+/* Returns a name for markers whose payload has this schema (or MARKER_SCHEMA_NONE). An underscore is appended if the
+ * front-end would fail on the name. */
+string_id profile_marker_name(struct profile *profile, struct text name, uint16_t schema);
+
+/* Copies the values of a list (texts) or of a table (row by row), and returns their range, which may be the value of
+ * only one field of one marker. Returns an absent range if memory ran out (latched). */
+struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
+
+/* Returns the number of this origin, for a marker; 0 if memory ran out (latched). */
+uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin);
+/* Returns the origin that the marker refers to, or NULL if it has none. */
+static inline const struct stack_origin *profile_marker_origin(const struct profile *profile,
+                                                               const struct marker *marker) {
+    return marker->origin ? column_at(&profile->stack_origins, marker->origin - 1) : NULL;
+}
+
+/* Returns the thread in which the stack of a marker of `thread` was taken, or NULL if it was `thread` itself. */
+const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
+                                            const struct marker *marker);
+
+/* Adds a marker. `values` has one value for each field of the marker's schema. If the front-end requires values of the
+ * schema's type that this marker lacks, the marker gets a schema with the same fields under another name. */
+void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
+                        const union marker_value *values);
+
+/* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */
+typedef void marker_value_visitor(void *context, union marker_value *value);
+void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+                          marker_value_visitor *visit, void *context);
+
+/* Adds a counter without samples and initialises its column; the texts of `counter` must live as long as the profile.
+ * Returns NULL if memory ran out (latched). The result is valid until profile_finish. */
+struct counter *profile_add_counter(struct profile *profile, const struct counter *counter);
+void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number);
+
+void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
+
+/* Adds memory that the thread allocated or freed. */
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+                            stack_id stack);
+
+/* Adds an overhead. The three durations must be at least 0, and their sum less than 2^62. */
+void profile_add_overhead(struct profile *profile, const struct overhead *overhead);
+
+/* Add a line to a log, which is profiling_log or gathering_log. Key and text are copied. A key must be unique in the
+ * log of a process, and must not be "lines". */
+void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
+                        int64_t number);
+void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
+                      struct text text);
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
+                      struct text text);
+
+/* Adds a line to the information panel. Consecutive lines with the same section are shown together. */
+void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
+
+/* Adds delta_ns to all times of the profile that are known. */
+void profile_shift_times(struct profile *profile, int64_t delta_ns);
+
+/* Puts the profile in order. Call it once, when the reader is done.
+ *
+ * Samples, markers and allocations of each thread are sorted by time, and so are the samples of counters
+ * (counter_order, counter_start_at_zero, counter_hold_steps, counter_extend). Counters, paused ranges, overheads and
+ * lines of logs are sorted by process and, except counters, by time; lines without a time come first. A freed
+ * allocation moves to the thread that allocated it.
+ *
+ * Times become relative to the first sample, marker, allocation or counter's sample.
+ *
+ * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first.
+ * Processes are in order of appearance, except that a parent comes before its children.
+ * Threads without samples, markers and allocations are left out. One such thread is kept if its process has other
+ * threads or counters: the main thread if there is one. Counters without samples are dropped, and so are the counters
+ * and overheads of processes without any thread.
+ *
+ * The interval is estimated if it is unknown. The ledger's entries are added to the information panel. */
+void profile_finish(struct profile *profile);
+
+/* Adds the ledger's entries from the first-th on to the information panel. */
+void profile_show_ledger(struct profile *profile, size_t first);
+
+/* ---- Of a finished profile. ---- */
+
+/* Returns the thread at that position of the threads to write. */
+static inline const struct thread *profile_ordered_thread(const struct profile *profile, size_t place) {
+    return profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, place));
+}
+
+/* Returns the number of the category "Idle", whose samples the front-end counts as inactive. Returns the number of
+ * categories if there is none. */
+size_t profile_idle_category(const struct profile *profile);
+
+/* Returns whether the stack is in that category. The innermost frame with a category of its own decides. */
+bool profile_is_idle(const struct profile *profile, stack_id stack, size_t idle_category);
+
+/* Returns whether the samples of each thread are about one interval apart: whether the times between them tell how long
+ * something ran. */
+bool profile_is_evenly_sampled(const struct profile *profile);
+
+/* Returns the position of the process's first thread among those to write, which is its main thread if it has one.
+ * Returns the number of threads to write if it has none. */
+size_t profile_place_of_process(const struct profile *profile, process_id process);
+
+/* Returns the first of the process's rows of counters, paused_ranges or a log, and stores their number in
+ * *row_count. */
+size_t profile_rows_of_process(const struct column *rows, process_id process, size_t *row_count);
+
+#endif

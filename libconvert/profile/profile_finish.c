@@ -1,0 +1,218 @@
+/* Puts a profile in order when its reader is done. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "libconvert/base/memory.h"
+#include "profile_finish.h"
+
+/* ---- Order. ---- */
+
+struct sample_row {
+    int64_t time_ns;
+    uint32_t place; /* the number in the order of arrival, which makes the order total, so that any sort is stable */
+    stack_id stack;
+    uint32_t weight;
+};
+
+static int compare_sample_rows(const void *left, const void *right) {
+    const struct sample_row *a = left, *b = right;
+    if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+static bool times_ascend(const struct column *time_ns) {
+    int64_t last_ns = INT64_MIN;
+    for (size_t i = 0, run_count; i < time_ns->count; i += run_count) {
+        const int64_t *run = column_run(time_ns, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            if (run[j] < last_ns) return false;
+            last_ns = run[j];
+        }
+    }
+    return true;
+}
+
+/* Puts the values of a column in the order of the rows. */
+static void reorder(struct column *column, const struct sample_row *rows, uint32_t count, struct failure *failure) {
+    if (!column->count) return;
+    int64_t *values = memory_allocate(failure, count * sizeof *values);
+    if (!values) return;
+    for (uint32_t i = 0; i < count; i++) values[i] = *(int64_t *)column_at(column, rows[i].place);
+    for (uint32_t i = 0; i < count; i++) *(int64_t *)column_at(column, i) = values[i];
+    memory_free(values);
+}
+
+static void sort_samples(struct samples *samples, struct failure *failure) {
+    if (times_ascend(&samples->time_ns)) return;
+    uint32_t count = samples_count(samples);
+    struct sample_row *rows = memory_allocate(failure, count * sizeof *rows);
+    if (!rows) return;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct sample_row){*(int64_t *)column_at(&samples->time_ns, i), i,
+                                      *(stack_id *)column_at(&samples->stack, i),
+                                      *(uint32_t *)column_at(&samples->weight, i)};
+    memory_sort(failure, rows, count, sizeof *rows, compare_sample_rows);
+    for (uint32_t i = 0; i < count; i++) {
+        *(int64_t *)column_at(&samples->time_ns, i) = rows[i].time_ns;
+        *(stack_id *)column_at(&samples->stack, i) = rows[i].stack;
+        *(uint32_t *)column_at(&samples->weight, i) = rows[i].weight;
+    }
+    if (samples->details) {
+        reorder(&samples->details->cpu_ns, rows, count, failure);
+        reorder(&samples->details->delay_ns, rows, count, failure);
+    }
+    memory_free(rows);
+}
+
+static int compare_marker_starts(const void *left, const void *right) {
+    const struct marker *a = left, *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Counters, paused ranges, overheads and lines of logs begin with their process id. Those without a process come
+ * last. */
+static int compare_processes(const void *left, const void *right) {
+    const process_id *a = left, *b = right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare_paused_ranges(const void *left, const void *right) {
+    const struct paused_range *a = left, *b = right;
+    int result = compare_processes(a, b);
+    return result ? result : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int compare_overheads(const void *left, const void *right) {
+    const struct overhead *a = left, *b = right;
+    int result = compare_processes(a, b);
+    return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static int compare_log_lines(const void *left, const void *right) {
+    const struct log_line *a = left, *b = right;
+    int result = compare_processes(a, b);
+    return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static void order_rows(struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        sort_samples(&thread->samples, profile->failure);
+        column_sort(&thread->markers, compare_marker_starts);
+    }
+    profile_order_allocations(profile);
+    for (size_t i = 0; i < profile->counters.count; i++) counter_order(column_at(&profile->counters, i));
+    column_sort(&profile->counters, compare_processes);
+    column_sort(&profile->paused_ranges, compare_paused_ranges);
+    column_sort(&profile->overheads, compare_overheads);
+    column_sort(&profile->profiling_log, compare_log_lines);
+    column_sort(&profile->gathering_log, compare_log_lines);
+}
+
+/* ---- What is dropped. ---- */
+
+/* Removes the counters for which is_kept returns false. */
+static void filter_counters(struct profile *profile, bool is_kept(struct profile *profile, struct counter *counter)) {
+    struct column *counters = &profile->counters;
+    uint32_t kept_count = 0;
+    for (size_t i = 0; i < counters->count; i++) {
+        struct counter *counter = column_at(counters, i);
+        if (is_kept(profile, counter))
+            *(struct counter *)column_at(counters, kept_count++) = *counter;
+        else
+            column_fini(&counter->samples);
+    }
+    counters->count = kept_count;
+}
+
+static bool counter_has_samples(struct profile *profile, struct counter *counter) {
+    if (counter->samples.count) return true;
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED, TEXT("counter without values"), 1, NULL);
+    return false;
+}
+
+static bool counter_has_thread(struct profile *profile, struct counter *counter) {
+    if (profile_place_of_process(profile, counter->process) < profile->thread_order.count) return true;
+    ledger_read(&profile->ledger, LEDGER_VALUES, 1);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("counter of a process without threads"), 1, NULL);
+    return false;
+}
+
+/* The front-end needs a thread to show overheads. */
+static void filter_overheads(struct profile *profile) {
+    struct column *overheads = &profile->overheads;
+    uint32_t kept_count = 0;
+    for (size_t i = 0; i < overheads->count; i++) {
+        const struct overhead *overhead = column_at(overheads, i);
+        if (profile_place_of_process(profile, overhead->process) < profile->thread_order.count)
+            *(struct overhead *)column_at(overheads, kept_count++) = *overhead;
+    }
+    uint64_t lost_count = overheads->count - kept_count;
+    ledger_read(&profile->ledger, LEDGER_VALUES, lost_count);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("overhead of recording in a process without threads"), lost_count, NULL);
+    overheads->count = kept_count;
+}
+
+/* ---- The whole. ---- */
+
+static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
+    struct text label = profile_text_format(profile, "%s: %.*s", entry->fate == LEDGER_LOST ? "Lost" : "Note",
+                                            (int)entry->cause.bytes_count, entry->cause.bytes);
+    struct text value =
+        profile_text_format(profile, "%" PRIu64 " %s", entry->count, gecko_convert_unit_name(entry->unit));
+    if (entry->has_first) {
+        bool has_line = entry->first.line != 0;
+        value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, (int)value.bytes_count, value.bytes,
+                                    has_line ? "line" : "byte", has_line ? entry->first.line : entry->first.offset);
+    }
+    profile_add_extra(profile, TEXT("Conversion"), label, value);
+}
+
+void profile_show_ledger(struct profile *profile, size_t first) {
+    const struct ledger *ledger = &profile->ledger;
+    for (size_t i = first; i < ledger->entries.count; i++)
+        if (ledger_at(ledger, i)->fate != LEDGER_KEPT) show_ledger_entry(profile, ledger_at(ledger, i));
+}
+
+static void show_sums(struct profile *profile) {
+    const struct ledger *ledger = &profile->ledger;
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) {
+        if (!ledger->read[unit]) continue;
+        struct text value =
+            profile_text_format(profile, "%" PRIu64 " read, %" PRIu64 " kept, %" PRIu64 " lost", ledger->read[unit],
+                                ledger_sum(ledger, unit, LEDGER_KEPT), ledger_sum(ledger, unit, LEDGER_LOST));
+        profile_add_extra(profile, TEXT("Conversion"), text_of(gecko_convert_unit_name(unit)), value);
+    }
+}
+
+/* Returns when the process ended; the profile's end if that is unknown or earlier. */
+static int64_t end_of_process(const struct profile *profile, process_id id) {
+    int64_t end_ns = profile_process_at(profile, id)->end_ns;
+    return end_ns == TIME_NONE || end_ns > profile->end_ns ? profile->end_ns : end_ns;
+}
+
+void profile_finish(struct profile *profile) {
+    struct profile_meta *meta = &profile->meta;
+    if (failure_is_set(profile->failure)) return;
+    filter_counters(profile, counter_has_samples);
+    order_rows(profile);
+    if (failure_is_set(profile->failure)) return;
+    profile_make_times_relative(profile);
+    if (!meta->interval_ns) meta->interval_ns = profile_estimate_interval_ns(profile);
+    if (!meta->start_time_ms && meta->captured_at_ms)
+        meta->start_time_ms = meta->captured_at_ms - profile->end_ns / 1000000;
+    if (!meta->start_time_ms && meta->epoch_offset_ns)
+        meta->start_time_ms = (meta->epoch_offset_ns + profile->origin_ns) / 1000000;
+    profile_order_threads(profile);
+    filter_counters(profile, counter_has_thread);
+    filter_overheads(profile);
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        struct counter *counter = column_at(&profile->counters, i);
+        counter_start_at_zero(counter, meta->interval_ns);
+        counter_hold_steps(counter);
+        counter_extend(counter, end_of_process(profile, counter->process));
+    }
+    show_sums(profile);
+    profile_show_ledger(profile, 0);
+}

@@ -1,0 +1,23 @@
+/* The parts of profile_finish that have files of their own. */
+#ifndef GECKO_PROFILE_FINISH_H
+#define GECKO_PROFILE_FINISH_H
+
+#include "profile.h"
+
+/* Sorts the allocations of all threads by time, and moves deallocations to the threads that allocated. */
+void profile_order_allocations(struct profile *profile);
+
+/* Sets the profile's origin to its first event and its end to the last, and makes all times relative to the origin.
+ * Rows must be sorted by time, and counters have samples. */
+void profile_make_times_relative(struct profile *profile);
+
+/* Returns the median time between consecutive samples of a thread that ran in between, over the first samples of the
+ * profile. A sample with an earlier time than the previous one is left out. If the configured interval is known,
+ * returns that unless enough samples are taken at another pace. Returns a default if there are no such times or memory
+ * ran out (latched). */
+int64_t profile_estimate_interval_ns(const struct profile *profile);
+
+/* Finds the main threads, names processes and threads that have no name, and sets the order of the threads to write. */
+void profile_order_threads(struct profile *profile);
+
+#endif

@@ -1,0 +1,303 @@
+/* The profile's marker schemas and markers. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "profile.h"
+#include "reserved_types.h"
+
+/* Keys that payloads have besides their fields. */
+static const struct text taken_keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT(MARKER_STACK_THREAD_KEY)};
+
+static bool is_taken_key(struct text key) {
+    for (size_t i = 0; i < sizeof taken_keys / sizeof *taken_keys; i++)
+        if (text_equal(taken_keys[i], key)) return true;
+    return false;
+}
+
+static bool is_key(const struct marker_schema *schema, struct text key) {
+    for (uint32_t i = 0; i < schema->field_count; i++)
+        if (text_equal(schema->fields[i].key, key)) return true;
+    return false;
+}
+
+static struct text next_name(struct profile *profile, struct text name) {
+    return profile_text_format(profile, "%.*s_", (int)name.bytes_count, name.bytes);
+}
+
+static struct text free_key(struct profile *profile, const struct marker_schema *schema, struct text key) {
+    if (!is_taken_key(key)) return key;
+    do key = next_name(profile, key);
+    while (is_key(schema, key) && !failure_is_set(profile->failure));
+    return key;
+}
+
+/* Copies the fields, since the profile notes in them what values they have. */
+static struct marker_field *copy_fields(struct profile *profile, const struct marker_schema *schema) {
+    struct marker_field *fields = profile_allocate(profile, schema->field_count * sizeof *fields);
+    if (!fields) return NULL;
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        fields[i] = schema->fields[i];
+        fields[i].key = free_key(profile, schema, fields[i].key);
+        fields[i].has_wide_values = false;
+    }
+    return fields;
+}
+
+static struct marker_schema *schema_at(const struct profile *profile, uint16_t row) {
+    return column_at(&profile->marker_schemas, row);
+}
+
+static uint16_t find_schema(const struct profile *profile, struct text name) {
+    size_t count = profile->marker_schemas.count;
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(schema_at(profile, (uint16_t)i)->name, name)) return (uint16_t)i;
+    return MARKER_SCHEMA_NONE;
+}
+
+static uint16_t kind_bit(enum marker_format format) { return (uint16_t)(1 << marker_format_kind(format)); }
+
+static uint16_t value_kinds_of(const struct marker_schema *schema) {
+    uint16_t kinds = 0;
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        kinds |= kind_bit(field->format);
+        if (field->format == MARKER_LIST) kinds |= kind_bit(MARKER_STRING);
+        for (uint32_t j = 0; j < field->column_count; j++) kinds |= kind_bit(field->columns[j].format);
+    }
+    return kinds;
+}
+
+/* Adds the schema under a name that no other schema has. */
+static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
+    struct column *schemas = &profile->marker_schemas;
+    if (schemas->count == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;
+    struct marker_field *fields = copy_fields(profile, &schema);
+    struct marker_schema *row = fields ? column_push(schemas) : NULL;
+    if (!row) return MARKER_SCHEMA_NONE;
+    schema.name = name;
+    schema.fields = fields;
+    schema.reserved = reserved_type_find(name);
+    schema.twin = 0;
+    schema.has_foreign_stacks = false;
+    schema.value_kinds = value_kinds_of(&schema);
+    *row = schema;
+    return (uint16_t)(schemas->count - 1);
+}
+
+static const struct text foreign_stack_type = TEXT(MARKER_FOREIGN_STACK_TYPE);
+
+struct text profile_marker_type_name(struct profile *profile, const struct marker_schema *schema) {
+    const struct reserved_type *type = reserved_type_find(schema->name);
+    bool is_free = type ? reserved_type_fits(type, schema) : !text_equal(schema->name, foreign_stack_type);
+    return is_free ? schema->name : next_name(profile, schema->name);
+}
+
+uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema) {
+    /* Reserved for schemas that the profile adds itself: one for each reserved type, and that of foreign stacks. */
+    enum { OWN_COUNT_MAX = 64 };
+    struct text name = profile_marker_type_name(profile, schema);
+    uint16_t known = find_schema(profile, name);
+    bool has_room = profile->marker_schemas.count < MARKER_SCHEMA_NONE - OWN_COUNT_MAX;
+    return known == MARKER_SCHEMA_NONE && has_room ? add_schema(profile, *schema, name) : known;
+}
+
+static bool is_same_field(const struct marker_field *a, const struct marker_field *b) {
+    bool is_same = text_equal(a->key, b->key) && text_equal(a->label, b->label) && a->format == b->format &&
+                   a->is_hidden == b->is_hidden && a->column_count == b->column_count;
+    for (uint32_t i = 0; is_same && i < a->column_count; i++)
+        is_same = text_equal(a->columns[i].label, b->columns[i].label) && a->columns[i].format == b->columns[i].format;
+    return is_same;
+}
+
+static bool is_same_graph(const struct marker_graph *a, const struct marker_graph *b) {
+    return text_equal(a->key, b->key) && a->type == b->type && a->color == b->color;
+}
+
+/* Compares everything except the names. */
+static bool is_same_schema(const struct marker_schema *a, const struct marker_schema *b) {
+    bool is_same = text_equal(a->description, b->description) && text_equal(a->chart_label, b->chart_label) &&
+                   text_equal(a->tooltip_label, b->tooltip_label) && text_equal(a->table_label, b->table_label) &&
+                   text_equal(a->color_field, b->color_field) && a->display == b->display &&
+                   a->is_stack_based == b->is_stack_based && a->field_count == b->field_count &&
+                   a->graph_count == b->graph_count;
+    for (uint32_t i = 0; is_same && i < a->field_count; i++) is_same = is_same_field(&a->fields[i], &b->fields[i]);
+    for (uint32_t i = 0; is_same && i < a->graph_count; i++) is_same = is_same_graph(&a->graphs[i], &b->graphs[i]);
+    return is_same;
+}
+
+/* The fields and markers that come with the schema note later what values they have, so the schema notes it too. */
+static void note_values_of(struct marker_schema *schema, const struct marker_schema *other) {
+    struct marker_field *fields = (struct marker_field *)schema->fields;
+    for (uint32_t i = 0; i < schema->field_count; i++) fields[i].has_wide_values |= other->fields[i].has_wide_values;
+    schema->has_foreign_stacks |= other->has_foreign_stacks;
+}
+
+uint16_t profile_take_marker_schema(struct profile *profile, const struct marker_schema *schema) {
+    struct text name = schema->name;
+    uint16_t row;
+    for (unsigned number = 2; (row = find_schema(profile, name)) != MARKER_SCHEMA_NONE; number++) {
+        if (is_same_schema(schema_at(profile, row), schema) || failure_is_set(profile->failure)) break;
+        name = profile_text_format(profile, "%.*s %u", (int)schema->name.bytes_count, schema->name.bytes, number);
+    }
+    if (row == MARKER_SCHEMA_NONE) row = add_schema(profile, *schema, name);
+    if (row != MARKER_SCHEMA_NONE) note_values_of(schema_at(profile, row), schema);
+    return row;
+}
+
+string_id profile_marker_name(struct profile *profile, struct text name, uint16_t schema) {
+    const struct reserved_type *type = schema == MARKER_SCHEMA_NONE ? NULL : schema_at(profile, schema)->reserved;
+    return profile_string(profile, reserved_marker_name(name, type) ? next_name(profile, name) : name);
+}
+
+/* Returns the same schema under a name that the front-end does not know. */
+static uint16_t twin_of(struct profile *profile, uint16_t row) {
+    struct marker_schema schema = *schema_at(profile, row);
+    if (schema.twin) return (uint16_t)(schema.twin - 1);
+    struct text name = schema.name;
+    do name = next_name(profile, name);
+    while (find_schema(profile, name) != MARKER_SCHEMA_NONE && !failure_is_set(profile->failure));
+    uint16_t twin = add_schema(profile, schema, name);
+    if (twin != MARKER_SCHEMA_NONE) schema_at(profile, row)->twin = (uint16_t)(twin + 1);
+    return twin;
+}
+
+/* Names a network request as Firefox does, unless it already has such a name. */
+static void name_by_url(struct profile *profile, struct marker *marker, const union marker_value *values) {
+    const struct marker_schema *schema = schema_at(profile, marker->schema);
+    if (!schema->reserved || !schema->reserved->is_named_by_url) return;
+    if (text_starts_with(strings_text(&profile->strings, marker->name), TEXT("Load "))) return;
+    struct text id = {0}, url = {0};
+    char digits[24];
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        if (text_equal(schema->fields[i].key, TEXT("URI"))) url = values[i].text;
+        if (!text_equal(schema->fields[i].key, TEXT("id"))) continue;
+        int digit_count = snprintf(digits, sizeof digits, "%" PRIu64, marker_value_bits(values[i].number));
+        id = (struct text){digits, (size_t)digit_count};
+    }
+    marker->name = strings_intern_format(&profile->strings, "Load %.*s: %.*s", (int)id.bytes_count, id.bytes,
+                                         (int)url.bytes_count, url.bytes);
+}
+
+/* The schema may fit what the front-end requires while a marker, which lacks values, does not. */
+static void take_twin_if_needed(struct profile *profile, struct marker *marker, const union marker_value *values) {
+    const struct marker_schema *schema = schema_at(profile, marker->schema);
+    if (!schema->reserved || reserved_type_accepts(schema->reserved, schema, marker->phase, values)) return;
+    marker->schema = twin_of(profile, marker->schema);
+    marker->name = profile_marker_name(profile, strings_text(&profile->strings, marker->name), marker->schema);
+}
+
+/* Appends the values to the column. Returns false if memory ran out (latched). */
+static bool push_values(struct column *column, const union marker_value *values, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        union marker_value *value = column_push(column);
+        if (!value) return false;
+        *value = values[i];
+    }
+    return true;
+}
+
+struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count) {
+    struct marker_cells cells = {.first = (uint32_t)profile->marker_cells.count, .count = count};
+    if (!push_values(&profile->marker_cells, values, count)) return (struct marker_cells){.first = ID_NONE};
+    return cells;
+}
+
+static bool has_wide_cells(const struct profile *profile, const struct marker_field *field, struct marker_cells cells) {
+    if (cells.first == ID_NONE || !field->column_count) return false;
+    for (uint32_t i = 0; i < cells.count; i++) {
+        if (field->columns[i % field->column_count].format != MARKER_HEXADECIMAL) continue;
+        const union marker_value *cell = column_at(&profile->marker_cells, cells.first + i);
+        if (marker_value_is_wide(cell->number)) return true;
+    }
+    return false;
+}
+
+static bool is_wide(const struct profile *profile, const struct marker_field *field, const union marker_value *value) {
+    if (field->format == MARKER_HEXADECIMAL) return marker_value_is_wide(value->number);
+    return field->format == MARKER_TABLE && has_wide_cells(profile, field, value->cells);
+}
+
+static void note_wide_values(const struct profile *profile, const struct marker_schema *schema,
+                             const union marker_value *values) {
+    /* The fields are the profile's own copy: see copy_fields. */
+    struct marker_field *fields = (struct marker_field *)schema->fields;
+    for (uint32_t i = 0; i < schema->field_count; i++)
+        if (!fields[i].has_wide_values) fields[i].has_wide_values = is_wide(profile, &fields[i], &values[i]);
+}
+
+uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin) {
+    struct stack_origin *row = column_push(&profile->stack_origins);
+    if (!row) return 0;
+    *row = origin;
+    return (uint32_t)profile->stack_origins.count;
+}
+
+const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
+                                            const struct marker *marker) {
+    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    if (!origin || stack_is_none(marker->stack) || thread_is_none(origin->thread)) return NULL;
+    const struct thread *foreign = profile_thread_at(profile, origin->thread);
+    return foreign == thread ? NULL : foreign;
+}
+
+/* A marker without a payload gets one, which names the thread. */
+static void note_foreign_stack(struct profile *profile, struct marker *marker) {
+    static const struct marker_schema bare = {.display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE};
+    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = find_schema(profile, foreign_stack_type);
+    if (marker->schema == MARKER_SCHEMA_NONE) marker->schema = add_schema(profile, bare, foreign_stack_type);
+    if (marker->schema != MARKER_SCHEMA_NONE) schema_at(profile, marker->schema)->has_foreign_stacks = true;
+}
+
+void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
+                        const union marker_value *values) {
+    if (failure_is_set(profile->failure)) return;
+    if (marker.schema != MARKER_SCHEMA_NONE) take_twin_if_needed(profile, &marker, values);
+    bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
+    if (has_fields) name_by_url(profile, &marker, values);
+    if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
+    if (failure_is_set(profile->failure)) return;
+    marker.values_at = (uint32_t)profile->marker_values.count;
+    if (has_fields) {
+        const struct marker_schema *schema = schema_at(profile, marker.schema);
+        if (!push_values(&profile->marker_values, values, schema->field_count)) return;
+        note_wide_values(profile, schema, values);
+    }
+    struct marker *row = column_push(&thread->markers);
+    if (row) *row = marker;
+}
+
+/* What profile_visit_marker looks for. */
+struct visit {
+    const struct profile *profile;
+    enum marker_value_kind kind;
+    marker_value_visitor *visit;
+    void *context;
+};
+
+static void visit_value(const struct visit *visit, enum marker_format format, union marker_value *value) {
+    bool is_wanted = marker_format_kind(format) == visit->kind && !marker_value_is_absent(visit->kind, value);
+    if (is_wanted) visit->visit(visit->context, value);
+}
+
+static void visit_cells(const struct visit *visit, const struct marker_field *field, struct marker_cells cells) {
+    if (cells.first == ID_NONE || (field->format == MARKER_TABLE && !field->column_count)) return;
+    for (uint32_t i = 0; i < cells.count; i++) {
+        enum marker_format format =
+            field->format == MARKER_TABLE ? field->columns[i % field->column_count].format : MARKER_STRING;
+        visit_value(visit, format, column_at(&visit->profile->marker_cells, cells.first + i));
+    }
+}
+
+void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+                          marker_value_visitor *visit_one, void *context) {
+    const struct visit visit = {profile, kind, visit_one, context};
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+    if (!(schema->value_kinds >> kind & 1)) return;
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        visit_value(&visit, field->format, value);
+        if (marker_format_kind(field->format) == VALUE_CELLS) visit_cells(&visit, field, value->cells);
+    }
+}

@@ -1,0 +1,160 @@
+#include <inttypes.h>
+
+#include "libconvert/base/memory.h"
+#include "profile_finish.h"
+
+static struct text id_text(struct profile *profile, int64_t id, uint32_t generation) {
+    if (generation) return profile_text_format(profile, "%" PRId64 ".%" PRIu32, id, generation + 1);
+    return profile_text_format(profile, "%" PRId64, id);
+}
+
+/* The main thread is the one whose tid is the pid; if the tid was reused, the first one. */
+static void mark_main_threads(struct profile *profile) {
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        struct process *process = profile_process_at(profile, thread->process);
+        if (process->pid != thread->tid || !thread_is_none(process->main_thread)) continue;
+        process->main_thread = (thread_id){i};
+        thread->is_main = true;
+    }
+}
+
+/* The viewer shows the main thread's name as that of the process. */
+static void title_processes(struct profile *profile) {
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        struct process *process = column_at(&profile->processes, i);
+        if (thread_is_none(process->main_thread)) continue;
+        const struct thread *thread = profile_thread_at(profile, process->main_thread);
+        process->title =
+            text_starts_with(thread->name, process->name)
+                ? thread->name
+                : profile_text_format(profile, "%.*s (%.*s)", (int)process->name.bytes_count, process->name.bytes,
+                                      (int)thread->name.bytes_count, thread->name.bytes);
+    }
+}
+
+static void name_threads(struct profile *profile) {
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        struct process *process = column_at(&profile->processes, i);
+        if (!process->pid_text.bytes_count) process->pid_text = id_text(profile, process->pid, process->generation);
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        if (thread->generation) thread->tid_text = id_text(profile, thread->tid, thread->generation);
+        if (!thread->name.bytes_count) thread->name = profile_text_format(profile, "thread %" PRId64, thread->tid);
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        struct process *process = profile_process_at(profile, thread->process);
+        if (process->name.bytes_count) continue;
+        bool has_main = !thread_is_none(process->main_thread);
+        process->name = has_main ? profile_thread_at(profile, process->main_thread)->name : thread->name;
+    }
+}
+
+static void append_to_order(struct profile *profile, uint32_t thread) {
+    thread_id *row = column_push(&profile->thread_order);
+    if (row) *row = (thread_id){thread};
+}
+
+/* The threads of each process that are to be written, as a linked list through `next`: one pass over all threads
+ * instead of one for each process. */
+struct process_threads {
+    uint32_t first;
+    uint32_t last;
+    uint32_t spare;    /* the first thread without content; ID_NONE: none */
+    bool has_counters; /* the front-end needs a thread to show them */
+};
+
+static void list_thread(struct process_threads *list, uint32_t *next, uint32_t thread) {
+    if (list->first == ID_NONE)
+        list->first = thread;
+    else
+        next[list->last] = thread;
+    list->last = thread;
+}
+
+static void list_threads(const struct profile *profile, struct process_threads *lists, uint32_t *next) {
+    for (size_t i = 0; i < profile->processes.count; i++)
+        lists[i] = (struct process_threads){ID_NONE, ID_NONE, ID_NONE, false};
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        struct process_threads *list = &lists[thread->process.index];
+        next[i] = ID_NONE;
+        if (thread->is_main) continue;
+        if (thread_has_content(thread))
+            list_thread(list, next, i);
+        else if (list->spare == ID_NONE)
+            list->spare = i;
+    }
+    for (size_t i = 0; i < profile->counters.count; i++)
+        lists[((const struct counter *)column_at(&profile->counters, i))->process.index].has_counters = true;
+}
+
+static void order_process(struct profile *profile, struct process *process, const struct process_threads *list,
+                          const uint32_t *next) {
+    size_t place = profile->thread_order.count;
+    bool has_others = list->first != ID_NONE;
+    if (!thread_is_none(process->main_thread)) {
+        const struct thread *main_thread = profile_thread_at(profile, process->main_thread);
+        if (has_others || list->has_counters || thread_has_content(main_thread))
+            append_to_order(profile, process->main_thread.index);
+    } else if (!has_others && list->has_counters && list->spare != ID_NONE) {
+        append_to_order(profile, list->spare);
+    }
+    for (uint32_t thread = list->first; thread != ID_NONE; thread = next[thread]) append_to_order(profile, thread);
+    process->place = profile->thread_order.count > place ? (uint32_t)place : ID_NONE;
+}
+
+/* The order in which processes are written. A trace that is damaged may have processes that descend from themselves. */
+struct ancestry {
+    uint32_t *path;   /* a process and its ancestors, as far as they are not written yet */
+    bool *is_visited; /* it is written, or in the path */
+};
+
+/* Orders the process after its ancestors. */
+static void order_family(struct profile *profile, uint32_t process, const struct ancestry *ancestry,
+                         const struct process_threads *lists, const uint32_t *next) {
+    uint32_t count = 0;
+    for (uint32_t i = process; i != ID_NONE && !ancestry->is_visited[i];
+         i = profile_process_at(profile, (process_id){i})->parent.index) {
+        ancestry->is_visited[i] = true;
+        ancestry->path[count++] = i;
+    }
+    while (count) {
+        uint32_t i = ancestry->path[--count];
+        order_process(profile, column_at(&profile->processes, i), &lists[i], next);
+    }
+}
+
+static void mark_parents(struct profile *profile) {
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        const struct process *process = column_at(&profile->processes, i);
+        if (process->place != ID_NONE && !process_is_none(process->parent))
+            profile_process_at(profile, process->parent)->has_children = true;
+    }
+}
+
+static void list_in_order(struct profile *profile) {
+    size_t process_count = profile->processes.count;
+    struct process_threads *lists = memory_allocate(profile->failure, process_count * sizeof *lists);
+    uint32_t *next = memory_allocate(profile->failure, profile->threads.count * sizeof *next);
+    struct ancestry ancestry = {memory_allocate(profile->failure, process_count * sizeof *ancestry.path),
+                                memory_allocate_zeroed(profile->failure, process_count, sizeof *ancestry.is_visited)};
+    if (lists && next && ancestry.path && ancestry.is_visited) {
+        list_threads(profile, lists, next);
+        for (uint32_t i = 0; i < process_count; i++) order_family(profile, i, &ancestry, lists, next);
+        mark_parents(profile);
+    }
+    memory_free(ancestry.path);
+    memory_free(ancestry.is_visited);
+    memory_free(lists);
+    memory_free(next);
+}
+
+void profile_order_threads(struct profile *profile) {
+    mark_main_threads(profile);
+    name_threads(profile);
+    title_processes(profile);
+    list_in_order(profile);
+}

@@ -1,0 +1,178 @@
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "libconvert/base/memory.h"
+#include "profile_finish.h"
+
+struct time_range {
+    int64_t first_ns;
+    int64_t last_ns;
+};
+
+static void extend_range(struct time_range *range, int64_t first_ns, int64_t last_ns) {
+    if (first_ns < range->first_ns) range->first_ns = first_ns;
+    if (last_ns > range->last_ns) range->last_ns = last_ns;
+}
+
+static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
+    if (!allocations->count) return;
+    const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
+    extend_range(range, first->time_ns, last->time_ns);
+}
+
+/* The end of a thread or a process that lies in the range or after it is an event, too. */
+static void extend_to_end(struct time_range *range, int64_t end_ns) {
+    if (end_ns != TIME_NONE && range->first_ns <= range->last_ns && end_ns > range->last_ns) range->last_ns = end_ns;
+}
+
+static void extend_to_ends(struct time_range *range, const struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++)
+        extend_to_end(range, ((const struct thread *)column_at(&profile->threads, i))->end_ns);
+    for (size_t i = 0; i < profile->processes.count; i++)
+        extend_to_end(range, ((const struct process *)column_at(&profile->processes, i))->end_ns);
+}
+
+/* Returns the first time of all samples, markers, allocations and samples of counters, which must be sorted, and the
+ * last time of those and of the ends of threads and processes. If there is none of the former, the last time is before
+ * the first. */
+static struct time_range find_time_range(const struct profile *profile) {
+    struct time_range range = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        const struct column *time_ns = &thread->samples.time_ns;
+        if (time_ns->count)
+            extend_range(&range, *(int64_t *)column_at(time_ns, 0), *(int64_t *)column_at(time_ns, time_ns->count - 1));
+        for (size_t j = 0; j < thread->markers.count; j++) {
+            const struct marker *marker = column_at(&thread->markers, j);
+            extend_range(&range, marker->start_ns, marker->end_ns);
+        }
+        extend_by_allocations(&range, &thread->allocations);
+    }
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
+        const struct counter_sample *first = column_at(samples, 0), *last = column_at(samples, samples->count - 1);
+        extend_range(&range, first->time_ns, last->time_ns);
+    }
+    extend_to_ends(&range, profile);
+    return range;
+}
+
+/* Damaged inputs can have any times, so the sum may wrap around. */
+static int64_t shifted(int64_t time_ns, int64_t delta_ns) { return (int64_t)((uint64_t)time_ns + (uint64_t)delta_ns); }
+
+static void shift_value(void *context, union marker_value *value) {
+    const int64_t *delta_ns = context;
+    value->time_ns = shifted(value->time_ns, *delta_ns);
+}
+
+/* Adds to the times in a column of rows; `time_at` is the offset of the time in a row. */
+static void shift_column(struct column *column, size_t time_at, int64_t delta_ns) {
+    for (size_t i = 0, run_count; i < column->count; i += run_count) {
+        char *run = column_run(column, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            int64_t *time_ns = (int64_t *)(run + j * column->element_bytes + time_at);
+            if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
+        }
+    }
+}
+
+#define SHIFT_COLUMN(column, row_type, member, delta_ns) shift_column(column, offsetof(row_type, member), delta_ns)
+
+static void shift_thread(struct profile *profile, struct thread *thread, int64_t delta_ns) {
+    shift_column(&thread->samples.time_ns, 0, delta_ns);
+    SHIFT_COLUMN(&thread->markers, struct marker, start_ns, delta_ns);
+    SHIFT_COLUMN(&thread->markers, struct marker, end_ns, delta_ns);
+    SHIFT_COLUMN(&thread->allocations, struct allocation, time_ns, delta_ns);
+    for (size_t i = 0; i < thread->markers.count; i++)
+        profile_visit_marker(profile, column_at(&thread->markers, i), VALUE_TIME, shift_value, &delta_ns);
+}
+
+void profile_shift_times(struct profile *profile, int64_t delta_ns) {
+    if (!delta_ns) return;
+    SHIFT_COLUMN(&profile->processes, struct process, start_ns, delta_ns);
+    SHIFT_COLUMN(&profile->processes, struct process, end_ns, delta_ns);
+    SHIFT_COLUMN(&profile->threads, struct thread, start_ns, delta_ns);
+    SHIFT_COLUMN(&profile->threads, struct thread, end_ns, delta_ns);
+    for (size_t i = 0; i < profile->threads.count; i++)
+        shift_thread(profile, column_at(&profile->threads, i), delta_ns);
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        struct counter *counter = column_at(&profile->counters, i);
+        SHIFT_COLUMN(&counter->samples, struct counter_sample, time_ns, delta_ns);
+    }
+    SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, start_ns, delta_ns);
+    SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, end_ns, delta_ns);
+    SHIFT_COLUMN(&profile->overheads, struct overhead, time_ns, delta_ns);
+    SHIFT_COLUMN(&profile->stack_origins, struct stack_origin, time_ns, delta_ns);
+    SHIFT_COLUMN(&profile->profiling_log, struct log_line, time_ns, delta_ns);
+    SHIFT_COLUMN(&profile->gathering_log, struct log_line, time_ns, delta_ns);
+}
+
+/* Clips the start and the end of a task to the profile. If the task began before, its start becomes unknown. */
+static void clip_times(int64_t *start_ns, int64_t *end_ns) {
+    if (*start_ns < 0) *start_ns = TIME_NONE;
+    if (*end_ns != TIME_NONE && *end_ns < 0) *end_ns = 0;
+}
+
+static void clip_all_times(struct profile *profile) {
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        struct process *process = column_at(&profile->processes, i);
+        clip_times(&process->start_ns, &process->end_ns);
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        clip_times(&thread->start_ns, &thread->end_ns);
+    }
+    for (size_t i = 0; i < profile->paused_ranges.count; i++) {
+        struct paused_range *range = column_at(&profile->paused_ranges, i);
+        clip_times(&range->start_ns, &range->end_ns);
+    }
+}
+
+void profile_make_times_relative(struct profile *profile) {
+    struct time_range range = find_time_range(profile);
+    if (range.first_ns <= range.last_ns) {
+        profile->origin_ns = range.first_ns;
+        profile->end_ns = range.last_ns - range.first_ns;
+    } else {
+        profile->origin_ns = 0;
+    }
+    profile_shift_times(profile, -profile->origin_ns);
+    clip_all_times(profile);
+}
+
+/* How many distances are measured, and how many must contradict the configured interval. */
+enum { INTERVAL_DELTAS_MAX = 65536, INTERVAL_DELTAS_MIN = 32 };
+static const int64_t DEFAULT_INTERVAL_NS = 1000000;
+
+static int compare_deltas(const void *left, const void *right) {
+    const int64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Returns the configured interval unless the measured one contradicts it. */
+static int64_t choose_interval_ns(const struct profile *profile, int64_t median_ns, size_t delta_count) {
+    int64_t configured_ns = profile->meta.configuration.interval_ns;
+    if (!configured_ns) return delta_count ? median_ns : DEFAULT_INTERVAL_NS;
+    bool is_near = llabs(median_ns - configured_ns) <= configured_ns / 4;
+    return is_near || delta_count < INTERVAL_DELTAS_MIN ? configured_ns : median_ns;
+}
+
+int64_t profile_estimate_interval_ns(const struct profile *profile) {
+    int64_t *deltas = memory_allocate(profile->failure, INTERVAL_DELTAS_MAX * sizeof *deltas);
+    if (!deltas) return DEFAULT_INTERVAL_NS;
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count && count < INTERVAL_DELTAS_MAX; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        const struct column *time_ns = &thread->samples.time_ns;
+        for (size_t j = 1; j < time_ns->count && count < INTERVAL_DELTAS_MAX; j++) {
+            /* A thread that sleeps may be left unsampled meanwhile. */
+            if (samples_cpu_ns(&thread->samples, (uint32_t)j) == 0) continue;
+            int64_t delta_ns = *(int64_t *)column_at(time_ns, j) - *(int64_t *)column_at(time_ns, j - 1);
+            if (delta_ns > 0) deltas[count++] = delta_ns;
+        }
+    }
+    qsort(deltas, count, sizeof *deltas, compare_deltas);
+    int64_t interval_ns = choose_interval_ns(profile, count ? deltas[count / 2] : 0, count);
+    memory_free(deltas);
+    return interval_ns;
+}

@@ -1,0 +1,48 @@
+#include "stack_path.h"
+
+#include "libconvert/base/memory.h"
+
+struct stack_path_step {
+    frame_id frame;
+    stack_id stack;
+};
+
+void stack_path_fini(struct stack_path *path) {
+    memory_free(path->steps);
+    *path = (struct stack_path){0};
+}
+
+static bool reserve(struct stack_path *path, struct profile *profile, uint32_t count) {
+    if (count <= path->capacity) return true;
+    uint32_t capacity = path->capacity ? path->capacity : 4;
+    while (capacity < count) capacity *= 2;
+    struct stack_path_step *steps = memory_resize(profile->failure, path->steps, capacity * sizeof *steps);
+    if (!steps) return false;
+    path->steps = steps;
+    path->capacity = capacity;
+    return true;
+}
+
+stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint32_t kept_count, const frame_id *frames,
+                          uint32_t count) {
+    stack_id stack = kept_count ? path->steps[kept_count - 1].stack : stack_none();
+    path->count = kept_count;
+    if (!reserve(path, profile, kept_count + count)) return stack_none();
+    for (uint32_t i = 0; i < count; i++) {
+        stack = profile_stack(profile, stack, frames[i]);
+        if (stack_is_none(stack)) return stack;
+        path->steps[path->count++] = (struct stack_path_step){frames[i], stack};
+    }
+    return stack;
+}
+
+stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count) {
+    if (!count) return stack_none();
+    uint32_t shared = 0;
+    while (shared < count && shared < path->count && frame_is_same(path->steps[shared].frame, frames[shared])) shared++;
+    return stack_path_go_on(path, profile, shared, frames + shared, count - shared);
+}
+
+frame_id stack_path_frame(const struct stack_path *path, uint32_t count) {
+    return count ? path->steps[count - 1].frame : frame_none();
+}

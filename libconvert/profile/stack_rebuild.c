@@ -1,0 +1,49 @@
+#include "stack_rebuild.h"
+
+#include "libconvert/base/memory.h"
+
+/* Callers precede their callees, both in the old table and in the new one. */
+static stack_id *make_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context) {
+    uint32_t count = stack_table_count(&profile->stacks);
+    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
+    if (!new_ids) return NULL;
+    struct stack_table old_stacks = profile->stacks;
+    stack_table_seal(&old_stacks);
+    stack_table_init(&profile->stacks, profile->failure);
+    for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++) {
+        const struct stack *stack = stack_table_at(&old_stacks, i);
+        stack_id prefix = stack_is_none(stack->prefix) ? stack_none() : new_ids[stack->prefix.index];
+        new_ids[i] = rebuild(context, prefix, stack->frame);
+    }
+    stack_table_fini(&old_stacks);
+    return new_ids;
+}
+
+static void renumber(stack_id *stack, const stack_id *new_ids) {
+    if (!stack_is_none(*stack)) *stack = new_ids[stack->index];
+}
+
+static void renumber_threads(struct profile *profile, const stack_id *new_ids) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        struct column *stacks = &thread->samples.stack;
+        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
+            stack_id *run = column_run(stacks, j, &run_count);
+            for (size_t k = 0; k < run_count; k++) renumber(&run[k], new_ids);
+        }
+        for (size_t j = 0; j < thread->markers.count; j++) {
+            struct marker *marker = column_at(&thread->markers, j);
+            renumber(&marker->stack, new_ids);
+        }
+        for (size_t j = 0; j < thread->allocations.count; j++) {
+            struct allocation *allocation = column_at(&thread->allocations, j);
+            renumber(&allocation->stack, new_ids);
+        }
+    }
+}
+
+void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context) {
+    stack_id *new_ids = make_stacks(profile, rebuild, context);
+    if (new_ids && !failure_is_set(profile->failure)) renumber_threads(profile, new_ids);
+    memory_free(new_ids);
+}

@@ -1,0 +1,14 @@
+/* Makes all stacks of a profile anew, with other frames. */
+#ifndef GECKO_STACK_REBUILD_H
+#define GECKO_STACK_REBUILD_H
+
+#include "profile.h"
+
+/* Returns the stack that stands for `frame` when it is called from the new stack `prefix`. */
+typedef stack_id stack_rebuild_frame(void *context, stack_id prefix, frame_id frame);
+
+/* Calls `rebuild` for each stack, callers first, and renumbers the stacks of samples, markers and allocations. All ids
+ * of stacks become invalid. Running out of memory is latched in the profile's failure. */
+void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context);
+
+#endif

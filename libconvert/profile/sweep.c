@@ -1,0 +1,414 @@
+#include "sweep.h"
+
+#include "libconvert/base/memory.h"
+
+/* The new number of each row of a table; ID_NONE if the row is removed. Before the rows are moved, any other value
+ * means that the row stays. */
+struct numbers {
+    uint32_t *rows;
+    uint32_t count;
+};
+
+struct sweep {
+    struct profile *profile; /* borrowed */
+    struct numbers strings, libs, resources, sources, native_symbols, funcs, frames, stacks;
+    uint32_t *same_source; /* the row that each row of the sources is merged into; its own if it stays */
+};
+
+static struct numbers numbers_create(uint32_t count, struct failure *failure) {
+    struct numbers numbers = {.rows = memory_allocate(failure, count * sizeof *numbers.rows), .count = count};
+    if (numbers.rows) memset(numbers.rows, 0xff, count * sizeof *numbers.rows);
+    return numbers;
+}
+
+static void mark(struct numbers *numbers, uint32_t row) {
+    if (row != ID_NONE) numbers->rows[row] = 0;
+}
+
+/* The value of a row that stays and moves to the end of its table. */
+static const uint32_t ROW_IS_LAST = ID_NONE - 1;
+
+static bool is_marked(const struct numbers *numbers, uint32_t row) { return numbers->rows[row] != ID_NONE; }
+
+static uint32_t number_of(const struct numbers *numbers, uint32_t row) {
+    return row == ID_NONE ? ID_NONE : numbers->rows[row];
+}
+
+/* ---- Names of source files. ---- */
+
+/* In same_source, of relative paths. */
+static const uint32_t SOURCE_IS_UNDECIDED = ID_NONE - 1, SOURCE_IS_AMBIGUOUS = ID_NONE - 2;
+
+static uint32_t source_row_of_stack(const struct profile *profile, const struct stack *stack) {
+    const struct frame *frame = row_table_at(&profile->frames, stack->frame.index);
+    return func_is_none(frame->func) ? ID_NONE : profile_func_at(profile, frame->func)->source.index;
+}
+
+static struct text source_name(const struct profile *profile, uint32_t row) {
+    return strings_text(&profile->strings, profile_source_at(profile, (source_id){row})->filename);
+}
+
+static bool is_absolute(struct text path) { return text_starts_with(path, TEXT("/")); }
+
+/* Returns whether the second path is absolute and ends with all components of the first one, which is relative. */
+static bool is_end_of_path(struct text relative, struct text absolute) {
+    if (!is_absolute(absolute) || !relative.bytes_count || !text_ends_with(absolute, relative)) return false;
+    return absolute.bytes[absolute.bytes_count - relative.bytes_count - 1] == '/';
+}
+
+/* Compares the source of a stack's innermost frame with that of its caller. */
+static void compare_with_caller(struct sweep *sweep, const struct stack *stack) {
+    const struct profile *profile = sweep->profile;
+    if (stack_is_none(stack->prefix)) return;
+    uint32_t row = source_row_of_stack(profile, stack);
+    uint32_t caller = source_row_of_stack(profile, stack_table_at(&profile->stacks, stack->prefix.index));
+    if (row == ID_NONE || caller == ID_NONE || sweep->same_source[row] == caller) return;
+    if (sweep->same_source[row] == row || sweep->same_source[row] == SOURCE_IS_AMBIGUOUS) return;
+    if (!is_end_of_path(source_name(profile, row), source_name(profile, caller))) return;
+    sweep->same_source[row] = sweep->same_source[row] == SOURCE_IS_UNDECIDED ? caller : SOURCE_IS_AMBIGUOUS;
+}
+
+static bool is_decided(const struct sweep *sweep, uint32_t row) {
+    return sweep->same_source[row] != row && sweep->same_source[row] < SOURCE_IS_AMBIGUOUS;
+}
+
+/* Returns the folder that a relative path starts from, given the absolute path of the same file. */
+static struct text start_folder(struct text relative, struct text absolute) {
+    return text_slice(absolute, 0, absolute.bytes_count - relative.bytes_count);
+}
+
+static void decide_by_folder(struct sweep *sweep, struct text folder) {
+    const struct profile *profile = sweep->profile;
+    for (uint32_t absolute = 0; absolute < sweep->sources.count; absolute++) {
+        struct text path = source_name(profile, absolute);
+        if (!text_starts_with(path, folder)) continue;
+        for (uint32_t row = 0; row < sweep->sources.count; row++)
+            if (sweep->same_source[row] == SOURCE_IS_UNDECIDED &&
+                text_equal(source_name(profile, row), text_from(path, folder.bytes_count)))
+                sweep->same_source[row] = absolute;
+    }
+}
+
+/* Decides on rows whose code was never called by a function of the same file, such as labels within labels. They start
+ * from the folder of a row that was decided before. */
+static void decide_by_folders(struct sweep *sweep) {
+    enum { COMPARED_ROWS_MAX = 1024 }; /* of more rows, comparing each with each would take too long */
+    struct text last_folder = {0};
+    for (uint32_t row = 0; row < sweep->sources.count && sweep->sources.count <= COMPARED_ROWS_MAX; row++) {
+        if (!is_decided(sweep, row)) continue;
+        struct text folder =
+            start_folder(source_name(sweep->profile, row), source_name(sweep->profile, sweep->same_source[row]));
+        if (!text_equal(folder, last_folder)) decide_by_folder(sweep, folder);
+        last_folder = folder;
+    }
+}
+
+static void unify_sources(struct sweep *sweep) {
+    bool has_relative = false;
+    for (uint32_t row = 0; row < sweep->sources.count; row++) {
+        bool is_relative = !is_absolute(source_name(sweep->profile, row));
+        sweep->same_source[row] = is_relative ? SOURCE_IS_UNDECIDED : row;
+        has_relative |= is_relative;
+    }
+    for (uint32_t row = 0; has_relative && row < sweep->stacks.count; row++)
+        if (is_marked(&sweep->stacks, row)) compare_with_caller(sweep, stack_table_at(&sweep->profile->stacks, row));
+    if (has_relative) decide_by_folders(sweep);
+    for (uint32_t row = 0; row < sweep->sources.count; row++)
+        if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS) sweep->same_source[row] = row;
+}
+
+static source_id same_source(const struct sweep *sweep, source_id source) {
+    return source_is_none(source) ? source : (source_id){sweep->same_source[source.index]};
+}
+
+/* ---- Marking, from what is written down to what it refers to. ---- */
+
+static void mark_value(void *context, union marker_value *value) {
+    struct sweep *sweep = context;
+    mark(&sweep->strings, value->string.index);
+}
+
+static void mark_marker(struct sweep *sweep, const struct marker *marker) {
+    mark(&sweep->strings, marker->name.index);
+    mark(&sweep->stacks, marker->stack.index);
+    profile_visit_marker(sweep->profile, marker, VALUE_STRING, mark_value, sweep);
+}
+
+static void mark_threads(struct sweep *sweep) {
+    const struct profile *profile = sweep->profile;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const thread_id *id = column_at(&profile->thread_order, i);
+        const struct thread *thread = profile_thread_at(profile, *id);
+        const struct column *stacks = &thread->samples.stack;
+        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
+            const stack_id *run = column_run(stacks, j, &run_count);
+            for (size_t k = 0; k < run_count; k++) mark(&sweep->stacks, run[k].index);
+        }
+        for (size_t j = 0; j < thread->markers.count; j++) mark_marker(sweep, column_at(&thread->markers, j));
+        for (size_t j = 0; j < thread->allocations.count; j++)
+            mark(&sweep->stacks, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
+    }
+}
+
+static void mark_stacks_and_frames(struct sweep *sweep) {
+    const struct profile *profile = sweep->profile;
+    /* Callers have lower numbers than their callees. */
+    for (uint32_t row = sweep->stacks.count; row-- > 0;) {
+        if (!is_marked(&sweep->stacks, row)) continue;
+        const struct stack *stack = stack_table_at(&profile->stacks, row);
+        mark(&sweep->stacks, stack->prefix.index);
+        mark(&sweep->frames, stack->frame.index);
+    }
+    for (uint32_t row = 0; row < sweep->frames.count; row++) {
+        if (!is_marked(&sweep->frames, row)) continue;
+        const struct frame *frame = row_table_at(&profile->frames, row);
+        mark(&sweep->funcs, frame->func.index);
+        mark(&sweep->libs, frame->lib.index);
+        mark(&sweep->native_symbols, frame->native_symbol.index);
+    }
+}
+
+static void mark_code(struct sweep *sweep) {
+    const struct profile *profile = sweep->profile;
+    for (uint32_t row = 0; row < sweep->funcs.count; row++) {
+        if (!is_marked(&sweep->funcs, row)) continue;
+        const struct func *func = row_table_at(&profile->funcs, row);
+        mark(&sweep->strings, func->name.index);
+        mark(&sweep->resources, func->resource.index);
+        mark(&sweep->sources, same_source(sweep, func->source).index);
+    }
+    for (uint32_t row = 0; row < sweep->native_symbols.count; row++) {
+        if (!is_marked(&sweep->native_symbols, row)) continue;
+        const struct native_symbol *symbol = row_table_at(&profile->native_symbols, row);
+        mark(&sweep->strings, symbol->name.index);
+        mark(&sweep->libs, symbol->lib.index);
+    }
+    for (uint32_t row = 0; row < sweep->resources.count; row++)
+        if (is_marked(&sweep->resources, row))
+            mark(&sweep->strings, ((const struct resource *)row_table_at(&profile->resources, row))->name.index);
+    for (uint32_t row = 0; row < sweep->sources.count; row++)
+        if (is_marked(&sweep->sources, row))
+            mark(&sweep->strings, ((const struct source *)row_table_at(&profile->sources, row))->filename.index);
+}
+
+/* ---- The order of functions. ---- */
+
+/* Returns whether a row moves. `is_native` and `has_native` are one for each function and each source. */
+static bool mark_last_funcs(struct sweep *sweep, bool *is_native, bool *has_native) {
+    const struct profile *profile = sweep->profile;
+    bool has_last = false;
+    for (uint32_t row = 0; row < sweep->frames.count; row++) {
+        const struct frame *frame = row_table_at(&profile->frames, row);
+        if (!is_marked(&sweep->frames, row) || lib_is_none(frame->lib) || func_is_none(frame->func)) continue;
+        source_id source = same_source(sweep, profile_func_at(profile, frame->func)->source);
+        is_native[frame->func.index] = true;
+        if (!source_is_none(source)) has_native[source.index] = true;
+    }
+    for (uint32_t row = 0; row < sweep->funcs.count; row++) {
+        source_id source = same_source(sweep, profile_func_at(profile, (func_id){row})->source);
+        bool is_last = !source_is_none(source) && !is_native[row] && has_native[source.index];
+        if (!is_last || !is_marked(&sweep->funcs, row)) continue;
+        sweep->funcs.rows[row] = ROW_IS_LAST;
+        has_last = true;
+    }
+    return has_last;
+}
+
+static bool order_funcs(struct sweep *sweep) {
+    struct failure *failure = sweep->profile->failure;
+    bool *is_native = memory_allocate_zeroed(failure, sweep->funcs.count, sizeof *is_native);
+    bool *has_native = memory_allocate_zeroed(failure, sweep->sources.count, sizeof *has_native);
+    bool has_last = is_native && has_native && mark_last_funcs(sweep, is_native, has_native);
+    memory_free(is_native);
+    memory_free(has_native);
+    return has_last;
+}
+
+/* ---- Numbering and moving. ---- */
+
+static bool has_unused_rows(const struct numbers *numbers) {
+    for (uint32_t row = 0; row < numbers->count; row++)
+        if (!is_marked(numbers, row)) return true;
+    return false;
+}
+
+/* Changes the ids in a row. */
+typedef void renumber_row(const struct sweep *sweep, void *row);
+
+static void renumber_resource(const struct sweep *sweep, void *row) {
+    struct resource *resource = row;
+    resource->name.index = number_of(&sweep->strings, resource->name.index);
+}
+
+static void renumber_source(const struct sweep *sweep, void *row) {
+    struct source *source = row;
+    source->filename.index = number_of(&sweep->strings, source->filename.index);
+}
+
+static void renumber_native_symbol(const struct sweep *sweep, void *row) {
+    struct native_symbol *symbol = row;
+    symbol->lib.index = number_of(&sweep->libs, symbol->lib.index);
+    symbol->name.index = number_of(&sweep->strings, symbol->name.index);
+}
+
+static void renumber_func(const struct sweep *sweep, void *row) {
+    struct func *func = row;
+    func->name.index = number_of(&sweep->strings, func->name.index);
+    func->resource.index = number_of(&sweep->resources, func->resource.index);
+    func->source.index = number_of(&sweep->sources, same_source(sweep, func->source).index);
+}
+
+static void renumber_frame(const struct sweep *sweep, void *row) {
+    struct frame *frame = row;
+    frame->func.index = number_of(&sweep->funcs, frame->func.index);
+    frame->lib.index = number_of(&sweep->libs, frame->lib.index);
+    frame->native_symbol.index = number_of(&sweep->native_symbols, frame->native_symbol.index);
+}
+
+static uint32_t move_row(const struct sweep *sweep, struct row_table *to, const void *from, renumber_row *renumber) {
+    union {
+        struct frame frame; /* the largest of the rows */
+        struct func func;
+        struct native_symbol native_symbol;
+    } row;
+    memcpy(&row, from, to->rows.element_bytes);
+    renumber(sweep, &row);
+    return row_table_intern(to, &row);
+}
+
+/* Replaces the table by one with the rows that stay, and numbers those. Rows that have become equal get one number. */
+static void move_rows(const struct sweep *sweep, struct row_table *table, const struct numbers *numbers,
+                      renumber_row *renumber) {
+    struct row_table moved;
+    row_table_seal(table);
+    row_table_init(&moved, table->rows.element_bytes, sweep->profile->failure);
+    for (uint32_t i = 0; i < numbers->count; i++)
+        if (is_marked(numbers, i) && numbers->rows[i] != ROW_IS_LAST)
+            numbers->rows[i] = move_row(sweep, &moved, row_table_at(table, i), renumber);
+    for (uint32_t i = 0; i < numbers->count; i++)
+        if (numbers->rows[i] == ROW_IS_LAST)
+            numbers->rows[i] = move_row(sweep, &moved, row_table_at(table, i), renumber);
+    row_table_fini(table);
+    *table = moved;
+}
+
+static void move_stacks(struct sweep *sweep) {
+    struct stack_table *stacks = &sweep->profile->stacks, moved;
+    stack_table_seal(stacks);
+    stack_table_init(&moved, sweep->profile->failure);
+    for (uint32_t i = 0; i < sweep->stacks.count; i++) {
+        const struct stack *stack = stack_table_at(stacks, i);
+        if (!is_marked(&sweep->stacks, i)) continue;
+        stack_id prefix = {number_of(&sweep->stacks, stack->prefix.index)};
+        frame_id frame = {number_of(&sweep->frames, stack->frame.index)};
+        sweep->stacks.rows[i] = stack_table_intern(&moved, prefix, frame).index;
+    }
+    stack_table_fini(stacks);
+    *stacks = moved;
+}
+
+static void move_strings(struct sweep *sweep) {
+    struct strings *strings = &sweep->profile->strings, moved;
+    strings_init(&moved, sweep->profile->failure);
+    for (uint32_t i = 0; i < sweep->strings.count; i++)
+        if (is_marked(&sweep->strings, i))
+            sweep->strings.rows[i] = strings_intern(&moved, strings_text(strings, (string_id){i})).index;
+    strings_fini(strings);
+    *strings = moved;
+}
+
+static void move_libs(struct sweep *sweep) {
+    struct libs *libs = &sweep->profile->libs, moved;
+    libs_init(&moved, sweep->profile->failure);
+    for (uint32_t i = 0; i < sweep->libs.count; i++) {
+        const struct lib *lib = libs_at(libs, (lib_id){i});
+        if (is_marked(&sweep->libs, i)) sweep->libs.rows[i] = libs_intern(&moved, lib->path, lib->code_id).index;
+    }
+    libs_fini(libs);
+    *libs = moved;
+}
+
+static void renumber_value(void *context, union marker_value *value) {
+    const struct sweep *sweep = context;
+    value->string.index = number_of(&sweep->strings, value->string.index);
+}
+
+static void renumber_marker(struct sweep *sweep, struct marker *marker) {
+    marker->name.index = number_of(&sweep->strings, marker->name.index);
+    marker->stack.index = number_of(&sweep->stacks, marker->stack.index);
+    profile_visit_marker(sweep->profile, marker, VALUE_STRING, renumber_value, sweep);
+}
+
+static void renumber_threads(struct sweep *sweep) {
+    const struct profile *profile = sweep->profile;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const thread_id *id = column_at(&profile->thread_order, i);
+        struct thread *thread = profile_thread_at(profile, *id);
+        const struct column *stacks = &thread->samples.stack;
+        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
+            stack_id *run = column_run(stacks, j, &run_count);
+            for (size_t k = 0; k < run_count; k++) run[k].index = number_of(&sweep->stacks, run[k].index);
+        }
+        for (size_t j = 0; j < thread->markers.count; j++) renumber_marker(sweep, column_at(&thread->markers, j));
+        for (size_t j = 0; j < thread->allocations.count; j++) {
+            struct allocation *allocation = column_at(&thread->allocations, j);
+            allocation->stack.index = number_of(&sweep->stacks, allocation->stack.index);
+        }
+    }
+}
+
+static void move_all(struct sweep *sweep) {
+    struct profile *profile = sweep->profile;
+    move_strings(sweep);
+    move_libs(sweep);
+    move_rows(sweep, &profile->resources, &sweep->resources, renumber_resource);
+    move_rows(sweep, &profile->sources, &sweep->sources, renumber_source);
+    move_rows(sweep, &profile->native_symbols, &sweep->native_symbols, renumber_native_symbol);
+    move_rows(sweep, &profile->funcs, &sweep->funcs, renumber_func);
+    move_rows(sweep, &profile->frames, &sweep->frames, renumber_frame);
+    move_stacks(sweep);
+    renumber_threads(sweep);
+}
+
+/* ---- The whole. ---- */
+
+static void sweep_tables(struct sweep *sweep) {
+    struct numbers *const tables[] = {&sweep->strings,        &sweep->libs,  &sweep->resources, &sweep->sources,
+                                      &sweep->native_symbols, &sweep->funcs, &sweep->frames,    &sweep->stacks};
+    mark_threads(sweep);
+    mark_stacks_and_frames(sweep);
+    unify_sources(sweep);
+    mark_code(sweep);
+    bool must_move = order_funcs(sweep);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) must_move |= has_unused_rows(tables[i]);
+    if (must_move && !failure_is_set(sweep->profile->failure)) move_all(sweep);
+}
+
+void sweep_profile(struct profile *profile) {
+    struct failure *failure = profile->failure;
+    if (failure_is_set(failure)) return;
+    struct sweep sweep = {
+        .profile = profile,
+        .strings = numbers_create(strings_count(&profile->strings), failure),
+        .libs = numbers_create(libs_count(&profile->libs), failure),
+        .resources = numbers_create(row_table_count(&profile->resources), failure),
+        .sources = numbers_create(row_table_count(&profile->sources), failure),
+        .native_symbols = numbers_create(row_table_count(&profile->native_symbols), failure),
+        .funcs = numbers_create(row_table_count(&profile->funcs), failure),
+        .frames = numbers_create(row_table_count(&profile->frames), failure),
+        .stacks = numbers_create(stack_table_count(&profile->stacks), failure),
+    };
+    sweep.same_source = memory_allocate(failure, sweep.sources.count * sizeof *sweep.same_source);
+    if (!failure_is_set(failure)) sweep_tables(&sweep);
+    stack_table_seal(&profile->stacks);
+    row_table_seal(&profile->frames);
+    memory_free(sweep.same_source);
+    memory_free(sweep.strings.rows);
+    memory_free(sweep.libs.rows);
+    memory_free(sweep.resources.rows);
+    memory_free(sweep.sources.rows);
+    memory_free(sweep.native_symbols.rows);
+    memory_free(sweep.funcs.rows);
+    memory_free(sweep.frames.rows);
+    memory_free(sweep.stacks.rows);
+}

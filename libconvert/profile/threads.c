@@ -1,0 +1,54 @@
+#include "threads.h"
+
+#include "libconvert/base/memory.h"
+
+static void fini_details(struct sample_details *details) {
+    if (!details) return;
+    column_fini(&details->cpu_ns);
+    column_fini(&details->delay_ns);
+    memory_free(details);
+}
+
+void samples_fini(struct samples *samples) {
+    column_fini(&samples->time_ns);
+    column_fini(&samples->stack);
+    column_fini(&samples->weight);
+    fini_details(samples->details);
+    samples->details = NULL;
+}
+
+static void push(struct column *column, int64_t value) {
+    int64_t *row = column_push(column);
+    if (row) *row = value;
+}
+
+void samples_add_no_details(struct samples *samples) {
+    struct sample_details *details = samples->details;
+    if (details->cpu_ns.count) push(&details->cpu_ns, TIME_NONE);
+    if (details->delay_ns.count) push(&details->delay_ns, TIME_NONE);
+}
+
+static bool provide_details(struct samples *samples) {
+    struct failure *failure = samples->time_ns.failure;
+    if (samples->details) return true;
+    samples->details = memory_allocate_zeroed(failure, 1, sizeof *samples->details);
+    if (!samples->details) return false;
+    column_init(&samples->details->cpu_ns, sizeof(int64_t), failure);
+    column_init(&samples->details->delay_ns, sizeof(int64_t), failure);
+    return true;
+}
+
+/* If the column is empty, the previous samples had no value for it. */
+static void set_last(struct column *column, size_t sample_count, int64_t value) {
+    if (value == TIME_NONE) return;
+    while (column->count < sample_count && !failure_is_set(column->failure)) push(column, TIME_NONE);
+    if (column->count == sample_count) *(int64_t *)column_at(column, sample_count - 1) = value;
+}
+
+void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns) {
+    if (cpu_ns == TIME_NONE && delay_ns == TIME_NONE) return;
+    size_t sample_count = samples->time_ns.count;
+    if (!sample_count || failure_is_set(samples->time_ns.failure) || !provide_details(samples)) return;
+    set_last(&samples->details->cpu_ns, sample_count, cpu_ns);
+    set_last(&samples->details->delay_ns, sample_count, delay_ns);
+}

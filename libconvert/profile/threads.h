@@ -1,0 +1,113 @@
+/* Processes, threads and their samples. */
+#ifndef GECKO_THREADS_H
+#define GECKO_THREADS_H
+
+#include "libconvert/base/column.h"
+#include "libconvert/base/ids.h"
+#include "libconvert/base/text.h"
+
+#define TIME_NONE   INT64_MIN
+#define PID_UNKNOWN INT64_MIN
+
+/* What only some traces tell about samples. A column is empty if no sample of the thread has a value for it; otherwise
+ * it has one row for each sample. */
+struct sample_details {
+    struct column cpu_ns;   /* int64_t: CPU time since the thread's previous sample; TIME_NONE: unknown */
+    struct column delay_ns; /* int64_t: how long an event sent to the thread would wait; TIME_NONE: unknown */
+};
+
+/* Takes 16 bytes per sample, as three columns. */
+struct samples {
+    struct column time_ns;          /* int64_t; see profile.h on times */
+    struct column stack;            /* stack_id; none: no stack */
+    struct column weight;           /* uint32_t: see profile_weight_encode */
+    struct sample_details *details; /* owned; NULL: no sample has any */
+};
+
+/* Memory that a thread allocated or freed. */
+struct allocation {
+    int64_t time_ns;  /* see profile.h on times */
+    int64_t bytes;    /* how many it stands for; negative: freed */
+    uint64_t address; /* links an allocation to its deallocation */
+    stack_id stack;
+    thread_id thread; /* the one that did it, which need not be the one in whose table it is */
+};
+
+struct process {
+    int64_t pid;             /* PID_UNKNOWN if the trace does not tell it */
+    uint64_t pid_namespace;  /* in which the pid is valid; 0: unknown */
+    uint64_t home_namespace; /* which the process is in; 0: unknown. In an outer one it has another pid */
+    int64_t outer_pid;       /* in an outer namespace; 0: it has none, or that is unknown */
+    uint32_t generation;     /* 0 for the first process with this pid, 1 for the next one, and so on */
+    process_id parent;       /* none if unknown or not in the trace */
+    thread_id main_thread;   /* none if the trace has none; set by profile_finish */
+    bool has_children;       /* a written process has it as parent; set by profile_finish */
+    uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
+    /* The pid as written: "123", or "123.2" for the second process with it. Set by profile_finish unless the reader has
+     * set it. */
+    struct text pid_text;
+    struct text name; /* set by profile_finish from the main thread unless the reader has set it */
+    struct text
+        title;        /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
+    int64_t start_ns; /* TIME_NONE: it started before the trace */
+    int64_t end_ns;   /* TIME_NONE: it ended after the trace */
+};
+
+struct thread {
+    process_id process;
+    int64_t tid;
+    int64_t outer_tid;    /* in the namespace of the process's outer_pid; 0: unknown */
+    uint32_t generation;  /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
+    bool is_main;         /* its tid is the pid; set by profile_finish */
+    struct text tid_text; /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
+    struct text name;
+    int64_t start_ns; /* TIME_NONE: it started before the trace */
+    int64_t end_ns;   /* TIME_NONE: it ended after the trace */
+    struct samples samples;
+    struct column markers;     /* struct marker */
+    struct column allocations; /* struct allocation; in any order until profile_finish */
+};
+
+/* Adds "unknown" to each column of details that is not empty. */
+void samples_add_no_details(struct samples *samples);
+
+/* Sets the details of the last sample, which must still be unknown. Running out of memory is latched. */
+void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
+
+void samples_fini(struct samples *samples);
+
+static inline bool samples_have_cpu(const struct samples *samples) {
+    return samples->details && samples->details->cpu_ns.count;
+}
+static inline bool samples_have_delays(const struct samples *samples) {
+    return samples->details && samples->details->delay_ns.count;
+}
+
+/* Return TIME_NONE if it is unknown. */
+static inline int64_t samples_cpu_ns(const struct samples *samples, uint32_t row) {
+    return samples_have_cpu(samples) ? *(const int64_t *)column_at(&samples->details->cpu_ns, row) : TIME_NONE;
+}
+static inline int64_t samples_delay_ns(const struct samples *samples, uint32_t row) {
+    return samples_have_delays(samples) ? *(const int64_t *)column_at(&samples->details->delay_ns, row) : TIME_NONE;
+}
+
+/* Adds a sample. Samples may come in any order. */
+static inline void samples_add(struct samples *samples, int64_t time_ns, stack_id stack, uint32_t weight) {
+    int64_t *new_time_ns = column_push(&samples->time_ns);
+    stack_id *new_stack = column_push(&samples->stack);
+    uint32_t *new_weight = column_push(&samples->weight);
+    if (!new_time_ns || !new_stack || !new_weight) return;
+    *new_time_ns = time_ns;
+    *new_stack = stack;
+    *new_weight = weight;
+    if (samples->details) samples_add_no_details(samples);
+}
+
+/* Whether the thread has anything to show: samples, markers or allocations. */
+static inline bool thread_has_content(const struct thread *thread) {
+    return thread->samples.time_ns.count > 0 || thread->markers.count > 0 || thread->allocations.count > 0;
+}
+
+static inline uint32_t samples_count(const struct samples *samples) { return (uint32_t)samples->time_ns.count; }
+
+#endif

@@ -1,0 +1,411 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embed_sources.h"
+#include "libconvert/base/printable.h"
+#include "libconvert/profile/ledger.h"
+#include "public_structs.h"
+#include "writer/json.h"
+
+/* ---- Lines for people. ---- */
+
+void report_append(struct report_text *text, const char *format, ...) {
+    size_t left = sizeof text->bytes - text->bytes_count;
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(text->bytes + text->bytes_count, left, format, arguments);
+    va_end(arguments);
+    if (wanted < 0) return;
+    text->bytes_count += (size_t)wanted < left ? (size_t)wanted : left - 1;
+}
+
+/* Ends the line that starts at byte `start`, replaces its control characters, and cuts it so that a second line
+ * fits. */
+void report_end_line(struct report_text *text, size_t start) {
+    enum { LINE_BYTES = REPORT_TEXT_BYTES / 2 };
+    char line[REPORT_TEXT_BYTES];
+    size_t bytes_count = text->bytes_count - start;
+    memcpy(line, text->bytes + start, bytes_count);
+    printable_copy(text->bytes + start, LINE_BYTES - 1, (struct text){line, bytes_count});
+    text->bytes_count = start + strlen(text->bytes + start);
+    report_append(text, "\n");
+}
+
+static const char *shown_name(const char *path, const char *standard_name, const char *default_name) {
+    if (!path) return default_name;
+    return strcmp(path, "-") == 0 ? standard_name : path;
+}
+
+const char *report_input_name(const struct gecko_convert_options *options) {
+    if (options->input_name) return options->input_name;
+    return shown_name(options->input_path, "standard input", "the input");
+}
+
+const char *report_path_name(const char *path) { return shown_name(path, "standard input", "the input"); }
+
+static const char *output_name(const struct gecko_convert_options *options) {
+    return shown_name(options->output_path, "standard output", "the output");
+}
+
+/* Writes "1.2 MB": powers of 1000, with one digit after the point below ten. */
+void report_append_bytes(struct report_text *text, uint64_t bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    uint64_t unit_bytes = 1;
+    size_t unit = 0;
+    while (unit + 1 < sizeof units / sizeof *units && bytes / unit_bytes >= 1000) {
+        unit_bytes *= 1000;
+        unit++;
+    }
+    uint64_t whole = bytes / unit_bytes;
+    if (unit && whole < 10)
+        report_append(text, "%" PRIu64 ".%" PRIu64 " %s", whole, bytes % unit_bytes * 10 / unit_bytes, units[unit]);
+    else
+        report_append(text, "%" PRIu64 " %s", whole, units[unit]);
+}
+
+/* Writes "1 thread" or "2 threads". The plural of "process" ends in "es". */
+static void append_count(struct report_text *text, uint64_t count, const char *noun, const char *plural_end) {
+    report_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+}
+
+void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
+    const struct gecko_convert_counts *counts = &result->counts;
+    append_count(text, counts->samples, "sample", "s");
+    if (counts->markers) {
+        report_append(text, " and ");
+        append_count(text, counts->markers, "marker", "s");
+    }
+    report_append(text, " in ");
+    append_count(text, counts->threads, "thread", "s");
+    report_append(text, " of ");
+    append_count(text, counts->processes, "process", "es");
+}
+
+static const char *timeline_name(enum gecko_convert_timeline timeline) {
+    static const char *const names[] = {
+        [GECKO_CONVERT_TIMELINE_CLOCK] = "clock",   [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = "time-of-day",
+        [GECKO_CONVERT_TIMELINE_EVENTS] = "events", [GECKO_CONVERT_TIMELINE_GIVEN] = "given",
+        [GECKO_CONVERT_TIMELINE_APART] = "apart",   [GECKO_CONVERT_TIMELINE_TICKS] = "ticks",
+    };
+    return names[timeline];
+}
+
+static const char *timeline_description(enum gecko_convert_timeline timeline) {
+    static const char *const descriptions[] = {
+        [GECKO_CONVERT_TIMELINE_CLOCK] = "on the timeline by its clock",
+        [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = "on the timeline by the time of day",
+        [GECKO_CONVERT_TIMELINE_EVENTS] = "on the timeline by events that another input has too",
+        [GECKO_CONVERT_TIMELINE_GIVEN] = "on the timeline as --align says",
+        [GECKO_CONVERT_TIMELINE_TICKS] = "on the timeline by the processor's counter of ticks",
+        [GECKO_CONVERT_TIMELINE_APART] = "beside the timeline, from its start, since its clock is unknown",
+    };
+    return descriptions[timeline];
+}
+
+void report_append_input(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
+    const struct gecko_convert_input *input = &result->inputs[number];
+    report_append(text, "%s: %s", input->name, input->title);
+    if (*input->wrapping) report_append(text, " (%s)", input->wrapping);
+    report_append(text, ", ");
+    report_append_bytes(text, input->bytes);
+    report_append(text, ", %s", timeline_description(input->timeline));
+    if (*input->remark) report_append(text, "; %s", input->remark);
+}
+
+void report_input(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
+    text->bytes_count = 0;
+    report_append(text, "read ");
+    report_append_input(result, number, text);
+    report_end_line(text, 0);
+}
+
+void report_append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                        struct report_text *text) {
+    if (result->input_count) {
+        report_append(text, "read %zu inputs: ", result->input_count);
+        report_append_contents(result, text);
+        return;
+    }
+    report_append(text, "read %s: %s", report_input_name(options), result->input_title);
+    if (*result->wrapping) report_append(text, " (%s)", result->wrapping);
+    report_append(text, ", ");
+    report_append_bytes(text, result->input_bytes);
+    report_append(text, ", ");
+    report_append_contents(result, text);
+}
+
+static bool is_loss(const struct gecko_convert_entry *entry) { return entry->fate == GECKO_CONVERT_FATE_LOST; }
+
+/* Returns whether a more important unit has lost entries of the same cause. */
+static bool is_covered(const struct gecko_convert_result *result, const struct gecko_convert_entry *entry) {
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *other = &result->entries[i];
+        if (is_loss(other) && ledger_unit_rank(other->unit) < ledger_unit_rank(entry->unit) &&
+            strcmp(other->cause, entry->cause) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* More important units come first, then higher counts, then earlier entries. */
+static bool is_before(const struct gecko_convert_entry *a, const struct gecko_convert_entry *b) {
+    unsigned a_rank = ledger_unit_rank(a->unit), b_rank = ledger_unit_rank(b->unit);
+    if (a_rank != b_rank) return a_rank < b_rank;
+    if (a->count != b->count) return a->count > b->count;
+    return a < b;
+}
+
+/* Returns the loss to list after `last` (NULL: the first one), or NULL if there is none. */
+static const struct gecko_convert_entry *next_loss(const struct gecko_convert_result *result,
+                                                   const struct gecko_convert_entry *last) {
+    const struct gecko_convert_entry *next = NULL;
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (!is_loss(entry) || (last && !is_before(last, entry)) || is_covered(result, entry)) continue;
+        if (!next || is_before(entry, next)) next = entry;
+    }
+    return next;
+}
+
+static void append_loss(struct report_text *text, const struct gecko_convert_entry *loss) {
+    const char *unit = ledger_unit_noun(loss->unit, loss->count);
+    report_append(text, "%" PRIu64 " %s (%s", loss->count, unit, loss->cause);
+    if (loss->has_first && loss->first_line)
+        report_append(text, ", first at line %" PRIu64, loss->first_line);
+    else if (loss->has_first)
+        report_append(text, ", first at byte %" PRIu64, loss->first_offset);
+    report_append(text, ")");
+}
+
+void report_append_losses(const struct gecko_convert_result *result, struct report_text *text) {
+    enum { LISTED_MAX = 3 };
+    const struct gecko_convert_entry *loss = next_loss(result, NULL);
+    for (unsigned listed = 0; loss && listed < LISTED_MAX; listed++, loss = next_loss(result, loss)) {
+        report_append(text, "%s", listed ? ", " : "; lost: ");
+        append_loss(text, loss);
+    }
+    size_t more = 0;
+    for (size_t i = 0; loss && i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (is_loss(entry) && !is_before(entry, loss) && !is_covered(result, entry)) more++;
+    }
+    if (more) report_append(text, " and %zu more, see --report", more);
+}
+
+void report_append_sources(const struct gecko_convert_result *result, struct report_text *text) {
+    static const char cause[] = EMBED_SOURCES_CAUSE " ";
+    unsigned listed = 0;
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        bool is_of_sources =
+            entry->fate == GECKO_CONVERT_FATE_NOTED && strncmp(entry->cause, cause, sizeof cause - 1) == 0;
+        if (!is_of_sources) continue;
+        report_append(text, "%s%" PRIu64 " %s", listed++ ? ", " : "; source files: ", entry->count,
+                      entry->cause + sizeof cause - 1);
+    }
+}
+
+static void append_written(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                           struct report_text *text) {
+    enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
+    uint64_t centiseconds = result->duration_ns / NS_PER_CENTISECOND;
+    report_append(text, "wrote %s: %s, ", output_name(options), result->output_title);
+    report_append_bytes(text, result->output_bytes);
+    report_append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
+    report_append_sources(result, text);
+    report_append_losses(result, text);
+}
+
+void report_summary(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                    struct report_text *text) {
+    text->bytes_count = 0;
+    report_append_read(options, result, text);
+    report_end_line(text, 0);
+    size_t second_line = text->bytes_count;
+    append_written(options, result, text);
+    report_end_line(text, second_line);
+}
+
+void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                  struct report_text *text) {
+    text->bytes_count = 0;
+    report_append(text, "gecko-convert: ");
+    if (result->has_error_place && result->error_line)
+        report_append(text, "%s:%" PRIu64 ": ", report_input_name(options), result->error_line);
+    else if (result->has_error_place)
+        report_append(text, "%s: at byte %" PRIu64 ": ", report_input_name(options), result->error_offset);
+    report_append(text, "%s", result->message);
+    report_end_line(text, 0);
+}
+
+void report_message(const char *message, struct report_text *text) {
+    text->bytes_count = 0;
+    report_append(text, "gecko-convert: %s", message);
+    report_end_line(text, 0);
+}
+
+/* ---- JSON. ---- */
+
+static void write_input(struct json *json, const struct gecko_convert_options *options,
+                        const struct gecko_convert_result *result) {
+    json_key(json, "input");
+    json_object_begin(json);
+    json_key_string_or_null(json, "name", options->input_name ? options->input_name : options->input_path);
+    json_key_string_or_null(json, "format", result->input_format);
+    json_key_string_or_null(json, "wrapping", result->wrapping);
+    json_key_count(json, "bytes", result->input_bytes);
+    json_object_end(json);
+}
+
+void report_write_inputs(struct json *json, const struct gecko_convert_result *result) {
+    if (!result->input_count) return;
+    json_key(json, "inputs");
+    json_array_begin(json);
+    for (size_t i = 0; i < result->input_count; i++) {
+        const struct gecko_convert_input *input = &result->inputs[i];
+        json_object_begin(json);
+        json_key_string(json, "name", input->name);
+        json_key_string_or_null(json, "format", input->format);
+        json_key_string_or_null(json, "wrapping", input->wrapping);
+        json_key_count(json, "bytes", input->bytes);
+        json_key_string(json, "timeline", timeline_name(input->timeline));
+        json_key_int(json, "offsetNanoseconds", input->offset_ns);
+        json_key_string_or_null(json, "remark", input->remark);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_output(struct json *json, const struct gecko_convert_options *options,
+                         const struct gecko_convert_result *result) {
+    json_key(json, "output");
+    json_object_begin(json);
+    json_key_string_or_null(json, "name", options->output_path);
+    json_key_string_or_null(json, "format", result->output_format);
+    json_key_count(json, "bytes", result->output_bytes);
+    json_object_end(json);
+}
+
+void report_write_counts(struct json *json, const struct gecko_convert_counts *counts) {
+    json_key(json, "counts");
+    json_object_begin(json);
+    json_key_count(json, "processes", counts->processes);
+    json_key_count(json, "threads", counts->threads);
+    json_key_count(json, "samples", counts->samples);
+    json_key_count(json, "stacks", counts->stacks);
+    json_key_count(json, "frames", counts->frames);
+    json_key_count(json, "funcs", counts->funcs);
+    json_key_count(json, "strings", counts->strings);
+    json_key_count(json, "libs", counts->libs);
+    json_key_count(json, "markers", counts->markers);
+    json_object_end(json);
+}
+
+/* Writes nothing for an unknown place, and a line only if the trace has lines. */
+void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset) {
+    if (!is_known) return;
+    if (line) json_key_count(json, "line", line);
+    json_key_count(json, "offset", offset);
+}
+
+static void write_entry(struct json *json, const struct gecko_convert_entry *entry) {
+    json_object_begin(json);
+    json_key_string(json, "fate", gecko_convert_fate_name(entry->fate));
+    json_key_string(json, "cause", entry->cause);
+    json_key_count(json, "count", entry->count);
+    report_write_place(json, entry->has_first, entry->first_line, entry->first_offset);
+    json_object_end(json);
+}
+
+static void write_unit(struct json *json, const struct gecko_convert_result *result, enum gecko_convert_unit unit) {
+    json_key(json, gecko_convert_unit_name(unit));
+    json_object_begin(json);
+    json_key_count(json, "read", result->sums[unit].read);
+    json_key_count(json, "kept", result->sums[unit].kept);
+    json_key_count(json, "lost", result->sums[unit].lost);
+    json_key(json, "entries");
+    json_array_begin(json);
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].unit == unit) write_entry(json, &result->entries[i]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void report_write_ledger(struct json *json, const struct gecko_convert_result *result) {
+    json_key(json, "ledger");
+    json_object_begin(json);
+    for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) write_unit(json, result, unit);
+    json_key_bool(json, "balanced", result->is_balanced);
+    json_object_end(json);
+}
+
+const char *report_status_name(enum gecko_convert_status status) {
+    static const char *const names[] = {
+        [GECKO_CONVERT_GOOD] = "good",           [GECKO_CONVERT_BAD_INPUT] = "input",
+        [GECKO_CONVERT_BAD_USAGE] = "usage",     [GECKO_CONVERT_IO_FAILED] = "io",
+        [GECKO_CONVERT_NO_MEMORY] = "memory",    [GECKO_CONVERT_LOST] = "strict",
+        [GECKO_CONVERT_CANCELLED] = "cancelled",
+    };
+    return names[status];
+}
+
+static void write_error(struct json *json, const struct gecko_convert_result *result) {
+    if (result->status == GECKO_CONVERT_GOOD) {
+        json_key_null(json, "error");
+        return;
+    }
+    json_key(json, "error");
+    json_object_begin(json);
+    json_key_string(json, "code", report_status_name(result->status));
+    json_key_int(json, "exit", result->status);
+    json_key_string(json, "message", result->message);
+    report_write_place(json, result->has_error_place, result->error_line, result->error_offset);
+    json_object_end(json);
+}
+
+void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                 struct chunk_list *out) {
+    enum { REPORT_VERSION = 1, NS_PER_MS = 1000000 };
+    struct json json;
+    json_init(&json, out->failure);
+    json_object_begin(&json);
+    json_key_int(&json, "version", REPORT_VERSION);
+    json_key_string(&json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
+    write_input(&json, options, result);
+    report_write_inputs(&json, result);
+    write_output(&json, options, result);
+    json_key_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
+    report_write_counts(&json, &result->counts);
+    report_write_ledger(&json, result);
+    write_error(&json, result);
+    json_object_end(&json);
+    struct chunk_list chunks = json_take_chunks(&json);
+    chunk_list_splice(out, &chunks);
+    chunk_list_append(out, "\n", 1);
+}
+
+char *gecko_convert_report(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                           size_t *bytes_count) {
+    struct gecko_convert_options known_options;
+    struct gecko_convert_result known_result;
+    if (!public_options_take(&known_options, options) || !public_result_take(&known_result, result)) return NULL;
+    struct failure failure = {0};
+    struct chunk_list chunks;
+    chunk_list_init(&chunks, &failure);
+    report_json(&known_options, &known_result, &chunks);
+    char *report = failure_is_set(&failure) ? NULL : malloc(chunks.total_bytes + 1);
+    size_t used = 0;
+    for (const struct chunk *chunk = chunks.first; report && chunk; chunk = chunk->next) {
+        memcpy(report + used, chunk->bytes, chunk->used_bytes);
+        used += chunk->used_bytes;
+    }
+    if (report) report[used] = '\0';
+    if (report && bytes_count) *bytes_count = used;
+    chunk_list_fini(&chunks);
+    return report;
+}

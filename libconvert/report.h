@@ -1,0 +1,62 @@
+/* What a conversion did, as lines for people and as JSON (docs/report.md). */
+#ifndef GECKO_REPORT_H
+#define GECKO_REPORT_H
+
+#include "gecko_convert.h"
+#include "writer/json.h"
+
+enum { REPORT_TEXT_BYTES = 16 * 1024 };
+
+/* Lines for a terminal. They have no control characters but line ends, and are cut if they do not fit. */
+struct report_text {
+    size_t bytes_count;
+    char bytes[REPORT_TEXT_BYTES];
+};
+
+/* Writes two lines about a good conversion: what was read, and what was written and lost. */
+void report_summary(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                    struct report_text *text);
+
+/* Returns what messages call the input: its name, its path, "standard input" or "the input". Borrowed. */
+const char *report_input_name(const struct gecko_convert_options *options);
+
+/* Returns what messages call the input at that path: the path or "standard input". Borrowed. */
+const char *report_path_name(const char *path);
+
+/* Writes a line about one of several inputs: what was read and where it stands on the timeline. */
+void report_input(const struct gecko_convert_result *result, size_t number, struct report_text *text);
+
+/* Writes a line about a failed conversion: where, and what. */
+void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                  struct report_text *text);
+
+/* Writes a line with any other message of the program: "gecko-convert: MESSAGE". */
+void report_message(const char *message, struct report_text *text);
+
+/* Compose a line from parts. `start` is the text's bytes_count where the line began; report_end_line ends it. */
+void report_append(struct report_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_append_bytes(struct report_text *text, uint64_t bytes); /* "1.2 MB" */
+void report_append_input(const struct gecko_convert_result *result, size_t number, struct report_text *text);
+void report_append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                        struct report_text *text);
+void report_append_contents(const struct gecko_convert_result *result, struct report_text *text);
+/* "; source files: 12 embedded, 3 not found", or nothing if no files were to be embedded. */
+void report_append_sources(const struct gecko_convert_result *result, struct report_text *text);
+void report_append_losses(const struct gecko_convert_result *result, struct report_text *text);
+void report_end_line(struct report_text *text, size_t start);
+
+/* Write parts of the report as JSON: members with their keys. report_write_inputs writes nothing if there is only one
+ * input. */
+void report_write_counts(struct json *json, const struct gecko_convert_counts *counts);
+void report_write_inputs(struct json *json, const struct gecko_convert_result *result);
+void report_write_ledger(struct json *json, const struct gecko_convert_result *result);
+void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset);
+
+/* Returns "input" for GECKO_CONVERT_BAD_INPUT, and so on. Static. */
+const char *report_status_name(enum gecko_convert_status status);
+
+/* Appends the report as JSON and a line end to the list. Running out of memory is latched in the list's failure. */
+void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
+                 struct chunk_list *out);
+
+#endif

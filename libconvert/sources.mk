@@ -1,0 +1,24 @@
+libconvert_sources := \
+    libconvert/base/arena.c libconvert/base/child_process.c libconvert/base/column.c libconvert/base/cursor.c \
+    libconvert/base/decimal.c libconvert/base/failure.c libconvert/base/file_stamp.c libconvert/base/index_set.c \
+    libconvert/base/machine.c libconvert/base/memory.c libconvert/base/path.c libconvert/base/printable.c \
+    libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
+    libconvert/base/strings.c libconvert/base/thread.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
+    libconvert/convert.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/public_structs.c \
+    libconvert/report.c libconvert/source_search.c \
+    libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
+    libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \
+    libconvert/profile/categories.c libconvert/profile/counters.c libconvert/profile/launchers.c \
+    libconvert/profile/ledger.c libconvert/profile/libs.c libconvert/profile/markers.c libconvert/profile/profile.c \
+    libconvert/profile/profile_allocations.c libconvert/profile/profile_finish.c \
+    libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
+    libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c \
+    libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
+    libconvert/profile/threads.c \
+    libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_file.c \
+    libconvert/symbols/debug_file_search.c libconvert/symbols/dwarf_names.c libconvert/symbols/dwarf_session.c \
+    libconvert/symbols/function_ranges.c libconvert/symbols/label_places.c libconvert/symbols/library_symbols.c libconvert/symbols/return_address.c \
+    libconvert/symbols/symbol_answers.c libconvert/symbols/symbol_answers_apply.c \
+    libconvert/symbols/symbol_lines.c libconvert/symbols/symbol_names.c \
+    libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c libconvert/symbols/symbol_worker.c \
+    libconvert/symbols/symbolize.c libconvert/symbols/sysroot.c

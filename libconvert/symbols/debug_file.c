@@ -1,0 +1,238 @@
+#include "debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "sysroot.h"
+
+static const uint64_t PAGE_BYTES = 4096;
+
+/* Addresses from here on belong to the kernel, and are not relative to a library. */
+static const uint64_t USER_SPACE_END = UINT64_C(1) << 63;
+
+/* Refuses devices and pipes: opening one may have side effects, or block. */
+static int open_regular(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+static bool read_header(struct debug_file *file) {
+    GElf_Ehdr header;
+    size_t segment_count;
+    if (!gelf_getehdr(file->elf, &header)) return false;
+    if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment)) return false;
+        if (segment.p_type != PT_LOAD) continue;
+        file->base = segment.p_vaddr & ~(PAGE_BYTES - 1);
+        return file->base < USER_SPACE_END;
+    }
+    return false;
+}
+
+/* Leaves the text as it is if there is no build id, or one that is too long. */
+static void write_build_id(char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1], const void *id, size_t bytes_count) {
+    if (bytes_count > DEBUG_BUILD_ID_DIGITS_MAX / 2) return;
+    const unsigned char *bytes = id;
+    for (size_t i = 0; i < bytes_count; i++) snprintf(build_id + i * 2, 3, "%02x", bytes[i]);
+}
+
+static void read_build_id(struct debug_file *file) {
+    const void *id;
+    ssize_t bytes_count = dwelf_elf_gnu_build_id(file->elf, &id);
+    if (bytes_count > 0) write_build_id(file->build_id, id, (size_t)bytes_count);
+}
+
+struct text debug_file_section(const struct debug_file *file, const char *name) {
+    size_t names;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return (struct text){0};
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS) continue;
+        const char *found = elf_strptr(file->elf, names, header.sh_name);
+        if (!found || strcmp(found, name) != 0) continue;
+        Elf_Data *data = elf_rawdata(section, NULL);
+        if (data && data->d_buf) return (struct text){data->d_buf, data->d_size};
+    }
+    return (struct text){0};
+}
+
+bool debug_file_uncompress(const struct debug_file *file) {
+    size_t names;
+    errno = 0;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return errno != ENOMEM;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) && errno != ENOMEM;) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        const char *found = elf_strptr(file->elf, names, header.sh_name);
+        struct text name = text_of(found ? found : "");
+        if (text_starts_with(name, TEXT(".zdebug_"))) elf_compress_gnu(section, 0, 0);
+        if (header.sh_flags & SHF_COMPRESSED && text_starts_with(name, TEXT(".debug_"))) elf_compress(section, 0, 0);
+    }
+    return errno != ENOMEM;
+}
+
+static void read_sections(struct debug_file *file) {
+    size_t names;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        bool has_bytes = header.sh_type != SHT_NOBITS;
+        if (has_bytes && header.sh_type == SHT_SYMTAB) file->has_symbol_table = true;
+        if (has_bytes && header.sh_flags & SHF_EXECINSTR) file->has_code = true;
+        const char *name = elf_strptr(file->elf, names, header.sh_name);
+        if (!name || !has_bytes) continue;
+        if (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0) file->has_dwarf = true;
+    }
+}
+
+/* `has_segments`: the file must be a program or a library. */
+static bool read_file(struct debug_file *file, bool has_segments) {
+    if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || (has_segments && !read_header(file))) {
+        debug_file_close(file);
+        return false;
+    }
+    read_build_id(file);
+    read_sections(file);
+    return true;
+}
+
+static bool take_file(struct debug_file *file, int descriptor, bool has_segments) {
+    struct stat status;
+    *file = (struct debug_file){.descriptor = descriptor};
+    if (descriptor < 0) return false;
+    if (elf_version(EV_CURRENT) == EV_NONE || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        debug_file_close(file);
+        return false;
+    }
+    file->size_bytes = (uint64_t)status.st_size;
+    file->elf = elf_begin(file->descriptor, ELF_C_READ_MMAP, NULL);
+    return read_file(file, has_segments);
+}
+
+static bool open_memory(struct debug_file *file, struct text bytes, bool has_segments) {
+    *file = (struct debug_file){.descriptor = -1, .size_bytes = bytes.bytes_count};
+    if (elf_version(EV_CURRENT) == EV_NONE) return false;
+    file->elf = elf_memory((char *)(uintptr_t)bytes.bytes, bytes.bytes_count); /* only reads the bytes */
+    return read_file(file, has_segments);
+}
+
+bool debug_file_open_memory(struct debug_file *file, struct text bytes) { return open_memory(file, bytes, true); }
+
+bool debug_file_open_object(struct debug_file *file, struct text bytes) { return open_memory(file, bytes, false); }
+
+bool debug_file_open(struct debug_file *file, const char *path) { return take_file(file, open_regular(path), true); }
+
+bool debug_file_open_supplement(struct debug_file *file, const char *path) {
+    return take_file(file, open_regular(path), false);
+}
+
+bool debug_file_open_below(struct debug_file *file, const char *root, const char *path, char real_path[PATH_MAX]) {
+    return take_file(file, sysroot_open(root, path, real_path), true);
+}
+
+bool debug_file_open_supplement_below(struct debug_file *file, const char *root, const char *path) {
+    char real_path[PATH_MAX];
+    return take_file(file, sysroot_open(root, path, real_path), false);
+}
+
+void debug_file_close(struct debug_file *file) {
+    if (file->elf) elf_end(file->elf);
+    if (file->descriptor >= 0) close(file->descriptor);
+    *file = (struct debug_file){.descriptor = -1};
+}
+
+bool debug_file_is_whole(const struct debug_file *file) {
+    struct stat status;
+    return fstat(file->descriptor, &status) == 0 && (uint64_t)status.st_size >= file->size_bytes;
+}
+
+bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address) {
+    size_t segment_count;
+    bool is_found = false;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz) continue;
+        *address = segment.p_vaddr + (offset - segment.p_offset);
+        is_found = true;
+        if (segment.p_flags & PF_X) break;
+    }
+    return is_found;
+}
+
+bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) {
+    size_t segment_count;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+            continue;
+        if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) return true;
+    }
+    return false;
+}
+
+struct text debug_file_code(const struct debug_file *file, uint64_t address) {
+    size_t segment_count, file_bytes;
+    const char *bytes = elf_rawfile(file->elf, &file_bytes);
+    if (!bytes || !file->has_code || elf_getphdrnum(file->elf, &segment_count) != 0) return (struct text){0};
+    for (size_t i = 0; i < segment_count; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+            continue;
+        if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+        if (segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset) continue;
+        struct text code = {bytes + segment.p_offset, segment.p_filesz};
+        return text_from(code, address - segment.p_vaddr);
+    }
+    return (struct text){0};
+}
+
+unsigned debug_file_machine(const struct debug_file *file) {
+    GElf_Ehdr header;
+    return gelf_getehdr(file->elf, &header) ? header.e_machine : EM_NONE;
+}
+
+bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum) {
+    GElf_Word crc;
+    const char *found = dwelf_elf_gnu_debuglink(file->elf, &crc);
+    if (!found || !*found || strchr(found, '/')) return false;
+    *name = text_of(found);
+    *checksum = crc;
+    return true;
+}
+
+bool debug_file_supplement_link(const struct debug_file *file, struct text *path,
+                                char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]) {
+    struct text link = debug_file_section(file, ".gnu_debugaltlink");
+    size_t end = text_find(link, '\0');
+    if (!end || end >= link.bytes_count) return false;
+    build_id[0] = '\0';
+    write_build_id(build_id, link.bytes + end + 1, link.bytes_count - end - 1);
+    *path = text_slice(link, 0, end);
+    return *build_id;
+}
+
+bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum) {
+    unsigned char bytes[65536];
+    uLong sum = crc32(0, NULL, 0);
+    off_t offset = 0;
+    ssize_t bytes_count;
+    while ((bytes_count = pread(file->descriptor, bytes, sizeof bytes, offset)) > 0) {
+        sum = crc32(sum, bytes, (uInt)bytes_count);
+        offset += bytes_count;
+    }
+    return bytes_count == 0 && sum == checksum;
+}

@@ -1,0 +1,549 @@
+#include "symbol_lines.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "address_ranges.h"
+#include "dwarf_names.h"
+#include "dwarf_session.h"
+#include "libconvert/base/child_process.h"
+#include "libconvert/base/first_row.h"
+#include "libconvert/base/ids.h"
+#include "libconvert/base/index_set.h"
+#include "symbol_names.h"
+
+/* The deepest nesting of entries that is read. Compilers nest some dozens. */
+enum { LEVELS_MAX = 512 };
+
+/* libdw is started again after so many units, rows of line tables, or functions of shared units, since it frees nothing
+ * earlier. */
+enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 20, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
+
+/* Entries of functions that the linker dropped have addresses near 0. The header of the file is there, which has at
+ * least this many bytes, so no function can be. */
+enum { HEADER_BYTES_MIN = 52 };
+
+/* How many entries are followed from a function to its declaration. */
+enum { ORIGINS_MAX = 4 };
+
+/* So many entries and ranges are read at most: more than any sound file has, compressed sections included. */
+static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
+
+struct function {
+    Dwarf_Die die;
+    size_t first_inlined;
+    size_t inlined_count;
+};
+
+/* One range of addresses of a call that was inlined into a function. An outer call precedes the calls in it. */
+struct inlined_call {
+    uint64_t start;
+    uint64_t end;
+    Dwarf_Die die;
+    uint32_t depth;
+};
+
+/* A unit to which other units refer. dwz and link-time optimisation make such units. */
+struct shared_unit {
+    const struct Dwarf_CU *unit;
+    size_t first_function; /* in shared_names */
+    size_t function_count;
+};
+
+struct symbol_lines {
+    struct failure *failure; /* borrowed */
+    struct dwarf_session session;
+    bool is_broken;            /* the session could not be started again */
+    uint64_t steps_left;       /* entries and ranges that may still be read */
+    struct column units;       /* Dwarf_Off */
+    struct column unit_ranges; /* struct address_range */
+
+    /* The unit that was read last. */
+    uint32_t unit;  /* ID_NONE: none */
+    Dwarf_Die root; /* its outermost entry */
+    const char *folder;
+    Dwarf_Lines *rows;
+    size_t row_count;
+    Dwarf_Files *files;
+    struct column functions;       /* struct function */
+    struct column function_ranges; /* struct address_range */
+    struct column inlined;         /* struct inlined_call */
+    struct dwarf_names names;
+
+    /* What was read since the session was started. */
+    struct column shared_units;    /* struct shared_unit */
+    struct index_set unit_numbers; /* the rows of shared_units, by `unit` */
+    struct dwarf_names shared_names;
+    size_t kept_unit_count;
+    size_t kept_row_count;
+};
+
+/* ---- The session. ---- */
+
+/* libdw reports damage when an allocation fails; errno tells the two apart. */
+static void check_memory(const struct symbol_lines *lines) {
+    if (errno == ENOMEM) failure_set_memory(lines->failure);
+}
+
+static void init_shared(struct symbol_lines *lines) {
+    column_init(&lines->shared_units, sizeof(struct shared_unit), lines->failure);
+    index_set_init(&lines->unit_numbers, lines->failure);
+    dwarf_names_init(&lines->shared_names, lines->failure);
+}
+
+static void fini_shared(struct symbol_lines *lines) {
+    column_fini(&lines->shared_units);
+    index_set_fini(&lines->unit_numbers);
+    dwarf_names_fini(&lines->shared_names);
+}
+
+static bool start_session(struct symbol_lines *lines) {
+    fini_shared(lines);
+    init_shared(lines);
+    lines->unit = ID_NONE;
+    lines->kept_unit_count = 0;
+    lines->kept_row_count = 0;
+    return dwarf_session_start(&lines->session);
+}
+
+/* ---- Ranges. ---- */
+
+/* Checks errno at each step, since libdw may open files later and overwrite it. */
+static bool take_step(struct symbol_lines *lines) {
+    check_memory(lines);
+    return lines->steps_left && lines->steps_left--;
+}
+
+/* A position in the ranges of an entry. dwarf_ranges needs the base address that its previous call stored. */
+struct range_position {
+    ptrdiff_t offset;
+    Dwarf_Addr base;
+};
+
+/* Stores the entry's next range; a zeroed position is before the first one. Returns false after the last one. */
+static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, struct range_position *at, uint64_t *start,
+                       uint64_t *end) {
+    while (take_step(lines) && (at->offset = dwarf_ranges(die, at->offset, &at->base, start, end)) > 0)
+        if (*start >= HEADER_BYTES_MIN && *start < *end) return true;
+    return false;
+}
+
+/* Adds the ranges of the entry. Returns their number. */
+static size_t add_ranges(struct symbol_lines *lines, struct column *ranges, Dwarf_Die *die, uint32_t row) {
+    struct range_position at = {0};
+    uint64_t start, end;
+    size_t count = 0;
+    while (next_range(lines, die, &at, &start, &end)) {
+        struct address_range *range = column_push(ranges);
+        if (!range) break;
+        *range = (struct address_range){start, end, row};
+        count++;
+    }
+    return count;
+}
+
+/* ---- The entries of a unit. ---- */
+
+/* What surrounds an entry in the tree. */
+struct surroundings {
+    struct dwarf_names *names; /* where functions are added */
+    uint32_t function;         /* ID_NONE: none */
+    uint32_t scope;            /* ID_NONE: none */
+    uint32_t depth;            /* the number of inlined calls */
+    unsigned level;            /* the number of entries */
+};
+
+static void read_children(struct symbol_lines *lines, Dwarf_Die *parent, struct surroundings around);
+
+static bool is_scope_tag(int tag) {
+    return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
+           tag == DW_TAG_union_type || tag == DW_TAG_module || tag == DW_TAG_enumeration_type;
+}
+
+static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
+    uint32_t row = (uint32_t)lines->functions.count;
+    dwarf_names_add_function(around.names, die, around.scope);
+    around.scope = ID_NONE;
+    around.depth = 0;
+    around.function = ID_NONE;
+    bool is_shared = around.names == &lines->shared_names;
+    if (!is_shared && add_ranges(lines, &lines->function_ranges, die, row)) {
+        struct function *function = column_push(&lines->functions);
+        if (!function) return;
+        *function = (struct function){.die = *die, .first_inlined = lines->inlined.count};
+        around.function = row;
+    }
+    read_children(lines, die, around);
+    if (around.function == ID_NONE) return;
+    struct function *function = column_at(&lines->functions, row);
+    function->inlined_count = lines->inlined.count - function->first_inlined;
+}
+
+static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
+    if (around.function == ID_NONE) return;
+    struct range_position at = {0};
+    uint64_t start, end;
+    around.depth++;
+    while (next_range(lines, die, &at, &start, &end)) {
+        struct inlined_call *call = column_push(&lines->inlined);
+        if (!call) return;
+        *call = (struct inlined_call){start, end, *die, around.depth};
+    }
+    read_children(lines, die, around);
+}
+
+static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
+    int tag = dwarf_tag(die);
+    if (is_scope_tag(tag) && dwarf_haschildren(die) == 1)
+        around.scope = dwarf_names_add_scope(around.names, die, around.scope);
+    if (tag == DW_TAG_subprogram)
+        read_function(lines, die, around);
+    else if (tag == DW_TAG_inlined_subroutine)
+        read_inlined(lines, die, around);
+    else if (dwarf_haschildren(die) == 1)
+        read_children(lines, die, around);
+}
+
+static void read_children(struct symbol_lines *lines, Dwarf_Die *parent, struct surroundings around) {
+    if (++around.level > LEVELS_MAX) return;
+    Dwarf_Off last = dwarf_dieoffset(parent);
+    Dwarf_Die die;
+    for (int result = dwarf_child(parent, &die); result == 0; result = dwarf_siblingof(&die, &die)) {
+        /* A damaged unit could refer back, and would be read forever. */
+        Dwarf_Off offset = dwarf_dieoffset(&die);
+        if (offset <= last || !take_step(lines) || failure_is_set(lines->failure)) return;
+        last = offset;
+        read_entry(lines, &die, around);
+    }
+}
+
+/* ---- Units. ---- */
+
+static const char *text_attribute(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+static void init_unit(struct symbol_lines *lines) {
+    column_init(&lines->functions, sizeof(struct function), lines->failure);
+    column_init(&lines->function_ranges, sizeof(struct address_range), lines->failure);
+    column_init(&lines->inlined, sizeof(struct inlined_call), lines->failure);
+    dwarf_names_init(&lines->names, lines->failure);
+    lines->unit = ID_NONE;
+    lines->folder = NULL;
+    lines->rows = NULL;
+    lines->row_count = 0;
+    lines->files = NULL;
+}
+
+static void fini_unit(struct symbol_lines *lines) {
+    column_fini(&lines->functions);
+    column_fini(&lines->function_ranges);
+    column_fini(&lines->inlined);
+    dwarf_names_fini(&lines->names);
+}
+
+/* Finds the outermost entry of the unit. The entries of a unit that was split (-gsplit-dwarf) are in another file; only
+ * its line table is in this one. */
+static void find_root(struct symbol_lines *lines, Dwarf_Die *unit_die) {
+    uint8_t unit_type = 0;
+    Dwarf_Die split;
+    lines->root = *unit_die;
+    if (dwarf_cu_info(unit_die->cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
+    if (unit_type != DW_UT_skeleton || !split.cu || dwarf_tag(&split) == DW_TAG_invalid) return;
+    dwarf_new_oom_handler(dwarf_cu_getdwarf(split.cu), child_leave);
+    lines->root = split;
+}
+
+static void read_functions(struct symbol_lines *lines, uint32_t unit) {
+    Dwarf_Die die;
+    fini_unit(lines);
+    init_unit(lines);
+    if (!dwarf_offdie(lines->session.dwarf, *(const Dwarf_Off *)column_at(&lines->units, unit), &die)) return;
+    find_root(lines, &die);
+    read_children(lines, &lines->root, (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE});
+    address_ranges_finish(&lines->function_ranges);
+    size_t file_count;
+    if (dwarf_getsrclines(&die, &lines->rows, &lines->row_count) != 0) lines->row_count = 0;
+    if (dwarf_getsrcfiles(&lines->root, &lines->files, &file_count) != 0) lines->files = NULL;
+    lines->folder = text_attribute(&die, DW_AT_comp_dir);
+    lines->kept_unit_count++;
+    lines->kept_row_count += lines->row_count;
+}
+
+/* Reads the unit unless it was read last. Returns false if libdw fails. */
+static bool enter_unit(struct symbol_lines *lines, uint32_t unit) {
+    if (lines->unit == unit) return true;
+    bool is_full = lines->kept_unit_count >= UNITS_KEPT_MAX || lines->kept_row_count >= ROWS_KEPT_MAX ||
+                   lines->shared_names.functions.count >= SHARED_FUNCTIONS_KEPT_MAX;
+    if (is_full && !start_session(lines)) {
+        lines->is_broken = true;
+        return false;
+    }
+    read_functions(lines, unit);
+    lines->unit = unit;
+    return !failure_is_set(lines->failure);
+}
+
+/* If no unit has addresses of its own, gives each the addresses of its functions. */
+static void find_ranges_of_functions(struct symbol_lines *lines) {
+    for (uint32_t unit = 0; unit < lines->units.count; unit++) {
+        if (!enter_unit(lines, unit)) return;
+        for (size_t i = 0; i < lines->function_ranges.count; i++) {
+            struct address_range *range = column_push(&lines->unit_ranges);
+            if (!range) return;
+            *range = *(const struct address_range *)column_at(&lines->function_ranges, i);
+            range->row = unit;
+        }
+    }
+}
+
+static void find_units(struct symbol_lines *lines) {
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    uint8_t unit_type;
+    while (dwarf_get_units(lines->session.dwarf, unit, &unit, NULL, &unit_type, &die, NULL) == 0) {
+        if (!take_step(lines)) return;
+        if (unit_type != DW_UT_compile && unit_type != DW_UT_skeleton) continue;
+        Dwarf_Off *offset = column_push(&lines->units);
+        if (!offset) return;
+        *offset = dwarf_dieoffset(&die);
+        add_ranges(lines, &lines->unit_ranges, &die, (uint32_t)(lines->units.count - 1));
+    }
+    if (!lines->unit_ranges.count) find_ranges_of_functions(lines);
+    address_ranges_finish(&lines->unit_ranges);
+}
+
+/* ---- Names. ---- */
+
+/* A function that is in a scope, and the names that hold it. */
+struct found_function {
+    struct dwarf_names *names;
+    struct dwarf_scoped_function *function; /* NULL: no scope has it */
+};
+
+/* Reads the unit of the entry. Returns NULL if memory ran out (latched). */
+static const struct shared_unit *read_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
+    const struct column *functions = &lines->shared_names.functions;
+    struct shared_unit *unit = column_push(&lines->shared_units);
+    if (!unit) return NULL;
+    *unit = (struct shared_unit){.unit = die->cu, .first_function = functions->count};
+    Dwarf_Die root;
+    if (dwarf_diecu(die, &root, NULL, NULL))
+        read_children(lines, &root, (struct surroundings){&lines->shared_names, .function = ID_NONE, .scope = ID_NONE});
+    unit->function_count = functions->count - unit->first_function;
+    return unit;
+}
+
+static const struct shared_unit *find_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
+    struct index_set *numbers = &lines->unit_numbers;
+    uint32_t hash = index_set_hash(&die->cu, sizeof die->cu);
+    if (!index_set_reserve(numbers)) return NULL;
+    struct index_slot *slot = index_set_first(numbers, hash);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(numbers, slot)) {
+        const struct shared_unit *unit = column_at(&lines->shared_units, slot->index);
+        if (unit->unit == die->cu) return unit;
+    }
+    index_set_fill(numbers, slot, hash, (uint32_t)lines->shared_units.count);
+    return read_shared_unit(lines, die);
+}
+
+static struct found_function find_function(struct symbol_lines *lines, Dwarf_Die *die) {
+    struct dwarf_names *names = &lines->names;
+    size_t first = 0, count = names->functions.count;
+    if (die->cu != lines->root.cu) {
+        const struct shared_unit *unit = find_shared_unit(lines, die);
+        if (!unit) return (struct found_function){0};
+        names = &lines->shared_names;
+        first = unit->first_function;
+        count = unit->function_count;
+    }
+    return (struct found_function){names, dwarf_names_find(names, first, count, dwarf_dieoffset(die))};
+}
+
+/* Finds the declaration of a function, which is in the scope that its name needs. Its entry refers to an abstract one,
+ * and that to the declaration. */
+static struct found_function find_declaration(struct symbol_lines *lines, Dwarf_Die die) {
+    struct found_function found = find_function(lines, &die);
+    for (size_t i = 0; i < ORIGINS_MAX; i++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Die next;
+        if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute) && !dwarf_attr(&die, DW_AT_specification, &attribute))
+            break;
+        if (!dwarf_formref_die(&attribute, &next)) break;
+        die = next;
+        struct found_function origin = find_function(lines, &die);
+        if (origin.function) found = origin;
+    }
+    return found;
+}
+
+/* Returns the mangled linkage name, which has all scopes and parameters, if there is one; otherwise the qualified name
+ * from the source. A function that is inlined everywhere may have no linkage name, and an alias has one that is not
+ * mangled. */
+static const char *name_of(struct symbol_lines *lines, Dwarf_Die *die) {
+    const char *linker_name = text_attribute(die, DW_AT_linkage_name);
+    if (!linker_name) linker_name = text_attribute(die, DW_AT_MIPS_linkage_name);
+    if (linker_name && symbol_name_is_mangled(text_of(linker_name))) return linker_name;
+    const char *name = text_attribute(die, DW_AT_name);
+    if (!name) return linker_name;
+    struct found_function found = find_declaration(lines, *die);
+    return found.function ? dwarf_names_qualify(found.names, found.function, name) : name;
+}
+
+/* ---- Source lines. ---- */
+
+/* Returns the entry's line or column of that name; 0 if it has none, or a number that is too large for one. */
+static uint32_t number_attribute(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word number;
+    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &number) != 0) return 0;
+    return number <= INT32_MAX ? (uint32_t)number : 0;
+}
+
+/* "???" is libdw's name for an unknown file. */
+static const char *known_file(const char *file) { return file && strcmp(file, "???") != 0 ? file : NULL; }
+
+/* Sets where in the caller the inlined call is. */
+static void set_call_site(struct symbol_lines *lines, struct symbol_call *caller, Dwarf_Die *inlined) {
+    caller->line = number_attribute(inlined, DW_AT_call_line);
+    caller->column = number_attribute(inlined, DW_AT_call_column);
+    if (!lines->files || !dwarf_hasattr(inlined, DW_AT_call_file)) return;
+    caller->file = known_file(dwarf_filesrc(lines->files, number_attribute(inlined, DW_AT_call_file), NULL, NULL));
+}
+
+static uint64_t row_address(const struct symbol_lines *lines, size_t row) {
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(lines->rows, row), &address);
+    return address;
+}
+
+static void set_line(const struct symbol_lines *lines, struct symbol_call *call, uint64_t address) {
+    size_t next = FIRST_ROW(i, lines->row_count, row_address(lines, i) > address);
+    if (!next) return;
+    Dwarf_Line *row = dwarf_onesrcline(lines->rows, next - 1);
+    bool is_after_sequence = true;
+    if (!row || dwarf_lineendsequence(row, &is_after_sequence) != 0 || is_after_sequence) return;
+    int line = 0, column = 0;
+    if (dwarf_lineno(row, &line) == 0 && line > 0) call->line = (uint32_t)line;
+    if (call->line && dwarf_linecol(row, &column) == 0 && column > 0) call->column = (uint32_t)column;
+    call->file = known_file(dwarf_linesrc(row, NULL, NULL));
+}
+
+/* Sets where the function begins. A line in another file, from an #include in the function, is dropped: profiles have
+ * one file for a function, and it would be another function for each of its files. */
+static void set_declaration(struct symbol_call *call, Dwarf_Die *die) {
+    const char *file = known_file(dwarf_decl_file(die));
+    int line;
+    if (!file || dwarf_decl_line(die, &line) != 0 || line <= 0) return;
+    if (call->file && strcmp(call->file, file) != 0) call->line = call->column = 0;
+    call->file = file;
+    call->declaration_line = (uint32_t)line;
+}
+
+/* ---- Looking up. ---- */
+
+/* Stores the inlined calls at the address, the outermost first. Returns their number. */
+static size_t find_inlined(const struct symbol_lines *lines, const struct function *function, uint64_t address,
+                           struct inlined_call *found[SYMBOL_CALLS_MAX - 1]) {
+    size_t count = 0;
+    for (size_t i = 0, run_count; i < function->inlined_count; i += run_count) {
+        struct inlined_call *run = column_run(&lines->inlined, function->first_inlined + i, &run_count);
+        if (run_count > function->inlined_count - i) run_count = function->inlined_count - i;
+        for (size_t j = 0; j < run_count; j++) {
+            struct inlined_call *call = &run[j];
+            if (address < call->start || address >= call->end) continue;
+            while (count && found[count - 1]->depth >= call->depth) count--;
+            if (count < SYMBOL_CALLS_MAX - 1) found[count++] = call;
+        }
+    }
+    return count;
+}
+
+static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct symbol_call *calls) {
+    uint32_t unit = address_ranges_find(&lines->unit_ranges, address);
+    if (unit == ID_NONE || !enter_unit(lines, unit)) return 0;
+    uint32_t row = address_ranges_find(&lines->function_ranges, address);
+    calls[0] = (struct symbol_call){.folder = lines->folder};
+    if (row == ID_NONE) {
+        set_line(lines, &calls[0], address);
+        return calls[0].file ? 1 : 0;
+    }
+    struct function *function = column_at(&lines->functions, row);
+    struct inlined_call *inlined[SYMBOL_CALLS_MAX - 1];
+    size_t inlined_count = find_inlined(lines, function, address, inlined);
+    for (size_t i = 0; i <= inlined_count; i++) {
+        Dwarf_Die *die = i ? &inlined[i - 1]->die : &function->die;
+        calls[i] = (struct symbol_call){.name = name_of(lines, die), .folder = lines->folder};
+        if (i < inlined_count)
+            set_call_site(lines, &calls[i], &inlined[i]->die);
+        else
+            set_line(lines, &calls[i], address);
+        set_declaration(&calls[i], die);
+    }
+    return inlined_count + 1;
+}
+
+/* ---- Creating and destroying. ---- */
+
+/* Returns false if there is no DWARF that can be read, or if memory ran out (latched). */
+static bool start(struct symbol_lines *lines) {
+    if (start_session(lines)) find_units(lines);
+    check_memory(lines);
+    return lines->units.count && !failure_is_set(lines->failure);
+}
+
+struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
+                                         struct failure *failure) {
+    bool is_ready = debug_file_uncompress(file) && (!supplement || debug_file_uncompress(supplement));
+    struct symbol_lines *lines = is_ready ? malloc(sizeof *lines) : NULL;
+    if (!lines) {
+        failure_set_memory(failure);
+        return NULL;
+    }
+    *lines = (struct symbol_lines){.failure = failure, .unit = ID_NONE};
+    errno = 0;
+    dwarf_session_init(&lines->session, file->elf, supplement ? supplement->elf : NULL);
+    uint64_t size_bytes = file->size_bytes + (supplement ? supplement->size_bytes : 0);
+    lines->steps_left = size_bytes * STEPS_PER_BYTE + STEPS_MIN;
+    column_init(&lines->units, sizeof(Dwarf_Off), failure);
+    column_init(&lines->unit_ranges, sizeof(struct address_range), failure);
+    init_unit(lines);
+    if (start(lines)) return lines;
+    symbol_lines_destroy(lines);
+    return NULL;
+}
+
+void symbol_lines_destroy(struct symbol_lines *lines) {
+    if (!lines) return;
+    dwarf_session_fini(&lines->session);
+    column_fini(&lines->units);
+    column_fini(&lines->unit_ranges);
+    fini_unit(lines);
+    fini_shared(lines);
+    free(lines);
+}
+
+size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]) {
+    if (lines->is_broken || failure_is_set(lines->failure)) return 0;
+    errno = 0;
+    size_t count = find_calls(lines, address, calls);
+    check_memory(lines);
+    return failure_is_set(lines->failure) ? 0 : count;
+}
+
+/* ---- Paths. ---- */
+
+struct text symbol_call_path(const struct symbol_call *call, char bytes[PATH_MAX]) {
+    struct text file = text_of(call->file);
+    if (text_starts_with(file, TEXT("/")) || !call->folder) return file;
+    /* libdw has joined files that are in the folder itself with it. That shows only if the folder is relative, as in
+     * debug information that does not tell where it was built. */
+    struct text folder = text_of(call->folder);
+    if (text_starts_with(file, folder) && file.bytes[folder.bytes_count] == '/') return file;
+    while (text_starts_with(file, TEXT("./"))) file = text_from(file, 2);
+    int bytes_count = snprintf(bytes, PATH_MAX, "%s/%s", call->folder, file.bytes);
+    return bytes_count > 0 && bytes_count < PATH_MAX ? (struct text){bytes, (size_t)bytes_count} : file;
+}

@@ -1,0 +1,126 @@
+#include "symbol_names.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/symbol_version.h"
+
+/* Longer names are not demangled, since the demangler recurses as deep as a name is long. */
+enum { MANGLED_BYTES_MAX = 4096 };
+
+static const struct text ellipsis = TEXT("...");
+
+/* Follows the name of a function: a stub that jumps to it. */
+static const struct text stub_suffix = TEXT("@plt");
+
+struct name_buffer {
+    char *bytes;
+    size_t bytes_count;
+    bool is_cut;
+    bool is_of_rust;
+    jmp_buf full;
+};
+
+static bool is_ascii(const char *bytes, size_t bytes_count) {
+    for (size_t i = 0; i < bytes_count; i++)
+        if ((unsigned char)bytes[i] >= 0x80) return false;
+    return true;
+}
+
+/* A name of some hundred bytes can demangle to more than any memory holds, and the demangler has no way to stop. It is
+ * therefore left by longjmp. At that point all of its memory is on the stack, except while it passes a Rust identifier
+ * beyond ASCII, which is allocated: then it is left at the next piece, which is ASCII. */
+static void append(const char *bytes, size_t bytes_count, void *context) {
+    struct name_buffer *buffer = context;
+    size_t left = SYMBOL_NAME_BYTES_MAX - buffer->bytes_count;
+    size_t taken = bytes_count < left ? bytes_count : left;
+    if (!bytes_count) return; /* the bytes may be NULL in that case */
+    memcpy(buffer->bytes + buffer->bytes_count, bytes, taken);
+    buffer->bytes_count += taken;
+    if (taken == bytes_count) return;
+    buffer->is_cut = true;
+    if (!buffer->is_of_rust || is_ascii(bytes, bytes_count)) longjmp(buffer->full, 1);
+}
+
+static struct text cut(char *bytes) {
+    memcpy(bytes + SYMBOL_NAME_BYTES_MAX - ellipsis.bytes_count, ellipsis.bytes, ellipsis.bytes_count);
+    return (struct text){bytes, SYMBOL_NAME_BYTES_MAX};
+}
+
+static bool is_decimal(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (text.bytes[i] < '0' || text.bytes[i] > '9') return false;
+    return text.bytes_count > 0;
+}
+
+/* Returns the name without its version and without the number that link-time optimisation appended. */
+static struct text without_suffix(struct text name) {
+    static const struct text llvm = TEXT(".llvm");
+    name = symbol_without_version(name);
+    size_t dot = text_find_last(name, '.');
+    if (dot == name.bytes_count || !is_decimal(text_from(name, dot + 1))) return name;
+    struct text stem = text_slice(name, 0, dot);
+    bool has_suffix = text_ends_with(stem, llvm) && stem.bytes_count > llvm.bytes_count;
+    return has_suffix ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
+}
+
+bool symbol_name_is_mangled(struct text name) {
+    return text_starts_with(name, TEXT("_Z")) || text_starts_with(name, TEXT("_R")) ||
+           text_starts_with(name, TEXT("__Z")) || text_starts_with(name, TEXT("__R"));
+}
+
+static bool demangle(const char *mangled, int parameter_option, struct name_buffer *buffer) {
+    /* Legacy Rust names are valid C++ names as well, which tell less. */
+    buffer->is_of_rust = true;
+    if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, buffer)) return true;
+    buffer->is_of_rust = buffer->is_cut = false;
+    buffer->bytes_count = 0;
+    int options = DMGL_ANSI | DMGL_RET_DROP | DMGL_NO_RECURSE_LIMIT | parameter_option;
+    return cplus_demangle_v3_callback(mangled, options, append, buffer);
+}
+
+static struct text demangle_function(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
+    name = without_suffix(name);
+    if (symbol_name_is_mangled(name) && name.bytes_count < MANGLED_BYTES_MAX) {
+        char mangled[MANGLED_BYTES_MAX];
+        memcpy(mangled, name.bytes, name.bytes_count);
+        mangled[name.bytes_count] = '\0';
+        struct name_buffer buffer = {.bytes = out};
+        if (setjmp(buffer.full)) return cut(out);
+        bool is_demangled = demangle(mangled, parameter_option, &buffer);
+        if (is_demangled && buffer.is_cut) return cut(out);
+        if (is_demangled && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
+    }
+    if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
+    memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);
+    return cut(out);
+}
+
+static struct text demangle_any(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
+    bool is_stub = text_ends_with(name, stub_suffix) && name.bytes_count > stub_suffix.bytes_count;
+    if (!is_stub) return demangle_function(name, parameter_option, out);
+    struct text function =
+        demangle_function(text_slice(name, 0, name.bytes_count - stub_suffix.bytes_count), parameter_option, out);
+    if (function.bytes_count > SYMBOL_NAME_BYTES_MAX - stub_suffix.bytes_count) return function;
+    memmove(out, function.bytes, function.bytes_count);
+    memcpy(out + function.bytes_count, stub_suffix.bytes, stub_suffix.bytes_count);
+    return (struct text){out, function.bytes_count + stub_suffix.bytes_count};
+}
+
+struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
+    return demangle_any(name, DMGL_PARAMS, out);
+}
+
+/* Returns the demangled name without what the demangler adds for each suffix of a clone. */
+static struct text without_clones(struct text name) {
+    static const struct text clone = TEXT(" [clone ");
+    if (!text_ends_with(name, TEXT("]"))) return name;
+    for (size_t at = 0; at + clone.bytes_count < name.bytes_count; at++)
+        if (text_starts_with(text_from(name, at), clone)) return text_slice(name, 0, at);
+    return name;
+}
+
+struct text symbol_name_of_perf(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
+    return without_clones(demangle_any(name, has_parameters ? DMGL_PARAMS : DMGL_NO_OPTS, out));
+}

@@ -1,0 +1,317 @@
+#include "symbol_table.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+
+#include "libconvert/base/first_row.h"
+#include "symbol_names.h"
+#include "symbol_stubs.h"
+
+/* How many preceding symbols are examined for a function that encloses the address. */
+enum { ENCLOSING_SYMBOLS_MAX = 16 };
+
+/* How many pairs of aliases are compared by their demangled names. Libraries have some hundred such pairs. */
+enum { DEMANGLINGS_MAX = 4096 };
+
+/* A section with code. */
+struct code {
+    uint64_t start;
+    uint64_t end;
+};
+
+enum { CODE_SECTIONS_MAX = 64 };
+
+struct candidates {
+    struct code code[CODE_SECTIONS_MAX];
+    size_t code_count;
+    struct symbol *rows; /* the end of one without a size is its start */
+    size_t count;
+};
+
+/* Prefers symbols that have a size, and then global to local to weak symbols. */
+static uint8_t rank_of(const GElf_Sym *symbol) {
+    uint8_t binding = GELF_ST_BIND(symbol->st_info);
+    uint8_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 2 : 1;
+    return (uint8_t)(rank + (symbol->st_size ? 0 : 4));
+}
+
+/* "$x" and "$d" mark where code and data begin, on ARM and RISC-V. */
+static bool is_mapping_symbol(const char *name) { return name[0] == '$' && name[1] && strchr("adtx", name[1]); }
+
+static void find_code(struct candidates *candidates, Elf *elf) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (candidates->code_count == CODE_SECTIONS_MAX) return;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR)) continue;
+        uint64_t end;
+        if (__builtin_add_overflow(header.sh_addr, header.sh_size, &end)) continue;
+        candidates->code[candidates->code_count++] = (struct code){header.sh_addr, end};
+    }
+}
+
+/* Finds the section by address: a program that removes sections need not renumber references to them. */
+static const struct code *code_of(const struct candidates *candidates, const GElf_Sym *symbol) {
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || symbol->st_shndx == SHN_COMMON) return NULL;
+    for (size_t i = 0; i < candidates->code_count; i++) {
+        const struct code *code = &candidates->code[i];
+        if (symbol->st_value >= code->start && symbol->st_value < code->end) return code;
+    }
+    return NULL;
+}
+
+/* Makes room for so many more rows. Returns false if memory ran out. */
+static bool reserve(struct candidates *candidates, size_t more_count) {
+    size_t capacity = candidates->count + more_count;
+    struct symbol *rows = realloc(candidates->rows, (capacity ? capacity : 1) * sizeof *rows);
+    if (!rows) return false;
+    candidates->rows = rows;
+    return true;
+}
+
+/* Adds the symbol if it may be a function. There must be room for it. A name is read only if it must be, since the
+ * names of large libraries take tens of megabytes. */
+static void add_symbol(struct candidates *candidates, Elf *elf, const GElf_Sym *symbol, size_t names) {
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return;
+    const struct code *code = code_of(candidates, symbol);
+    if (!code || !symbol->st_name) return;
+    const char *name = elf_strptr(elf, names, symbol->st_name);
+    if (!name || (type == STT_NOTYPE && is_mapping_symbol(name))) return;
+    uint64_t end;
+    if (__builtin_add_overflow(symbol->st_value, symbol->st_size, &end) || end > code->end) end = code->end;
+    candidates->rows[candidates->count] = (struct symbol){.start = symbol->st_value,
+                                                          .end = end,
+                                                          .name = name,
+                                                          .rank = rank_of(symbol),
+                                                          .section = (uint8_t)(code - candidates->code),
+                                                          .has_size = symbol->st_size > 0};
+    candidates->count++;
+}
+
+static bool add_section(struct candidates *candidates, Elf *elf, Elf_Scn *section, size_t names) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+    if (!data || !data->d_buf || !entry_bytes) return true;
+    size_t entry_count = data->d_size / entry_bytes;
+    if (!reserve(candidates, entry_count)) return false;
+    for (size_t i = 0; i < entry_count; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol)) break;
+        add_symbol(candidates, elf, &symbol, names);
+    }
+    return true;
+}
+
+/* Sorts the rows by their starts. Equal ones keep their order. Sorts by eleven bits of the distance from the lowest
+ * start at a time: large libraries have hundreds of thousands of symbols, and comparing them takes several times as
+ * long. Returns false if memory ran out. */
+static bool sort(struct candidates *candidates) {
+    enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+    struct symbol *from = candidates->rows;
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < candidates->count; i++) {
+        if (from[i].start < least) least = from[i].start;
+        if (from[i].start > most) most = from[i].start;
+    }
+    if (most <= least) return true;
+    struct symbol *to = malloc(candidates->count * sizeof *to);
+    if (!to) return false;
+    for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT_BITS) {
+        size_t next[DIGITS + 1] = {0}; /* where the next row with each digit goes */
+        for (size_t i = 0; i < candidates->count; i++) next[((from[i].start - least) >> shift) % DIGITS + 1]++;
+        for (size_t digit = 0; digit < DIGITS; digit++) next[digit + 1] += next[digit];
+        for (size_t i = 0; i < candidates->count; i++)
+            to[next[((from[i].start - least) >> shift) % DIGITS]++] = from[i];
+        struct symbol *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    free(to);
+    candidates->rows = from;
+    return true;
+}
+
+/* Counts the underscores at the start of the name; none for a mangled name, whose name in the source counts. */
+static size_t count_underscores(struct text name) {
+    size_t count = 0;
+    while (!symbol_name_is_mangled(name) && count < name.bytes_count && name.bytes[count] == '_') count++;
+    return count;
+}
+
+/* Returns whether two names differ in nothing but the variant of a constructor or destructor ("C1", "C2"), which the
+ * source does not distinguish. */
+static bool are_variants(struct text left, struct text right) {
+    size_t same = 0, bytes_count = left.bytes_count;
+    if (bytes_count != right.bytes_count) return false;
+    while (same < bytes_count && left.bytes[same] == right.bytes[same]) same++;
+    if (!same || same == bytes_count || !strchr("CD", left.bytes[same - 1])) return false;
+    return text_equal(text_from(left, same + 1), text_from(right, same + 1));
+}
+
+static size_t demangled_length(struct text name) {
+    char buffer[SYMBOL_NAME_BYTES_MAX];
+    return symbol_name_demangle(name, buffer).bytes_count;
+}
+
+/* Returns whether `name` is preferred to `other`. Like perf, prefers fewer leading underscores, and then the name that
+ * is longer in the source. Each use of a demangled name takes one of those that are left; without any, the length of
+ * mangled names decides. */
+static bool is_better_name(struct text name, struct text other, size_t *demanglings_left) {
+    size_t underscores = count_underscores(name), other_underscores = count_underscores(other);
+    if (underscores != other_underscores) return underscores < other_underscores;
+    bool is_mangled = symbol_name_is_mangled(name) || symbol_name_is_mangled(other);
+    if (!is_mangled || !*demanglings_left) return name.bytes_count > other.bytes_count;
+    if (are_variants(name, other)) return false;
+    --*demanglings_left;
+    return demangled_length(name) > demangled_length(other);
+}
+
+/* Returns the preferred one of the candidates in a row that have the same address. perf chooses in the same way
+ * (symbols__fixup_duplicate in Linux tools/perf/util/symbol.c), so that its names and these agree. */
+static struct symbol choose(const struct symbol *first, size_t count, size_t *demanglings_left) {
+    const struct symbol *best = first;
+    for (size_t i = 1; i < count; i++)
+        if (first[i].rank < best->rank) best = &first[i];
+    for (const struct symbol *other = best + 1; other < first + count; other++)
+        if (other->rank == best->rank && is_better_name(text_of(other->name), text_of(best->name), demanglings_left))
+            best = other;
+    return *best;
+}
+
+/* Keeps the preferred symbol at each address, and sets its end. A symbol without a size inside one that has a size is a
+ * label in a function, and is dropped. */
+static void take_rows(struct symbol_table *table, struct candidates *candidates) {
+    struct symbol *rows = candidates->rows;
+    uint64_t covered = 0; /* up to here, by symbols that have a size */
+    size_t demanglings_left = DEMANGLINGS_MAX;
+    for (size_t i = 0, next; i < candidates->count; i = next) {
+        for (next = i + 1; next < candidates->count; next++)
+            if (rows[next].start != rows[i].start) break;
+        struct symbol symbol = choose(&rows[i], next - i, &demanglings_left);
+        if (!symbol.has_size && symbol.start < covered) continue;
+        if (symbol.has_size && symbol.end > covered) covered = symbol.end;
+        if (!symbol.has_size) {
+            uint64_t limit = candidates->code[symbol.section].end;
+            symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
+        }
+        rows[table->count++] = symbol;
+    }
+    table->rows = rows;
+    candidates->rows = NULL;
+}
+
+static bool collect(struct candidates *candidates, Elf *elf, uint32_t type) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != type) continue;
+        if (!add_section(candidates, elf, section, header.sh_link)) return false;
+    }
+    return true;
+}
+
+/* The full symbol table includes all others. */
+static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
+                        struct failure *failure) {
+    find_code(candidates, symbols->elf);
+    if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB);
+    debug_data_open(&table->data, symbols, failure);
+    if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB)) return false;
+    return collect(candidates, symbols->elf, SHT_DYNSYM);
+}
+
+/* ---- Stubs. ---- */
+
+/* Returns the stub's name without "@plt", or NULL if it has none. An ifunc has the name of the function that it
+ * selects. */
+static const char *stub_name(const struct symbol_table *table, const struct symbol_stub *stub) {
+    if (stub->name) return stub->name;
+    const struct symbol *chooser = symbol_table_find(table, stub->target);
+    return chooser && chooser->start == stub->target ? chooser->name : NULL;
+}
+
+static char *join_stub_name(struct symbol_table *table, const char *name) {
+    static const char suffix[] = "@plt";
+    size_t bytes_count = strlen(name);
+    char *joined = arena_take_bytes(&table->stub_names, bytes_count + sizeof suffix);
+    if (!joined) return NULL;
+    memcpy(joined, name, bytes_count);
+    memcpy(joined + bytes_count, suffix, sizeof suffix);
+    return joined;
+}
+
+/* Inserts rows, which are sorted like those of the table. There must be room for them. */
+static void merge_rows(struct symbol_table *table, const struct symbol *added, size_t added_count) {
+    size_t left_count = table->count, to = table->count + added_count;
+    table->count = to;
+    while (added_count) {
+        bool is_last = !left_count || table->rows[left_count - 1].start <= added[added_count - 1].start;
+        table->rows[--to] = is_last ? added[--added_count] : table->rows[--left_count];
+    }
+}
+
+/* Adds the stubs at whose address no symbol is. */
+static bool add_stubs(struct symbol_table *table, const struct column *stubs) {
+    struct symbol *added = malloc((stubs->count + 1) * sizeof *added);
+    struct symbol *rows = added ? realloc(table->rows, (table->count + stubs->count + 1) * sizeof *rows) : NULL;
+    if (rows) table->rows = rows;
+    size_t added_count = 0;
+    bool is_good = rows;
+    for (size_t i = 0; i < stubs->count && is_good; i++) {
+        const struct symbol_stub *stub = column_at(stubs, i);
+        const char *name = stub_name(table, stub);
+        if (!name || symbol_table_find(table, stub->start)) continue;
+        char *joined = join_stub_name(table, name);
+        is_good = joined;
+        added[added_count++] =
+            (struct symbol){.start = stub->start, .end = stub->end, .name = joined, .has_size = true};
+    }
+    if (is_good) merge_rows(table, added, added_count);
+    free(added);
+    return is_good;
+}
+
+static bool read_stubs(struct symbol_table *table, const struct debug_file *library, struct failure *failure) {
+    struct column stubs;
+    column_init(&stubs, sizeof(struct symbol_stub), failure);
+    symbol_stubs_read(&stubs, library);
+    bool is_good = !failure_is_set(failure) && (!stubs.count || add_stubs(table, &stubs));
+    column_fini(&stubs);
+    return is_good;
+}
+
+/* ---- The face. ---- */
+
+bool symbol_table_init(struct symbol_table *table, const struct debug_file *symbols, const struct debug_file *library,
+                       struct failure *failure) {
+    *table = (struct symbol_table){0};
+    arena_init(&table->stub_names, failure);
+    struct candidates candidates = {.code_count = 0};
+    errno = 0; /* libelf treats data that it has no memory for as damaged */
+    bool is_good = collect_all(&candidates, table, symbols, failure);
+    if (is_good) {
+        is_good = sort(&candidates);
+        take_rows(table, &candidates);
+        is_good = is_good && read_stubs(table, library, failure);
+    }
+    if (errno == ENOMEM || failure_is_set(failure)) is_good = false;
+    free(candidates.rows);
+    if (is_good) return true;
+    symbol_table_fini(table);
+    failure_set_memory(failure);
+    return false;
+}
+
+void symbol_table_fini(struct symbol_table *table) {
+    free(table->rows);
+    debug_data_close(&table->data);
+    arena_fini(&table->stub_names);
+    *table = (struct symbol_table){0};
+}
+
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address) {
+    size_t next = FIRST_ROW(i, table->count, table->rows[i].start > address);
+    for (size_t i = next; i > 0 && next - i < ENCLOSING_SYMBOLS_MAX; i--)
+        if (address < table->rows[i - 1].end) return &table->rows[i - 1];
+    return NULL;
+}

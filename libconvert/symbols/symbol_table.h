@@ -1,0 +1,35 @@
+/* The functions in a library's symbol tables, and the stubs in its linkage tables, by address. */
+#ifndef GECKO_SYMBOL_TABLE_H
+#define GECKO_SYMBOL_TABLE_H
+
+#include "debug_data.h"
+#include "libconvert/base/arena.h"
+
+struct symbol {
+    uint64_t start;
+    uint64_t end; /* after its last byte; if the table has no size, where the next symbol begins or the section ends */
+    const char *name; /* as linkers see it, "function@plt" of a stub; belongs to the file or the table */
+    bool has_size;
+    uint8_t rank;    /* private: of symbols with the same start, one with the lowest rank is preferred */
+    uint8_t section; /* private: the section with code that the symbol is in */
+};
+
+struct symbol_table {
+    struct symbol *rows; /* sorted by start */
+    size_t count;
+    struct debug_data data;
+    struct arena stub_names;
+};
+
+/* Reads the symbol table of `symbols`; if it has none, the table of the dynamic linker and ".gnu_debugdata". The stubs
+ * are those of `library`, which is the same file or the one from which `symbols` was split off. Both must stay open as
+ * long as the table is used. A damaged file yields fewer symbols. Returns false if memory ran out (latched). */
+bool symbol_table_init(struct symbol_table *table, const struct debug_file *symbols, const struct debug_file *library,
+                       struct failure *failure);
+void symbol_table_fini(struct symbol_table *table);
+
+/* Returns the function at the address, or NULL if there is none. If several symbols have the address, the most public
+ * one counts. Thread-safe. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address);
+
+#endif

@@ -1,0 +1,479 @@
+#include "symbol_worker.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libconvert/base/memory.h"
+#include "library_symbols.h"
+#include "symbol_names.h"
+
+/* Answers that are kept until those of lower addresses have been sent. */
+struct outbox {
+    char *bytes; /* owned */
+    size_t bytes_count;
+    size_t capacity;
+};
+
+struct worker {
+    const struct symbol_work *work;
+    struct channel *channel; /* NULL: answers go into the outbox */
+    struct outbox outbox;
+    struct failure *failure;
+    struct strings names; /* those that were sent, as linkers see them */
+    struct strings files; /* those that were sent */
+    bool has_short_names; /* names are made as perf makes them, so that they are those of its other frames */
+    uint8_t *agreements;  /* enum agreement, one for each native symbol of the profile */
+};
+
+/* Whether a native symbol of the trace is the one that the library's file has there. */
+enum agreement { AGREEMENT_OPEN, AGREES, DIFFERS };
+
+/* ---- Sending. ---- */
+
+static void keep_bytes(struct outbox *outbox, const void *bytes, size_t bytes_count) {
+    if (bytes_count > outbox->capacity - outbox->bytes_count) {
+        size_t capacity = (outbox->capacity + bytes_count) * 2;
+        char *grown = realloc(outbox->bytes, capacity);
+        if (!grown) child_leave();
+        outbox->bytes = grown;
+        outbox->capacity = capacity;
+    }
+    memcpy(outbox->bytes + outbox->bytes_count, bytes, bytes_count);
+    outbox->bytes_count += bytes_count;
+}
+
+static void send_bytes(struct worker *worker, const void *bytes, size_t bytes_count) {
+    if (!bytes_count) return;
+    if (!worker->channel)
+        keep_bytes(&worker->outbox, bytes, bytes_count);
+    else if (!channel_send(worker->channel, bytes, bytes_count))
+        child_leave();
+}
+
+static void send_message(struct worker *worker, enum symbol_message_kind kind, const void *bytes, size_t bytes_count) {
+    struct symbol_message message = {kind, (uint32_t)bytes_count};
+    send_bytes(worker, &message, sizeof message);
+    send_bytes(worker, bytes, bytes_count);
+}
+
+/* Reports a latched failure, which fails the conversion, and ends the process. */
+static void check_failure(struct worker *worker) {
+    if (!failure_is_set(worker->failure)) return;
+    if (!worker->channel) child_leave();
+    send_message(worker, SYMBOL_MESSAGE_FAILURE, worker->failure, sizeof *worker->failure);
+    channel_flush(worker->channel);
+    child_leave();
+}
+
+static void send_text(struct worker *worker, enum symbol_message_kind kind, struct text text) {
+    text = text_slice(text, 0, SYMBOL_TEXT_BYTES_MAX);
+    send_message(worker, kind, text.bytes, text.bytes_count);
+}
+
+/* Stores the text's number. Returns true if the text has not been sent yet. */
+static bool is_new(struct worker *worker, struct strings *texts, struct text text, uint32_t *number) {
+    uint32_t count = strings_count(texts);
+    *number = strings_intern(texts, text).index;
+    check_failure(worker);
+    return *number == count;
+}
+
+/* In recordings of perf, functions have the names that perf itself gives them. */
+static bool names_like_perf(const struct worker *worker) { return worker->work->profile->meta.has_file_offsets; }
+
+/* Returns the name's number. Each name is demangled only once, since demangling costs more than everything else
+ * here. */
+static uint32_t send_name(struct worker *worker, const char *name) {
+    uint32_t number;
+    if (!is_new(worker, &worker->names, text_of(name), &number)) return number;
+    char bytes[SYMBOL_NAME_BYTES_MAX];
+    errno = 0;
+    struct text demangled = names_like_perf(worker)
+                                ? symbol_name_of_perf(text_of(name), !worker->has_short_names, bytes)
+                                : symbol_name_demangle(text_of(name), bytes);
+    if (errno == ENOMEM) failure_set_memory(worker->failure);
+    check_failure(worker);
+    send_text(worker, SYMBOL_MESSAGE_NAME, demangled);
+    return number;
+}
+
+/* Returns the number of the path of the call's file. A path relative to the call's folder is joined with it. */
+static uint32_t send_file(struct worker *worker, const struct symbol_call *call) {
+    if (!call->file) return ID_NONE;
+    char bytes[PATH_MAX];
+    struct text file = symbol_call_path(call, bytes);
+    uint32_t number;
+    if (is_new(worker, &worker->files, file, &number)) send_text(worker, SYMBOL_MESSAGE_FILE, file);
+    return number;
+}
+
+static struct symbol_link make_link(struct worker *worker, const struct symbol_call *call, uint32_t physical_name) {
+    return (struct symbol_link){
+        .name = call->name && *call->name ? send_name(worker, call->name) : physical_name,
+        .file = send_file(worker, call),
+        .func_line = call->declaration_line,
+        .line = call->line,
+        .column = call->line ? call->column : 0,
+    };
+}
+
+/* If `keeps_name`, the physical function keeps the name that the trace has for it. */
+static void send_place(struct worker *worker, const struct symbol_place *place, uint64_t base, bool keeps_name) {
+    struct symbol_answer answer = {SYMBOL_FOUND, .address = place->address, .symbol_name = ID_NONE,
+                                   .symbol_address = ID_NONE, .has_lines = place->call_count > 0};
+    if (place->symbol) {
+        answer.symbol_name = send_name(worker, place->symbol->name);
+        uint64_t relative = place->symbol->start - base;
+        if (place->symbol->start >= base && relative <= INT32_MAX) answer.symbol_address = (uint32_t)relative;
+    }
+    struct symbol_link links[SYMBOL_CALLS_MAX];
+    for (size_t i = 0; i < place->call_count; i++)
+        links[i] = make_link(worker, &place->calls[i], i ? ID_NONE : answer.symbol_name);
+    /* perf names the physical function by its symbol, even where the source has another name for it. */
+    if (keeps_name)
+        links[0].name = ID_NONE;
+    else if (names_like_perf(worker) && place->symbol)
+        links[0].name = answer.symbol_name;
+    answer.link_count = (uint32_t)place->call_count;
+    if (!place->call_count) links[answer.link_count++] = (struct symbol_link){answer.symbol_name, .file = ID_NONE};
+    send_message(worker, SYMBOL_MESSAGE_ANSWER, &answer, sizeof answer);
+    send_bytes(worker, links, answer.link_count * sizeof *links);
+}
+
+/* ---- What the trace knows already. ---- */
+
+/* One library whose file was found. */
+struct reading {
+    struct worker *worker;
+    struct library_symbols symbols;
+    const struct symbol_request *requests;
+    size_t request_count;
+    bool is_trusted; /* the file is the one that ran: it has the same build id or the same functions */
+    bool is_other;   /* the file is another one: it has other functions */
+    uint32_t unverified_count;
+};
+
+static const struct frame *frame_of(const struct reading *reading, size_t request) {
+    return profile_frame_at(reading->worker->work->profile, (frame_id){reading->requests[request].frame});
+}
+
+/* Returns whether perf, which demangles names, prints the symbol by that name. */
+static bool is_printed_as(const char *name, struct text printed) {
+    char bytes[SYMBOL_NAME_BYTES_MAX];
+    return text_equal(text_of(name), printed) || text_equal(symbol_name_of_perf(text_of(name), false, bytes), printed);
+}
+
+/* Returns whether the frame's native symbol starts where the one in the file does. */
+static bool agrees_in_start(const struct reading *reading, const struct frame *frame,
+                            const struct symbol_place *place) {
+    const struct native_symbol *known = profile_native_symbol_at(reading->worker->work->profile, frame->native_symbol);
+    uint64_t address = reading->symbols.files->first.base + (uint64_t)place->address;
+    uint64_t offset = (uint64_t)((int64_t)frame->address - (int64_t)known->address);
+    return place->symbol && place->symbol->start + offset == address;
+}
+
+/* Returns whether it has the name of the one in the file. Such names are compared once. */
+static bool agrees_in_name(const struct reading *reading, const struct frame *frame, const struct symbol_place *place) {
+    const struct profile *profile = reading->worker->work->profile;
+    const struct native_symbol *known = profile_native_symbol_at(profile, frame->native_symbol);
+    uint8_t *agreement = &reading->worker->agreements[frame->native_symbol.index];
+    if (*agreement == AGREEMENT_OPEN)
+        *agreement =
+            is_printed_as(place->symbol->name, strings_text(&profile->strings, known->name)) ? AGREES : DIFFERS;
+    return *agreement == AGREES;
+}
+
+/* Compares some of the trace's symbols with those of the file, spread over the library. */
+static void compare_symbols(struct reading *reading) {
+    enum { COMPARED_MAX = 64 };
+    size_t step = reading->request_count / COMPARED_MAX + 1, agreed_count = 0, compared_count = 0;
+    for (size_t i = 0; i < reading->request_count; i += step) {
+        const struct frame *frame = frame_of(reading, i);
+        struct symbol_place place;
+        if (native_symbol_is_none(frame->native_symbol)) continue;
+        compared_count++;
+        if (library_symbols_find_symbol(&reading->symbols, frame->address, true, &place) == SYMBOL_FOUND)
+            agreed_count += agrees_in_start(reading, frame, &place) && agrees_in_name(reading, frame, &place);
+    }
+    if (reading->is_trusted || !compared_count) return;
+    reading->is_other = agreed_count < compared_count - compared_count / 2;
+    reading->is_trusted = !reading->is_other;
+}
+
+/* What the trace says about one address. */
+struct claims {
+    bool has_name;      /* perf has a symbol */
+    bool is_nameless;   /* perf looked for a symbol and found none */
+    bool is_wrong_name; /* the file has another one */
+};
+
+static struct claims claims_of(const struct reading *reading, size_t first, size_t end,
+                               const struct symbol_place *place) {
+    const struct profile *profile = reading->worker->work->profile;
+    struct claims claims = {0};
+    for (size_t i = first; i < end; i++) {
+        const struct frame *frame = frame_of(reading, i);
+        if (!native_symbol_is_none(frame->native_symbol)) {
+            claims.has_name = true;
+            /* perf may choose another one of several names; in a file that is trusted, that is no contradiction. */
+            bool is_same = place && agrees_in_start(reading, frame, place) &&
+                           (reading->is_trusted || agrees_in_name(reading, frame, place));
+            claims.is_wrong_name |= !is_same;
+        } else {
+            struct text name = strings_text(&profile->strings, profile_func_at(profile, frame->func)->name);
+            claims.is_nameless |= !text_starts_with(name, TEXT("0x"));
+        }
+    }
+    return claims;
+}
+
+/* ---- Answers. ---- */
+
+static bool looks_up_all(const struct worker *worker) {
+    return worker->work->options->symbols == GECKO_CONVERT_SYMBOLS_ALWAYS;
+}
+
+/* Finds what is at the address of the requests from `first` to `end`, unless the trace shows that the file is not the
+ * one that ran, or the file says no more than the trace. A function that perf did not find must have no symbol in the
+ * file either, if nothing else shows that the file is the right one. */
+static enum symbol_outcome find_place(struct reading *reading, size_t first, size_t end, struct symbol_place *place,
+                                      bool *has_name) {
+    struct library_symbols *symbols = &reading->symbols;
+    int32_t address = reading->requests[first].address;
+    if (looks_up_all(reading->worker)) {
+        reading->unverified_count += !reading->is_trusted;
+        return library_symbols_find(symbols, address, true, place);
+    }
+    enum symbol_outcome outcome = library_symbols_find_symbol(symbols, address, false, place);
+    struct claims claims = claims_of(reading, first, end, outcome == SYMBOL_FOUND ? place : NULL);
+    *has_name = claims.has_name;
+    if (claims.has_name && (claims.is_wrong_name || reading->is_other)) return SYMBOL_KEPT;
+    if (outcome != SYMBOL_FOUND) return outcome;
+    bool is_new_name = place->symbol != &symbols->nameless;
+    if (claims.is_nameless && !reading->is_trusted && (reading->is_other || is_new_name)) return SYMBOL_KEPT;
+    library_symbols_find_calls(symbols, place);
+    if (claims.has_name && !place->call_count) return SYMBOL_KEPT;
+    if (!place->symbol && !place->call_count) return SYMBOL_UNKNOWN;
+    if (!claims.has_name && !reading->is_trusted) reading->unverified_count++;
+    return SYMBOL_FOUND;
+}
+
+static void answer_all(struct reading *reading) {
+    struct worker *worker = reading->worker;
+    for (size_t first = 0, end; first < reading->request_count; first = end) {
+        for (end = first + 1; end < reading->request_count; end++)
+            if (reading->requests[end].address != reading->requests[first].address) break;
+        struct symbol_place place;
+        bool has_name = false;
+        enum symbol_outcome outcome = find_place(reading, first, end, &place, &has_name);
+        check_failure(worker);
+        struct symbol_answer nothing = {outcome, .link_count = 0};
+        if (outcome == SYMBOL_FOUND)
+            send_place(worker, &place, reading->symbols.files->first.base, has_name);
+        else
+            send_message(worker, SYMBOL_MESSAGE_ANSWER, &nothing, sizeof nothing);
+    }
+}
+
+/* ---- Threads. ---- */
+
+/* Below this number of addresses, a thread costs more than it saves: it opens the library again. */
+enum { PART_REQUESTS_MIN = 4096, PARTS_MAX = 8 };
+
+/* The requests of one thread. */
+struct part {
+    pthread_t thread;
+    struct failure failure;
+    struct worker worker;
+    struct reading reading;
+    const struct reading *whole;
+    bool is_started;
+    bool is_lost; /* the files could not be opened once more, or became shorter */
+};
+
+static void worker_init(struct worker *worker, const struct symbol_work *work, struct channel *channel,
+                        struct failure *failure) {
+    *worker = (struct worker){.work = work, .channel = channel, .failure = failure};
+    strings_init(&worker->names, failure);
+    strings_init(&worker->files, failure);
+    worker->agreements = calloc(row_table_count(&work->profile->native_symbols) + 1, 1);
+    if (!worker->agreements) child_leave();
+}
+
+static void worker_fini(struct worker *worker) {
+    strings_fini(&worker->names);
+    strings_fini(&worker->files);
+    free(worker->agreements);
+    free(worker->outbox.bytes);
+}
+
+static void restart_numbers(struct worker *worker) {
+    strings_fini(&worker->names);
+    strings_fini(&worker->files);
+    strings_init(&worker->names, worker->failure);
+    strings_init(&worker->files, worker->failure);
+    send_message(worker, SYMBOL_MESSAGE_PART, NULL, 0);
+}
+
+/* Opens the files once more, since libelf and libdw are not safe for several threads that use the same ones. The table
+ * of symbols is shared: finding symbols only reads it. */
+static void *look_up_part(void *context) {
+    struct part *part = context;
+    struct reading *reading = &part->reading;
+    const struct symbol_work *work = part->worker.work;
+    struct debug_files files;
+    const struct lib *lib = libs_at(&work->profile->libs, (lib_id){reading->requests->lib});
+    part->is_lost = debug_files_open(&files, lib, &work->options->folders, part->worker.failure) != DEBUG_FILE_FOUND;
+    check_failure(&part->worker);
+    if (part->is_lost) return NULL;
+    if (!library_symbols_init(&reading->symbols, &files, part->whole->symbols.table, part->worker.failure))
+        child_leave();
+    reading->symbols.terms = part->whole->symbols.terms;
+    answer_all(reading);
+    part->is_lost = !debug_files_are_whole(&files);
+    library_symbols_fini(&reading->symbols);
+    debug_files_close(&files);
+    return NULL;
+}
+
+static size_t count_parts(unsigned job_count, size_t request_count) {
+    size_t count = job_count;
+    if (count > PARTS_MAX) count = PARTS_MAX;
+    if (count > request_count / PART_REQUESTS_MIN) count = request_count / PART_REQUESTS_MIN;
+    return count ? count : 1;
+}
+
+/* Returns the first request of the part: no address is in two parts. */
+static size_t part_start(const struct reading *reading, size_t number, size_t part_count) {
+    const struct symbol_request *requests = reading->requests;
+    size_t i = reading->request_count * number / part_count;
+    while (i > 0 && i < reading->request_count && requests[i].address == requests[i - 1].address) i++;
+    return i;
+}
+
+static void start_part(struct part *part, const struct reading *whole, size_t first, size_t end) {
+    worker_init(&part->worker, whole->worker->work, NULL, &part->failure);
+    part->worker.has_short_names = whole->worker->has_short_names;
+    part->whole = whole;
+    part->reading = (struct reading){.worker = &part->worker,
+                                     .requests = whole->requests + first,
+                                     .request_count = end - first,
+                                     .is_trusted = whole->is_trusted,
+                                     .is_other = whole->is_other};
+    part->is_started = pthread_create(&part->thread, NULL, look_up_part, part) == 0;
+}
+
+/* Sends what the part has found. Returns false if that is not to be used. */
+static bool finish_part(struct part *part, struct reading *whole) {
+    if (part->is_started)
+        pthread_join(part->thread, NULL);
+    else
+        look_up_part(part);
+    bool is_good = !part->is_lost;
+    if (is_good) {
+        restart_numbers(whole->worker);
+        send_bytes(whole->worker, part->worker.outbox.bytes, part->worker.outbox.bytes_count);
+    }
+    whole->unverified_count += part->reading.unverified_count;
+    worker_fini(&part->worker);
+    return is_good;
+}
+
+/* Answers all requests, with a thread for each part of them but the first. Sets *is_lost if a file has changed. */
+static void answer_side_by_side(struct reading *whole, bool *is_lost) {
+    size_t part_count = count_parts(whole->worker->work->options->job_count, whole->request_count);
+    struct part *parts = calloc(part_count, sizeof *parts);
+    if (!parts) child_leave();
+    size_t request_count = whole->request_count, first_end = part_start(whole, 1, part_count);
+    for (size_t i = 1; i < part_count; i++)
+        start_part(&parts[i], whole, part_start(whole, i, part_count), part_start(whole, i + 1, part_count));
+    whole->request_count = first_end;
+    answer_all(whole);
+    whole->request_count = request_count;
+    for (size_t i = 1; i < part_count; i++) *is_lost |= !finish_part(&parts[i], whole);
+    if (part_count > 1) restart_numbers(whole->worker);
+    free(parts);
+}
+
+/* ---- Libraries. ---- */
+
+/* All numbers of a library are read in the same way. */
+static void set_terms(struct reading *reading) {
+    int32_t *numbers = malloc(reading->request_count * sizeof *numbers);
+    if (!numbers) child_leave();
+    for (size_t i = 0; i < reading->request_count; i++) numbers[i] = reading->requests[i].address;
+    library_symbols_set_terms(&reading->symbols, numbers, reading->request_count);
+    free(numbers);
+}
+
+static void read_library(struct reading *reading, const struct debug_files *files, struct symbol_library_end *end) {
+    struct worker *worker = reading->worker;
+    struct library_symbols *symbols = &reading->symbols;
+    bool is_read = library_symbols_init(symbols, files, NULL, worker->failure);
+    check_failure(worker);
+    if (!is_read) child_leave();
+    if (worker->work->profile->meta.has_file_offsets) set_terms(reading);
+    reading->is_trusted = files->is_verified;
+    if (!looks_up_all(worker)) compare_symbols(reading);
+    bool is_lost = false;
+    answer_side_by_side(reading, &is_lost);
+    end->unverified_count = reading->unverified_count;
+    end->lacks_lines = debug_files_dwarf(files) && !symbols->lines;
+    end->lacks_supplement = files->lacks_supplement;
+    end->is_shorter = is_lost || !debug_files_are_whole(files);
+    library_symbols_fini(symbols);
+}
+
+/* Returns whether the files can add anything to what the trace has: names, or functions inlined into those with names.
+ */
+static bool has_more(const struct reading *reading, const struct debug_files *files) {
+    if (looks_up_all(reading->worker) || debug_files_dwarf(files)) return true;
+    for (size_t i = 0; i < reading->request_count; i++)
+        if (native_symbol_is_none(frame_of(reading, i)->native_symbol)) return true;
+    return false;
+}
+
+static void look_up_library(struct worker *worker, const struct symbol_request *requests, size_t count) {
+    const struct symbol_work *work = worker->work;
+    struct reading reading = {.worker = worker, .requests = requests, .request_count = count};
+    struct debug_files files;
+    enum debug_search_outcome search = debug_files_open(&files, libs_at(&work->profile->libs, (lib_id){requests->lib}),
+                                                        &work->options->folders, worker->failure);
+    check_failure(worker);
+    struct symbol_library_end end = {.search = search};
+    if (search == DEBUG_FILE_FOUND) {
+        if (has_more(&reading, &files))
+            read_library(&reading, &files, &end);
+        else
+            end.search = DEBUG_FILE_MISSING;
+        debug_files_close(&files);
+        memory_give_back_freed();
+    }
+    send_message(worker, SYMBOL_MESSAGE_LIBRARY_END, &end, sizeof end);
+    /* This process may not survive the next library. */
+    if (!channel_flush(worker->channel)) child_leave();
+}
+
+/* perf has made names from the symbols of its trace, if it has any. */
+static bool has_native_symbols(const struct symbol_work *work) {
+    for (size_t i = 0; i < work->request_count; i++)
+        if (!native_symbol_is_none(profile_frame_at(work->profile, (frame_id){work->requests[i].frame})->native_symbol))
+            return true;
+    return false;
+}
+
+void symbol_worker_run(void *context, struct channel *channel) {
+    const struct symbol_work *work = context;
+    struct failure failure = {0};
+    struct worker worker;
+    worker_init(&worker, work, channel, &failure);
+    worker.has_short_names = !looks_up_all(&worker) && has_native_symbols(work);
+    for (size_t i = 0, end; i < work->request_count; i = end) {
+        end = symbol_requests_end(work->requests, work->request_count, i);
+        look_up_library(&worker, work->requests + i, end - i);
+    }
+    worker_fini(&worker);
+}

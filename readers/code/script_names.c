@@ -1,0 +1,81 @@
+#include "script_names.h"
+
+#include "libconvert/base/cursor.h"
+
+/* Prefixes that V8 (src/logging/log.cc, CodeKindToMarker, and src/objects/code-kind.h; older versions wrote LazyCompile
+ * and Function) and Python (Python/perf_trampoline.c) put before names. The first row that matches applies. */
+static const struct {
+    struct text start;
+    enum script_kind kind;
+    struct text tier;
+} prefixes[] = {
+    {TEXT("JS:*"), SCRIPT_JAVASCRIPT, TEXT("TurboFan")},
+    {TEXT("JS:+"), SCRIPT_JAVASCRIPT, TEXT("Maglev")},
+    {TEXT("JS:^"), SCRIPT_JAVASCRIPT, TEXT("Sparkplug")},
+    {TEXT("JS:~"), SCRIPT_JAVASCRIPT, TEXT("Ignition")},
+    {TEXT("JS:"), SCRIPT_JAVASCRIPT, TEXT("JavaScript")},
+    {TEXT("LazyCompile:*"), SCRIPT_JAVASCRIPT, TEXT("TurboFan")},
+    {TEXT("LazyCompile:^"), SCRIPT_JAVASCRIPT, TEXT("Sparkplug")},
+    {TEXT("LazyCompile:~"), SCRIPT_JAVASCRIPT, TEXT("Ignition")},
+    {TEXT("LazyCompile:"), SCRIPT_JAVASCRIPT, TEXT("JavaScript")},
+    {TEXT("Function:*"), SCRIPT_JAVASCRIPT, TEXT("TurboFan")},
+    {TEXT("Function:^"), SCRIPT_JAVASCRIPT, TEXT("Sparkplug")},
+    {TEXT("Function:~"), SCRIPT_JAVASCRIPT, TEXT("Ignition")},
+    {TEXT("Function:"), SCRIPT_JAVASCRIPT, TEXT("JavaScript")},
+    {TEXT("Script:"), SCRIPT_JAVASCRIPT, TEXT("JavaScript")},
+    {TEXT("Eval:"), SCRIPT_JAVASCRIPT, TEXT("JavaScript")},
+    {TEXT("RegExp:"), SCRIPT_CODE, TEXT("RegExp")},
+    {TEXT("BytecodeHandler:"), SCRIPT_CODE, TEXT("Interpreter")},
+    {TEXT("Builtin:"), SCRIPT_CODE, TEXT("Builtin")},
+    {TEXT("Stub:"), SCRIPT_CODE, TEXT("Stub")},
+    {TEXT("py::"), SCRIPT_PYTHON, TEXT("Python")},
+};
+
+/* Removes a number such as ":10" from the end and returns it in *out. */
+static bool take_last_number(struct text *text, uint32_t *out) {
+    size_t colon = text_find_last(*text, ':');
+    int64_t number;
+    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
+        return false;
+    text->bytes_count = colon;
+    *out = (uint32_t)number;
+    return true;
+}
+
+/* Parses "name file.js:10:3", "name file.js:10", "name file.js" or " file.js:10:3". Code of all tiers has one name. */
+static void parse_javascript(struct text text, struct script_name *out) {
+    size_t blank = text_find_last(text, ' ');
+    out->name = text_slice(text, 0, blank);
+    while (out->name.bytes_count && strchr("~^+*", out->name.bytes[0])) out->name = text_from(out->name, 1);
+    if (!out->name.bytes_count) out->name = TEXT("(anonymous)");
+    if (blank == text.bytes_count) return;
+    struct text location = text_from(text, blank + 1);
+    uint32_t last, line;
+    if (take_last_number(&location, &last)) {
+        bool has_column = take_last_number(&location, &line);
+        out->line = has_column ? line : last;
+        out->column = has_column ? last : 0;
+    }
+    out->file = location;
+}
+
+/* Parses "fn:/file.py" or "Class.fn:<frozen importlib._bootstrap>". */
+static void parse_python(struct text text, struct script_name *out) {
+    size_t colon = text_find_last(text, ':');
+    if (colon < text.bytes_count) out->file = text_from(text, colon + 1);
+}
+
+void script_name_parse(struct text symbol, struct script_name *out) {
+    *out = (struct script_name){.name = symbol};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (!text_starts_with(symbol, prefixes[i].start)) continue;
+        /* A name such as "JS::Call" is C++, not a script's. */
+        struct text name = text_from(symbol, prefixes[i].start.bytes_count);
+        if (text_starts_with(name, TEXT(":")) && prefixes[i].kind != SCRIPT_PYTHON) return;
+        out->kind = prefixes[i].kind;
+        out->tier = prefixes[i].tier;
+        if (out->kind == SCRIPT_JAVASCRIPT) parse_javascript(name, out);
+        if (out->kind == SCRIPT_PYTHON) parse_python(name, out);
+        return;
+    }
+}

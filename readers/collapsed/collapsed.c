@@ -1,0 +1,445 @@
+/* Collapsed ("folded") stacks, root first, as the stackcollapse tools and many profilers write them:
+ *
+ *     frame;frame;frame COUNT           a sample that weighs COUNT
+ *     frame;frame;frame BEFORE AFTER    a difference: a sample that weighs AFTER - BEFORE, and a marker with both
+ *
+ * The last word of a frame may be a number, so a single line cannot tell the two forms apart. A file is a difference if
+ * most stacks in its start end in two numbers. Lines have no times, so samples get times at a fixed interval in the
+ * order of the lines. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collapsed_line.h"
+#include "collapsed_stacks.h"
+#include "libconvert/base/cursor.h"
+#include "readers/input/scan.h"
+#include "readers/reader.h"
+
+static const int64_t SAMPLE_INTERVAL_NS = 1000000;
+
+/* A thread costs memory even with one sample, so the number of threads is bounded. */
+enum { THREAD_COUNT_MAX = 65536 };
+
+/* ---- The start of the trace: the format, and whether it is a difference. ---- */
+
+static bool is_difference_file(struct text start, bool is_whole) {
+    size_t two_count = 0, one_count = 0;
+    struct text text;
+    struct collapsed_line line;
+    while (collapsed_line_take(&start, is_whole, &text)) {
+        bool has_two = collapsed_line_parse(text, true, &line) == COLLAPSED_STACK;
+        two_count += has_two;
+        one_count += !has_two && collapsed_line_parse(text, false, &line) == COLLAPSED_STACK;
+    }
+    return two_count > one_count;
+}
+
+/* True if a semicolon separates frames. A semicolon before a blank is punctuation. */
+static bool has_separator(struct text stack) {
+    for (size_t at = text_find(stack, ';'); at + 1 < stack.bytes_count;) {
+        if (!text_is_blank_byte(stack.bytes[at + 1])) return true;
+        at += 1 + text_find(text_from(stack, at + 1), ';');
+    }
+    return false;
+}
+
+static bool has_blank(struct text stack) {
+    return text_find(stack, ' ') != stack.bytes_count || text_find(stack, '\t') != stack.bytes_count;
+}
+
+/* "name: 12", "name = 12" and "name, 12" belong to other formats. */
+static bool is_key(struct text stack) {
+    char last = stack.bytes[stack.bytes_count - 1];
+    return last == ':' || last == '=' || last == ',';
+}
+
+/* Counts of the lines in the start of a trace. */
+struct census {
+    size_t folded_count; /* lines with several frames and a count */
+    size_t single_count; /* lines with one word and a count */
+    size_t other_count;
+};
+
+static void count_line(struct census *census, struct text text) {
+    struct collapsed_line line;
+    enum collapsed_verdict verdict = collapsed_line_parse(text, true, &line);
+    if (verdict == COLLAPSED_BLANK || verdict == COLLAPSED_COMMENT) return;
+    if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, false, &line);
+    bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
+    bool is_folded = is_stack && has_separator(line.stack);
+    bool is_single = is_stack && !is_folded && !has_blank(line.stack);
+    census->folded_count += is_folded;
+    census->single_count += is_single;
+    census->other_count += !is_folded && !is_single;
+}
+
+static enum probe_score score_census(const struct census *census) {
+    size_t good_count = census->folded_count + census->single_count;
+    size_t count = good_count + census->other_count;
+    if (!census->folded_count) return good_count && !census->other_count ? PROBE_MAYBE : PROBE_NO;
+    if (census->folded_count > 1 && good_count * 20 >= count * 19) return PROBE_SURE;
+    if (good_count * 4 >= count * 3) return PROBE_LIKELY;
+    return good_count * 4 >= count ? PROBE_MAYBE : PROBE_NO;
+}
+
+static enum probe_score probe(struct text start, bool is_whole) {
+    if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
+    struct census census = {0};
+    struct text rest = start, line;
+    while (collapsed_line_take(&rest, is_whole, &line)) count_line(&census, line);
+    /* The first line is longer than the start: it is a deep stack or a document without line ends. */
+    bool is_cut = !is_whole && rest.bytes_count == start.bytes_count;
+    if (is_cut && has_separator(start) && text_find(start, '"') == start.bytes_count) return PROBE_MAYBE;
+    return score_census(&census);
+}
+
+/* ---- The ledger. ---- */
+
+static const struct {
+    struct text cause;
+    enum gecko_convert_fate fate;
+    bool is_sample; /* the line has a stack and a count, usable or not */
+} VERDICTS[COLLAPSED_VERDICT_COUNT] = {
+    [COLLAPSED_STACK] = {TEXT("stack with its count"), LEDGER_KEPT, true},
+    [COLLAPSED_BLANK] = {TEXT("blank line"), LEDGER_KEPT, false},
+    [COLLAPSED_COMMENT] = {TEXT("comment"), LEDGER_KEPT, false},
+    [COLLAPSED_NO_COUNT] = {TEXT("line without a decimal count at its end"), LEDGER_LOST, false},
+    [COLLAPSED_NO_STACK] = {TEXT("count without a stack"), LEDGER_LOST, false},
+    [COLLAPSED_ONE_COUNT] = {TEXT("stack with one count in a difference of two"), LEDGER_LOST, true},
+    [COLLAPSED_OUT_OF_RANGE] = {TEXT("stack with a count of more than 18 digits"), LEDGER_LOST, true},
+    [COLLAPSED_TOO_LONG] = {TEXT("line longer than 4 MiB"), LEDGER_LOST, false},
+};
+_Static_assert(SCAN_LINE_BYTES_MAX == 4 * 1024 * 1024, "a cause names this limit");
+
+/* Notes on a sample that is kept. The first ones are about its stack. */
+enum note {
+    NOTE_EMPTY_FRAME = STACK_NOTE_EMPTY_FRAME,
+    NOTE_INLINED_ROOT = STACK_NOTE_INLINED_ROOT,
+    NOTE_INLINED_DEEP = STACK_NOTE_INLINED_DEEP,
+    NOTE_NO_FRAME = 8,
+    NOTE_ROUNDED = 16,
+    NOTE_MANY_THREADS = 32
+};
+
+static const struct {
+    enum note note;
+    struct text cause;
+} NOTES[] = {
+    {NOTE_EMPTY_FRAME, TEXT("empty frames left out of a stack")},
+    {NOTE_INLINED_ROOT, TEXT("frame marked as inlined without a caller")},
+    {NOTE_INLINED_DEEP, TEXT("more than 255 frames inlined into each other")},
+    {NOTE_NO_FRAME, TEXT("thread without a stack")},
+    {NOTE_ROUNDED, TEXT("count rounded to 18 digits")},
+    {NOTE_MANY_THREADS, TEXT("thread beyond the first 65536, kept as a frame")},
+};
+enum { NOTE_COUNT = sizeof NOTES / sizeof *NOTES };
+
+struct tally {
+    uint64_t count;
+    struct position first;
+};
+
+static void tally(struct tally *tally, struct position position) {
+    if (!tally->count++) tally->first = position;
+}
+
+/* ---- Threads. ---- */
+
+struct thread_key {
+    int64_t process;
+    int64_t tid;
+};
+
+struct collapsed {
+    struct profile *profile; /* borrowed */
+    enum gecko_convert_root root;
+    bool is_difference;
+    bool has_other_weight; /* some weight is not 1 */
+    bool has_large_sum;    /* a sum overflowed */
+    uint64_t sample_count;
+    struct decimal before_sum;
+    struct decimal after_sum;
+    uint16_t difference_schema;
+    string_id difference_name;
+    struct collapsed_stacks stacks;
+    struct strings thread_texts;    /* first frames; their ids equal the profile's thread_ids */
+    struct row_table pids;          /* int64_t; the row numbers equal the profile's process_ids */
+    struct row_table thread_keys;   /* struct thread_key */
+    struct column next_generations; /* uint32_t for each thread key */
+    int64_t invented_tid;           /* the last tid given to a thread without one */
+    struct tally verdicts[COLLAPSED_VERDICT_COUNT];
+    struct tally notes[NOTE_COUNT];
+};
+
+#define TID_UNKNOWN PID_UNKNOWN
+
+/* The parts of a first frame "comm", "comm-pid" or "comm-pid/tid". */
+struct thread_text {
+    struct text comm;
+    int64_t pid; /* PID_UNKNOWN if there is none or it is "?" */
+    int64_t tid;
+};
+
+static bool parse_plain_id(struct text text, int64_t *id) { return cursor_parse_id(text, id) && *id >= 0; }
+
+static struct thread_text parse_thread_text(struct text text) {
+    struct thread_text whole = {text, PID_UNKNOWN, TID_UNKNOWN}, parts = whole;
+    struct text ids = text;
+    size_t slash = text_find_last(text, '/');
+    if (slash < text.bytes_count && parse_plain_id(text_from(text, slash + 1), &parts.tid))
+        ids = text_slice(text, 0, slash);
+    size_t dash = text_find_last(ids, '-');
+    if (dash == 0 || dash == ids.bytes_count) return whole;
+    struct text pid = text_from(ids, dash + 1);
+    if (!parse_plain_id(pid, &parts.pid) && !text_equal(pid, TEXT("?"))) return whole;
+    parts.comm = text_slice(ids, 0, dash);
+    if (parts.tid == TID_UNKNOWN) parts.tid = parts.pid;
+    return parts;
+}
+
+/* Returns the process of the pid. Threads without a pid share one process. */
+static process_id find_process(struct collapsed *reader, int64_t pid) {
+    struct profile *profile = reader->profile;
+    uint32_t row = row_table_intern(&reader->pids, &pid);
+    if (row < profile->processes.count || row == ID_NONE) return (process_id){row};
+    process_id id = profile_add_process(profile, pid, 0);
+    if (process_is_none(id) || pid != PID_UNKNOWN) return id;
+    struct process *process = profile_process_at(profile, id);
+    process->name = TEXT("collapsed stacks");
+    process->pid_text = TEXT("unknown pid");
+    return id;
+}
+
+/* Returns the generation number of a new thread. A thread with the ids of an earlier one but another name is a later
+ * generation. */
+static uint32_t take_generation(struct collapsed *reader, process_id process, int64_t tid) {
+    struct thread_key key = {process.index, tid};
+    uint32_t row = row_table_intern(&reader->thread_keys, &key);
+    if (row == ID_NONE) return 0;
+    if (row == reader->next_generations.count) {
+        uint32_t *added = column_push(&reader->next_generations);
+        if (!added) return 0;
+        *added = 0;
+    }
+    uint32_t *next_generation = column_at(&reader->next_generations, row);
+    return (*next_generation)++;
+}
+
+static thread_id add_thread(struct collapsed *reader, struct text comm, int64_t pid, int64_t tid) {
+    process_id process = find_process(reader, pid);
+    if (process_is_none(process)) return thread_none();
+    if (tid == TID_UNKNOWN) tid = ++reader->invented_tid;
+    thread_id id = profile_add_thread(reader->profile, process, tid, take_generation(reader, process, tid));
+    if (!thread_is_none(id)) profile_thread_at(reader->profile, id)->name = profile_text(reader->profile, comm);
+    return id;
+}
+
+/* Takes the first frame off the stack and returns the thread that it names. */
+static thread_id take_thread(struct collapsed *reader, struct text *stack, unsigned *notes) {
+    size_t end = text_find(*stack, ';');
+    struct text first = text_slice(*stack, 0, end);
+    string_id string = strings_intern(&reader->thread_texts, first);
+    if (string_is_none(string)) return thread_none();
+    bool is_beyond = string.index >= THREAD_COUNT_MAX;
+    thread_id thread = {is_beyond ? THREAD_COUNT_MAX : string.index};
+    bool is_new = thread.index == reader->profile->threads.count;
+    if (is_beyond) {
+        *notes |= NOTE_MANY_THREADS;
+        return is_new ? add_thread(reader, TEXT("other threads"), PID_UNKNOWN, TID_UNKNOWN) : thread;
+    }
+    *stack = text_from(*stack, end < stack->bytes_count ? end + 1 : end);
+    if (!is_new) return thread;
+    struct thread_text parts = parse_thread_text(first);
+    return add_thread(reader, parts.comm, parts.pid, parts.tid);
+}
+
+/* ---- Samples. ---- */
+
+static const struct marker_field DIFFERENCE_FIELDS[] = {
+    {.key = TEXT("before"), .label = TEXT("Before"), .format = MARKER_DECIMAL},
+    {.key = TEXT("after"), .label = TEXT("After"), .format = MARKER_DECIMAL},
+};
+
+static const struct marker_schema DIFFERENCE_SCHEMA = {
+    .name = TEXT("CollapsedDifference"),
+    .description = TEXT("The two counts of a stack in a difference of two profiles."),
+    .table_label = TEXT("{marker.data.before} → {marker.data.after}"),
+    .fields = DIFFERENCE_FIELDS,
+    .field_count = sizeof DIFFERENCE_FIELDS / sizeof *DIFFERENCE_FIELDS,
+};
+
+static void sum_up(struct collapsed *reader, struct decimal *sum, struct decimal value) {
+    if (!decimal_add(*sum, value, sum)) reader->has_large_sum = true;
+}
+
+static void add_difference(struct collapsed *reader, struct thread *thread, const struct collapsed_line *line,
+                           int64_t time_ns, stack_id stack) {
+    struct marker marker = {.start_ns = time_ns,
+                            .end_ns = time_ns,
+                            .name = reader->difference_name,
+                            .stack = stack,
+                            .schema = reader->difference_schema,
+                            .phase = MARKER_INSTANT};
+    union marker_value values[] = {{.number = line->before}, {.number = line->after}};
+    profile_add_marker(reader->profile, thread, marker, values);
+    sum_up(reader, &reader->before_sum, line->before);
+    sum_up(reader, &reader->after_sum, line->after);
+}
+
+static void add_sample(struct collapsed *reader, const struct collapsed_line *line, struct position position) {
+    struct profile *profile = reader->profile;
+    unsigned notes = line->is_rounded ? NOTE_ROUNDED : 0;
+    struct text text = line->stack;
+    thread_id id = {0};
+    if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = take_thread(reader, &text, &notes);
+    stack_id stack = collapsed_stacks_intern(&reader->stacks, text, &notes);
+    uint32_t weight = profile_weight_encode(profile, line->weight);
+    if (failure_is_set(profile->failure)) return;
+    if (stack_is_none(stack)) notes |= NOTE_NO_FRAME;
+    bool has_caller = !stack_is_none(stack) && !stack_is_none(profile_stack_at(profile, stack)->prefix);
+    if (has_caller) profile->meta.has_stacks = true;
+
+    struct thread *thread = profile_thread_at(profile, id);
+    int64_t time_ns = (int64_t)reader->sample_count++ * SAMPLE_INTERVAL_NS;
+    thread_add_sample(thread, time_ns, stack, weight);
+    if (weight != 1) reader->has_other_weight = true;
+    if (reader->is_difference) add_difference(reader, thread, line, time_ns, stack);
+    for (size_t i = 0; i < NOTE_COUNT; i++)
+        if (notes & NOTES[i].note) tally(&reader->notes[i], position);
+}
+
+/* ---- The whole file. ---- */
+
+/* Returns the start of the trace, by which the format is judged. It has at least one whole line if the trace has
+ * one. */
+static struct text peek_start(struct input *input, bool *is_whole) {
+    for (size_t want_bytes = PROBE_BYTES;; want_bytes *= 2) {
+        struct text start = input_peek(input, want_bytes);
+        *is_whole = start.bytes_count < want_bytes;
+        start = text_slice(start, 0, want_bytes);
+        if (*is_whole || want_bytes > SCAN_LINE_BYTES_MAX || text_find(start, '\n') < start.bytes_count) return start;
+    }
+}
+
+static void begin(struct collapsed *reader, struct input *input) {
+    struct profile *profile = reader->profile;
+    collapsed_stacks_init(&reader->stacks, profile);
+    strings_init(&reader->thread_texts, profile->failure);
+    row_table_init(&reader->pids, sizeof(int64_t), profile->failure);
+    row_table_init(&reader->thread_keys, sizeof(struct thread_key), profile->failure);
+    column_init(&reader->next_generations, sizeof(uint32_t), profile->failure);
+    bool is_whole;
+    struct text start = peek_start(input, &is_whole);
+    reader->is_difference = is_difference_file(start, is_whole);
+    if (reader->is_difference) {
+        reader->difference_schema = profile_marker_schema(profile, &DIFFERENCE_SCHEMA);
+        reader->difference_name = profile_string(profile, TEXT("Difference"));
+    }
+    /* The thread gets the tid of its process, which makes it the main thread. */
+    if (reader->root == GECKO_CONVERT_ROOT_FRAME) add_thread(reader, TEXT("all stacks"), 0, 0);
+}
+
+static void read_lines(struct collapsed *reader, struct input *input) {
+    struct scan scan;
+    scan_init(&scan, input);
+    while (!failure_is_set(reader->profile->failure)) {
+        uint64_t cut_count = scan.cut_line_count;
+        struct text text;
+        if (!scan_line(&scan, &text)) return;
+        struct collapsed_line line;
+        bool is_cut = scan.cut_line_count > cut_count;
+        enum collapsed_verdict verdict =
+            is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->is_difference, &line);
+        tally(&reader->verdicts[verdict], scan.position);
+        if (verdict == COLLAPSED_STACK) add_sample(reader, &line, scan.position);
+    }
+}
+
+static void enter_ledger(const struct collapsed *reader) {
+    struct ledger *ledger = &reader->profile->ledger;
+    for (size_t i = 0; i < COLLAPSED_VERDICT_COUNT; i++) {
+        const struct tally *lines = &reader->verdicts[i];
+        ledger_read(ledger, LEDGER_LINES, lines->count);
+        ledger_enter(ledger, LEDGER_LINES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
+        if (!VERDICTS[i].is_sample) continue;
+        ledger_read(ledger, LEDGER_SAMPLES, lines->count);
+        ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
+    }
+    for (size_t i = 0; i < NOTE_COUNT; i++)
+        ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_NOTED, NOTES[i].cause, reader->notes[i].count,
+                     &reader->notes[i].first);
+}
+
+/* Fails because the input has no stack. Names the first line that should have been one. */
+static void fail_without_stacks(const struct collapsed *reader) {
+    struct failure *failure = reader->profile->failure;
+    const struct tally *first = NULL;
+    struct text cause = {0};
+    for (size_t i = 0; i < COLLAPSED_VERDICT_COUNT; i++) {
+        const struct tally *lines = &reader->verdicts[i];
+        if (VERDICTS[i].fate != LEDGER_LOST || !lines->count) continue;
+        if (first && first->first.line < lines->first.line) continue;
+        first = lines;
+        cause = VERDICTS[i].cause;
+    }
+    if (first)
+        failure_set_at(failure, FAILURE_INPUT, first->first,
+                       "no line is a collapsed stack (\"frame;frame COUNT\"); here is a %.*s", (int)cause.bytes_count,
+                       cause.bytes);
+    failure_set(failure, FAILURE_INPUT,
+                "there are no collapsed stacks in the input: it is empty or holds only comments");
+}
+
+static void add_sum(struct collapsed *reader, struct text label, struct decimal sum) {
+    uint64_t mantissa = sum.mantissa < 0 ? 0 - (uint64_t)sum.mantissa : (uint64_t)sum.mantissa;
+    uint64_t one = 1;
+    for (uint32_t i = 0; i < sum.scale; i++) one *= 10;
+    char digits[64];
+    int count = snprintf(digits, sizeof digits, "%s%" PRIu64, sum.mantissa < 0 ? "-" : "", mantissa / one);
+    if (sum.scale)
+        count += snprintf(digits + count, sizeof digits - (size_t)count, ".%0*" PRIu64, (int)sum.scale, mantissa % one);
+    struct text value = reader->has_large_sum ? TEXT("too large") : (struct text){digits, (size_t)count};
+    profile_add_extra(reader->profile, TEXT("Difference"), label, value);
+}
+
+static void describe_difference(struct collapsed *reader) {
+    struct decimal change = {0};
+    if (!decimal_subtract(reader->after_sum, reader->before_sum, &change)) reader->has_large_sum = true;
+    add_sum(reader, TEXT("Total before"), reader->before_sum);
+    add_sum(reader, TEXT("Total after"), reader->after_sum);
+    add_sum(reader, TEXT("Total change"), change);
+}
+
+static void finish(struct collapsed *reader) {
+    struct profile_meta *meta = &reader->profile->meta;
+    meta->imported_from = TEXT("collapsed stacks");
+    meta->has_times = false;
+    meta->interval_ns = SAMPLE_INTERVAL_NS;
+    meta->weight_type = reader->has_other_weight ? WEIGHT_SAMPLES : WEIGHT_ONE;
+    enter_ledger(reader);
+    if (reader->is_difference) describe_difference(reader);
+    if (!reader->sample_count) fail_without_stacks(reader);
+}
+
+static void end(struct collapsed *reader) {
+    collapsed_stacks_fini(&reader->stacks);
+    strings_fini(&reader->thread_texts);
+    row_table_fini(&reader->pids);
+    row_table_fini(&reader->thread_keys);
+    column_fini(&reader->next_generations);
+}
+
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
+    struct collapsed reader = {.profile = profile, .root = options->root};
+    begin(&reader, input);
+    read_lines(&reader, input);
+    if (!failure_is_set(profile->failure)) finish(&reader);
+    end(&reader);
+}
+
+const struct reader reader_collapsed = {
+    .name = "collapsed",
+    .title = "collapsed stacks",
+    .probe = probe,
+    .run = run,
+};

@@ -1,0 +1,61 @@
+#include "collapsed_line.h"
+
+static struct text take_last_word(struct text *rest) {
+    struct text words = text_trim_end(*rest);
+    size_t start = words.bytes_count;
+    while (start > 0 && !text_is_blank_byte(words.bytes[start - 1])) start--;
+    *rest = text_trim_end(text_slice(words, 0, start));
+    return text_from(words, start);
+}
+
+/* True if the word is shaped like a plain decimal number of any size. */
+static bool is_number(struct text word) {
+    size_t at = word.bytes_count && (word.bytes[0] == '-' || word.bytes[0] == '+');
+    size_t digit_count = 0, point_count = 0;
+    for (; at < word.bytes_count; at++) {
+        bool is_digit = word.bytes[at] >= '0' && word.bytes[at] <= '9';
+        if (!is_digit && word.bytes[at] != '.') return false;
+        digit_count += is_digit;
+        point_count += !is_digit;
+    }
+    return digit_count > 0 && point_count <= 1;
+}
+
+/* Profilers write their settings as "# interval: 100", which is no stack although it ends in a number. */
+static bool is_comment(struct text text, struct text last_word) {
+    if (text.bytes[0] != '#') return false;
+    return text.bytes_count == 1 || text_is_blank_byte(text.bytes[1]) || !is_number(last_word);
+}
+
+static bool has_frame(struct text stack) {
+    for (size_t i = 0; i < stack.bytes_count; i++)
+        if (stack.bytes[i] != ';' && !text_is_blank_byte(stack.bytes[i])) return true;
+    return false;
+}
+
+enum collapsed_verdict collapsed_line_parse(struct text text, bool is_difference, struct collapsed_line *line) {
+    *line = (struct collapsed_line){.stack = text};
+    struct text last = take_last_word(&line->stack);
+    if (!last.bytes_count) return COLLAPSED_BLANK;
+    if (is_comment(text, last)) return COLLAPSED_COMMENT;
+    if (!is_number(last)) return COLLAPSED_NO_COUNT;
+    if (!has_frame(line->stack)) return COLLAPSED_NO_STACK;
+    if (is_difference) {
+        struct text first = take_last_word(&line->stack);
+        if (!is_number(first)) return COLLAPSED_ONE_COUNT;
+        if (!has_frame(line->stack)) return COLLAPSED_NO_STACK;
+        if (!decimal_parse(first, &line->before, &line->is_rounded)) return COLLAPSED_OUT_OF_RANGE;
+    }
+    if (!decimal_parse(last, &line->after, &line->is_rounded)) return COLLAPSED_OUT_OF_RANGE;
+    if (!decimal_subtract(line->after, line->before, &line->weight)) return COLLAPSED_OUT_OF_RANGE;
+    return COLLAPSED_STACK;
+}
+
+bool collapsed_line_take(struct text *start, bool is_whole, struct text *line) {
+    size_t end = text_find(*start, '\n');
+    if (end == start->bytes_count && (!is_whole || end == 0)) return false;
+    *line = text_slice(*start, 0, end);
+    *start = text_from(*start, end < start->bytes_count ? end + 1 : end);
+    if (text_ends_with(*line, TEXT("\r"))) line->bytes_count--;
+    return true;
+}

@@ -1,0 +1,276 @@
+#include "foreign.h"
+
+#include <stdint.h>
+
+#include "libconvert/base/printable.h"
+
+enum { FIRST_LINE_CHARACTERS = 60, PARTS_MAX = 3 };
+
+enum content { CONTENT_ANY, CONTENT_BINARY, CONTENT_ZEROS, CONTENT_TEXT, CONTENT_JSON };
+
+struct magic {
+    struct text bytes;
+    size_t at; /* offset in the input, after leading blanks in text and JSON */
+};
+
+/* An input has a format if it has all that a row lists. A row without a title is one more sign of the format before. */
+struct foreign {
+    const char *title;  /* continues "this is" in a message */
+    const char *advice; /* FILE stands for the input */
+    enum content content;
+    struct magic magic; /* case is ignored in text and JSON */
+    struct magic second;
+    struct text parts[PARTS_MAX]; /* may be anywhere in the start of the input */
+};
+
+#define OPENS_DIRECTLY     "it needs no conversion: open it at https://profiler.firefox.com"
+#define PERF_SCRIPT        "perf script -F +pid -i FILE | gecko-convert -"
+#define PERF_RECORD        "perf record -g PROGRAM, then gecko-convert perf.data"
+#define FROM_THE_PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
+#define HOLDS_NO_STACKS    "it holds no stacks; record some: " PERF_RECORD
+#define AS_BINARY          "transfer it again, as binary data"
+#define UNPACK             "unpack it first: "
+#define FROM_ITS_TRACE     "convert the trace that it was made from"
+#define GO_TOOL_PPROF      "go tool pprof -raw PROGRAM FILE | stackcollapse-go.pl --sample_index=0 | gecko-convert -"
+
+#define MAGIC(literal) .magic = {TEXT(literal), 0}
+#define PARTS(...)     .parts = {__VA_ARGS__}
+
+/* The first row that fits applies, so special formats precede general ones. Where FlameGraph's scripts can make
+ * collapsed stacks of a format, the advice names them. */
+static const struct foreign FOREIGNS[] = {
+    {"a trace of the recorder, damaged by a transfer as text", AS_BINARY, MAGIC("GREC\n\x1a\n")},
+    {MAGIC("GREC\r\r\n")},
+    {"perf.data, the binary recording of perf, of a big-endian machine", PERF_SCRIPT, MAGIC("2ELIFREP")},
+    {"perf.data, the binary recording of an old perf", PERF_SCRIPT, MAGIC("PERFFILE")},
+    {"a report of Android's simpleperf", OPENS_DIRECTLY, MAGIC("SIMPLEPERF")},
+    {"a method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("*version\n")},
+    {"a streamed method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("SLOW")},
+    {"a Firefox profile (JsonSlabs)", OPENS_DIRECTLY, MAGIC("\xdc\xdfJSLB")},
+    {"a recording of Java's Flight Recorder",
+     "make collapsed stacks of it with async-profiler's converter: jfrconv -o collapsed FILE stacks.collapsed",
+     MAGIC("FLR\0")},
+    {"a trace of .NET",
+     "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com",
+     MAGIC("Nettrace")},
+    {"trace.dat, the binary recording of trace-cmd",
+     "trace-cmd report -i FILE | stackcollapse-tracecmd.pl | gecko-convert -", MAGIC("\x17\x08\x44tracing")},
+    {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
+    {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, MAGIC("gmon")},
+    {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
+    {"a core dump", "it shows one moment, not a recording; record one: " PERF_RECORD, MAGIC("\177ELF"),
+     .second = {TEXT("\4\0"), 16}},
+    {MAGIC("\177ELF"), .second = {TEXT("\0\4"), 16}},
+    {"a program or a library", "record it running: " PERF_RECORD, MAGIC("\177ELF")},
+    {MAGIC("\xfe\xed\xfa\xce")},
+    {MAGIC("\xfe\xed\xfa\xcf")},
+    {MAGIC("\xce\xfa\xed\xfe")},
+    {MAGIC("\xcf\xfa\xed\xfe")},
+    {MAGIC("\xca\xfe\xba\xbe")},
+    {MAGIC("MZ"), .content = CONTENT_BINARY},
+    {"a RAR archive", UNPACK "bsdtar -xOf FILE | gecko-convert -", MAGIC("Rar!\x1a\x07")},
+    {"a CAB archive", UNPACK "bsdtar -xOf FILE | gecko-convert -", MAGIC("MSCF\0\0\0\0")},
+    {"a XAR archive", UNPACK "bsdtar -xOf FILE | gecko-convert -", MAGIC("xar!")},
+    {"lzop-compressed", UNPACK "lzop -dc FILE | gecko-convert -", MAGIC("\x89LZO")},
+    {"lrzip-compressed", UNPACK "lrzip -d -o trace FILE", MAGIC("LRZI")},
+    {"an ISO 9660 image", UNPACK "bsdtar -xOf FILE | gecko-convert -", .magic = {TEXT("CD001"), 0x8001}},
+    {"a PDF document", FROM_ITS_TRACE, MAGIC("%PDF-")},
+    {"a picture", FROM_ITS_TRACE, MAGIC("\x89PNG")},
+    {MAGIC("\xff\xd8\xff")},
+    {MAGIC("GIF8")},
+    {MAGIC("RIFF"), .second = {TEXT("WEBP"), 8}},
+    {"a binary property list of macOS",
+     "if it is of Instruments, export its call tree as CSV: stackcollapse-instruments.pl FILE.csv | gecko-convert -",
+     MAGIC("bplist00")},
+    {"nothing but zero bytes", "an empty tar archive, or a file that was never written; make the trace again",
+     .content = CONTENT_ZEROS},
+    /* The header of gperftools has the words 0, 3, 0, which have 8 or 4 bytes in either byte order. */
+    {"a CPU profile of gperftools", GO_TOOL_PPROF, MAGIC("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")},
+    {MAGIC("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0")},
+    {MAGIC("\0\0\0\0\3\0\0\0\0\0\0\0")},
+    {MAGIC("\0\0\0\0\0\0\0\3\0\0\0\0")},
+    /* The first field of a pprof profile is a sample type: a message of two numbers. */
+    {"a pprof profile", "go tool pprof -raw FILE | stackcollapse-go.pl --sample_index=0 | gecko-convert -",
+     MAGIC("\x0a\x04\x08"), .second = {TEXT("\x10"), 4}},
+    /* A Perfetto trace consists of messages in field 1, which 0x0a begins. */
+    {"a Perfetto trace, by its looks",
+     "traceconv json FILE OUT.json, and open the result at https://profiler.firefox.com; for its CPU samples, "
+     "traceconv "
+     "profile --perf FILE writes pprof profiles",
+     MAGIC("\x0a"), .content = CONTENT_BINARY},
+    {"text in UTF-16",
+     "iconv -f UTF-16 -t UTF-8 FILE | gecko-convert - (PowerShell's > writes UTF-16; use cmd's instead)",
+     MAGIC("\xff\xfe")},
+    {MAGIC("\xfe\xff")},
+
+    {"a Firefox profile already", OPENS_DIRECTLY, CONTENT_JSON,
+     PARTS(TEXT("\"meta\""), TEXT("\"preprocessedProfileVersion\""))},
+    {.content = CONTENT_JSON, PARTS(TEXT("\"meta\""), TEXT("\"processType\""), TEXT("\"interval\""))},
+    {"a Chrome trace (trace events in JSON)", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"traceEvents\""))},
+    {.content = CONTENT_JSON, MAGIC("["), PARTS(TEXT("\"ph\""), TEXT("\"ts\""))},
+    {"a CPU profile of V8 (Chrome, Node.js)", OPENS_DIRECTLY, CONTENT_JSON,
+     PARTS(TEXT("\"nodes\""), TEXT("\"callFrame\""), TEXT("\"hitCount\""))},
+    {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
+    {"a speedscope profile",
+     "https://www.speedscope.app opens it; if py-spy wrote it, convert what py-spy record --format raw writes",
+     CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
+    {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
+    {"JSON of some kind", "it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly",
+     .content = CONTENT_JSON},
+
+    {"a pointer of Git LFS, not the file itself", "git lfs pull gets the file",
+     MAGIC("version https://git-lfs.github.com/")},
+    {"a raw dump (perf script -D)", FROM_THE_PERF_DATA, PARTS(TEXT(" raw event: size "))},
+    {"the text of perf report, which has sums and no single samples", FROM_THE_PERF_DATA, PARTS(TEXT("# Overhead  "))},
+    {PARTS(TEXT("# Samples: "), TEXT("# Event count (approx.): "))},
+    {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
+    {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
+     "kcachegrind shows it; or " PERF_RECORD, MAGIC("# callgrind format")},
+    {PARTS(TEXT("creator: callgrind"))},
+    {PARTS(TEXT("\nevents: "), TEXT("\nfn="))},
+    {PARTS(TEXT("\nevents: "), TEXT("\ncmd: "))},
+    {"a heap profile of massif", "ms_print FILE shows it", PARTS(TEXT("\nmem_heap_B="))},
+    {"a recording of heaptrack", "heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt", MAGIC("v 1"),
+     PARTS(TEXT("\nx "))},
+    {MAGIC("v 1"), PARTS(TEXT("\nX "))},
+    {"the text of pprof -raw", "stackcollapse-go.pl --sample_index=0 FILE | gecko-convert -",
+     PARTS(TEXT("PeriodType:"), TEXT("\nSamples:\n"))},
+    {"a heap profile of gperftools", GO_TOOL_PPROF, MAGIC("heap profile: ")},
+    {"the text of macOS's sample", "stackcollapse-sample.awk FILE | gecko-convert -", MAGIC("Analysis of sampling ")},
+    {PARTS(TEXT("\nCall graph:\n"))},
+    {"a call tree of Instruments", "stackcollapse-instruments.pl FILE | gecko-convert -",
+     PARTS(TEXT("Running Time"), TEXT("Symbol Name"))},
+    {"the text of bpftrace", "stackcollapse-bpftrace.pl FILE | gecko-convert -", MAGIC("@[\n"), PARTS(TEXT("]: "))},
+    {PARTS(TEXT("\n@[\n"), TEXT("]: "))},
+    {"stacks as DTrace prints them", "stackcollapse.pl FILE | gecko-convert -",
+     PARTS(TEXT("\n "), TEXT("`"), TEXT("+0x"))},
+    {"backtraces of gdb", "stackcollapse-gdb.pl FILE | gecko-convert -", MAGIC("#0  "), PARTS(TEXT("\n#1  "))},
+    {PARTS(TEXT("\n#0  "), TEXT("\n#1  "))},
+    {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", MAGIC("Full thread dump")},
+    {"a trace of the kernel's ftrace", HOLDS_NO_STACKS, MAGIC("# tracer: ")},
+    {"a picture (SVG), perhaps a flame graph", "convert the collapsed stacks that it was made from", CONTENT_TEXT,
+     MAGIC("<svg")},
+    {.content = CONTENT_TEXT, MAGIC("<?xml"), PARTS(TEXT("<svg"))},
+    {"a web page",
+     "if it is a flame graph of async-profiler, jfrconv -o collapsed FILE stacks.collapsed makes collapsed stacks; "
+     "otherwise " FROM_ITS_TRACE,
+     CONTENT_TEXT, MAGIC("<!doctype html")},
+    {.content = CONTENT_TEXT, MAGIC("<html")},
+    {"XML", FROM_ITS_TRACE, CONTENT_TEXT, MAGIC("<?xml")},
+};
+
+static struct text without_blanks(struct text start) {
+    if (text_starts_with(start, TEXT("\xef\xbb\xbf"))) start = text_from(start, 3);
+    while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
+    return start;
+}
+
+/* Texts contain no NUL, and hardly any control characters except tabs and line ends. */
+static bool is_binary(struct text start) {
+    size_t control_count = 0;
+    for (size_t i = 0; i < start.bytes_count; i++) {
+        unsigned byte = (unsigned char)start.bytes[i];
+        if (byte == 0) return true;
+        bool is_usual = byte == '\n' || byte == '\r' || byte == '\t' || byte == '\f' || byte == 0x1b;
+        if ((byte < 0x20 && !is_usual) || byte == 0x7f) control_count++;
+    }
+    return control_count > start.bytes_count / 32;
+}
+
+static bool is_zeros(struct text start) {
+    for (size_t i = 0; i < start.bytes_count; i++)
+        if (start.bytes[i]) return false;
+    return start.bytes_count > 0;
+}
+
+static bool is_json(struct text content) {
+    if (!content.bytes_count || (content.bytes[0] != '{' && content.bytes[0] != '[')) return false;
+    struct text inside = without_blanks(text_from(content, 1));
+    if (!inside.bytes_count) return true;
+    const char *openers = content.bytes[0] == '{' ? "\"}" : "\"{[]-0123456789tfn";
+    return inside.bytes[0] && strchr(openers, inside.bytes[0]);
+}
+
+static bool has_content(struct text start, enum content content) {
+    switch (content) {
+        case CONTENT_BINARY:
+            return is_binary(start);
+        case CONTENT_ZEROS:
+            return is_zeros(start);
+        case CONTENT_JSON:
+            return is_json(without_blanks(start));
+        case CONTENT_ANY:
+        case CONTENT_TEXT:
+            return true;
+    }
+    return false;
+}
+
+static bool has_magic(struct text start, enum content content, const struct magic *magic) {
+    if (!magic->bytes.bytes_count) return true;
+    bool is_text = content == CONTENT_TEXT || content == CONTENT_JSON;
+    struct text bytes = text_from(is_text ? without_blanks(start) : start, magic->at);
+    if (!is_text) return text_starts_with(bytes, magic->bytes);
+    return bytes.bytes_count >= magic->bytes.bytes_count &&
+           strncasecmp(bytes.bytes, magic->bytes.bytes, magic->bytes.bytes_count) == 0;
+}
+
+static bool has_parts(struct text start, const struct text parts[PARTS_MAX]) {
+    for (size_t i = 0; i < PARTS_MAX && parts[i].bytes_count; i++)
+        if (!start.bytes_count || !memmem(start.bytes, start.bytes_count, parts[i].bytes, parts[i].bytes_count))
+            return false;
+    return true;
+}
+
+static const struct foreign *recognise(struct text start) {
+    const struct foreign *titled = FOREIGNS;
+    for (size_t i = 0; i < sizeof FOREIGNS / sizeof *FOREIGNS; i++) {
+        const struct foreign *row = &FOREIGNS[i];
+        if (row->title) titled = row;
+        if (has_content(start, row->content) && has_magic(start, row->content, &row->magic) &&
+            has_magic(start, row->content, &row->second) && has_parts(start, row->parts))
+            return titled;
+    }
+    return NULL;
+}
+
+static void explain_unknown_text(const struct input *input, struct text start, struct failure *failure) {
+    struct text content = without_blanks(start);
+    struct text line = text_slice(content, 0, text_find(content, '\n'));
+    if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
+    char shown[FIRST_LINE_CHARACTERS + sizeof "..."];
+    printable_copy(shown, sizeof shown, line);
+    failure_set(failure, FAILURE_INPUT,
+                "%s: this is text, but no trace format that is known here; it begins \"%s\"; --from FORMAT reads it as "
+                "that format all the same",
+                input_name(input), shown);
+}
+
+void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure) {
+    const char *name = input_name(input);
+    struct text wrapping = input_wrapping(input);
+    const char *inside = wrapping.bytes_count ? ", inside " : "";
+    const char *unwrap = wrapping.bytes_count ? "take it out of there, then " : "";
+    int wrapping_bytes = (int)wrapping.bytes_count;
+    if (is_whole && !without_blanks(start).bytes_count) {
+        const char *is_empty = start.bytes_count ? "holds nothing but blank lines" : "is empty";
+        failure_set(failure, FAILURE_INPUT, "%s: %s%s%.*s; there is nothing to convert", name, is_empty, inside,
+                    wrapping_bytes, wrapping.bytes);
+        return;
+    }
+    const struct foreign *foreign = recognise(start);
+    if (foreign) {
+        failure_set(failure, FAILURE_INPUT, "%s: this is %s%s%.*s: %s%s", name, foreign->title, inside, wrapping_bytes,
+                    wrapping.bytes, unwrap, foreign->advice);
+        return;
+    }
+    if (is_binary(start)) {
+        failure_set(
+            failure, FAILURE_INPUT,
+            "%s: this is binary data of an unknown kind%s%.*s; traces of the recorder, perf script text and collapsed "
+            "stacks are read here",
+            name, inside, wrapping_bytes, wrapping.bytes);
+        return;
+    }
+    explain_unknown_text(input, start, failure);
+}

@@ -1,0 +1,11 @@
+/* Well-known contents that no reader accepts: how they are recognised, and what the user can do. */
+#ifndef GECKO_FOREIGN_H
+#define GECKO_FOREIGN_H
+
+#include "input.h"
+
+/* Latches a FAILURE_INPUT that says what the input is and what to do about it. `start` is the start of the input, or
+ * all of it if is_whole. */
+void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure);
+
+#endif

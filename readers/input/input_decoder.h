@@ -1,0 +1,33 @@
+/* What decompressors share: compressed bytes from the input below, decoded bytes out. */
+#ifndef GECKO_INPUT_DECODER_H
+#define GECKO_INPUT_DECODER_H
+
+#include "input_wrapper.h"
+
+struct input_decoder {
+    struct input *below;     /* borrowed */
+    struct failure *failure; /* borrowed */
+    const char *format;      /* for messages */
+
+    /* Decodes some of `left`, advances it and output_bytes, and sets *decoded to the new bytes, which may be none. */
+    void (*decode)(struct input_decoder *decoder, struct text *decoded);
+
+    struct text left;      /* compressed bytes that are not decoded yet */
+    uint64_t output_bytes; /* decoded so far */
+    bool has_source_ended; /* nothing comes after `left` */
+    bool has_ended;        /* nothing more is to be decoded */
+};
+
+void input_decoder_init(struct input_decoder *decoder, const struct input_wrapper *wrapper, struct input *below,
+                        void (*decode)(struct input_decoder *decoder, struct text *decoded));
+
+/* Makes compressed bytes available in `left`, or sets has_source_ended. Returns false after a failure (latched). */
+bool input_decoder_refill(struct input_decoder *decoder);
+
+/* Latches FAILURE_INPUT. */
+void input_decoder_fail(const struct input_decoder *decoder, const char *reason);
+
+/* The `read` function of a source whose context begins with its struct input_decoder. */
+struct text input_decoder_read(void *context);
+
+#endif

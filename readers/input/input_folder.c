@@ -1,0 +1,102 @@
+#include "input_folder.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PARTS_MAX = 4096 };
+
+static char *path_in(const char *folder, const char *name) {
+    char *path;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static bool exists(const char *folder, const char *name) {
+    char *path = path_in(folder, name);
+    bool is_there = path && access(path, F_OK) == 0;
+    free(path);
+    return is_there;
+}
+
+/* Reads the header of `data`. *is_divided becomes true if the header says that other files have the records; a recorder
+ * that was killed has not written that. Returns false if the file is no recording. */
+static bool read_header(const char *path, bool *is_divided) {
+    enum { HEADER_BYTES = 104, FEATURES_AT = 72, DIVIDED_BIT = 24 };
+    static const char magic[8] = "PERFILE2";
+    char header[HEADER_BYTES];
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) return false;
+    bool is_good = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                   pread(descriptor, header, sizeof header, 0) == HEADER_BYTES &&
+                   memcmp(header, magic, sizeof magic) == 0;
+    close(descriptor);
+    if (!is_good) return false;
+    uint64_t features;
+    memcpy(&features, header + FEATURES_AT, sizeof features);
+    *is_divided = le64toh(features) >> DIVIDED_BIT & 1;
+    return true;
+}
+
+/* Returns whether the name is data.N. Numbers have at most nine digits. */
+static int is_part(const struct dirent *entry) {
+    if (strncmp(entry->d_name, "data.", 5) != 0) return 0;
+    const char *digits = entry->d_name + 5;
+    size_t count = strlen(digits);
+    return count > 0 && count < 10 && strspn(digits, "0123456789") == count;
+}
+
+static int compare_parts(const struct dirent **left, const struct dirent **right) {
+    long a = strtol((*left)->d_name + 5, NULL, 10), b = strtol((*right)->d_name + 5, NULL, 10);
+    return (a > b) - (a < b);
+}
+
+static void add_path(struct input_folder *folder, char *path, struct failure *failure) {
+    if (path)
+        folder->paths[folder->path_count++] = path;
+    else
+        failure_set_memory(failure);
+}
+
+static void add_parts(struct input_folder *folder, const char *path, struct failure *failure) {
+    struct dirent **parts;
+    int count = scandir(path, &parts, is_part, compare_parts);
+    if (count < 0) return;
+    for (int i = 0; i < count; i++) {
+        if (folder->path_count <= PARTS_MAX) add_path(folder, path_in(path, parts[i]->d_name), failure);
+        free(parts[i]);
+    }
+    free(parts);
+}
+
+void input_folder_list(struct input_folder *folder, const char *path, struct failure *failure) {
+    *folder = (struct input_folder){0};
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) return;
+    char *header = path_in(path, "data");
+    bool is_divided = false, is_recording = header && read_header(header, &is_divided);
+    if (!is_recording || !(is_divided || exists(path, "data.0") || exists(path, "kcore_dir"))) {
+        free(header);
+        return;
+    }
+    folder->paths = calloc(PARTS_MAX + 1, sizeof *folder->paths);
+    if (!folder->paths) {
+        free(header);
+        failure_set_memory(failure);
+        return;
+    }
+    add_path(folder, header, failure);
+    add_parts(folder, path, failure);
+}
+
+void input_folder_fini(struct input_folder *folder) {
+    for (size_t i = 0; i < folder->path_count; i++) free(folder->paths[i]);
+    free(folder->paths);
+    *folder = (struct input_folder){0};
+}

@@ -1,0 +1,21 @@
+/* Recordings that are folders: perf record --threads writes the header to the file `data`, and the records of each of
+ * its threads to a file data.0, data.1… perf record --kcore writes such a folder too, with a copy of the kernel's code
+ * beside `data`. */
+#ifndef GECKO_INPUT_FOLDER_H
+#define GECKO_INPUT_FOLDER_H
+
+#include <stddef.h>
+
+#include "libconvert/base/failure.h"
+
+struct input_folder {
+    char **paths; /* owned: `data`, then data.0, data.1… in this order */
+    size_t path_count;
+};
+
+/* Lists the files of the recording. A path that is not such a folder has none. Latches FAILURE_MEMORY only. */
+void input_folder_list(struct input_folder *folder, const char *path, struct failure *failure);
+
+void input_folder_fini(struct input_folder *folder);
+
+#endif

@@ -1,0 +1,103 @@
+#include "input_lone_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "input.h"
+#include "input_archive.h"
+#include "libconvert/base/printable.h"
+
+enum { NAME_BYTES = 100 };
+
+struct lone_file {
+    const struct input_wrapper *wrapper;
+    struct input *below; /* borrowed */
+    struct input_archive *archive;
+    bool has_file;    /* a regular file was found */
+    bool has_content; /* it was not empty */
+    char name[NAME_BYTES];
+    char wrapping[NAME_BYTES + 16];
+};
+
+/* False also for the files that the Finder of macOS adds for each file that it packs. */
+static bool is_wanted(const struct input_member *member) {
+    return member->kind == INPUT_MEMBER_FILE && !text_starts_with(member->path, TEXT("__MACOSX/")) &&
+           !text_starts_with(text_base_name(member->path), TEXT("._"));
+}
+
+static void show_name(char name[NAME_BYTES], struct text path) {
+    printable_copy(name, NAME_BYTES, path.bytes_count ? path : TEXT("?"));
+}
+
+static void begin_file(struct lone_file *lone, const struct input_member *member) {
+    lone->has_file = true;
+    if (!lone->wrapper->format) return;
+    show_name(lone->name, member->path);
+    snprintf(lone->wrapping, sizeof lone->wrapping, "%s > %s", lone->wrapper->name, lone->name);
+}
+
+static void fail_several(struct lone_file *lone, struct text second) {
+    char second_name[NAME_BYTES];
+    struct failure *failure = input_failure(lone->below);
+    show_name(second_name, second);
+    failure_set(failure, FAILURE_INPUT,
+                "%s: the %s archive holds several files (\"%s\", \"%s\"...); extract the one wanted (%s)",
+                input_name(lone->below), lone->wrapper->name, lone->name, second_name, lone->wrapper->extract_command);
+    failure->is_of_many = true;
+}
+
+/* An archive need not have a member's size before its content. */
+static bool is_empty(struct lone_file *lone, const struct input_member *member) {
+    return member->has_size ? member->size_bytes == 0 : !input_archive_read(lone->archive).bytes_count;
+}
+
+/* Goes to the file to read. Returns false if there is none left and after a failure. */
+static bool find_file(struct lone_file *lone) {
+    struct input_member member;
+    while (input_archive_next_member(lone->archive, &member)) {
+        if (!is_wanted(&member)) continue;
+        if (!lone->has_content) {
+            begin_file(lone, &member);
+            return true;
+        }
+        if (is_empty(lone, &member)) continue;
+        fail_several(lone, member.path);
+        return false;
+    }
+    if (!lone->has_file && lone->wrapper->format)
+        failure_set(input_failure(lone->below), FAILURE_INPUT, "%s: the %s archive holds no file",
+                    input_name(lone->below), lone->wrapper->name);
+    return false;
+}
+
+static struct text read_file(void *context) {
+    struct lone_file *lone = context;
+    struct text bytes = {0};
+    do bytes = input_archive_read(lone->archive);
+    while (!bytes.bytes_count && find_file(lone));
+    lone->has_content = lone->has_content || bytes.bytes_count;
+    return bytes;
+}
+
+static void close_lone_file(void *context) {
+    struct lone_file *lone = context;
+    input_archive_close(lone->archive);
+    free(lone);
+}
+
+bool input_lone_file_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
+    struct lone_file *lone = calloc(1, sizeof *lone);
+    if (!lone) {
+        failure_set_memory(input_failure(below));
+        return false;
+    }
+    lone->wrapper = wrapper;
+    lone->below = below;
+    lone->archive = input_archive_open(wrapper, below);
+    snprintf(lone->wrapping, sizeof lone->wrapping, "%s", wrapper->name);
+    *source =
+        (struct input_source){.context = lone, .read = read_file, .close = close_lone_file, .wrapping = lone->wrapping};
+    if (lone->archive) return true;
+    close_lone_file(lone);
+    return false;
+}

@@ -1,0 +1,38 @@
+/* Splits an input into lines. A line within one window is not copied. */
+#ifndef GECKO_SCAN_H
+#define GECKO_SCAN_H
+
+#include "input.h"
+
+/* Bounds memory. A longer line is cut to this length and counted. */
+enum { SCAN_LINE_BYTES_MAX = 4 * 1024 * 1024 };
+
+struct scan {
+    struct input *input;      /* borrowed */
+    const char *next;         /* first byte of the next line */
+    const char *window_end;   /* end of the available bytes */
+    const char *window_start; /* start of the bytes that were peeked and not consumed */
+    struct position position; /* of the line that scan_line last returned */
+    uint64_t next_offset;
+    uint64_t cut_line_count; /* lines longer than SCAN_LINE_BYTES_MAX */
+    struct position first_cut;
+    bool is_inside_cut; /* the rest of a cut line must still be skipped */
+};
+
+void scan_init(struct scan *scan, struct input *input);
+
+/* Sets *line to the next line without its end (LF or CR LF). It is valid until the next call. The last line needs no
+ * end. A NUL is an ordinary byte. Returns false at the end of the input. */
+bool scan_line(struct scan *scan, struct text *line);
+
+/* Returns the available bytes after the line that was last returned; there may be none before the end of the input.
+ * Valid until the next call. */
+struct text scan_ahead(const struct scan *scan);
+
+/* Reads the next line, of which the caller knows that it is the first bytes_count of scan_ahead, with its end. */
+void scan_take(struct scan *scan, size_t bytes_count);
+
+/* Skips the first bytes_count of scan_ahead, which are this many whole lines with their ends. */
+void scan_skip(struct scan *scan, size_t bytes_count, uint64_t line_count);
+
+#endif

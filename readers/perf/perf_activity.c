@@ -1,0 +1,209 @@
+#include "perf_activity.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct perf_throttle {
+    thread_id thread;
+    string_id event;
+    int64_t start_ns; /* TIME_NONE: the stream is not throttled */
+};
+
+/* Each kind of marker has one field. */
+#define ONE_FIELD(name, key_text, label_text)   \
+    static const struct marker_field name[] = { \
+        {.key = TEXT(key_text), .label = TEXT(label_text), .format = MARKER_UNIQUE_STRING}}
+
+ONE_FIELD(off_cpu_fields, "reason", "Reason");
+ONE_FIELD(throttled_fields, "event", "Event");
+ONE_FIELD(namespace_fields, "namespaces", "Namespaces");
+ONE_FIELD(cgroup_fields, "path", "Path");
+
+static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
+    [PERF_ACTIVITY_OFF_CPU] = {.name = TEXT("Off CPU"),
+                               .description = TEXT("The thread did not run: it waited, or was preempted."),
+                               .chart_label = TEXT("{marker.data.reason}"),
+                               .table_label = TEXT("{marker.data.reason}"),
+                               .fields = off_cpu_fields,
+                               .field_count = 1},
+    [PERF_ACTIVITY_THROTTLED] = {.name = TEXT("Throttled"),
+                                 .description =
+                                     TEXT("The kernel stopped sampling, because samples took too much of its time."),
+                                 .table_label = TEXT("{marker.data.event}"),
+                                 .fields = throttled_fields,
+                                 .field_count = 1},
+    [PERF_ACTIVITY_NAMESPACES] = {.name = TEXT("Namespaces"),
+                                  .description = TEXT("The thread entered these namespaces."),
+                                  .table_label = TEXT("{marker.data.namespaces}"),
+                                  .fields = namespace_fields,
+                                  .field_count = 1},
+    [PERF_ACTIVITY_CGROUP] = {.name = TEXT("Control group"),
+                              .description = TEXT("The thread was found in this control group."),
+                              .table_label = TEXT("{marker.data.path}"),
+                              .fields = cgroup_fields,
+                              .field_count = 1},
+};
+
+void perf_activity_init(struct perf_activity *activity, struct profile *profile) {
+    struct failure *failure = profile->failure;
+    *activity = (struct perf_activity){.profile = profile};
+    for (size_t i = 0; i < PERF_ACTIVITY_KIND_COUNT; i++) activity->schemas[i] = MARKER_SCHEMA_NONE;
+    row_table_init(&activity->cgroup_ids, sizeof(uint64_t), failure);
+    column_init(&activity->cgroup_paths, sizeof(string_id), failure);
+    row_table_init(&activity->namespaces, sizeof(struct perf_namespaces), failure);
+    row_table_init(&activity->streams, sizeof(uint64_t), failure);
+    column_init(&activity->throttles, sizeof(struct perf_throttle), failure);
+}
+
+void perf_activity_fini(struct perf_activity *activity) {
+    row_table_fini(&activity->cgroup_ids);
+    column_fini(&activity->cgroup_paths);
+    row_table_fini(&activity->namespaces);
+    row_table_fini(&activity->streams);
+    column_fini(&activity->throttles);
+}
+
+static void mark(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
+                 int64_t end_ns, string_id value) {
+    struct profile *profile = activity->profile;
+    uint16_t *schema = &activity->schemas[kind];
+    if (*schema == MARKER_SCHEMA_NONE) *schema = profile_marker_schema(profile, &schemas[kind]);
+    bool is_interval = kind == PERF_ACTIVITY_OFF_CPU || kind == PERF_ACTIVITY_THROTTLED;
+    struct marker marker = {
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+        .name = profile_string(profile, schemas[kind].name),
+        .stack = stack_none(),
+        .schema = *schema,
+        .phase = is_interval ? MARKER_INTERVAL : MARKER_INSTANT,
+        .category = categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category,
+    };
+    const union marker_value values = {.string = value};
+    profile_add_marker(profile, profile_thread_at(profile, thread), marker, &values);
+}
+
+/* ---- Running. ---- */
+
+void perf_activity_switch_out(struct perf_task *task, bool is_preempted, int64_t time_ns) {
+    task->is_off_cpu = true;
+    task->is_preempted = is_preempted;
+    task->off_cpu_ns = time_ns;
+}
+
+static void mark_off_cpu(struct perf_activity *activity, const struct perf_task *task, int64_t end_ns) {
+    struct text reason = task->is_preempted ? TEXT("preempted") : TEXT("waiting");
+    if (end_ns >= task->off_cpu_ns)
+        mark(activity, PERF_ACTIVITY_OFF_CPU, task->thread, task->off_cpu_ns, end_ns,
+             profile_string(activity->profile, reason));
+}
+
+void perf_activity_switch_in(struct perf_activity *activity, struct perf_task *task, int64_t time_ns) {
+    if (task->is_off_cpu) mark_off_cpu(activity, task, time_ns);
+    task->is_off_cpu = false;
+}
+
+/* ---- Throttling. ---- */
+
+static struct perf_throttle *throttle_of(struct perf_activity *activity, uint64_t stream) {
+    uint32_t row = row_table_intern(&activity->streams, &stream);
+    if (row == ID_NONE) return NULL;
+    if (row < activity->throttles.count) return column_at(&activity->throttles, row);
+    struct perf_throttle *added = column_push(&activity->throttles);
+    if (added) *added = (struct perf_throttle){.start_ns = TIME_NONE};
+    return added;
+}
+
+void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
+                            struct text event, int64_t time_ns) {
+    struct perf_throttle *throttle = throttle_of(activity, stream);
+    if (throttle) *throttle = (struct perf_throttle){task->thread, profile_string(activity->profile, event), time_ns};
+}
+
+static void end_throttle(struct perf_activity *activity, struct perf_throttle *throttle, int64_t end_ns) {
+    if (throttle->start_ns != TIME_NONE && end_ns >= throttle->start_ns)
+        mark(activity, PERF_ACTIVITY_THROTTLED, throttle->thread, throttle->start_ns, end_ns, throttle->event);
+    throttle->start_ns = TIME_NONE;
+}
+
+void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns) {
+    struct perf_throttle *throttle = throttle_of(activity, stream);
+    if (throttle) end_throttle(activity, throttle, time_ns);
+}
+
+/* ---- Namespaces. ---- */
+
+enum { PID_NAMESPACE = 3 };
+
+static const char *const namespace_names[PERF_NAMESPACES_MAX] = {"net",  "uts", "ipc",    "pid",
+                                                                 "user", "mnt", "cgroup", "time"};
+
+static bool is_same(const struct perf_namespace *left, const struct perf_namespace *right) {
+    return left->device == right->device && left->inode == right->inode;
+}
+
+void perf_activity_set_namespaces(struct perf_activity *activity, struct perf_task *task,
+                                  const struct perf_namespace *namespaces, uint32_t count, int64_t time_ns) {
+    char entered[PERF_NAMESPACES_MAX * 32] = "";
+    size_t used = 0;
+    struct perf_namespaces now = {0};
+    if (task->namespaces != ID_NONE)
+        now = *(const struct perf_namespaces *)row_table_at(&activity->namespaces, task->namespaces);
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_same(&namespaces[i], &now.kinds[i])) continue;
+        now.kinds[i] = namespaces[i];
+        used += (size_t)snprintf(entered + used, sizeof entered - used, "%s%s:[%" PRIu64 "]", used ? " " : "",
+                                 namespace_names[i], namespaces[i].inode);
+    }
+    task->namespaces = row_table_intern(&activity->namespaces, &now);
+    if (!used || time_ns == TIME_NONE) return;
+    string_id value = profile_string(activity->profile, (struct text){entered, used});
+    mark(activity, PERF_ACTIVITY_NAMESPACES, task->thread, time_ns, time_ns, value);
+}
+
+/* ---- Control groups. ---- */
+
+/* Returns where the path of the group is stored; a group that has no path yet is called by its id. Returns NULL if
+ * memory ran out (latched). */
+static string_id *cgroup_path(struct perf_activity *activity, uint64_t id) {
+    uint32_t row = row_table_intern(&activity->cgroup_ids, &id);
+    if (row == ID_NONE) return NULL;
+    if (row < activity->cgroup_paths.count) return column_at(&activity->cgroup_paths, row);
+    string_id *added = column_push(&activity->cgroup_paths);
+    if (added) *added = strings_intern_format(&activity->profile->strings, "id %" PRIu64, id);
+    return added;
+}
+
+void perf_activity_name_cgroup(struct perf_activity *activity, uint64_t id, struct text path) {
+    string_id *stored = cgroup_path(activity, id);
+    if (stored && path.bytes_count) *stored = profile_string(activity->profile, path);
+}
+
+void perf_activity_set_cgroup(struct perf_activity *activity, struct perf_task *task, uint64_t id, int64_t time_ns) {
+    if (task->cgroup == id) return;
+    task->cgroup = id;
+    const string_id *path = cgroup_path(activity, id);
+    if (path) mark(activity, PERF_ACTIVITY_CGROUP, task->thread, time_ns, time_ns, *path);
+}
+
+/* ---- The end. ---- */
+
+/* A task stays in one pid namespace for all of its life. */
+static void set_home_namespace(struct perf_activity *activity, const struct perf_task *task) {
+    process_id process = profile_thread_at(activity->profile, task->thread)->process;
+    if (task->namespaces == ID_NONE || process_is_none(process)) return;
+    const struct perf_namespaces *namespaces = row_table_at(&activity->namespaces, task->namespaces);
+    uint64_t inode = namespaces->kinds[PID_NAMESPACE].inode;
+    if (inode) profile_process_at(activity->profile, process)->home_namespace = inode;
+}
+
+void perf_activity_finish(struct perf_activity *activity, const struct perf_tasks *tasks, int64_t end_ns) {
+    for (size_t i = 0; i < activity->throttles.count; i++)
+        end_throttle(activity, column_at(&activity->throttles, i), end_ns);
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        set_home_namespace(activity, task);
+        /* A thread that has ended stopped running for good. */
+        bool has_ended = profile_thread_at(activity->profile, task->thread)->end_ns != TIME_NONE;
+        if (task->is_off_cpu && !has_ended) mark_off_cpu(activity, task, end_ns);
+    }
+}

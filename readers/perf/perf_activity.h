@@ -1,0 +1,71 @@
+/* What perf reports of threads besides samples: when they ran, when sampling paused, and their namespaces and control
+ * groups. All of it becomes markers. */
+#ifndef GECKO_PERF_ACTIVITY_H
+#define GECKO_PERF_ACTIVITY_H
+
+#include "perf_tasks.h"
+
+enum perf_activity_kind {
+    PERF_ACTIVITY_OFF_CPU,
+    PERF_ACTIVITY_THROTTLED,
+    PERF_ACTIVITY_NAMESPACES,
+    PERF_ACTIVITY_CGROUP,
+    PERF_ACTIVITY_KIND_COUNT
+};
+
+enum { PERF_NAMESPACES_MAX = 8 };
+
+struct perf_namespace {
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* The namespaces of a thread, one of each kind; zeros: unknown. */
+struct perf_namespaces {
+    struct perf_namespace kinds[PERF_NAMESPACES_MAX];
+};
+
+struct perf_activity {
+    struct profile *profile;                    /* borrowed */
+    uint16_t schemas[PERF_ACTIVITY_KIND_COUNT]; /* MARKER_SCHEMA_NONE until the first marker of that kind */
+    struct row_table cgroup_ids;                /* uint64_t */
+    struct column cgroup_paths;                 /* string_id: a row of the profile's strings, one per id */
+    struct row_table namespaces;                /* struct perf_namespaces */
+    struct row_table streams;                   /* uint64_t: streams of samples that have been throttled */
+    struct column throttles;                    /* struct perf_throttle, one per stream */
+};
+
+void perf_activity_init(struct perf_activity *activity, struct profile *profile);
+void perf_activity_fini(struct perf_activity *activity);
+
+/* Returns whether switches of the thread mean anything. The idle task, whose tid is 0, runs on all processors at once,
+ * and a thread whose tid is -1 has ended. */
+static inline bool perf_activity_has_switches(int64_t tid) { return tid > 0; }
+
+/* The thread stops running, either because another one preempts it or because it waits. */
+void perf_activity_switch_out(struct perf_task *task, bool is_preempted, int64_t time_ns);
+
+/* The thread runs again. Adds a marker for the time since it stopped, if that is known. */
+void perf_activity_switch_in(struct perf_activity *activity, struct perf_task *task, int64_t time_ns);
+
+/* The kernel stops or resumes sampling the stream: an event on one processor, or in one thread. The marker belongs to
+ * the thread that ran when sampling stopped. */
+void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
+                            struct text event, int64_t time_ns);
+void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns);
+
+/* The thread is in these namespaces, at most PERF_NAMESPACES_MAX of them, in the order of Linux
+ * include/uapi/linux/perf_event.h: net, uts, ipc… Adds a marker with those that it has not been
+ * in, unless time_ns is TIME_NONE: then it has been in them since before the recording. */
+void perf_activity_set_namespaces(struct perf_activity *activity, struct perf_task *task,
+                                  const struct perf_namespace *namespaces, uint32_t count, int64_t time_ns);
+
+void perf_activity_name_cgroup(struct perf_activity *activity, uint64_t id, struct text path);
+
+/* The thread is in that control group. Adds a marker if it has not been in it. */
+void perf_activity_set_cgroup(struct perf_activity *activity, struct perf_task *task, uint64_t id, int64_t time_ns);
+
+/* Adds markers for what still lasts when the recording ends. */
+void perf_activity_finish(struct perf_activity *activity, const struct perf_tasks *tasks, int64_t end_ns);
+
+#endif

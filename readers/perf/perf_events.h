@@ -1,0 +1,72 @@
+/* The events of a perf recording, and which of them makes the profile's samples. */
+#ifndef GECKO_PERF_EVENTS_H
+#define GECKO_PERF_EVENTS_H
+
+#include "libconvert/profile/profile.h"
+
+/* The units of an event's period that matter for weights and CPU time. */
+enum perf_event_unit { PERF_EVENT_OTHER, PERF_EVENT_CLOCK_NS, PERF_EVENT_CYCLES };
+
+struct perf_event {
+    struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
+    enum perf_event_unit unit;
+    bool is_tracepoint;
+    bool has_period;
+    uint64_t sample_count; /* of samples with a stack */
+    uint64_t period_sum;
+    uint64_t period_min;
+    uint64_t period_max;
+    struct position first;
+    /* Samples of a clock, taken on the same processor as the one before. */
+    struct column last_times_ns; /* int64_t, by processor; TIME_NONE: none yet */
+    uint64_t gap_count;
+    uint64_t fitting_gap_count; /* those not much longer than the period */
+};
+
+/* Bounds how many events the ledger names. All events after this many share one row, the last. */
+enum { PERF_EVENTS_MAX = 4096 };
+
+struct perf_events {
+    struct strings names;
+    struct column rows; /* struct perf_event */
+};
+
+void perf_events_init(struct perf_events *events, struct failure *failure);
+void perf_events_fini(struct perf_events *events);
+
+/* Returns the row of the event, which it adds if the event is new; ID_NONE if memory ran out (latched). */
+uint32_t perf_events_intern(struct perf_events *events, struct text name, struct position position);
+
+/* Adds a row for an event whose name may change later. Fill a table with this function or with perf_events_intern, not
+ * with both. Returns ID_NONE if memory ran out (latched). */
+uint32_t perf_events_add(struct perf_events *events, struct text name, bool is_tracepoint, struct position position);
+
+/* Names the event in that row. An empty name changes nothing. */
+void perf_events_set_name(struct perf_events *events, uint32_t row, struct text name);
+
+static inline struct perf_event *perf_events_at(const struct perf_events *events, uint32_t row) {
+    return column_at(&events->rows, row);
+}
+
+/* Returns the name without its modifiers, for instance "cpu-clock" for "cpu-clock:ppp". A tracepoint keeps its
+ * colon. */
+struct text perf_event_base_name(struct text name);
+
+/* Counts the time since the event's last sample on that processor. A processor of -1 is not known: before_ns is then
+ * the time of the last sample in the same thread (TIME_NONE: there was none). */
+void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t before_ns, int64_t time_ns,
+                          uint64_t period);
+
+/* Returns whether the period of a clock's samples can be the time between them. Where a timer cannot be as fast as was
+ * asked for, the kernel still gives the period that was asked for, and samples are much further apart. */
+bool perf_event_period_fits(const struct perf_event *event);
+
+/* Returns the row of the event with the most stacks, or ID_NONE if no event has any. A tracepoint is chosen only if no
+ * other kind of event has a stack. */
+uint32_t perf_events_choose(const struct perf_events *events);
+
+/* Enters the samples and periods of all events in the ledger by event name. Those of `chosen` are kept; the others are
+ * lost. */
+void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct profile *profile);
+
+#endif

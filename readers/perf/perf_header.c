@@ -1,0 +1,181 @@
+#include "perf_header.h"
+
+#include <time.h>
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/profile/launchers.h"
+
+static const struct text section = TEXT("perf");
+
+static bool contains(struct text text, struct text part) {
+    return memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) != NULL;
+}
+
+/* Returns the whole number at the start of the text, or 0 if there is none. */
+static uint64_t leading_number(struct text text) {
+    uint64_t value;
+    return cursor_take_number(&text, 10, &value) ? value : 0;
+}
+
+/* Parses "Sat Nov 21 07:35:50 2026", which is ctime's form in the C locale. perf prints no time zone; UTC is
+ * assumed. */
+static bool parse_capture_time(struct text value, int64_t *ms) {
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char copy[32];
+    if (value.bytes_count != 24) return false;
+    memcpy(copy, value.bytes, value.bytes_count);
+    copy[value.bytes_count] = '\0';
+    struct tm tm = {0};
+    while (tm.tm_mon < 12 && memcmp(copy + 4, months + tm.tm_mon * 3, 3) != 0) tm.tm_mon++;
+    struct text text = text_of(copy);
+    tm.tm_mday = (int)leading_number(text_trim_start(text_slice(text, 8, 10)));
+    tm.tm_hour = (int)leading_number(text_slice(text, 11, 13));
+    tm.tm_min = (int)leading_number(text_slice(text, 14, 16));
+    tm.tm_sec = (int)leading_number(text_slice(text, 17, 19));
+    tm.tm_year = (int)leading_number(text_slice(text, 20, 24)) - 1900;
+    if (copy[13] != ':' || copy[16] != ':' || tm.tm_mon == 12 || tm.tm_mday == 0 || tm.tm_year < 70) return false;
+    *ms = (int64_t)timegm(&tm) * 1000;
+    return true;
+}
+
+/* Options of "perf record" whose value is the next word. A value can also be part of the word: "-F99", "--freq=99". */
+static bool takes_next_word(struct text option) {
+    static const char short_options[] = "CDFGcejkmoprtu";
+    static const struct text long_options[] = {
+        TEXT("--affinity"),
+        TEXT("--branch-filter"),
+        TEXT("--call-graph"),
+        TEXT("--cgroup"),
+        TEXT("--clockid"),
+        TEXT("--control"),
+        TEXT("--count"),
+        TEXT("--cpu"),
+        TEXT("--delay"),
+        TEXT("--event"),
+        TEXT("--filter"),
+        TEXT("--freq"),
+        TEXT("--max-size"),
+        TEXT("--mmap-pages"),
+        TEXT("--output"),
+        TEXT("--pid"),
+        TEXT("--proc-map-timeout"),
+        TEXT("--realtime"),
+        TEXT("--tid"),
+        TEXT("--uid"),
+    };
+    if (option.bytes_count == 2) return strchr(short_options, option.bytes[1]);
+    for (size_t i = 0; i < sizeof long_options / sizeof *long_options; i++)
+        if (text_equal(option, long_options[i])) return true;
+    /* The last one of several letters, "-ag" or "-gF 99", can have a value. */
+    bool is_joined = text_starts_with(option, TEXT("--")) || strchr(short_options, option.bytes[1]);
+    return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);
+}
+
+/* Returns the file name of the program that "perf record OPTIONS PROGRAM" recorded. Empty if the command line names
+ * none, or a launcher. */
+static struct text recorded_program(struct text command_line) {
+    bool is_record = false;
+    struct text word;
+    while ((word = cursor_take_token(&command_line)).bytes_count) {
+        if (!is_record) {
+            is_record = text_equal(word, TEXT("record"));
+            continue;
+        }
+        if (text_equal(word, TEXT("--"))) {
+            word = cursor_take_token(&command_line);
+            break;
+        }
+        if (!text_starts_with(word, TEXT("-"))) break;
+        if (word.bytes_count > 1 && takes_next_word(word)) cursor_take_token(&command_line);
+    }
+    struct text program = text_base_name(word);
+    return program_is_launcher(program) ? (struct text){0} : program;
+}
+
+static void read_capture_time(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    parse_capture_time(value, &profile->meta.captured_at_ms);
+}
+
+static void read_hostname(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.device = profile_text(profile, value);
+}
+
+static void read_os_release(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.platform = profile_text(profile, TEXT("Linux"));
+    profile->meta.os_cpu = profile_text_format(profile, "Linux %.*s", (int)value.bytes_count, value.bytes);
+}
+
+static void read_arch(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.abi = profile_text(profile, value);
+}
+
+static void read_cpu_count(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    uint64_t count = leading_number(value);
+    if (count <= UINT32_MAX) profile->meta.logical_cpu_count = (uint32_t)count;
+}
+
+static void read_cpu_name(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    profile->meta.cpu_name = profile_text(profile, value);
+}
+
+static void read_memory(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    uint64_t kilobytes = leading_number(value);
+    if (kilobytes <= INT64_MAX / 1024) profile->meta.main_memory_bytes = kilobytes * 1024;
+}
+
+static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
+    profile->meta.arguments = profile_text(profile, value);
+    struct text program = recorded_program(value);
+    if (program.bytes_count) profile->meta.product = profile_text(profile, program);
+    if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf")))
+        header->has_dwarf_stacks = true;
+}
+
+static void read_event(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)profile;
+    if (contains(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
+    static const struct text key = TEXT("sample_freq } = ");
+    const char *frequency = memmem(value.bytes, value.bytes_count, key.bytes, key.bytes_count);
+    if (!frequency || header->frequency_hz > 0) return;
+    struct text number = text_from(value, (size_t)(frequency - value.bytes) + key.bytes_count);
+    if (contains(value, TEXT("freq = 1"))) header->frequency_hz = (double)leading_number(number);
+}
+
+/* Keys that become metadata. The information panel shows all keys, these included. Names: Linux
+ * tools/perf/util/header.c. */
+static const struct {
+    struct text key;
+    void (*read)(struct perf_header *header, struct profile *profile, struct text value);
+} keys[] = {
+    {TEXT("captured on"), read_capture_time},
+    {TEXT("hostname"), read_hostname},
+    {TEXT("os release"), read_os_release},
+    {TEXT("arch"), read_arch},
+    {TEXT("nrcpus online"), read_cpu_count},
+    {TEXT("cpudesc"), read_cpu_name},
+    {TEXT("total memory"), read_memory},
+    {TEXT("cmdline"), read_command_line},
+    {TEXT("event"), read_event},
+};
+
+void perf_header_enter(struct perf_header *header, struct profile *profile, struct text key, struct text value) {
+    if (!key.bytes_count || !value.bytes_count) return;
+    profile_add_extra(profile, section, key, value);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (text_equal(key, keys[i].key)) keys[i].read(header, profile, value);
+}
+
+void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line) {
+    struct text text = text_trim(text_from(line, 1));
+    const char *separator = memmem(text.bytes, text.bytes_count, ": ", 2);
+    if (!separator) return;
+    size_t colon = (size_t)(separator - text.bytes);
+    perf_header_enter(header, profile, text_trim(text_slice(text, 0, colon)), text_trim(text_from(text, colon + 1)));
+}

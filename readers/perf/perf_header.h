@@ -1,0 +1,19 @@
+/* The comments that perf script --header prints, such as "# hostname : vm". They become the profile's metadata. */
+#ifndef GECKO_PERF_HEADER_H
+#define GECKO_PERF_HEADER_H
+
+#include "libconvert/profile/profile.h"
+
+struct perf_header {
+    bool has_dwarf_stacks; /* user stacks come from an unwinder, so return addresses already point into the call */
+    double frequency_hz;   /* of sampling; 0 if unknown */
+};
+
+/* Enters a property of the recording under the name that perf script prints ("hostname"). An empty key or value enters
+ * nothing. */
+void perf_header_enter(struct perf_header *header, struct profile *profile, struct text key, struct text value);
+
+/* Reads one line that begins with '#'. Skips lines that are not "key : value". */
+void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line);
+
+#endif

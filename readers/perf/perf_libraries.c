@@ -1,0 +1,162 @@
+#include "perf_libraries.h"
+
+void perf_libraries_init(struct perf_libraries *libraries, struct profile *profile) {
+    libraries->profile = profile;
+    strings_init(&libraries->names, profile->failure);
+    column_init(&libraries->rows, sizeof(struct perf_library), profile->failure);
+}
+
+void perf_libraries_fini(struct perf_libraries *libraries) {
+    strings_fini(&libraries->names);
+    column_fini(&libraries->rows);
+}
+
+/* ---- Libraries. ---- */
+
+enum name_match { MATCH_WHOLE, MATCH_START, MATCH_END };
+
+static bool name_matches(struct text name, enum name_match match, struct text pattern) {
+    switch (match) {
+        case MATCH_WHOLE:
+            return text_equal(name, pattern);
+        case MATCH_START:
+            return text_starts_with(name, pattern);
+        case MATCH_END:
+            return text_ends_with(name, pattern);
+    }
+    return false;
+}
+
+/* Rules by the library's file name; the first row that matches applies. A name that no row matches is a user's file or,
+ * in brackets, a kernel module. */
+static const struct {
+    enum name_match match;
+    struct text pattern;
+    enum code_kind kind;
+    bool is_file;
+    bool is_kernel_image;
+    bool is_guest;
+} library_rules[] = {
+    {MATCH_START, TEXT("[kernel.kallsyms]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[kernel.vmlinux]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[kernel]"), CODE_KERNEL, true, true, false},
+    {MATCH_START, TEXT("[guest.kernel"), CODE_KERNEL, true, true, true},
+    {MATCH_START, TEXT("vmlinux"), CODE_KERNEL, true, true, false},
+    {MATCH_END, TEXT(".ko"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.gz"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.xz"), CODE_KERNEL, true, false, false},
+    {MATCH_END, TEXT(".ko.zst"), CODE_KERNEL, true, false, false},
+    {MATCH_START, TEXT("bpf_prog_"), CODE_KERNEL, false, false, false},
+    {MATCH_START, TEXT("[bpf]"), CODE_KERNEL, false, false, false},
+    {MATCH_START, TEXT("[vdso"), CODE_USER, true, false, false},
+    {MATCH_START, TEXT("[vsyscall]"), CODE_USER, true, false, false},
+    {MATCH_START, TEXT("[stack"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[heap]"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[anon"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[uprobes]"), CODE_USER, false, false, false},
+    {MATCH_WHOLE, TEXT("anon"), CODE_USER, false, false, false}, /* base name of "//anon" */
+    {MATCH_WHOLE, TEXT("anon_hugepage"), CODE_USER, false, false, false},
+    {MATCH_START, TEXT("[JIT"), CODE_JIT, false, false, false},
+    {MATCH_START, TEXT("jitted-"), CODE_JIT, true, false, false}, /* written by perf inject --jit */
+    {MATCH_WHOLE, TEXT("[unknown]"), CODE_USER, false, false, false},
+};
+
+bool perf_library_is_perf_map(struct text base_name) {
+    return text_starts_with(base_name, TEXT("perf-")) && text_ends_with(base_name, TEXT(".map"));
+}
+
+static void classify_library(struct perf_library *library) {
+    for (size_t i = 0; i < sizeof library_rules / sizeof *library_rules; i++) {
+        if (!name_matches(library->base_name, library_rules[i].match, library_rules[i].pattern)) continue;
+        library->kind = library_rules[i].kind;
+        library->is_file = library_rules[i].is_file;
+        library->is_kernel_image = library_rules[i].is_kernel_image;
+        library->is_guest = library_rules[i].is_guest;
+        return;
+    }
+    bool is_module = text_starts_with(library->path, TEXT("["));
+    library->kind = perf_library_is_perf_map(library->base_name) ? CODE_JIT : is_module ? CODE_KERNEL : CODE_USER;
+    library->is_file = library->kind != CODE_JIT;
+}
+
+uint32_t perf_libraries_intern(struct perf_libraries *libraries, struct text path) {
+    string_id id = strings_intern(&libraries->names, path);
+    if (string_is_none(id) || id.index < libraries->rows.count) return id.index;
+    struct perf_library *library = column_push(&libraries->rows);
+    if (!library) return ID_NONE;
+    struct text stored = strings_text(&libraries->names, id);
+    bool is_known = stored.bytes_count > 0;
+    /* A name in brackets is no path, even with a slash in it: "[JIT] tid 5". */
+    struct text base_name = text_starts_with(stored, TEXT("[")) ? stored : text_base_name(stored);
+    *library = (struct perf_library){
+        .path = stored, .base_name = is_known ? base_name : TEXT("[unknown]"), .resource = resource_none()};
+    classify_library(library);
+    if (is_known) {
+        string_id name = profile_string(libraries->profile, library->base_name);
+        library->resource = profile_resource(libraries->profile, name, RESOURCE_LIBRARY);
+    }
+    return id.index;
+}
+
+/* ---- Categories. ---- */
+
+/* Kernel functions in which an idle processor waits. */
+static const struct text idle_functions[] = {
+    TEXT("pv_native_safe_halt"),
+    TEXT("native_safe_halt"),
+    TEXT("native_halt"),
+    TEXT("default_idle"),
+    TEXT("default_idle_call"),
+    TEXT("default_enter_idle"),
+    TEXT("arch_cpu_idle"),
+    TEXT("intel_idle"),
+    TEXT("intel_idle_irq"),
+    TEXT("intel_idle_ibrs"),
+    TEXT("mwait_idle"),
+    TEXT("mwait_idle_with_hints.constprop.0"),
+    TEXT("acpi_idle_enter"),
+    TEXT("acpi_idle_do_entry"),
+    TEXT("acpi_safe_halt"),
+    TEXT("acpi_processor_ffh_cstate_enter"),
+    TEXT("poll_idle"),
+    TEXT("cpuidle_enter"),
+    TEXT("cpuidle_enter_state"),
+    TEXT("cpuidle_idle_call"),
+    TEXT("do_idle"),
+    TEXT("cpu_startup_entry"),
+    TEXT("cpu_do_idle"),
+};
+
+static bool is_idle_function(struct text name) {
+    for (size_t i = 0; i < sizeof idle_functions / sizeof *idle_functions; i++)
+        if (text_equal(name, idle_functions[i])) return true;
+    return false;
+}
+
+static struct text kernel_subcategory(const struct perf_library *library, struct text name) {
+    if (library->is_guest) return TEXT("Guest");
+    if (text_starts_with(name, TEXT("bpf_prog_")) || !library->is_file) return TEXT("BPF");
+    if (library->is_kernel_image) return TEXT("");
+    struct text module = library->base_name;
+    if (text_starts_with(module, TEXT("["))) return text_slice(module, 1, text_find(module, ']'));
+    return text_slice(module, 0, text_find(module, '.'));
+}
+
+struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, const struct perf_library *library,
+                                               enum code_kind kind, struct text name,
+                                               const struct script_name *script) {
+    struct categories *categories = &libraries->profile->categories;
+    if (script->kind != SCRIPT_NONE)
+        return categories_intern_code(categories, script->kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT, script->tier);
+    switch (kind) {
+        case CODE_KERNEL:
+            if (is_idle_function(name)) return categories_intern_code(categories, CODE_IDLE, TEXT(""));
+            if (!library->path.bytes_count) return categories_intern_code(categories, CODE_KERNEL, TEXT(""));
+            return categories_intern_code(categories, CODE_KERNEL, kernel_subcategory(library, name));
+        case CODE_USER:
+            return categories_intern_code(categories, CODE_USER,
+                                          library->path.bytes_count ? library->base_name : TEXT(""));
+        default:
+            return categories_intern_code(categories, kind, TEXT(""));
+    }
+}

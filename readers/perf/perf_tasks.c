@@ -1,0 +1,361 @@
+#include "perf_tasks.h"
+
+#include <inttypes.h>
+
+#include "perf_deferred.h"
+
+struct tid_key {
+    int64_t id;
+    uint32_t machine;
+    uint32_t reserved; /* always 0: the key is hashed as bytes */
+};
+
+struct task_key {
+    int64_t pid;
+    int64_t tid;
+    uint64_t machine;
+};
+
+struct series_key {
+    thread_id thread;
+    uint32_t event;
+};
+
+void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
+    struct failure *failure = profile->failure;
+    tasks->profile = profile;
+    column_init(&tasks->rows, sizeof(struct perf_task), failure);
+    row_table_init(&tasks->tids, sizeof(struct tid_key), failure);
+    column_init(&tasks->current, sizeof(uint32_t), failure);
+    row_table_init(&tasks->pids, sizeof(struct tid_key), failure);
+    column_init(&tasks->processes, sizeof(process_id), failure);
+    row_table_init(&tasks->generations, sizeof(struct task_key), failure);
+    column_init(&tasks->generation_counts, sizeof(uint32_t), failure);
+    row_table_init(&tasks->series_keys, sizeof(struct series_key), failure);
+    column_init(&tasks->series, sizeof(struct perf_series), failure);
+    tasks->rename_schema = UINT16_MAX;
+}
+
+static void series_fini(struct perf_series *series) {
+    column_fini(&series->samples.time_ns);
+    column_fini(&series->samples.stack);
+    column_fini(&series->samples.weight);
+}
+
+void perf_tasks_fini(struct perf_tasks *tasks) {
+    perf_deferred_free(tasks);
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        struct perf_task *task = column_at(&tasks->rows, i);
+        stack_path_fini(&task->path);
+    }
+    for (size_t i = 0; i < tasks->series.count; i++) series_fini(column_at(&tasks->series, i));
+    column_fini(&tasks->rows);
+    row_table_fini(&tasks->tids);
+    column_fini(&tasks->current);
+    row_table_fini(&tasks->pids);
+    column_fini(&tasks->processes);
+    row_table_fini(&tasks->generations);
+    column_fini(&tasks->generation_counts);
+    row_table_fini(&tasks->series_keys);
+    column_fini(&tasks->series);
+}
+
+/* ---- Processes. ---- */
+
+static process_id add_process(struct perf_tasks *tasks, int64_t pid, uint32_t machine, uint32_t generation) {
+    struct profile *profile = tasks->profile;
+    process_id id = profile_add_process(profile, pid, generation);
+    if (process_is_none(id) || (!machine && pid != PID_UNKNOWN)) return id;
+    struct process *process = profile_process_at(profile, id);
+    struct text unknown = TEXT("unknown pid");
+    /* A guest's pids can equal the host's, so the text names the virtual machine. */
+    if (pid != PID_UNKNOWN)
+        process->pid_text = profile_text_format(profile, "%" PRId64 " (VM %" PRIu32 ")", pid, machine);
+    else if (machine)
+        process->pid_text = profile_text_format(profile, "%s (VM %" PRIu32 ")", unknown.bytes, machine);
+    else
+        process->pid_text = profile_text(profile, unknown);
+    if (pid == PID_UNKNOWN) process->name = process->pid_text;
+    return id;
+}
+
+/* Returns the slot of the process that has the pid now. Adds the process if it is new. NULL if memory ran out
+ * (latched). */
+static process_id *process_slot(struct perf_tasks *tasks, int64_t pid, uint32_t machine) {
+    struct tid_key key = {.id = pid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->pids, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->processes.count) return column_at(&tasks->processes, row);
+    process_id *slot = column_push(&tasks->processes);
+    if (!slot) return NULL;
+    *slot = add_process(tasks, pid, machine, 0);
+    return process_is_none(*slot) ? NULL : slot;
+}
+
+/* Returns the generation number of a new task with these ids: how many tasks had them before. */
+static uint32_t next_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
+    struct task_key key = {.pid = pid, .tid = tid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->generations, &key);
+    if (row == ID_NONE) return 0;
+    if (row < tasks->generation_counts.count) return (*(uint32_t *)column_at(&tasks->generation_counts, row))++;
+    uint32_t *added = column_push(&tasks->generation_counts);
+    if (added) *added = 1;
+    return 0;
+}
+
+static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
+    task->pid = pid;
+    profile_thread_at(tasks->profile, task->thread)->generation = next_generation(tasks, task->machine, pid, task->tid);
+    process_id *slot = process_slot(tasks, pid, task->machine);
+    if (slot) profile_thread_at(tasks->profile, task->thread)->process = *slot;
+}
+
+/* ---- Tasks. ---- */
+
+static uint32_t *find_current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
+    struct tid_key key = {.id = tid, .machine = machine};
+    uint32_t row = row_table_intern(&tasks->tids, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->current.count) return column_at(&tasks->current, row);
+    uint32_t *slot = column_push(&tasks->current);
+    if (slot) *slot = ID_NONE;
+    return slot;
+}
+
+/* Returns the slot of the task that has the tid now; it holds ID_NONE if there is no such task yet. NULL if memory ran
+ * out. */
+static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
+    struct perf_recent_tid *recent = &tasks->recent_tids[(uint64_t)tid % PERF_RECENT_TIDS];
+    if (!recent->slot || recent->tid != tid || recent->machine != machine)
+        *recent = (struct perf_recent_tid){tid, machine, find_current_slot(tasks, machine, tid)};
+    return recent->slot;
+}
+
+static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid,
+                                  int64_t tid) {
+    thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, 0);
+    if (thread_is_none(thread)) return NULL;
+    uint32_t row = (uint32_t)tasks->rows.count;
+    struct perf_task *task = column_push(&tasks->rows);
+    if (!task) return NULL;
+    *task = (struct perf_task){.pid = PID_UNKNOWN,
+                               .tid = tid,
+                               .machine = machine,
+                               .thread = thread,
+                               .namespaces = ID_NONE,
+                               .first_program = string_none(),
+                               .last_program = string_none(),
+                               .last_time_ns = TIME_NONE};
+    *slot = row;
+    if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");
+    if (pid != PID_UNKNOWN) learn_pid(tasks, task, pid);
+    return task;
+}
+
+/* Some pids follow from the tid alone: those of idle tasks, and the "-1" of a task that perf lost track of. */
+static int64_t known_pid(int64_t pid, int64_t tid) {
+    if (tid == 0 || tid == -1) return tid;
+    return pid == -1 ? PID_UNKNOWN : pid;
+}
+
+struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
+    pid = known_pid(pid, tid);
+    uint32_t *slot = current_slot(tasks, machine, tid);
+    if (!slot) return NULL;
+    if (*slot == ID_NONE) return add_task(tasks, slot, machine, pid, tid);
+    struct perf_task *task = column_at(&tasks->rows, *slot);
+    if (pid == PID_UNKNOWN || task->pid == pid) return task;
+    if (task->pid != PID_UNKNOWN) return add_task(tasks, slot, machine, pid, tid);
+    learn_pid(tasks, task, pid);
+    return task;
+}
+
+static const struct marker_field rename_fields[] = {
+    {.key = TEXT("from"), .label = TEXT("From"), .format = MARKER_UNIQUE_STRING},
+    {.key = TEXT("to"), .label = TEXT("To"), .format = MARKER_UNIQUE_STRING},
+};
+
+static const struct marker_schema rename_schema = {
+    .name = TEXT("Renamed"),
+    .description = TEXT("The thread changed its name."),
+    .table_label = TEXT("{marker.data.from} → {marker.data.to}"),
+    .fields = rename_fields,
+    .field_count = sizeof rename_fields / sizeof *rename_fields,
+};
+
+static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct text to, int64_t time_ns) {
+    struct profile *profile = tasks->profile;
+    if (tasks->rename_schema == UINT16_MAX) tasks->rename_schema = profile_marker_schema(profile, &rename_schema);
+    union marker_value values[2] = {{.string = profile_string(profile, thread->name)},
+                                    {.string = profile_string(profile, to)}};
+    struct marker marker = {
+        .start_ns = time_ns,
+        .end_ns = time_ns,
+        .name = profile_string(profile, TEXT("Renamed")),
+        .stack = stack_none(),
+        .schema = tasks->rename_schema,
+        .phase = MARKER_INSTANT,
+    };
+    profile_add_marker(profile, thread, marker, values);
+}
+
+void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    if (task->tid == -1 || !comm.bytes_count || text_equal(thread->name, comm)) return;
+    if (task->has_samples) mark_rename(tasks, thread, comm, time_ns);
+    thread->name = profile_text(tasks->profile, comm);
+}
+
+void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    perf_tasks_rename(tasks, task, comm, time_ns);
+    string_id program = strings_intern(&tasks->profile->texts, comm);
+    if (string_is_none(program)) return;
+    task->last_program = program;
+    if (string_is_none(task->first_program)) task->first_program = program;
+}
+
+struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name) {
+    enum { COMM_BYTES_MAX = 15 };
+    const struct strings *texts = &tasks->profile->texts;
+    struct text comm = text_slice(name, 0, COMM_BYTES_MAX);
+    for (size_t i = 0; name.bytes_count && i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        if (string_is_none(task->first_program) || !text_equal(strings_text(texts, task->first_program), comm))
+            continue;
+        return string_is_same(task->first_program, task->last_program) ? name : strings_text(texts, task->last_program);
+    }
+    return name;
+}
+
+/* Adds the next generation of the process, since its main thread was created anew. */
+static void begin_process_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t time_ns) {
+    process_id *slot = process_slot(tasks, pid, machine);
+    if (!slot) return;
+    uint32_t generation = profile_process_at(tasks->profile, *slot)->generation + 1;
+    process_id next = add_process(tasks, pid, machine, generation);
+    if (process_is_none(next)) return;
+    *slot = next;
+    profile_process_at(tasks->profile, next)->start_ns = time_ns;
+}
+
+/* True if a fork that creates the task's tid must create another task. A task that only records have named so far may
+ * be the one that the fork creates. */
+static bool is_used_up(const struct perf_tasks *tasks, const struct perf_task *task) {
+    bool has_ended = profile_thread_at(tasks->profile, task->thread)->end_ns != TIME_NONE;
+    return task->is_forked || task->has_samples || has_ended;
+}
+
+void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent) {
+    process_id child = profile_thread_at(tasks->profile, task->thread)->process;
+    process_id of_parent = profile_thread_at(tasks->profile, parent->thread)->process;
+    if (process_is_none(child) || process_is_none(of_parent) || process_is_same(child, of_parent)) return;
+    struct process *process = profile_process_at(tasks->profile, child);
+    if (process_is_none(process->parent)) process->parent = of_parent;
+}
+
+void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                     const struct perf_task *parent, int64_t time_ns) {
+    tasks->has_records = true;
+    uint32_t *slot = current_slot(tasks, machine, tid);
+    if (!slot) return;
+    struct perf_task *task = *slot == ID_NONE ? NULL : column_at(&tasks->rows, *slot);
+    if (task && is_used_up(tasks, task)) {
+        if (pid == tid) begin_process_generation(tasks, machine, pid, time_ns);
+        task = add_task(tasks, slot, machine, pid, tid);
+    } else {
+        task = perf_tasks_find(tasks, machine, pid, tid);
+    }
+    if (!task) return;
+    task->is_forked = true;
+    if (parent) perf_tasks_set_parent(tasks, task, parent);
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    thread->start_ns = time_ns;
+    if (pid == tid && !process_is_none(thread->process))
+        profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
+    if (parent) task->namespaces = parent->namespaces;
+    if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
+}
+
+void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {
+    struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
+    tasks->has_records = true;
+    if (task) profile_thread_at(tasks->profile, task->thread)->end_ns = time_ns;
+}
+
+/* ---- Samples. ---- */
+
+struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
+    if (task->last_series && task->last_series->event == event) return task->last_series;
+    struct series_key key = {task->thread, event};
+    uint32_t row = row_table_intern(&tasks->series_keys, &key);
+    if (row == ID_NONE) return NULL;
+    if (row < tasks->series.count) return task->last_series = column_at(&tasks->series, row);
+    struct perf_series *series = column_push(&tasks->series);
+    if (!series) return NULL;
+    *series = (struct perf_series){.event = event, .thread = task->thread};
+    struct failure *failure = tasks->profile->failure;
+    column_init(&series->samples.time_ns, sizeof(int64_t), failure);
+    column_init(&series->samples.stack, sizeof(stack_id), failure);
+    column_init(&series->samples.weight, sizeof(uint32_t), failure);
+    return task->last_series = series;
+}
+
+static void start_until(struct thread *thread, int64_t time_ns) {
+    if (thread->start_ns == TIME_NONE || time_ns < thread->start_ns) thread->start_ns = time_ns;
+}
+
+/* Without records of tasks, nothing is known of a thread before its first sample or marker. */
+static void start_threads_with_content(struct perf_tasks *tasks) {
+    struct profile *profile = tasks->profile;
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        const struct perf_series *series = column_at(&tasks->series, i);
+        struct thread *thread = profile_thread_at(profile, series->thread);
+        for (size_t j = 0; j < series->samples.time_ns.count; j++)
+            start_until(thread, *(const int64_t *)column_at(&series->samples.time_ns, j));
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        for (size_t j = 0; j < thread->markers.count; j++)
+            start_until(thread, ((const struct marker *)column_at(&thread->markers, j))->start_ns);
+    }
+}
+
+/* Moves the samples of the event into their threads, which have none yet. */
+static void move_samples(struct perf_tasks *tasks, uint32_t event) {
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        struct perf_series *series = column_at(&tasks->series, i);
+        if (series->event != event) continue;
+        profile_thread_at(tasks->profile, series->thread)->samples = series->samples;
+        series->samples = (struct samples){0};
+    }
+}
+
+/* A process ends with the last of its threads. If the end of one thread is unknown, so is the end of the process. */
+static void end_processes(struct perf_tasks *tasks) {
+    struct profile *profile = tasks->profile;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        struct process *process = profile_process_at(profile, thread->process);
+        if (thread->end_ns > process->end_ns) process->end_ns = thread->end_ns;
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (thread->end_ns == TIME_NONE) profile_process_at(profile, thread->process)->end_ns = TIME_NONE;
+    }
+}
+
+void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
+    struct profile *profile = tasks->profile;
+    profile->meta.are_starts_guessed = !tasks->has_records;
+    if (!tasks->has_records) start_threads_with_content(tasks);
+    move_samples(tasks, event);
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        struct perf_task *task = column_at(&tasks->rows, i);
+        struct thread *thread = profile_thread_at(profile, task->thread);
+        if (!process_is_none(thread->process)) continue;
+        const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);
+        if (!unknown) return;
+        thread->process = *unknown;
+    }
+    end_processes(tasks);
+}

@@ -1,0 +1,98 @@
+/* The threads of a perf recording, keyed by (pid, tid, generation), and their processes.
+ *
+ * A tid belongs to one task at a time. Text may have only the tid; the pid then comes from any earlier or later record
+ * that has both. A fork that creates an existing tid begins a new task: its generation is the number of tasks that had
+ * these ids before. */
+#ifndef GECKO_PERF_TASKS_H
+#define GECKO_PERF_TASKS_H
+
+#include "libconvert/profile/profile.h"
+#include "libconvert/profile/stack_path.h"
+
+/* Samples of one event in one thread. */
+struct perf_series {
+    uint32_t event;
+    thread_id thread;
+    struct samples samples;
+};
+
+struct perf_task {
+    int64_t pid; /* PID_UNKNOWN until a line has it */
+    int64_t tid;
+    uint32_t machine;
+    thread_id thread;
+    bool is_forked;
+    bool has_samples;
+    bool is_off_cpu;   /* does not run; see perf_activity.h */
+    bool is_preempted; /* if it does not run: another thread runs in its place */
+    /* Programs that it executed, as the kernel names them, with up to 15 bytes; none: unknown. Rows of the profile's
+       texts. */
+    string_id first_program;
+    string_id last_program;
+    uint32_t namespaces; /* a row of perf_activity's table; ID_NONE: unknown */
+    int64_t off_cpu_ns;
+    uint64_t cgroup;                 /* 0: unknown */
+    int64_t last_time_ns;            /* of its last sample; TIME_NONE until there is one */
+    struct perf_series *last_series; /* series of its last sample; NULL until there is one */
+    struct perf_deferred *deferred;  /* owned: samples that wait for their user stacks, newest first */
+    struct stack_path path;
+};
+
+/* A tid that was looked up lately. */
+struct perf_recent_tid {
+    int64_t tid;
+    uint32_t machine;
+    uint32_t *slot; /* in perf_tasks.current; NULL: none was looked up */
+};
+
+enum { PERF_RECENT_TIDS = 64 };
+
+struct perf_tasks {
+    struct profile *profile;                              /* borrowed */
+    struct column rows;                                   /* struct perf_task */
+    struct row_table tids;                                /* struct tid_key */
+    struct column current;                                /* uint32_t: row of the task that has the tid now, per tid */
+    struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
+    struct row_table pids;                                /* struct tid_key, each with a pid */
+    struct column processes;                              /* process_id: the process that has the pid now, per pid */
+    struct row_table generations;                         /* struct task_key */
+    struct column generation_counts;                      /* uint32_t: number of tasks so far, per (pid, tid) */
+    struct row_table series_keys;                         /* struct series_key */
+    struct column series;                                 /* struct perf_series */
+    uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
+    uint16_t rename_schema;
+    bool has_records; /* records tell which tasks exist: those without a start began before the recording */
+};
+
+void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile);
+void perf_tasks_fini(struct perf_tasks *tasks);
+
+/* Returns the task that has the tid now. Adds it if it is new. pid may be PID_UNKNOWN. NULL if memory ran out
+ * (latched). */
+struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid);
+
+/* Names the task from now on. If the name changes after the first sample, a marker is added. */
+void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
+
+/* Names the task after the program that it executes now. */
+void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
+
+/* Returns the name of the program that a process executes at the end, if the one of that name is the first that it
+ * executed. Otherwise returns the name. */
+struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name);
+
+/* Tells that the process of a task was made by that of another one. Of several parents the first one stays. */
+void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);
+
+/* Begins the task at that time. Its process gets the parent's as its own parent. parent may be NULL. */
+void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                     const struct perf_task *parent, int64_t time_ns);
+void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
+
+/* Returns the samples of the event in the task. NULL if memory ran out (latched). */
+struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event);
+
+/* Gives each thread its process and the samples of the chosen event. */
+void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event);
+
+#endif

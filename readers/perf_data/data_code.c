@@ -1,0 +1,473 @@
+#include "data_code.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "libconvert/base/memory.h"
+#include "readers/perf/perf_callers.h"
+
+/* Keys are compared bytewise, so the structs must have no padding. */
+
+struct file_key {
+    string_id path;
+    string_id build_id;
+};
+
+/* The address space of a process from one fork to the next. A program that is executed keeps the mappings of the
+ * previous program. Its own mappings override them, and samples that are taken while the kernel executes the program
+ * still have the old addresses. */
+struct data_space {
+    int64_t pid;
+    uint32_t epoch; /* count of mappings so far */
+};
+
+struct place_key {
+    uint32_t space;
+    uint32_t flags;
+    uint64_t address;
+};
+
+struct known_place {
+    struct place_key key;
+    uint32_t epoch; /* the space's epoch when the row was looked up */
+    uint32_t row;
+};
+
+enum { KNOWN_PLACES_LOG2 = 16 };
+
+/* Code at an offset in a file, or at an address that is in no file. */
+struct code_row {
+    uint32_t file;  /* row of files; ID_NONE: unknown */
+    uint32_t flags; /* enum address_flag; ADDRESS_IS_RETURN only without a file */
+    int64_t pid;    /* 0 if the offset in the file identifies the code */
+    uint64_t address;
+    uint64_t relative;  /* offset in the file; for the kernel, offset from its start */
+    uint64_t generated; /* the data_jit_code at the address; 0: none, or the code is in a file */
+};
+
+enum { KERNEL_SPACE = 0 };
+
+static uint32_t add_space(struct data_code *code, int64_t pid) {
+    uint32_t row = (uint32_t)code->spaces.count;
+    struct data_space *space = column_push(&code->spaces);
+    if (!space) return ID_NONE;
+    *space = (struct data_space){.pid = pid};
+    return row;
+}
+
+void data_code_init(struct data_code *code, struct profile *profile) {
+    struct failure *failure = profile->failure;
+    *code = (struct data_code){.profile = profile};
+    perf_libraries_init(&code->libraries, profile);
+    strings_init(&code->texts, failure);
+    code_mappings_init(&code->mappings, failure);
+    row_table_init(&code->file_keys, sizeof(struct file_key), failure);
+    column_init(&code->files, sizeof(struct data_file), failure);
+    row_table_init(&code->pids, sizeof(int64_t), failure);
+    column_init(&code->pid_spaces, sizeof(uint32_t), failure);
+    column_init(&code->spaces, sizeof(struct data_space), failure);
+    row_table_init(&code->codes, sizeof(struct code_row), failure);
+    stack_table_init(&code->stacks, failure);
+    row_table_init(&code->listed_paths, sizeof(string_id), failure);
+    column_init(&code->listed_ids, sizeof(string_id), failure);
+    add_space(code, PID_KERNEL);
+}
+
+void data_code_fini(struct data_code *code) {
+    perf_libraries_fini(&code->libraries);
+    strings_fini(&code->texts);
+    code_mappings_fini(&code->mappings);
+    row_table_fini(&code->file_keys);
+    column_fini(&code->files);
+    row_table_fini(&code->pids);
+    column_fini(&code->pid_spaces);
+    column_fini(&code->spaces);
+    memory_free(code->places);
+    row_table_fini(&code->codes);
+    stack_table_fini(&code->stacks);
+    row_table_fini(&code->listed_paths);
+    column_fini(&code->listed_ids);
+}
+
+/* ---- Files. ---- */
+
+static const struct text kernel_name = TEXT("[kernel.kallsyms]");
+
+static bool is_module_path(struct text path) {
+    static const struct text endings[] = {TEXT(".ko"), TEXT(".ko.gz"), TEXT(".ko.xz"), TEXT(".ko.zst")};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_with(path, endings[i])) return true;
+    return false;
+}
+
+/* Writes the name of a kernel module as perf prints it: "[nf_tables]" for "…/nf-tables.ko.xz". */
+static struct text module_name(struct text path, char *name, size_t capacity_bytes) {
+    struct text base = text_base_name(path);
+    base = text_slice(base, 0, text_find(base, '.'));
+    int wanted =
+        snprintf(name, capacity_bytes, "[%.*s]", (int)(base.bytes_count < 100 ? base.bytes_count : 100), base.bytes);
+    for (char *dash = name; (dash = strchr(dash, '-'));) *dash = '_';
+    return (struct text){name, (size_t)wanted};
+}
+
+/* Returns the name that the profile gives the file: the kernel's without the symbol that perf appends, other files'
+ * without " (deleted)". */
+static struct text profile_path(struct text path, bool is_kernel, char *buffer, size_t capacity_bytes) {
+    static const struct text deleted = TEXT(" (deleted)");
+    if (is_kernel && text_starts_with(path, kernel_name)) return kernel_name;
+    if (is_kernel && is_module_path(path)) return module_name(path, buffer, capacity_bytes);
+    return text_ends_with(path, deleted) ? text_slice(path, 0, path.bytes_count - deleted.bytes_count) : path;
+}
+
+static uint32_t intern_file(struct data_code *code, struct text path, struct text build_id, bool is_kernel) {
+    char buffer[128];
+    struct file_key key = {strings_intern(&code->texts, path), strings_intern(&code->texts, build_id)};
+    if (string_is_none(key.path) || string_is_none(key.build_id)) return ID_NONE;
+    uint32_t row = row_table_intern(&code->file_keys, &key);
+    if (row == ID_NONE || row < code->files.count) return row;
+    struct text name = strings_copy(&code->texts, profile_path(path, is_kernel, buffer, sizeof buffer));
+    struct data_file *file = column_push(&code->files);
+    if (!file) return ID_NONE;
+    *file = (struct data_file){.path = name,
+                               .real_path = strings_text(&code->texts, key.path),
+                               .build_id = strings_text(&code->texts, key.build_id),
+                               .library = perf_libraries_intern(&code->libraries, name),
+                               .lib = lib_none()};
+    return row;
+}
+
+void data_code_set_build_id(struct data_code *code, struct text path, struct text build_id) {
+    string_id path_id = strings_intern(&code->texts, path), build_id_id = strings_intern(&code->texts, build_id);
+    if (string_is_none(path_id) || string_is_none(build_id_id)) return;
+    if (row_table_intern(&code->listed_paths, &path_id) != code->listed_ids.count) return;
+    string_id *listed = column_push(&code->listed_ids);
+    if (listed) *listed = build_id_id;
+}
+
+static struct text listed_build_id(struct data_code *code, struct text path) {
+    string_id id = strings_intern(&code->texts, path);
+    uint32_t row = row_table_find(&code->listed_paths, &id);
+    if (row >= code->listed_ids.count) return (struct text){0};
+    return strings_text(&code->texts, *(const string_id *)column_at(&code->listed_ids, row));
+}
+
+struct text data_code_build_id(struct data_code *code, const struct data_file *file) {
+    if (file->build_id.bytes_count) return file->build_id;
+    /* The list has the kernel's name without the symbol that perf appends to the name in its mapping. */
+    struct text listed = listed_build_id(code, file->real_path);
+    return listed.bytes_count ? listed : listed_build_id(code, file->path);
+}
+
+/* ---- Spaces. ---- */
+
+/* Returns where the current space of the pid is stored. Returns NULL if memory ran out (latched). */
+static uint32_t *space_slot(struct data_code *code, int64_t pid) {
+    uint32_t row = row_table_intern(&code->pids, &pid);
+    if (row == ID_NONE) return NULL;
+    if (row < code->pid_spaces.count) return column_at(&code->pid_spaces, row);
+    uint32_t *slot = column_push(&code->pid_spaces);
+    if (slot) *slot = add_space(code, pid);
+    return slot;
+}
+
+static uint32_t space_of(struct data_code *code, int64_t pid) {
+    if (pid == PID_KERNEL) return KERNEL_SPACE;
+    const uint32_t *slot = space_slot(code, pid);
+    return slot ? *slot : ID_NONE;
+}
+
+static struct data_space *space_at(const struct data_code *code, uint32_t row) { return column_at(&code->spaces, row); }
+
+static void add_mapping(struct data_code *code, const struct data_mapping *mapping, uint64_t file_number) {
+    uint32_t space = space_of(code, mapping->pid);
+    if (space == ID_NONE) return;
+    /* The record of the kernel's text has an address in place of a file offset. */
+    uint64_t offset = mapping->pid == PID_KERNEL ? 0 : mapping->file_offset;
+    const struct code_mapping row = {.pid = space,
+                                     .address = mapping->start,
+                                     .size_bytes = mapping->size_bytes,
+                                     .offset = offset,
+                                     .library_id = file_number};
+    code_mappings_add(&code->mappings, ++code->mapping_count, &row);
+    space_at(code, space)->epoch++;
+}
+
+/* Remembers the symbol that the kernel's mapping names and the symbol's address. The mapping's name is for example
+ * "[kernel.kallsyms]_text", and its file offset is the address of "_text". */
+static void learn_kernel(struct data_code *code, const struct data_mapping *mapping) {
+    if (mapping->pid != PID_KERNEL || !text_starts_with(mapping->path, kernel_name)) return;
+    code->kernel_symbol = strings_copy(&code->texts, text_from(mapping->path, kernel_name.bytes_count));
+    code->kernel_symbol_address = mapping->file_offset;
+}
+
+struct data_kernel_identity data_code_kernel(struct data_code *code) {
+    struct data_kernel_identity identity = {.reference = code->kernel_symbol, .address = code->kernel_symbol_address};
+    for (size_t i = 0; i < code->files.count && !identity.build_id.bytes_count; i++) {
+        const struct data_file *file = column_at(&code->files, i);
+        if (text_equal(file->path, kernel_name)) identity.build_id = data_code_build_id(code, file);
+    }
+    return identity;
+}
+
+void data_code_map(struct data_code *code, const struct data_mapping *mapping) {
+    learn_kernel(code, mapping);
+    uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PID_KERNEL);
+    if (file != ID_NONE) add_mapping(code, mapping, (uint64_t)file + 1);
+}
+
+void data_code_unmap_kernel(struct data_code *code, uint64_t start, uint64_t size_bytes) {
+    add_mapping(code, &(struct data_mapping){.pid = PID_KERNEL, .start = start, .size_bytes = size_bytes}, 0);
+}
+
+void data_code_fork(struct data_code *code, int64_t pid, int64_t parent_pid, bool is_new) {
+    if (pid == PID_KERNEL || parent_pid == PID_KERNEL || pid == parent_pid) return;
+    uint32_t parent = space_of(code, parent_pid);
+    uint32_t *slot = space_slot(code, pid);
+    if (parent == ID_NONE || !slot) return;
+    *slot = add_space(code, pid);
+    if (is_new || *slot == ID_NONE) return;
+    const struct code_inheritance inheritance = {.pid = *slot, .parent_pid = parent, .last_id = code->mapping_count};
+    code_mappings_add_inheritance(&code->mappings, ++code->mapping_count, &inheritance);
+}
+
+static const struct code_mapping *find_mapping(const struct data_code *code, uint32_t space, uint64_t address) {
+    return code_mappings_find(&code->mappings, space, 0, address, code->mapping_count);
+}
+
+const struct code_mapping *data_code_find(const struct data_code *code, int64_t pid, uint64_t address) {
+    uint32_t row = row_table_find(&code->pids, &pid);
+    if (row >= code->pid_spaces.count) return NULL;
+    uint32_t space = *(const uint32_t *)column_at(&code->pid_spaces, row);
+    return space == ID_NONE ? NULL : find_mapping(code, space, address);
+}
+
+/* ---- Code. ---- */
+
+static struct code_row look_up(struct data_code *code, const struct place_key *key) {
+    int64_t pid = space_at(code, key->space)->pid;
+    bool steps_back = key->flags & ADDRESS_IS_RETURN && key->address;
+    uint64_t address = key->address - steps_back;
+    struct code_row row = {.file = ID_NONE, .flags = key->flags & ~(uint32_t)ADDRESS_IS_RETURN, .pid = pid};
+    row.address = address;
+    if (key->flags & (ADDRESS_IS_GUEST | ADDRESS_IS_CUT)) return row;
+    const struct code_mapping *mapping = find_mapping(code, key->space, address);
+    if (code->jit && key->space != KERNEL_SPACE) row.generated = data_jit_code(code->jit, pid, address);
+    if (!mapping) {
+        if (!row.generated) row.flags = key->flags;
+        return row;
+    }
+    row.file = data_code_file_of(mapping);
+    row.relative = address - mapping->address + mapping->offset;
+    const struct data_file *file = column_at(&code->files, row.file);
+    if (file->library == ID_NONE || !perf_libraries_at(&code->libraries, file->library)->is_file) return row;
+    /* All processes share one frame for this code. */
+    row.pid = 0;
+    row.generated = 0;
+    if (key->space != KERNEL_SPACE) row.address = 0;
+    return row;
+}
+
+/* Returns where the result for the place is stored. Other places may share it. NULL if memory ran out (latched). */
+static struct known_place *known_place_of(struct data_code *code, const struct place_key *key) {
+    size_t count = (size_t)1 << KNOWN_PLACES_LOG2;
+    if (!code->places) code->places = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->places);
+    if (!code->places) return NULL;
+    uint64_t mixed = (key->address ^ (uint64_t)key->space << 40 ^ key->flags) * UINT64_C(0x9e3779b97f4a7c15);
+    return &code->places[mixed >> (64 - KNOWN_PLACES_LOG2)];
+}
+
+uint32_t data_code_row(struct data_code *code, int64_t pid, uint64_t address, uint32_t flags) {
+    uint32_t space = flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : space_of(code, pid);
+    if (space == ID_NONE) return ID_NONE;
+    const struct place_key key = {space, flags, address};
+    struct known_place *known = known_place_of(code, &key);
+    if (!known) return ID_NONE;
+    uint32_t epoch = space_at(code, space)->epoch + 1; /* never 0, which is that of an unused entry */
+    if (code->jit) epoch += (uint32_t)code->jit->valid_count;
+    if (known->epoch == epoch && memcmp(&known->key, &key, sizeof key) == 0) return known->row;
+    struct code_row row = look_up(code, &key);
+    *known = (struct known_place){key, epoch, row_table_intern(&code->codes, &row)};
+    return known->row;
+}
+
+uint32_t data_code_stack(struct data_code *code, const uint32_t *rows, size_t count) {
+    stack_id stack = stack_none();
+    for (size_t i = count; i-- > 0;) {
+        if (rows[i] == ID_NONE) continue;
+        stack = stack_table_intern(&code->stacks, stack, (frame_id){rows[i]});
+        if (stack_is_none(stack)) break;
+    }
+    return stack.index;
+}
+
+uint32_t data_code_call(struct data_code *code, const uint32_t *rows, size_t count, uint32_t inner) {
+    stack_id stack = {data_code_stack(code, rows, count)};
+    struct column path; /* frame_id: code rows of the inner stack, innermost first */
+    column_init(&path, sizeof(frame_id), code->profile->failure);
+    for (stack_id at = {inner}; !stack_is_none(at); at = stack_table_at(&code->stacks, at.index)->prefix) {
+        frame_id *added = column_push(&path);
+        if (!added) break;
+        *added = stack_table_at(&code->stacks, at.index)->frame;
+    }
+    for (size_t i = path.count; i-- > 0;)
+        stack = stack_table_intern(&code->stacks, stack, *(const frame_id *)column_at(&path, i));
+    column_fini(&path);
+    return stack.index;
+}
+
+/* ---- Frames. ---- */
+
+/* What is known about one code row while its frame is made. */
+struct frame_making {
+    struct data_code *code;
+    struct profile *profile;
+    const struct code_row *row;
+    const struct perf_library *library; /* the unknown library if the row has no file */
+    struct data_file *file;             /* NULL: none */
+    enum code_kind kind;
+    struct data_name name; /* empty: unknown */
+};
+
+static bool is_known_address(const struct frame_making *making) {
+    return making->file && making->library->is_file && making->row->relative <= INT32_MAX;
+}
+
+/* Names an unknown function by its address. The name is a bare "0x…" if a symbol table may later provide the function's
+ * name: tools that look up symbols replace such names. Callers outside of files are one function, as in perf's text:
+ * their addresses are often no code at all. */
+static string_id place_name(const struct frame_making *making) {
+    struct strings *strings = &making->profile->strings;
+    const struct code_row *row = making->row;
+    if (row->flags & ADDRESS_IS_RETURN) return profile_string(making->profile, TEXT(PERF_UNKNOWN_CALLER));
+    struct text base = making->library->base_name;
+    bool is_kernel = row->flags & ADDRESS_IS_KERNEL;
+    uint64_t shown = making->file && !is_kernel && making->library->is_file ? row->relative : row->address;
+    bool is_open =
+        is_known_address(making) && !is_kernel && !data_code_build_id(making->code, making->file).bytes_count;
+    if (is_open) return strings_intern_format(strings, "0x%" PRIx64, shown);
+    return strings_intern_format(strings, "%.*s+0x%" PRIx64, (int)base.bytes_count, base.bytes, shown);
+}
+
+static func_id make_func(const struct frame_making *making, const struct script_name *script) {
+    struct profile *profile = making->profile;
+    bool has_file = script->file.bytes_count > 0;
+    resource_id resource = making->library->resource;
+    if (making->name.file.bytes_count)
+        resource = profile_resource(profile, profile_string(profile, making->name.file), RESOURCE_LIBRARY);
+    struct func func = {
+        .name = script->name.bytes_count ? profile_string(profile, script->name) : place_name(making),
+        .resource = has_file ? resource_none() : resource,
+        .source = has_file ? profile_source(profile, script->file) : source_none(),
+        .line = script->line,
+        .column = script->column,
+        .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
+    };
+    return profile_func(profile, &func);
+}
+
+static lib_id lib_of(const struct frame_making *making) {
+    struct data_file *file = making->file;
+    if (lib_is_none(file->lib))
+        file->lib = libs_intern(&making->profile->libs, file->path, data_code_build_id(making->code, file));
+    return file->lib;
+}
+
+static void set_place(const struct frame_making *making, struct frame *frame) {
+    if (!is_known_address(making)) return;
+    const struct code_row *row = making->row;
+    frame->lib = lib_of(making);
+    frame->address = (int32_t)row->relative;
+    bool is_kernel = row->flags & ADDRESS_IS_KERNEL;
+    uint64_t offset = (is_kernel ? row->address : row->relative) - making->name.start;
+    if (!making->name.name.bytes_count || making->name.file.bytes_count || offset > row->relative) return;
+    frame->native_symbol = profile_native_symbol(making->profile, frame->lib, (uint32_t)(row->relative - offset),
+                                                 profile_string(making->profile, making->name.name));
+}
+
+static bool is_module(const struct data_file *file) {
+    return is_module_path(file->real_path) ||
+           (text_starts_with(file->path, TEXT("[")) && !text_equal(file->path, kernel_name));
+}
+
+static void find_in_module(struct frame_making *making, const struct data_names *names) {
+    const struct code_row *row = making->row;
+    const struct data_kernel_module module = {.name = making->file->path,
+                                              .path = making->file->real_path,
+                                              .build_id = data_code_build_id(making->code, making->file),
+                                              .address = row->address - row->relative};
+    names->find_in_module(names->context, &module, row->address, &making->name);
+}
+
+static void find_name(struct frame_making *making, const struct data_names *names) {
+    const struct code_row *row = making->row;
+    if (row->flags & ADDRESS_IS_GUEST) return;
+    if (row->flags & ADDRESS_IS_KERNEL) {
+        if (making->file && making->kind == CODE_KERNEL && !making->library->is_file)
+            /* The record of a BPF program has the program's name in place of a file's. */
+            making->name = (struct data_name){.name = making->file->path, .start = row->address - row->relative};
+        else if (making->file && is_module(making->file))
+            find_in_module(making, names);
+        else
+            names->find_kernel(names->context, row->address, &making->name);
+        /* The address is in a kernel module whose mapping was not recorded. */
+        if (!making->file && making->name.module.bytes_count) {
+            uint32_t library = perf_libraries_intern(&making->code->libraries, making->name.module);
+            if (library != ID_NONE) making->library = perf_libraries_at(&making->code->libraries, library);
+        }
+        return;
+    }
+    if (making->file && text_equal(making->file->path, TEXT("[vdso]"))) {
+        names->find_vdso(names->context, data_code_build_id(making->code, making->file), row->relative, &making->name);
+        return;
+    }
+    if (making->file && making->library->is_file) return;
+    if (names->find_generated(names->context, row->pid, row->address, row->generated, &making->name))
+        making->kind = CODE_JIT;
+}
+
+static frame_id cut_frame(struct profile *profile) {
+    return profile_named_frame(profile, TEXT("[truncated stack]"), (struct category_pair){0});
+}
+
+static frame_id make_frame(struct data_code *code, const struct code_row *row, const struct data_names *names) {
+    if (row->flags & ADDRESS_IS_CUT) return cut_frame(code->profile);
+    struct frame_making making = {.code = code, .profile = code->profile, .row = row};
+    making.file = row->file == ID_NONE ? NULL : column_at(&code->files, row->file);
+    uint32_t library = making.file ? making.file->library : perf_libraries_intern(&code->libraries, TEXT(""));
+    if (library == ID_NONE) return frame_none();
+    making.library = perf_libraries_at(&code->libraries, library);
+    making.kind = making.file || !(row->flags & ADDRESS_IS_KERNEL) ? making.library->kind : CODE_KERNEL;
+    find_name(&making, names);
+    struct script_name script = {.name = making.name.name};
+    if (making.kind == CODE_JIT) script_name_parse(making.name.name, &script);
+    struct category_pair category =
+        perf_libraries_categorise(&code->libraries, making.library, making.kind, making.name.name, &script);
+    struct frame frame = frame_of_func(make_func(&making, &script), category);
+    set_place(&making, &frame);
+    return profile_frame(code->profile, &frame);
+}
+
+static frame_id *make_frames(struct data_code *code, const struct data_names *names) {
+    struct failure *failure = code->profile->failure;
+    uint32_t count = row_table_count(&code->codes);
+    frame_id *frames = memory_allocate(failure, count * sizeof *frames);
+    for (uint32_t i = 0; frames && i < count && !failure_is_set(failure); i++)
+        frames[i] = make_frame(code, row_table_at(&code->codes, i), names);
+    return frames;
+}
+
+stack_id *data_code_finish(struct data_code *code, struct data_names *names) {
+    /* Memory that is not needed any more is freed before frames and stacks take it. */
+    memory_free(code->places);
+    code->places = NULL;
+    row_table_seal(&code->codes);
+    stack_table_seal(&code->stacks);
+    if (!stack_table_count(&code->stacks)) return NULL;
+    frame_id *frames = make_frames(code, names);
+    row_table_fini(&code->codes);
+    stack_id *stacks = frames ? stack_table_renumber(&code->stacks, frames) : NULL;
+    memory_free(frames);
+    stack_table_seal(&code->stacks);
+    if (stacks) profile_take_stacks(code->profile, &code->stacks);
+    return stacks;
+}

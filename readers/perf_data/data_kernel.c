@@ -1,0 +1,253 @@
+#include "data_kernel.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "data_copies.h"
+#include "kernel_file.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/first_row.h"
+#include "readers/input/scan.h"
+
+struct kernel_symbol {
+    uint64_t address;
+    struct text name;
+    struct text module; /* "[nf_tables]"; empty: the symbol is in the kernel itself */
+};
+
+void data_kernel_init(struct data_kernel *kernel, const struct debug_folders *folders, struct failure *failure) {
+    *kernel = (struct data_kernel){.failure = failure, .folders = folders};
+    arena_init(&kernel->texts, failure);
+    column_init(&kernel->symbols, sizeof(struct kernel_symbol), failure);
+    column_init(&kernel->module_symbols, sizeof(struct kernel_symbol), failure);
+    row_table_init(&kernel->modules, sizeof(uint64_t), failure);
+}
+
+void data_kernel_fini(struct data_kernel *kernel) {
+    arena_fini(&kernel->texts);
+    column_fini(&kernel->symbols);
+    column_fini(&kernel->module_symbols);
+    row_table_fini(&kernel->modules);
+}
+
+/* ---- Identifying the running kernel. ---- */
+
+enum { NOTES_BYTES_MAX = 4096, BUILD_ID_DIGITS_MAX = 128, NOTE_BUILD_ID = 3 };
+
+static size_t read_notes(char *notes) {
+    int descriptor = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return 0;
+    ssize_t bytes_count = read(descriptor, notes, NOTES_BYTES_MAX);
+    close(descriptor);
+    return bytes_count > 0 ? (size_t)bytes_count : 0;
+}
+
+/* Finds the build id among ELF notes of this machine, and writes it in hex. A note has the sizes of its name and
+ * content, its type, its name and its content. Name and content are padded to four bytes each. */
+static bool find_build_id(const char *notes, size_t bytes_count, char *hex) {
+    while (bytes_count >= 12) {
+        uint32_t head[3];
+        memcpy(head, notes, sizeof head);
+        size_t name_bytes = ((size_t)head[0] + 3) & ~(size_t)3, id_bytes = head[1];
+        size_t note_bytes = sizeof head + name_bytes + ((id_bytes + 3) & ~(size_t)3);
+        if (note_bytes > bytes_count) return false;
+        if (head[2] == NOTE_BUILD_ID && head[0] == 4 && memcmp(notes + 12, "GNU", 4) == 0 &&
+            2 * id_bytes < BUILD_ID_DIGITS_MAX) {
+            for (size_t i = 0; i < id_bytes; i++)
+                snprintf(hex + 2 * i, 3, "%02x", (unsigned char)notes[sizeof head + name_bytes + i]);
+            return id_bytes > 0;
+        }
+        notes += note_bytes;
+        bytes_count -= note_bytes;
+    }
+    return false;
+}
+
+/* Returns whether the running kernel is the recorded one. Without a build id, a kernel of the same release is accepted
+ * if the reference symbol has the same address, which is checked when the list is read: a kernel chooses new addresses
+ * each time it starts. */
+static bool is_running(const struct data_kernel_identity *identity) {
+    char notes[NOTES_BYTES_MAX], hex[BUILD_ID_DIGITS_MAX + 1];
+    if (identity->build_id.bytes_count)
+        return find_build_id(notes, read_notes(notes), hex) && text_equal(text_of(hex), identity->build_id);
+    struct utsname names;
+    return uname(&names) == 0 && text_equal(text_of(names.release), identity->release);
+}
+
+/* ---- Lists of symbols. ---- */
+
+/* Parses a line such as "ffffffff81000000 T _text". The name of a module follows in brackets after a tab. Returns false
+ * if the symbol is no function. */
+static bool parse_symbol(struct text line, struct kernel_symbol *symbol) {
+    if (!cursor_take_number(&line, 16, &symbol->address)) return false;
+    struct text type = cursor_take_token(&line);
+    symbol->name = cursor_take_token(&line);
+    symbol->module = cursor_take_token(&line);
+    return type.bytes_count == 1 && memchr("tTwW", type.bytes[0], 4) && symbol->name.bytes_count;
+}
+
+static int compare_symbols(const void *left, const void *right) {
+    const struct kernel_symbol *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+struct list_reading {
+    struct data_kernel *kernel;
+    struct column *symbols;     /* of `kernel` */
+    struct text reference_name; /* empty: none */
+    struct text last_module;    /* the copied name of the last module; all symbols of a module are adjacent */
+    bool has_reference;
+    uint64_t reference; /* address of the reference symbol in the list */
+};
+
+static void add_symbol(struct list_reading *reading, const struct kernel_symbol *symbol) {
+    struct data_kernel *kernel = reading->kernel;
+    if (text_equal(symbol->name, reading->reference_name) && !reading->has_reference) {
+        reading->has_reference = true;
+        reading->reference = symbol->address;
+    }
+    if (!text_equal(symbol->module, reading->last_module))
+        reading->last_module = arena_copy(&kernel->texts, symbol->module);
+    struct kernel_symbol *added = column_push(reading->symbols);
+    if (added)
+        *added =
+            (struct kernel_symbol){symbol->address, arena_copy(&kernel->texts, symbol->name), reading->last_module};
+}
+
+/* Adds the symbols in the input, and closes it. */
+static void read_symbols(struct list_reading *reading, struct input *input) {
+    struct scan scan;
+    struct text line;
+    scan_init(&scan, input);
+    while (!failure_is_set(reading->kernel->failure) && scan_line(&scan, &line)) {
+        struct kernel_symbol symbol;
+        if (parse_symbol(line, &symbol)) add_symbol(reading, &symbol);
+    }
+    input_close(input);
+    column_sort(reading->symbols, compare_symbols);
+}
+
+/* Returns whether the list has addresses. If the user may not see addresses, all are 0. */
+static bool has_addresses(const struct data_kernel *kernel) {
+    size_t count = kernel->symbols.count;
+    return count && ((const struct kernel_symbol *)column_at(&kernel->symbols, count - 1))->address;
+}
+
+static bool is_usable(const struct list_reading *reading, const struct data_kernel_identity *identity) {
+    if (failure_is_set(reading->kernel->failure) || !has_addresses(reading->kernel)) return false;
+    if (identity->build_id.bytes_count) return !identity->address || reading->has_reference;
+    return reading->has_reference && reading->reference == identity->address;
+}
+
+/* Reads the kernel's list, and closes the input; NULL: there is none. Returns false if it is not the kernel's. */
+static bool read_list(struct data_kernel *kernel, const struct data_kernel_identity *identity, struct input *input) {
+    if (!input) return false;
+    struct list_reading reading = {
+        .kernel = kernel, .symbols = &kernel->symbols, .reference_name = identity->reference};
+    read_symbols(&reading, input);
+    if (!is_usable(&reading, identity)) {
+        kernel->symbols.count = 0;
+        return false;
+    }
+    if (reading.has_reference) kernel->shift = identity->address - reading.reference;
+    return true;
+}
+
+static bool read_list_at(struct data_kernel *kernel, const struct data_kernel_identity *identity, const char *path) {
+    struct failure failure = {.memory = kernel->failure->memory};
+    return read_list(kernel, identity, input_open(path, &failure));
+}
+
+/* ---- Files of the kernel and of modules. ---- */
+
+/* Opens the list of symbols in the file. Returns NULL if no process can be started or memory ran out (latched). After
+ * the input is closed, call kernel_file_end. */
+static struct input *open_file(struct data_kernel *kernel, struct kernel_file_reading *reading,
+                               const struct kernel_file *file) {
+    if (!kernel_file_begin(reading, file)) return NULL;
+    struct input *input = input_from_blocks("kernel", kernel_file_next, reading, kernel->failure);
+    if (!input) kernel_file_end(reading);
+    return input;
+}
+
+static bool read_vmlinux(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+    const struct kernel_file file = {.build_id = identity->build_id,
+                                     .release = identity->release,
+                                     .reference = identity->reference,
+                                     .folders = kernel->folders};
+    struct kernel_file_reading reading;
+    struct input *input = open_file(kernel, &reading, &file);
+    if (!input) return false;
+    bool is_good = read_list(kernel, identity, input);
+    kernel_file_end(&reading);
+    return is_good;
+}
+
+static void read_module(struct data_kernel *kernel, const struct data_kernel_module *module) {
+    const struct kernel_file file = {.build_id = module->build_id,
+                                     .path = module->path,
+                                     .module = module->name,
+                                     .address = module->address,
+                                     .folders = kernel->folders};
+    struct kernel_file_reading reading;
+    struct input *input = open_file(kernel, &reading, &file);
+    if (!input) return;
+    struct list_reading list = {.kernel = kernel, .symbols = &kernel->module_symbols};
+    read_symbols(&list, input);
+    kernel_file_end(&reading);
+}
+
+bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+    char path[PATH_MAX];
+    if (identity->list && read_list_at(kernel, identity, identity->list)) return true;
+    if (is_running(identity) && read_list_at(kernel, identity, "/proc/kallsyms")) return true;
+    if (data_copies_find(kernel->folders, identity->build_id, "kallsyms", path) && read_list_at(kernel, identity, path))
+        return true;
+    return read_vmlinux(kernel, identity);
+}
+
+/* ---- Looking up. ---- */
+
+static const struct kernel_symbol *symbol_at(const struct column *symbols, size_t i) { return column_at(symbols, i); }
+
+/* Returns whether the address is the last one of the padding before the next function. No code runs there, so the
+ * address comes from a pointer to that function: walks by frame pointers find such pointers, too. */
+static bool is_end_of_padding(const struct kernel_symbol *symbol, const struct kernel_symbol *next, uint64_t address) {
+    return next->address == address + 1 && text_starts_with(symbol->name, TEXT("__pfx_"));
+}
+
+/* Finds the function at an address of the list, which is `shift` below the one of the recording. */
+static bool find(const struct column *symbols, uint64_t address, uint64_t shift, struct data_name *name) {
+    size_t next = FIRST_ROW(i, symbols->count, symbol_at(symbols, i)->address > address);
+    if (!next) return false;
+    const struct kernel_symbol *symbol = symbol_at(symbols, next - 1);
+    if (next < symbols->count && is_end_of_padding(symbol, symbol_at(symbols, next), address))
+        symbol = symbol_at(symbols, next);
+    *name = (struct data_name){.name = symbol->name, .start = symbol->address + shift, .module = symbol->module};
+    return true;
+}
+
+/* If the kernel has started again since the recording, the list has its modules at other addresses. */
+bool data_kernel_find(const struct data_kernel *kernel, uint64_t address, struct data_name *name) {
+    struct data_name found;
+    if (!find(&kernel->symbols, address - kernel->shift, kernel->shift, &found)) return false;
+    if (found.module.bytes_count && kernel->shift) return false;
+    *name = found;
+    return true;
+}
+
+bool data_kernel_find_in_module(struct data_kernel *kernel, const struct data_kernel_module *module, uint64_t address,
+                                struct data_name *name) {
+    struct data_name found;
+    bool is_listed = data_kernel_find(kernel, address, &found) && text_equal(found.module, module->name);
+    uint32_t known_count = row_table_count(&kernel->modules);
+    if (!is_listed && row_table_intern(&kernel->modules, &module->address) == known_count) read_module(kernel, module);
+    if (!is_listed && (!find(&kernel->module_symbols, address, 0, &found) || found.start < module->address))
+        return false;
+    *name = found;
+    return true;
+}

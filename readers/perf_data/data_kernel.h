@@ -1,0 +1,54 @@
+/* The functions of the kernel and its modules. They come from the recording's own copy of the kernel's list of symbols;
+ * otherwise from the running kernel's list (/proc/kallsyms) if the recording was made under that kernel, otherwise from
+ * perf's copy of the recorded kernel's list, or from an uncompressed kernel and from modules with the recorded build
+ * ids. */
+#ifndef GECKO_DATA_KERNEL_H
+#define GECKO_DATA_KERNEL_H
+
+#include "data_names.h"
+#include "libconvert/base/arena.h"
+#include "libconvert/base/row_table.h"
+#include "libconvert/symbols/debug_file_search.h"
+
+/* The kernel that the recording was made under. */
+struct data_kernel_identity {
+    struct text build_id;  /* hex; empty: unknown */
+    struct text release;   /* as uname reports it; empty: unknown */
+    struct text reference; /* the name of a symbol; empty: none */
+    uint64_t address;      /* address of the reference symbol during the recording */
+    const char *list;      /* path of the recording's own copy of the list of symbols; NULL: it has none */
+};
+
+/* A module of the kernel. */
+struct data_kernel_module {
+    struct text name;     /* "[nf_tables]" */
+    struct text path;     /* as recorded */
+    struct text build_id; /* hex; empty: unknown */
+    uint64_t address;     /* of its code, during the recording */
+};
+
+struct data_kernel {
+    struct failure *failure;             /* borrowed */
+    const struct debug_folders *folders; /* borrowed */
+    struct arena texts;
+    struct column symbols;        /* struct kernel_symbol, by address */
+    uint64_t shift;               /* address in the recording minus address in the list */
+    struct column module_symbols; /* struct kernel_symbol, by address: those of modules whose files were read */
+    struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
+};
+
+void data_kernel_init(struct data_kernel *kernel, const struct debug_folders *folders, struct failure *failure);
+void data_kernel_fini(struct data_kernel *kernel);
+
+/* Loads the kernel's symbols. Returns false if there are none for that kernel: then data_kernel_find finds nothing. */
+bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity);
+
+/* Finds the function at an address of the recording. */
+bool data_kernel_find(const struct data_kernel *kernel, uint64_t address, struct data_name *name);
+
+/* Finds the function at an address of the recording in the module. Reads the module's file if the list of symbols does
+ * not have the module. */
+bool data_kernel_find_in_module(struct data_kernel *kernel, const struct data_kernel_module *module, uint64_t address,
+                                struct data_name *name);
+
+#endif

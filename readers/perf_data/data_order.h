@@ -1,0 +1,42 @@
+/* Sorts records by time. perf drains the processors' buffers in turn and marks the end of each round. At the end of a
+ * round, all records up to the greatest time seen by the end of the previous round have arrived.
+ *
+ * Memory is bounded: if no rounds end and too many records wait, the earlier half of them is delivered. */
+#ifndef GECKO_DATA_ORDER_H
+#define GECKO_DATA_ORDER_H
+
+#include "data_sample.h"
+#include "libconvert/base/failure.h"
+
+/* Receives the records in order. A record is valid only during the call. */
+typedef void data_order_deliver(void *context, const struct data_record *record, uint64_t time_ns);
+
+struct data_order {
+    struct failure *failure; /* borrowed */
+    data_order_deliver *deliver;
+    void *context;
+    char *bytes; /* bytes of the waiting records */
+    size_t bytes_count;
+    size_t bytes_capacity;
+    struct waiting_record *rows;
+    size_t row_count;
+    size_t row_capacity;
+    uint64_t latest_ns;    /* greatest time seen */
+    uint64_t round_ns;     /* latest_ns at the end of the previous round */
+    uint64_t delivered_ns; /* greatest time delivered */
+    uint64_t late_count;   /* records that arrived after a later one was delivered */
+};
+
+void data_order_init(struct data_order *order, data_order_deliver *deliver, void *context, struct failure *failure);
+void data_order_fini(struct data_order *order);
+
+/* Adds a record and copies its bytes. */
+void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns);
+
+/* Delivers the records that no later round can precede. Call this at the end of each round. */
+void data_order_end_round(struct data_order *order);
+
+/* Delivers all waiting records. */
+void data_order_finish(struct data_order *order);
+
+#endif

@@ -1,0 +1,78 @@
+/* Decodes samples, and the trailers of other records, by the attributes of their event. */
+#ifndef GECKO_DATA_SAMPLE_H
+#define GECKO_DATA_SAMPLE_H
+
+#include "data_attr.h"
+#include "data_cursor.h"
+
+/* A record. Every record begins with its type, flags and size. */
+struct data_record {
+    uint32_t type;
+    uint16_t misc;
+    struct text bytes;   /* the whole record */
+    struct text payload; /* the record without its header */
+    uint64_t offset;     /* offset in the input of the record, or of the compressed record that contained it */
+};
+
+enum { RECORD_HEAD_BYTES = 8 };
+
+/* The low bits of misc: the processor's mode. */
+enum record_mode {
+    MODE_UNKNOWN = 0,
+    MODE_KERNEL = 1,
+    MODE_USER = 2,
+    MODE_HYPERVISOR = 3,
+    MODE_GUEST_KERNEL = 4,
+    MODE_GUEST_USER = 5
+};
+
+static inline enum record_mode data_record_mode(const struct data_record *record) {
+    return (enum record_mode)(record->misc & 7);
+}
+
+/* One counter's value in a sample. */
+struct data_read {
+    uint64_t value;
+    uint64_t id;
+};
+
+/* A decoded sample. Fields that the event's attributes do not select are 0 or empty. Texts point into the record. */
+struct data_sample {
+    const struct data_attr *attr;
+    uint64_t ip;
+    int32_t pid;
+    int32_t tid;
+    uint64_t time_ns;
+    uint64_t id;
+    uint64_t period;
+    uint32_t cpu;
+    struct text reads;      /* words, see data_sample_read */
+    uint32_t read_words;    /* words per counter */
+    struct text callchain;  /* words, innermost first, with markers between contexts */
+    struct text raw;        /* a tracepoint's payload */
+    struct text branches;   /* words: from, to and flags of each branch, newest first */
+    uint64_t registers_abi; /* 0: no registers */
+    struct text registers;  /* words: user registers, one per bit of the attributes' mask */
+    struct text stack;      /* copy of the user stack from the stack pointer up; only the valid bytes */
+    bool has_copied_stack;  /* the sample has a copied stack, perhaps without any valid byte */
+    uint64_t cgroup;        /* id of the control group */
+};
+
+/* Decodes a sample of the event. Returns false if the record ends before its fields do. */
+bool data_sample_parse(const struct data_record *record, const struct data_attr *attr, struct data_sample *sample);
+
+/* Decodes the trailer of a record other than a sample. Only ids and the time are set. Returns false if there is no
+ * trailer. */
+bool data_sample_parse_trailer(const struct data_record *record, const struct data_attr *attr,
+                               struct data_sample *sample);
+
+/* Finds a record's time. Returns false if the record has none. Cheaper than decoding the whole record. */
+bool data_record_time(const struct data_record *record, const struct data_attr *attr, uint64_t *time_ns);
+
+static inline size_t data_sample_read_count(const struct data_sample *sample) {
+    return sample->read_words ? sample->reads.bytes_count / (8 * (size_t)sample->read_words) : 0;
+}
+
+struct data_read data_sample_read(const struct data_sample *sample, size_t index);
+
+#endif

@@ -1,0 +1,127 @@
+#include "data_stream.h"
+
+/* Size limit of what follows a record without being counted in its size. */
+static const uint64_t FORMATS_BYTES_MAX = UINT64_C(256) << 20;
+
+void data_stream_init(struct data_stream *stream, struct perf_data *data, struct input *input, uint64_t start,
+                      uint64_t end) {
+    *stream = (struct data_stream){.data = data, .input = input, .start = start, .end = end};
+    data_unpacker_init(&stream->unpacker, data->profile->failure);
+}
+
+void data_stream_fini(struct data_stream *stream) {
+    if (stream->data) data_unpacker_fini(&stream->unpacker);
+}
+
+void data_skip(struct input *input, uint64_t bytes_count) {
+    while (bytes_count) {
+        struct text bytes = input_peek(input, 1);
+        if (!bytes.bytes_count) return;
+        size_t taken = bytes_count < bytes.bytes_count ? (size_t)bytes_count : bytes.bytes_count;
+        input_consume(input, taken);
+        bytes_count -= taken;
+    }
+}
+
+/* Returns how many bytes after a record belong to it without being counted in its size. */
+static uint64_t bytes_after(const struct data_record *record) {
+    if (record->type == RECORD_TRACING_DATA && record->payload.bytes_count >= 4)
+        return data_load_u32(record->payload.bytes);
+    if (record->type == RECORD_AUXTRACE && record->payload.bytes_count >= 8)
+        return data_load_u64(record->payload.bytes);
+    return 0;
+}
+
+/* Reads the tracepoint formats that follow their record in a stream. Consumes nothing. */
+static void read_formats(struct data_stream *stream, uint64_t bytes_count) {
+    uint64_t offset = stream->start + input_offset(stream->input);
+    bool is_sane = bytes_count <= FORMATS_BYTES_MAX;
+    struct text bytes = is_sane ? input_peek(stream->input, (size_t)bytes_count) : (struct text){0};
+    if (is_sane && bytes.bytes_count >= bytes_count)
+        data_features_read(stream->data, FEATURE_TRACING_DATA, text_slice(bytes, 0, (size_t)bytes_count), offset);
+}
+
+/* Reads a record's header. Returns false if the bytes are not a valid header. */
+static bool read_head(struct text bytes, uint64_t offset, struct data_record *record) {
+    struct data_cursor cursor = data_cursor_of(text_slice(bytes, 0, RECORD_HEAD_BYTES));
+    *record = (struct data_record){.type = data_cursor_u32(&cursor), .offset = offset};
+    record->misc = data_cursor_u16(&cursor);
+    size_t size_bytes = data_cursor_u16(&cursor);
+    if (cursor.is_bad || size_bytes < RECORD_HEAD_BYTES) return false;
+    record->bytes = text_slice(bytes, 0, size_bytes);
+    record->payload = text_from(record->bytes, RECORD_HEAD_BYTES);
+    return true;
+}
+
+static size_t size_of_record(struct text head) {
+    return (size_t)(unsigned char)head.bytes[6] | (size_t)(unsigned char)head.bytes[7] << 8;
+}
+
+static void take(struct data_stream *stream, const struct data_record *record) {
+    uint64_t time_ns = data_records_take(stream->data, record);
+    if (time_ns) stream->now_ns = time_ns;
+}
+
+/* Takes all complete records from the unpacked bytes. Returns false at a damaged record. */
+static bool take_unpacked(struct data_stream *stream, uint64_t offset) {
+    struct text bytes = data_unpacker_peek(&stream->unpacker);
+    size_t taken = 0;
+    struct data_record record;
+    bool is_good = true;
+    while (bytes.bytes_count >= RECORD_HEAD_BYTES && bytes.bytes_count >= size_of_record(bytes)) {
+        is_good = read_head(bytes, offset, &record);
+        if (!is_good) break;
+        take(stream, &record);
+        taken += record.bytes.bytes_count;
+        bytes = text_from(bytes, record.bytes.bytes_count);
+    }
+    data_unpacker_consume(&stream->unpacker, taken);
+    return is_good;
+}
+
+/* Unpacks a compressed record. After damage, nothing more can be unpacked, because each part continues the previous
+ * one. */
+static void unpack(struct data_stream *stream, const struct data_record *record) {
+    struct text packed = record->payload;
+    if (record->type == RECORD_COMPRESSED2) {
+        struct data_cursor cursor = data_cursor_of(packed);
+        packed = data_cursor_bytes(&cursor, data_cursor_u64(&cursor));
+    }
+    bool is_good = !stream->is_unpacking_over;
+    while (is_good && packed.bytes_count && !failure_is_set(stream->data->profile->failure))
+        is_good = data_unpacker_add(&stream->unpacker, &packed) && take_unpacked(stream, record->offset);
+    if (is_good) return;
+    stream->is_unpacking_over = true;
+    data_tally(stream->data, DATA_BAD_COMPRESSION, 1, record->offset);
+}
+
+/* Reads the next record and what belongs to it. Returns false at the end and at a damaged record. */
+static bool read_record(struct data_stream *stream) {
+    struct input *input = stream->input;
+    if (input_offset(input) >= stream->end) return false;
+    uint64_t offset = stream->start + input_offset(input);
+    struct text bytes = input_peek(input, RECORD_HEAD_BYTES);
+    if (!bytes.bytes_count) return false;
+    size_t size_bytes = bytes.bytes_count < RECORD_HEAD_BYTES ? 0 : size_of_record(bytes);
+    if (bytes.bytes_count < size_bytes) bytes = input_peek(input, size_bytes);
+    struct data_record record;
+    bool is_whole = bytes.bytes_count >= size_bytes && bytes.bytes_count >= RECORD_HEAD_BYTES;
+    if (!is_whole || !read_head(bytes, offset, &record)) {
+        data_tally(stream->data, is_whole ? DATA_DAMAGED_RECORD : DATA_CUT_OFF, 1, offset);
+        return false;
+    }
+    uint64_t after_bytes = bytes_after(&record);
+    bool has_formats = record.type == RECORD_TRACING_DATA;
+    take(stream, &record);
+    if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2) unpack(stream, &record);
+    input_consume(input, size_bytes);
+    if (has_formats) read_formats(stream, after_bytes);
+    data_skip(input, after_bytes);
+    return true;
+}
+
+void data_stream_read(struct data_stream *stream, uint64_t until_ns) {
+    const struct failure *failure = stream->data->profile->failure;
+    while (!stream->has_ended && stream->now_ns <= until_ns)
+        stream->has_ended = failure_is_set(failure) || !read_record(stream);
+}

@@ -1,0 +1,31 @@
+/* Reads the records of one file or stream in the order of its bytes. Layout: Linux
+ * tools/perf/Documentation/perf.data-file-format.txt. */
+#ifndef GECKO_DATA_STREAM_H
+#define GECKO_DATA_STREAM_H
+
+#include "perf_data_internal.h"
+
+struct data_stream {
+    struct perf_data *data; /* borrowed */
+    struct input *input;    /* borrowed */
+    uint64_t start;         /* offset in the recording of the input's first byte; see data_folder.h */
+    uint64_t end;           /* offset in the input where the records end; UINT64_MAX: at the input's end */
+    struct data_unpacker unpacker;
+    bool is_unpacking_over; /* damage ended the unpacking */
+    bool has_ended;
+    uint64_t now_ns; /* time of the last record that has one */
+};
+
+/* Initializes the stream. The records begin at the input's current position. */
+void data_stream_init(struct data_stream *stream, struct perf_data *data, struct input *input, uint64_t start,
+                      uint64_t end);
+void data_stream_fini(struct data_stream *stream); /* accepts a zeroed stream */
+
+/* Reads records until one is later than until_ns or the stream has ended. Records after a damaged one cannot be read,
+ * because nothing marks where the next one begins: damage ends the stream. */
+void data_stream_read(struct data_stream *stream, uint64_t until_ns);
+
+/* Consumes that many bytes, or all that are left. */
+void data_skip(struct input *input, uint64_t bytes_count);
+
+#endif

@@ -1,0 +1,334 @@
+#include "data_tracing.h"
+
+#include <event-parse.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "data_cursor.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
+
+struct tracepoint_kind {
+    struct tep_event *event; /* NULL: unknown format */
+    uint16_t schema;
+};
+
+/* Limit for fields; no tracepoint has as many. */
+enum { FIELDS_MAX = 128 };
+
+void data_tracing_init(struct data_tracing *tracing, struct profile *profile) {
+    *tracing = (struct data_tracing){.profile = profile};
+    row_table_init(&tracing->ids, sizeof(uint64_t), profile->failure);
+    column_init(&tracing->kinds, sizeof(struct tracepoint_kind), profile->failure);
+}
+
+void data_tracing_fini(struct data_tracing *tracing) {
+    tep_free(tracing->formats);
+    row_table_fini(&tracing->ids);
+    column_fini(&tracing->kinds);
+    memory_free(tracing->values);
+}
+
+/* ---- Formats. Layout: Linux tools/perf/util/trace-event-info.c. ---- */
+
+static struct text take_name(struct data_cursor *cursor) {
+    struct text name = data_cursor_name(cursor);
+    data_cursor_bytes(cursor, (uint64_t)name.bytes_count + 1);
+    return name;
+}
+
+static struct text take_sized(struct data_cursor *cursor) { return data_cursor_bytes(cursor, data_cursor_u64(cursor)); }
+
+/* ---- Checking formats. libtraceevent leaks memory if it parses a malformed one. ---- */
+
+static bool is_word_byte(char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || cursor_is_digit(byte);
+}
+
+static bool take_word(struct text *line) {
+    size_t count = 0;
+    while (count < line->bytes_count && is_word_byte(line->bytes[count])) count++;
+    *line = text_from(*line, count);
+    return count > 0;
+}
+
+static bool take_digits(struct text *line) {
+    enum { DIGITS_MAX = 6 };
+    size_t count = 0;
+    while (count < line->bytes_count && cursor_is_digit(line->bytes[count])) count++;
+    *line = text_from(*line, count);
+    return count > 0 && count <= DIGITS_MAX;
+}
+
+/* Takes a field's declaration, such as "__data_loc char[] name", "unsigned long args[6]" or "struct file * file":
+ * words, stars and brackets. The last word is the name. */
+static bool take_declaration(struct text *line) {
+    size_t word_count = 0;
+    while (line->bytes_count && line->bytes[0] != ';') {
+        if (cursor_take(line, TEXT(" ")) || (word_count && cursor_take(line, TEXT("*")))) continue;
+        if (word_count && cursor_take(line, TEXT("["))) {
+            take_word(line);
+            if (!cursor_take(line, TEXT("]"))) return false;
+            continue;
+        }
+        if (!take_word(line)) return false;
+        word_count++;
+    }
+    return word_count >= 2;
+}
+
+static bool is_field_line(struct text line) {
+    bool has_place = cursor_take(&line, TEXT("\tfield:")) && take_declaration(&line) &&
+                     cursor_take(&line, TEXT(";\toffset:")) && take_digits(&line) &&
+                     cursor_take(&line, TEXT(";\tsize:")) && take_digits(&line) && cursor_take(&line, TEXT(";"));
+    if (has_place && line.bytes_count)
+        has_place = cursor_take(&line, TEXT("\tsigned:")) && take_digits(&line) && cursor_take(&line, TEXT(";"));
+    return has_place && !line.bytes_count;
+}
+
+/* Returns whether a format has its lines in the required order: its name, its id, "format:", then fields and blank
+ * lines. */
+static bool is_well_formed(struct text format) {
+    static const struct text heads[] = {TEXT("name: "), TEXT("ID: "), TEXT("format:")};
+    for (size_t row = 0; format.bytes_count; row++) {
+        size_t end = text_find(format, '\n');
+        struct text line = text_slice(format, 0, end);
+        format = text_from(format, end + 1);
+        if (row < sizeof heads / sizeof *heads) {
+            if (!cursor_take(&line, heads[row])) return false;
+            if (row == 0 && !take_word(&line)) return false;
+            if (row == 1 && !take_digits(&line)) return false;
+            if (line.bytes_count) return false;
+        } else if (line.bytes_count && !is_field_line(line)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- The print rule. ----
+ *
+ * For instance: "ptr=%p count=%lu", REC->ptr, REC->count */
+
+/* Returns how many bytes the text in quotes at the start takes, with both quotes. */
+static size_t quoted_bytes(struct text rule) {
+    size_t i = 1;
+    while (i < rule.bytes_count && rule.bytes[i] != '"') i += rule.bytes[i] == '\\' ? 2 : 1;
+    return i < rule.bytes_count ? i + 1 : rule.bytes_count;
+}
+
+/* Returns the letter of the conversion with that number in a format of printf: 'x' for "%08lx". Returns 0 if there are
+ * not so many. */
+static char conversion_at(struct text format, size_t number) {
+    static const char modifiers[] = "#-+ .0123456789hlzjt";
+    for (size_t i = 0; i < format.bytes_count; i++) {
+        if (format.bytes[i] != '%') continue;
+        for (i++; i < format.bytes_count && memchr(modifiers, format.bytes[i], sizeof modifiers - 1);) i++;
+        if (i < format.bytes_count && format.bytes[i] != '%' && !number--) return format.bytes[i];
+    }
+    return 0;
+}
+
+static bool mentions(struct text place, const char *field) {
+    return cursor_take(&place, TEXT("REC->")) && cursor_take(&place, text_of(field)) &&
+           (!place.bytes_count || !is_word_byte(place.bytes[0]));
+}
+
+/* Returns the number of the first argument that uses the field; SIZE_MAX if none does. Each argument follows a comma
+ * outside of parentheses. */
+static size_t argument_of(struct text arguments, const char *field) {
+    size_t number = SIZE_MAX, depth = 0;
+    for (size_t i = 0, bytes_count; i < arguments.bytes_count; i += bytes_count) {
+        struct text rest = text_from(arguments, i);
+        char byte = rest.bytes[0];
+        bytes_count = byte == '"' ? quoted_bytes(rest) : 1;
+        depth += byte == '(' || byte == '{';
+        depth -= depth && (byte == ')' || byte == '}');
+        number += byte == ',' && !depth;
+        if (mentions(rest, field)) return number;
+    }
+    return SIZE_MAX;
+}
+
+/* Returns whether the rule prints the field as a hexadecimal number or an address. */
+static bool is_printed_in_hex(struct text rule, const char *field) {
+    if (!text_starts_with(rule, TEXT("\""))) return false;
+    size_t format_bytes = quoted_bytes(rule);
+    size_t number = argument_of(text_from(rule, format_bytes), field);
+    char letter = number == SIZE_MAX ? 0 : conversion_at(text_slice(rule, 0, format_bytes), number);
+    return letter && strchr("xXp", letter);
+}
+
+/* Marks unsigned numbers that the kernel prints as addresses, since their types do not tell. Signed ones may be error
+ * codes. */
+static void mark_addresses(const struct tep_event *event, struct text rule) {
+    for (struct tep_format_field *field = event->format.fields; field; field = field->next)
+        if (!(field->flags & TEP_FIELD_IS_SIGNED) && is_printed_in_hex(rule, field->name))
+            field->flags |= TEP_FIELD_IS_POINTER;
+}
+
+/* Adds the format without its print rule, which is an expression in C's syntax. Markers only need to know which numbers
+ * it shows in hexadecimal. */
+static void add_format(struct data_tracing *tracing, struct text system, struct text format) {
+    static const char print_rule[] = "\nprint fmt: \"\"\n";
+    const char *rule = format.bytes_count ? memmem(format.bytes, format.bytes_count, "\nprint fmt:", 11) : NULL;
+    size_t bytes_count = rule ? (size_t)(rule - format.bytes) : 0;
+    if (!rule || !is_well_formed(text_slice(format, 0, bytes_count + 1))) return;
+    char *text = memory_allocate(tracing->profile->failure, bytes_count + sizeof print_rule + system.bytes_count + 1);
+    if (!text) return;
+    memcpy(text, format.bytes, bytes_count);
+    memcpy(text + bytes_count, print_rule, sizeof print_rule);
+    char *system_name = text + bytes_count + sizeof print_rule;
+    if (system.bytes_count) memcpy(system_name, system.bytes, system.bytes_count);
+    system_name[system.bytes_count] = '\0';
+    struct tep_event *event = NULL;
+    tep_parse_format(tracing->formats, &event, text, bytes_count + sizeof print_rule - 1, system_name);
+    static const struct text rule_head = TEXT("\nprint fmt: ");
+    if (event) mark_addresses(event, text_from(format, bytes_count + rule_head.bytes_count));
+    memory_free(text);
+}
+
+bool data_tracing_read(struct data_tracing *tracing, struct text section) {
+    enum { MAGIC_BYTES = 3 + sizeof "tracing" - 1 };
+    struct data_cursor cursor = data_cursor_of(section);
+    if (!tracing->formats) tracing->formats = tep_alloc();
+    if (!tracing->formats) {
+        failure_set_memory(tracing->profile->failure);
+        return false;
+    }
+    tep_set_loglevel(TEP_LOG_NONE);
+    data_cursor_bytes(&cursor, MAGIC_BYTES);
+    take_name(&cursor);                    /* version */
+    data_cursor_bytes(&cursor, 1 + 1 + 4); /* byte order, size of a long, size of a page */
+    take_name(&cursor);
+    take_sized(&cursor); /* header_page */
+    take_name(&cursor);
+    take_sized(&cursor); /* header_event */
+    for (uint32_t left = data_cursor_u32(&cursor); left && !cursor.is_bad; left--)
+        add_format(tracing, TEXT("ftrace"), take_sized(&cursor));
+    for (uint32_t systems = data_cursor_u32(&cursor); systems && !cursor.is_bad; systems--) {
+        struct text system = take_name(&cursor);
+        for (uint32_t left = data_cursor_u32(&cursor); left && !cursor.is_bad; left--)
+            add_format(tracing, system, take_sized(&cursor));
+    }
+    return !cursor.is_bad;
+}
+
+/* ---- Schemas. ---- */
+
+static bool is_text(const struct tep_format_field *field) { return field->flags & TEP_FIELD_IS_STRING; }
+
+static bool is_number(const struct tep_format_field *field) {
+    return !(field->flags & (TEP_FIELD_IS_STRING | TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_DYNAMIC)) &&
+           (field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8);
+}
+
+static enum marker_format format_of(const struct tep_format_field *field) {
+    if (!is_number(field)) return MARKER_UNIQUE_STRING;
+    return field->flags & TEP_FIELD_IS_POINTER ? MARKER_HEXADECIMAL : MARKER_INTEGER;
+}
+
+/* Makes a marker's label of its first fields: "pid={marker.data.pid} comm={marker.data.comm}". */
+static struct text make_label(struct profile *profile, const struct marker_field *fields, uint32_t count) {
+    char label[512];
+    size_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int width = (int)fields[i].key.bytes_count;
+        int wanted = snprintf(label + used, sizeof label - used, "%s%.*s={marker.data.%.*s}", i ? " " : "", width,
+                              fields[i].key.bytes, width, fields[i].key.bytes);
+        if (wanted < 0 || (size_t)wanted >= sizeof label - used) break;
+        used += (size_t)wanted;
+    }
+    return profile_text(profile, (struct text){label, used});
+}
+
+static uint16_t make_schema(struct profile *profile, const struct tep_event *event) {
+    struct marker_field fields[FIELDS_MAX];
+    uint32_t count = 0;
+    for (const struct tep_format_field *field = event->format.fields; field && count < FIELDS_MAX; field = field->next)
+        fields[count++] = (struct marker_field){.key = profile_text(profile, text_of(field->name)),
+                                                .label = profile_text(profile, text_of(field->name)),
+                                                .format = format_of(field)};
+    struct marker_schema schema = {
+        .name = profile_text_format(profile, "%s:%s", event->system, event->name),
+        .description = TEXT("A kernel tracepoint that was hit."),
+        .table_label = make_label(profile, fields, count),
+        .fields = fields,
+        .field_count = count,
+    };
+    return profile_marker_schema(profile, &schema);
+}
+
+/* Returns what is known about the tracepoint. Returns NULL if memory ran out (latched). */
+static const struct tracepoint_kind *find_kind(struct data_tracing *tracing, uint64_t id) {
+    uint32_t row = row_table_intern(&tracing->ids, &id);
+    if (row < tracing->kinds.count) return column_at(&tracing->kinds, row);
+    struct tracepoint_kind *kind = row == ID_NONE ? NULL : column_push(&tracing->kinds);
+    if (!kind) return NULL;
+    bool is_known = tracing->formats && id <= INT32_MAX;
+    *kind = (struct tracepoint_kind){.event = is_known ? tep_find_event(tracing->formats, (int)id) : NULL};
+    kind->schema = kind->event ? make_schema(tracing->profile, kind->event) : MARKER_SCHEMA_NONE;
+    return kind;
+}
+
+/* ---- Values. ---- */
+
+static uint64_t load_number(struct text bytes) {
+    uint64_t value = 0;
+    for (size_t i = bytes.bytes_count; i-- > 0;) value = value << 8 | (unsigned char)bytes.bytes[i];
+    return value;
+}
+
+static union marker_value number_value(const struct tep_format_field *field, struct text bytes) {
+    uint64_t value = load_number(bytes);
+    unsigned unused_bits = 64 - 8 * (unsigned)bytes.bytes_count;
+    if (field->flags & TEP_FIELD_IS_POINTER) return marker_value_integer((int64_t)value);
+    if (field->flags & TEP_FIELD_IS_SIGNED) return marker_value_integer((int64_t)(value << unused_bits) >> unused_bits);
+    /* Numbers that are too large for a marker's integer become the largest integer. */
+    return marker_value_integer(value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+/* Returns a field's bytes. A dynamic field contains the offset and the size of its bytes in the payload. The offset of
+ * a relative dynamic field counts from the field's end. */
+static struct text bytes_of(const struct tep_format_field *field, struct text payload) {
+    if (field->offset < 0 || field->size < 0) return (struct text){0};
+    size_t offset = (size_t)field->offset, size_bytes = (size_t)field->size;
+    if (offset > payload.bytes_count || size_bytes > payload.bytes_count - offset) return (struct text){0};
+    struct text bytes = text_slice(payload, offset, offset + size_bytes);
+    if (!(field->flags & TEP_FIELD_IS_DYNAMIC) || size_bytes != 4) return bytes;
+    uint32_t place = data_load_u32(bytes.bytes);
+    size_t from = (place & 0xffff) + (field->flags & TEP_FIELD_IS_RELATIVE ? offset + size_bytes : 0);
+    return text_slice(payload, from, from + (place >> 16));
+}
+
+/* Returns an array other than a text as hexadecimal digits of its bytes. */
+static union marker_value array_value(struct profile *profile, struct text bytes) {
+    enum { SHOWN_BYTES_MAX = 64 };
+    char digits[2 * SHOWN_BYTES_MAX + 1] = "";
+    for (size_t i = 0; i < bytes.bytes_count && i < SHOWN_BYTES_MAX; i++)
+        snprintf(digits + 2 * i, 3, "%02x", (unsigned char)bytes.bytes[i]);
+    return (union marker_value){.string = profile_string(profile, text_of(digits))};
+}
+
+static union marker_value value_of(struct profile *profile, const struct tep_format_field *field, struct text payload) {
+    struct text bytes = bytes_of(field, payload);
+    if (!bytes.bytes_count) return marker_value_absent(is_number(field) ? VALUE_NUMBER : VALUE_STRING);
+    if (is_number(field)) return number_value(field, bytes);
+    if (!is_text(field)) return array_value(profile, bytes);
+    return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
+}
+
+uint16_t data_tracing_decode(struct data_tracing *tracing, uint64_t id, struct text payload,
+                             const union marker_value **values) {
+    const struct tracepoint_kind *kind = find_kind(tracing, id);
+    if (!kind || !kind->event || kind->schema == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;
+    if (!tracing->values)
+        tracing->values = memory_allocate(tracing->profile->failure, FIELDS_MAX * sizeof *tracing->values);
+    if (!tracing->values) return MARKER_SCHEMA_NONE;
+    uint32_t count = 0;
+    const struct tep_format_field *field = kind->event->format.fields;
+    for (; field && count < FIELDS_MAX; field = field->next)
+        tracing->values[count++] = value_of(tracing->profile, field, payload);
+    *values = tracing->values;
+    return kind->schema;
+}

@@ -1,0 +1,59 @@
+#include "data_unpacker.h"
+
+#include <zstd.h>
+
+#include "libconvert/base/memory.h"
+
+enum { STEP_BYTES = 256 * 1024 };
+
+void data_unpacker_init(struct data_unpacker *unpacker, struct failure *failure) {
+    *unpacker = (struct data_unpacker){.failure = failure};
+}
+
+void data_unpacker_fini(struct data_unpacker *unpacker) {
+    ZSTD_freeDStream(unpacker->stream);
+    memory_free(unpacker->bytes);
+    *unpacker = (struct data_unpacker){0};
+}
+
+static bool reserve(struct data_unpacker *unpacker) {
+    if (!unpacker->stream) unpacker->stream = ZSTD_createDStream();
+    if (!unpacker->stream) {
+        failure_set_memory(unpacker->failure);
+        return false;
+    }
+    if (unpacker->capacity_bytes - unpacker->bytes_count >= STEP_BYTES) return true;
+    size_t capacity_bytes = unpacker->bytes_count + 2 * (size_t)STEP_BYTES;
+    char *bytes = memory_resize(unpacker->failure, unpacker->bytes, capacity_bytes);
+    if (!bytes) return false;
+    unpacker->bytes = bytes;
+    unpacker->capacity_bytes = capacity_bytes;
+    return true;
+}
+
+bool data_unpacker_add(struct data_unpacker *unpacker, struct text *packed) {
+    if (!reserve(unpacker)) return false;
+    ZSTD_inBuffer in = {packed->bytes, packed->bytes_count, 0};
+    ZSTD_outBuffer out = {unpacker->bytes + unpacker->bytes_count, STEP_BYTES, 0};
+    size_t result = ZSTD_decompressStream(unpacker->stream, &out, &in);
+    unpacker->bytes_count += out.pos;
+    bool has_moved = in.pos > 0 || out.pos > 0;
+    /* If the output buffer is full, zstd may hold more output even though it has read all input. */
+    bool may_have_more = out.pos == out.size && in.pos == in.size;
+    *packed = text_from(*packed, in.pos);
+    if (ZSTD_isError(result) || !has_moved) return false;
+    while (may_have_more) {
+        if (!reserve(unpacker)) return false;
+        ZSTD_inBuffer none = {NULL, 0, 0};
+        ZSTD_outBuffer more = {unpacker->bytes + unpacker->bytes_count, STEP_BYTES, 0};
+        if (ZSTD_isError(ZSTD_decompressStream(unpacker->stream, &more, &none))) return false;
+        unpacker->bytes_count += more.pos;
+        may_have_more = more.pos == more.size;
+    }
+    return true;
+}
+
+void data_unpacker_consume(struct data_unpacker *unpacker, size_t bytes_count) {
+    unpacker->bytes_count -= bytes_count;
+    memmove(unpacker->bytes, unpacker->bytes + bytes_count, unpacker->bytes_count);
+}

@@ -1,0 +1,104 @@
+#include "data_unwind.h"
+
+#include "libconvert/base/memory.h"
+
+/* Limits of a walk. A copied stack has less than 64 KiB, and each frame takes at least 16 bytes. */
+enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
+
+void data_unwind_init(struct data_unwind *unwind, const struct data_unwind_sources *sources, struct failure *failure) {
+    *unwind = (struct data_unwind){.from = *sources, .failure = failure};
+    column_init(&unwind->files, sizeof(struct unwind_file *), failure);
+}
+
+void data_unwind_fini(struct data_unwind *unwind) {
+    unwinder_destroy(unwind->unwinder);
+    column_fini(&unwind->files);
+    memory_free(unwind->frames);
+    *unwind = (struct data_unwind){0};
+}
+
+/* ---- Files. ---- */
+
+/* Returns where the unwinder's file for that row is stored. Returns NULL if memory ran out (latched). */
+static struct unwind_file **file_slot(struct data_unwind *unwind, uint32_t row) {
+    while (row >= unwind->files.count) {
+        struct unwind_file **added = column_push(&unwind->files);
+        if (!added) return NULL;
+        *added = NULL;
+    }
+    return column_at(&unwind->files, row);
+}
+
+/* Returns the unwinder's file for the vDSO; NULL if it was not found. */
+static struct unwind_file *add_vdso(struct data_unwind *unwind, struct text build_id) {
+    struct data_vdso *vdso = unwind->from.vdso;
+    bool is_found =
+        unwind->from.folders && data_vdso_load(vdso, unwind->from.folders, build_id, *unwind->from.os_release);
+    return is_found ? unwinder_add_bytes(unwind->unwinder, vdso->image) : NULL;
+}
+
+/* Returns the unwinder's file for that row; NULL if the file cannot have call frame information. */
+static struct unwind_file *find_file(struct data_unwind *unwind, uint32_t row) {
+    struct data_code *code = unwind->from.code;
+    const struct data_file *file = column_at(&code->files, row);
+    if (file->library == ID_NONE || !perf_libraries_at(&code->libraries, file->library)->is_file) return NULL;
+    struct unwind_file **slot = file_slot(unwind, row);
+    if (!slot || *slot) return slot ? *slot : NULL;
+    struct text build_id = data_code_build_id(code, file);
+    if (text_equal(file->path, data_vdso_name)) return *slot = add_vdso(unwind, build_id);
+    const struct lib lib = {.name = text_base_name(file->path), .path = file->path, .code_id = build_id};
+    return *slot = unwinder_add_library(unwind->unwinder, &lib);
+}
+
+struct mapping_search {
+    struct data_unwind *unwind;
+    int64_t pid;
+};
+
+static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *out) {
+    const struct mapping_search *search = context;
+    const struct code_mapping *mapping = data_code_find(search->unwind->from.code, search->pid, address);
+    if (!mapping) return false;
+    *out = (struct unwind_mapping){.start = mapping->address,
+                                   .end = mapping->address + mapping->size_bytes,
+                                   .file_offset = mapping->offset,
+                                   .file = find_file(search->unwind, data_code_file_of(mapping))};
+    return true;
+}
+
+/* ---- Walks. ---- */
+
+/* Returns the machine of the recording. Only aarch64 has a user register 32: the program counter. */
+static enum unwinder_machine machine_of(const struct data_attr *attr) {
+    return attr->registers_user >> 32 & 1 ? UNWINDER_AARCH64 : UNWINDER_X86_64;
+}
+
+static bool prepare(struct data_unwind *unwind, const struct data_attr *attr) {
+    const struct unwinder_options options = {
+        .machine = machine_of(attr), .folders = unwind->from.folders, .failure = unwind->failure};
+    if (!unwind->unwinder) unwind->unwinder = unwinder_create(&options);
+    if (!unwind->frames) unwind->frames = memory_allocate(unwind->failure, FRAMES_MAX * sizeof *unwind->frames);
+    return unwind->unwinder && unwind->frames;
+}
+
+size_t data_unwind_walk(struct data_unwind *unwind, const struct data_sample *sample, bool *is_cut) {
+    uint64_t values[REGISTERS_MAX];
+    size_t value_count = sample->registers.bytes_count / sizeof *values;
+    struct unwind_registers registers;
+    *is_cut = false;
+    if (!value_count || value_count > REGISTERS_MAX || !prepare(unwind, sample->attr)) return 0;
+    for (size_t i = 0; i < value_count; i++) values[i] = data_word_at(sample->registers, i);
+    enum unwinder_machine machine = machine_of(sample->attr);
+    if (!unwind_registers_of_perf(machine, sample->registers_abi, sample->attr->registers_user, values, value_count,
+                                  &registers))
+        return 0;
+    enum { X86_STACK_POINTER = 7, AARCH64_STACK_POINTER = 31 };
+    unsigned stack_pointer = machine == UNWINDER_X86_64 ? X86_STACK_POINTER : AARCH64_STACK_POINTER;
+    const struct unwind_stack stack = {registers.values[stack_pointer], sample->stack.bytes, sample->stack.bytes_count};
+    struct mapping_search search = {unwind, sample->pid};
+    const struct unwind_process process = {find_mapping, &search};
+    enum unwind_end end;
+    size_t count = unwinder_walk(unwind->unwinder, &process, &registers, &stack, unwind->frames, FRAMES_MAX, &end);
+    *is_cut = end != UNWIND_END_OUTERMOST;
+    return count;
+}

@@ -1,0 +1,80 @@
+#include "data_vdso.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+
+#include "data_copies.h"
+#include "libconvert/base/memory.h"
+
+/* Size limit of a vDSO. Current kernels have a vDSO of two pages. */
+enum { VDSO_BYTES_MAX = 64 * 1024 };
+
+void data_vdso_init(struct data_vdso *vdso, struct failure *failure) { *vdso = (struct data_vdso){.failure = failure}; }
+
+void data_vdso_fini(struct data_vdso *vdso) {
+    if (vdso->image.bytes_count) {
+        symbol_table_fini(&vdso->symbols);
+        debug_file_close(&vdso->file);
+    }
+    memory_free(vdso->copy);
+}
+
+/* Returns this process's own vDSO; empty if it has none. The section table is the last part of a vDSO, so its end is
+ * the end of the image. */
+static struct text own_image(void) {
+    const char *start = (const char *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    Elf64_Ehdr header;
+    if (!start) return (struct text){0};
+    memcpy(&header, start, sizeof header);
+    uint64_t bytes_count = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+    bool is_sane = header.e_ident[EI_CLASS] == ELFCLASS64 && bytes_count <= VDSO_BYTES_MAX;
+    return is_sane ? (struct text){start, (size_t)bytes_count} : (struct text){0};
+}
+
+/* Returns perf's copy of the vDSO with that build id; empty if there is none. The caller frees the bytes. */
+static struct text read_copy(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id) {
+    char path[PATH_MAX];
+    FILE *file = data_copies_find(folders, build_id, "vdso", path) ? fopen(path, "re") : NULL;
+    if (!file) return (struct text){0};
+    vdso->copy = memory_allocate(vdso->failure, VDSO_BYTES_MAX);
+    size_t bytes_count = vdso->copy ? fread(vdso->copy, 1, VDSO_BYTES_MAX, file) : 0;
+    fclose(file);
+    return (struct text){vdso->copy, bytes_count};
+}
+
+static bool take(struct data_vdso *vdso, struct text image, struct text build_id) {
+    if (!image.bytes_count || !debug_file_open_memory(&vdso->file, image)) return false;
+    bool is_right = !build_id.bytes_count || text_equal(text_of(vdso->file.build_id), build_id);
+    if (is_right && symbol_table_init(&vdso->symbols, &vdso->file, &vdso->file, vdso->failure)) {
+        vdso->image = image;
+        return true;
+    }
+    debug_file_close(&vdso->file);
+    return false;
+}
+
+static bool is_running(struct text release) {
+    struct utsname names;
+    return uname(&names) == 0 && text_equal(text_of(names.release), release);
+}
+
+bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id,
+                    struct text release) {
+    if (vdso->has_looked) return vdso->image.bytes_count > 0;
+    vdso->has_looked = true;
+    if ((build_id.bytes_count || is_running(release)) && take(vdso, own_image(), build_id)) return true;
+    return build_id.bytes_count && take(vdso, read_copy(vdso, folders, build_id), build_id);
+}
+
+bool data_vdso_find(const struct data_vdso *vdso, uint64_t offset, struct data_name *name) {
+    uint64_t address;
+    if (!vdso->image.bytes_count || !debug_file_address_of_offset(&vdso->file, offset, &address)) return false;
+    const struct symbol *symbol = symbol_table_find(&vdso->symbols, address);
+    if (!symbol || address - symbol->start > offset) return false;
+    struct text bare = text_of(symbol->name);
+    *name = (struct data_name){.name = text_slice(bare, 0, text_find(bare, '@')),
+                               .start = offset - (address - symbol->start)};
+    return true;
+}

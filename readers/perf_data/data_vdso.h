@@ -1,0 +1,35 @@
+/* The functions of the vDSO, the library that the kernel maps into each process. They come from the running kernel's
+ * vDSO if it is the recorded one, otherwise from perf's copy. */
+#ifndef GECKO_DATA_VDSO_H
+#define GECKO_DATA_VDSO_H
+
+#include "data_names.h"
+#include "libconvert/base/failure.h"
+#include "libconvert/symbols/debug_file_search.h"
+#include "libconvert/symbols/symbol_table.h"
+
+/* What recordings call the vDSO. */
+static const struct text data_vdso_name = TEXT("[vdso]");
+
+struct data_vdso {
+    struct failure *failure; /* borrowed */
+    bool has_looked;         /* data_vdso_load was called */
+    struct text image;       /* the vDSO's bytes; empty: not loaded */
+    char *copy;              /* owns the image if it is perf's copy; else NULL */
+    struct debug_file file;
+    struct symbol_table symbols;
+};
+
+void data_vdso_init(struct data_vdso *vdso, struct failure *failure);
+void data_vdso_fini(struct data_vdso *vdso);
+
+/* Loads the vDSO with that build id (hex). Without a build id, uses the running kernel's vDSO if that kernel has the
+ * given release. Returns false if none is found. The folders may
+ * be those of "perf archive". Only the first call looks for it: all processes have the same. */
+bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id,
+                    struct text release);
+
+/* Finds the function at the offset in the vDSO. The start in `name` is also an offset. */
+bool data_vdso_find(const struct data_vdso *vdso, uint64_t offset, struct data_name *name);
+
+#endif

@@ -1,0 +1,48 @@
+/* The mappings in MMAP records: which file is mapped where in which process, and its build id. They make absolute
+ * addresses relative to their library. */
+#ifndef GECKO_PERF_MAPS_H
+#define GECKO_PERF_MAPS_H
+
+#include "libconvert/base/column.h"
+#include "libconvert/base/strings.h"
+#include "libconvert/base/text.h"
+#include "readers/code/code_mappings.h"
+
+enum { PERF_PID_KERNEL = -1 };
+
+/* The payload of PERF_RECORD_MMAP or PERF_RECORD_MMAP2. */
+struct perf_map_record {
+    int64_t pid; /* PERF_PID_KERNEL for the kernel's own mappings */
+    int64_t tid;
+    uint64_t start;
+    uint64_t length;
+    uint64_t file_offset;
+    struct text path;
+    struct text build_id; /* hex; empty if the record has none */
+};
+
+/* Parses " 12/34: [0x400000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /bin/app". A build id in angle brackets may take the
+ * place of the device. Returns false if the payload is malformed. The texts in *out point into the payload. */
+bool perf_map_record_parse(struct text payload, struct perf_map_record *out);
+
+struct perf_maps {
+    struct code_mappings mappings; /* ids are the order of the records; library_id is always 1 */
+    uint64_t last_id;
+    struct strings paths;
+    struct strings texts;
+    struct column build_ids; /* struct text, one for each path; empty if unknown */
+};
+
+void perf_maps_init(struct perf_maps *maps, struct failure *failure);
+void perf_maps_fini(struct perf_maps *maps);
+
+void perf_maps_add(struct perf_maps *maps, const struct perf_map_record *record);
+
+/* Sets *relative to the address relative to the file that is mapped there. Returns false if no such mapping is known.
+ */
+bool perf_maps_relative_address(const struct perf_maps *maps, int64_t pid, uint64_t address, uint64_t *relative);
+
+/* Returns the build id of the file as hex text, or an empty text if no record had it. */
+struct text perf_maps_build_id(struct perf_maps *maps, struct text path);
+
+#endif

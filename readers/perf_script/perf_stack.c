@@ -1,0 +1,291 @@
+#include "perf_stack.h"
+
+#include "libconvert/base/memory.h"
+#include "readers/perf/perf_callers.h"
+
+struct perf_stack_line {
+    uint32_t symbol;
+    source_id file; /* source of the running line; may be none */
+    uint32_t line;
+    bool is_inlined;
+};
+
+/* A library of the profile as it was when so many mappings were known. */
+struct perf_stack_lib {
+    uint64_t map_count;
+    lib_id lib; /* none until first used */
+};
+
+void perf_stack_init(struct perf_stack *stack, struct profile *profile) {
+    *stack = (struct perf_stack){.profile = profile};
+    perf_symbols_init(&stack->symbols, profile);
+    perf_maps_init(&stack->maps, profile->failure);
+    column_init(&stack->libs, sizeof(struct perf_stack_lib), profile->failure);
+}
+
+void perf_stack_fini(struct perf_stack *stack) {
+    perf_symbols_fini(&stack->symbols);
+    perf_maps_fini(&stack->maps);
+    column_fini(&stack->libs);
+    memory_free(stack->lines);
+    memory_free(stack->frames);
+    *stack = (struct perf_stack){0};
+}
+
+static struct perf_stack_line *push_line(struct perf_stack *stack) {
+    if (stack->count == stack->capacity) {
+        uint32_t capacity = stack->capacity ? stack->capacity * 2 : 128;
+        struct perf_stack_line *lines = memory_resize(stack->profile->failure, stack->lines, capacity * sizeof *lines);
+        if (!lines) return NULL;
+        stack->lines = lines;
+        stack->capacity = capacity;
+    }
+    return &stack->lines[stack->count++];
+}
+
+/* The symbols that the name says are inlined into it are added first, since they are further in. */
+void perf_stack_add_symbol(struct perf_stack *stack, uint32_t row) {
+    if (stack->count >= PERF_STACK_FRAMES_MAX) {
+        stack->too_deep_count++;
+        return;
+    }
+    uint32_t flags = perf_symbols_memo(&stack->symbols, row)->flags;
+    if (flags & PERF_SYMBOL_IS_COOKIE) stack->has_cookie = true;
+    if (flags & PERF_SYMBOL_HAS_INLINED_NAME)
+        perf_stack_add_symbol(stack, perf_symbols_at(&stack->symbols, row)->inlined_name);
+    struct perf_stack_line *line = push_line(stack);
+    if (!line) return;
+    bool is_inlined = flags & PERF_SYMBOL_IS_INLINED;
+    *line = (struct perf_stack_line){.symbol = row, .file = source_none(), .is_inlined = is_inlined};
+}
+
+bool perf_stack_add_line(struct perf_stack *stack, struct text line) {
+    uint32_t symbol = perf_symbols_of_line(&stack->symbols, line);
+    if (symbol == ID_NONE) return false;
+    perf_stack_add_symbol(stack, symbol);
+    return true;
+}
+
+bool perf_stack_last_is_inlined(const struct perf_stack *stack) {
+    return stack->count && stack->lines[stack->count - 1].is_inlined;
+}
+
+bool perf_stack_add_source(struct perf_stack *stack, const struct perf_source_line *source) {
+    if (!stack->count) return false;
+    struct perf_stack_line *line = &stack->lines[stack->count - 1];
+    if (source->file.bytes_count) {
+        line->file = profile_source(stack->profile, source->file);
+        line->line = source->line;
+    }
+    if (source->is_inlined) line->is_inlined = true;
+    return true;
+}
+
+/* ---- Frames. ---- */
+
+/* Start of the kernel's image mapping on x86-64 (Documentation/arch/x86/x86_64/mm.rst). If no record has the kernel's
+ * actual start, addresses are made relative to this one. Results then agree within one boot. */
+static const uint64_t X86_KERNEL_IMAGE_START = 0xffffffff80000000u;
+
+static bool relative_address(const struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol,
+                             const struct perf_library *library, uint64_t *relative) {
+    if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS) || !library->is_file) return false;
+    uint64_t address = symbol->address;
+    if (address <= INT32_MAX)
+        *relative = address;
+    else if (symbol->flags & PERF_SYMBOL_IS_KERNEL) {
+        /* The kernel mappings are the host's, so they do not apply to a guest. */
+        if (library->is_guest || !perf_maps_relative_address(&stack->maps, PERF_PID_KERNEL, address, relative)) {
+            if (!library->is_kernel_image || address < X86_KERNEL_IMAGE_START) return false;
+            *relative = address - X86_KERNEL_IMAGE_START;
+        }
+    } else if (!perf_maps_relative_address(&stack->maps, pid, address, relative))
+        return false;
+    return *relative <= INT32_MAX;
+}
+
+/* Location in a library. A chain of inlined frames shares the location of its physical frame. */
+struct place {
+    lib_id lib;
+    int32_t address;
+    native_symbol_id native_symbol;
+};
+
+/* Returns the library of the profile. Its build id may become known with a mapping, so it is looked up again after one.
+ */
+static lib_id lib_of(struct perf_stack *stack, uint32_t library_row) {
+    while (stack->libs.count <= library_row) {
+        struct perf_stack_lib *added = column_push(&stack->libs);
+        if (!added) return lib_none();
+        *added = (struct perf_stack_lib){.lib = lib_none()};
+    }
+    struct perf_stack_lib *known = column_at(&stack->libs, library_row);
+    if (lib_is_none(known->lib) || known->map_count != stack->maps.last_id) {
+        struct text path = perf_symbols_library(&stack->symbols, library_row)->path;
+        known->lib = libs_intern(&stack->profile->libs, path, perf_maps_build_id(&stack->maps, path));
+        known->map_count = stack->maps.last_id;
+    }
+    return known->lib;
+}
+
+/* Most names have one native symbol. */
+static native_symbol_id native_symbol_of(struct perf_stack *stack, lib_id lib, uint32_t start,
+                                         const struct perf_symbol *symbol) {
+    struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
+    bool is_known = !native_symbol_is_none(name->native_symbol) && name->start == start && lib_is_same(name->lib, lib);
+    if (is_known) return name->native_symbol;
+    name->lib = lib;
+    name->start = start;
+    return name->native_symbol = profile_native_symbol(stack->profile, lib, start, symbol->name);
+}
+
+static struct place place_of(struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol, bool is_caller) {
+    struct place place = {lib_none(), ADDRESS_NONE, native_symbol_none()};
+    const struct perf_library *library = perf_symbols_library(&stack->symbols, symbol->library);
+    uint64_t relative;
+    if (!relative_address(stack, pid, symbol, library, &relative)) return place;
+    place.lib = lib_of(stack, symbol->library);
+    uint64_t offset = symbol->address - symbol->start;
+    bool has_start = symbol->flags & PERF_SYMBOL_HAS_START;
+    if (has_start && offset <= relative && !(symbol->flags & PERF_SYMBOL_IS_UNKNOWN))
+        place.native_symbol = native_symbol_of(stack, place.lib, (uint32_t)(relative - offset), symbol);
+    /* A return address is that of the instruction after the call, so it is moved back by one byte. If that would leave
+     * the symbol, it stays: for perf, a function that ends in a call returns into the next function. */
+    bool steps_back = is_caller && relative > 0 && !(has_start && offset == 0);
+    place.address = (int32_t)(steps_back ? relative - 1 : relative);
+    return place;
+}
+
+static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *line, const struct perf_symbol *symbol,
+                       const struct perf_symbol *physical) {
+    if (source_is_none(line->file) && symbol->library == physical->library) return symbol->func;
+    struct func func = *profile_func_at(stack->profile, symbol->func);
+    func.resource = perf_symbols_library(&stack->symbols, physical->library)->resource;
+    if (!source_is_none(line->file)) func.source = line->file;
+    return profile_func(stack->profile, &func);
+}
+
+static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_line *line,
+                           const struct perf_symbol *physical, const struct place *place, uint32_t depth) {
+    const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
+    const struct category_pair category = line->is_inlined ? physical->category : symbol->category;
+    struct frame frame = {
+        .func = func_of(stack, line, symbol, physical),
+        .address = place->address,
+        .lib = place->lib,
+        .native_symbol = place->native_symbol,
+        .line = line->line,
+        .inline_depth = (uint8_t)depth,
+        .category = category.category,
+        .subcategory = category.subcategory,
+    };
+    return profile_frame(stack->profile, &frame);
+}
+
+/* True if the frame depends on its line alone, so that it can be stored in the symbol. Without any mapping, the
+ * process does not matter. */
+static bool is_context_free(const struct perf_stack *stack, const struct perf_stack_line *line, uint32_t flags) {
+    return !line->line && source_is_none(line->file) && (!(flags & PERF_SYMBOL_IS_ABSOLUTE) || !stack->maps.last_id);
+}
+
+/* Returns the frame of a line that nothing is inlined into, from the symbol if it is stored there. This is the usual
+ * case. */
+static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const struct perf_stack_line *line,
+                               bool is_caller) {
+    struct perf_symbol_memo *memo = perf_symbols_memo(&stack->symbols, line->symbol);
+    frame_id *known = is_caller ? &memo->caller : &memo->exact;
+    bool is_context_free_frame = is_context_free(stack, line, memo->flags);
+    if (is_context_free_frame && !frame_is_none(*known)) return *known;
+    const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
+    struct place place = place_of(stack, pid, symbol, is_caller);
+    frame_id frame = make_frame(stack, line, symbol, &place, 0);
+    if (is_context_free_frame) *known = frame;
+    return frame;
+}
+
+static bool reserve_frames(struct perf_stack *stack) {
+    if (stack->count <= stack->frames_capacity) return true;
+    frame_id *frames = memory_resize(stack->profile->failure, stack->frames, stack->capacity * sizeof *frames);
+    if (!frames) return false;
+    stack->frames = frames;
+    stack->frames_capacity = stack->capacity;
+    return true;
+}
+
+/* Writes the frames from line `first` to its physical frame, downwards from *out. A chain of inlined frames ends at the
+ * first line that is not inlined. If there is none, or the depth would not fit its field, it ends at the last possible
+ * line. Returns the line after the chain. */
+static uint32_t resolve_chain(struct perf_stack *stack, int64_t pid, uint32_t first, bool is_caller, frame_id **out) {
+    uint32_t last = first;
+    while (stack->lines[last].is_inlined && last + 1 < stack->count && last - first < INLINE_DEPTH_MAX) last++;
+    if (last == first) {
+        *--*out = physical_frame(stack, pid, &stack->lines[first], is_caller);
+        return first + 1;
+    }
+    const struct perf_symbol *physical = perf_symbols_at(&stack->symbols, stack->lines[last].symbol);
+    struct place place = place_of(stack, pid, physical, is_caller);
+    for (uint32_t i = first; i <= last; i++) *--*out = make_frame(stack, &stack->lines[i], physical, &place, last - i);
+    return last + 1;
+}
+
+static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
+    return perf_symbols_memo(&stack->symbols, stack->lines[line].symbol)->flags;
+}
+
+/* Returns the frame of a caller of which perf knows neither the function nor the library. Its address is often no code
+ * at all, for instance where a function uses the frame pointer for something else. All such callers are one function,
+ * since each address as a function of its own would split the callers of what it called. */
+static frame_id unknown_caller(struct perf_stack *stack, uint32_t line) {
+    struct perf_symbol_memo *memo = perf_symbols_memo(&stack->symbols, stack->lines[line].symbol);
+    if (!frame_is_none(memo->caller)) return memo->caller;
+    const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[line].symbol);
+    struct func func = *profile_func_at(stack->profile, symbol->func);
+    func.name = profile_string(stack->profile, TEXT(PERF_UNKNOWN_CALLER));
+    struct frame frame = frame_of_func(profile_func(stack->profile, &func), symbol->category);
+    return memo->caller = profile_frame(stack->profile, &frame);
+}
+
+/* Removes cookies, which are not frames, from the stack. If there are several, the last one counts. */
+static void take_cookie(struct perf_stack *stack, uint64_t *cookie) {
+    uint32_t kept_count = 0;
+    *cookie = 0;
+    if (!stack->has_cookie) return;
+    stack->has_cookie = false;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        uint32_t symbol = stack->lines[i].symbol;
+        if (perf_symbols_memo(&stack->symbols, symbol)->flags & PERF_SYMBOL_IS_COOKIE)
+            *cookie = perf_symbols_at(&stack->symbols, symbol)->address;
+        else
+            stack->lines[kept_count++] = stack->lines[i];
+    }
+    stack->count = kept_count;
+}
+
+uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id **frames, uint64_t *cookie) {
+    take_cookie(stack, cookie);
+    uint32_t count = stack->count;
+    *frames = NULL;
+    if (!count || !reserve_frames(stack)) {
+        stack->count = 0;
+        return 0;
+    }
+    frame_id *out = stack->frames + count;
+    /* The first frame is the interrupted instruction itself, not a return address. So is the first user frame after
+     * kernel frames, which was interrupted or made the system call. */
+    bool is_exact = true, was_kernel = false;
+    for (uint32_t line = 0; line < count;) {
+        uint32_t flags = flags_of_line(stack, line);
+        bool is_kernel = flags & PERF_SYMBOL_IS_KERNEL;
+        if (was_kernel && !is_kernel) is_exact = true;
+        bool is_caller = !is_exact && (is_kernel || !stack->callers_are_adjusted);
+        if (!is_exact && flags & PERF_SYMBOL_IS_NOWHERE)
+            *--out = unknown_caller(stack, line++);
+        else
+            line = resolve_chain(stack, pid, line, is_caller, &out);
+        is_exact = false;
+        was_kernel = flags_of_line(stack, line - 1) & PERF_SYMBOL_IS_KERNEL;
+    }
+    stack->count = 0;
+    *frames = stack->frames;
+    return count;
+}

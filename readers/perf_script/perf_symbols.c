@@ -1,0 +1,244 @@
+#include "perf_symbols.h"
+
+#include "libconvert/base/memory.h"
+#include "libconvert/base/symbol_version.h"
+
+/* Symbols with the same key differ only in their addresses. */
+struct name_key {
+    XXH128_hash_t name_hash; /* index_set_identity */
+    uint32_t library;
+    uint32_t form; /* enum perf_frame_form */
+};
+_Static_assert(sizeof(struct name_key) == 24, "rows are compared as bytes: no padding");
+
+void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile) {
+    symbols->profile = profile;
+    index_set_init(&symbols->lines, profile->failure);
+    column_init(&symbols->known_lines, sizeof(struct perf_known_line), profile->failure);
+    column_init(&symbols->memos, sizeof(struct perf_symbol_memo), profile->failure);
+    row_table_init(&symbols->names, sizeof(struct name_key), profile->failure);
+    column_init(&symbols->of_names, sizeof(struct perf_name), profile->failure);
+    column_init(&symbols->rows, sizeof(struct perf_symbol), profile->failure);
+    perf_libraries_init(&symbols->libraries, profile);
+}
+
+void perf_symbols_fini(struct perf_symbols *symbols) {
+    index_set_fini(&symbols->lines);
+    column_fini(&symbols->known_lines);
+    column_fini(&symbols->memos);
+    row_table_fini(&symbols->names);
+    column_fini(&symbols->of_names);
+    column_fini(&symbols->rows);
+    perf_libraries_fini(&symbols->libraries);
+    memory_free(symbols->lines_numbered.rows);
+    memory_free(symbols->names_numbered.rows);
+}
+
+/* ---- Symbols. ---- */
+
+static string_id unknown_name(struct profile *profile, const struct perf_library *library,
+                              const struct perf_frame_line *frame) {
+    /* A file name is no longer than this. */
+    enum { BASE_BYTES_MAX = 255, HEX_DIGITS_MAX = 16 };
+    if (!frame->has_address) return profile_string(profile, TEXT("[unknown]"));
+    struct text base_name = text_slice(library->base_name, 0, BASE_BYTES_MAX), prefix = TEXT("+0x");
+    char composed[BASE_BYTES_MAX + sizeof "+0x" + HEX_DIGITS_MAX];
+    char *out = mempcpy(mempcpy(composed, base_name.bytes, base_name.bytes_count), prefix.bytes, prefix.bytes_count);
+    /* A large recording has hundreds of thousands of such names, and printf would take 6 % of the time. */
+    unsigned digit_count = (67u - (unsigned)__builtin_clzll(frame->address | 1)) / 4;
+    for (unsigned left = digit_count; left > 0; left--)
+        *out++ = "0123456789abcdef"[frame->address >> (left - 1) * 4 & 15];
+    return profile_string(profile, (struct text){composed, (size_t)(out - composed)});
+}
+
+static func_id make_func(struct profile *profile, const struct perf_symbol *symbol, resource_id resource) {
+    bool is_js = symbol->flags & PERF_SYMBOL_IS_JS;
+    bool has_source = !source_is_none(symbol->source);
+    struct func func = {
+        .name = symbol->name,
+        .resource = has_source ? resource_none() : resource,
+        .source = symbol->source,
+        .line = symbol->line,
+        .column = symbol->column,
+        .flags = is_js ? FUNC_IS_JS : 0,
+    };
+    return profile_func(profile, &func);
+}
+
+static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symbol *symbol) {
+    uint32_t row = (uint32_t)symbols->rows.count;
+    /* Memory may have run out between the two columns, which then no longer have the same rows. */
+    if (failure_is_set(symbols->profile->failure)) return ID_NONE;
+    struct perf_symbol_memo *memo = column_push(&symbols->memos);
+    struct perf_symbol *added = memo ? column_push(&symbols->rows) : NULL;
+    if (!added) return ID_NONE;
+    *memo = (struct perf_symbol_memo){.exact = frame_none(), .caller = frame_none(), .flags = symbol->flags};
+    *added = *symbol;
+    return row;
+}
+
+/* Returns everything but the addresses and the function. Without a name, the address takes its place, so it is missing
+ * too. */
+static struct perf_symbol make_symbol(struct perf_symbols *symbols, struct text name, uint32_t library_row,
+                                      uint32_t form) {
+    struct profile *profile = symbols->profile;
+    const struct perf_library *library = perf_symbols_library(symbols, library_row);
+    bool is_unknown_kernel = !library->path.bytes_count && form & FRAME_IN_KERNEL_HALF;
+    enum code_kind kind = is_unknown_kernel ? CODE_KERNEL : library->kind;
+    /* Only generated code is tested for script names: compiled C++ can have one too, "Script::run". */
+    struct script_name script = {.name = name};
+    if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
+    if (kind != CODE_JIT && script.kind == SCRIPT_NONE) script.name = symbol_without_version(name);
+
+    struct perf_symbol symbol = {
+        .library = library_row,
+        .name = name.bytes_count ? profile_string(profile, script.name) : string_none(),
+        .source = script.file.bytes_count ? profile_source(profile, script.file) : source_none(),
+        .line = script.line,
+        .column = script.column,
+        .category = perf_libraries_categorise(&symbols->libraries, library, kind, name, &script),
+    };
+    symbol.flags |= form & FRAME_HAS_ADDRESS ? PERF_SYMBOL_HAS_ADDRESS : 0;
+    symbol.flags |= form & FRAME_HAS_START ? PERF_SYMBOL_HAS_START : 0;
+    symbol.flags |= form & FRAME_IS_INLINED ? PERF_SYMBOL_IS_INLINED : 0;
+    symbol.flags |= kind == CODE_KERNEL ? PERF_SYMBOL_IS_KERNEL : 0;
+    symbol.flags |= script.kind == SCRIPT_JAVASCRIPT ? PERF_SYMBOL_IS_JS : 0;
+    symbol.flags |= name.bytes_count ? 0 : PERF_SYMBOL_IS_UNKNOWN;
+    return symbol;
+}
+
+/* Returns the row of the name in this library; ID_NONE if memory ran out (latched). */
+static uint32_t intern_name(struct perf_symbols *symbols, struct text name, uint32_t library, uint32_t form) {
+    struct name_key key = {index_set_identity(name.bytes, name.bytes_count), library, form};
+    uint32_t row = row_table_intern(&symbols->names, &key);
+    if (row == ID_NONE || row < symbols->of_names.count) return row;
+    struct perf_name *added = column_push(&symbols->of_names);
+    if (!added) return ID_NONE;
+    *added = (struct perf_name){.first = ID_NONE, .native_symbol = native_symbol_none()};
+    return row;
+}
+
+/* Adds a symbol that differs from another one with the same name only in its address. */
+static uint32_t add_with_address(struct perf_symbols *symbols, const struct perf_frame_line *frame,
+                                 struct perf_symbol symbol, uint32_t inlined_name) {
+    const struct perf_library *library = perf_symbols_library(symbols, symbol.library);
+    if (symbol.flags & PERF_SYMBOL_IS_UNKNOWN) {
+        symbol.name = unknown_name(symbols->profile, library, frame);
+        symbol.func = make_func(symbols->profile, &symbol, library->resource);
+    }
+    symbol.address = frame->address;
+    symbol.start = frame->address - frame->offset;
+    symbol.inlined_name = inlined_name;
+    symbol.flags &= (uint16_t) ~(PERF_SYMBOL_HAS_INLINED_NAME | PERF_SYMBOL_IS_ABSOLUTE | PERF_SYMBOL_IS_NOWHERE);
+    symbol.flags |= frame->is_unknown && !library->path.bytes_count ? PERF_SYMBOL_IS_NOWHERE : 0;
+    symbol.flags |= inlined_name != ID_NONE ? PERF_SYMBOL_HAS_INLINED_NAME : 0;
+    bool is_kernel = symbol.flags & PERF_SYMBOL_IS_KERNEL;
+    symbol.flags |= symbol.address > INT32_MAX && !is_kernel && library->is_file ? PERF_SYMBOL_IS_ABSOLUTE : 0;
+    return push_symbol(symbols, &symbol);
+}
+
+static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name,
+                           uint32_t inlined_name) {
+    uint32_t library_row = perf_libraries_intern(&symbols->libraries, frame->library);
+    if (library_row == ID_NONE) return ID_NONE;
+    uint32_t form = perf_frame_line_form(frame);
+    uint32_t name_row = intern_name(symbols, name, library_row, form);
+    if (name_row == ID_NONE) return ID_NONE;
+    struct perf_name *known = column_at(&symbols->of_names, name_row);
+    if (known->first != ID_NONE)
+        return add_with_address(symbols, frame, *perf_symbols_at(symbols, known->first), inlined_name);
+    struct perf_symbol symbol = make_symbol(symbols, name, library_row, form);
+    symbol.name_row = name_row;
+    const struct perf_library *library = perf_symbols_library(symbols, library_row);
+    if (name.bytes_count) symbol.func = make_func(symbols->profile, &symbol, library->resource);
+    return known->first = add_with_address(symbols, frame, symbol, inlined_name);
+}
+
+static size_t find_arrow(struct text name) {
+    for (size_t i = 0; i + 1 < name.bytes_count; i++)
+        if (name.bytes[i] == '-' && name.bytes[i + 1] == '>') return i;
+    return name.bytes_count;
+}
+
+/* Adds the symbols of a perf map's name. "A::f->B::g" means that B::g is inlined into A::f, whose frame is the physical
+ * one. */
+static uint32_t add_perf_map_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame) {
+    struct text names[INLINE_DEPTH_MAX];
+    size_t count = 0;
+    struct text left = frame->symbol;
+    while (count + 1 < INLINE_DEPTH_MAX) {
+        size_t arrow = find_arrow(left);
+        if (arrow == left.bytes_count) break;
+        names[count++] = text_slice(left, 0, arrow);
+        left = text_from(left, arrow + 2);
+    }
+    names[count++] = left;
+    uint32_t symbol = ID_NONE;
+    for (size_t i = count; i-- > 0;) {
+        struct perf_frame_line part = *frame;
+        part.is_inlined |= i > 0;
+        symbol = add_symbol(symbols, &part, names[i], symbol);
+        if (symbol == ID_NONE) return ID_NONE;
+    }
+    return symbol;
+}
+
+static uint32_t add_cookie(struct perf_symbols *symbols, uint64_t cookie) {
+    struct perf_symbol symbol = {.address = cookie, .inlined_name = ID_NONE, .flags = PERF_SYMBOL_IS_COOKIE};
+    return push_symbol(symbols, &symbol);
+}
+
+static uint32_t add_frame(struct perf_symbols *symbols, const struct perf_frame_line *frame) {
+    /* After a failure, tables that grow together may differ in length. */
+    if (failure_is_set(symbols->profile->failure)) return ID_NONE;
+    if (perf_library_is_perf_map(text_base_name(frame->library))) return add_perf_map_symbol(symbols, frame);
+    if (frame->is_cookie) return add_cookie(symbols, frame->address);
+    return add_symbol(symbols, frame, frame->symbol, ID_NONE);
+}
+
+uint32_t perf_symbols_of_line(struct perf_symbols *symbols, struct text line) {
+    XXH128_hash_t hash = index_set_identity(line.bytes, line.bytes_count);
+    if (!index_set_reserve(&symbols->lines)) return ID_NONE;
+    struct index_slot *slot = index_set_first(&symbols->lines, (uint32_t)hash.low64);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(&symbols->lines, slot)) {
+        if (slot->hash != (uint32_t)hash.low64) continue;
+        const struct perf_known_line *known = column_at(&symbols->known_lines, slot->index);
+        if (XXH128_isEqual(known->hash, hash)) return known->row;
+    }
+    struct perf_frame_line frame;
+    uint32_t row = perf_frame_line_parse(line, &frame) ? add_frame(symbols, &frame) : ID_NONE;
+    struct perf_known_line *added = row == ID_NONE ? NULL : column_push(&symbols->known_lines);
+    if (!added) return ID_NONE;
+    *added = (struct perf_known_line){hash, row};
+    index_set_fill(&symbols->lines, slot, (uint32_t)hash.low64, symbols->known_lines.count - 1);
+    return row;
+}
+
+/* Makes room for the number. Returns false if memory ran out (latched). */
+static bool reserve_number(struct perf_symbols *symbols, struct perf_numbered *rows, uint32_t number) {
+    uint32_t count = rows->count ? rows->count : 1024;
+    if (number < rows->count) return true;
+    while (count <= number) count *= 2;
+    uint32_t *resized = memory_resize(symbols->profile->failure, rows->rows, count * sizeof *resized);
+    if (!resized) return false;
+    memset(resized + rows->count, 0xff, (count - rows->count) * sizeof *resized);
+    *rows = (struct perf_numbered){resized, count};
+    return true;
+}
+
+/* Returns the first symbol with the name of that number; ID_NONE if it is not known. */
+static uint32_t first_of_number(const struct perf_symbols *symbols, uint32_t name_number) {
+    return name_number < symbols->names_numbered.count ? symbols->names_numbered.rows[name_number] : ID_NONE;
+}
+
+uint32_t perf_symbols_learn(struct perf_symbols *symbols, uint32_t number, uint32_t name_number,
+                            const struct perf_frame_line *frame) {
+    if (failure_is_set(symbols->profile->failure) || !reserve_number(symbols, &symbols->lines_numbered, number))
+        return ID_NONE;
+    uint32_t *row = &symbols->lines_numbered.rows[number], first = first_of_number(symbols, name_number);
+    if (first != ID_NONE) return *row = add_with_address(symbols, frame, *perf_symbols_at(symbols, first), ID_NONE);
+    *row = add_frame(symbols, frame);
+    if (*row != ID_NONE && name_number != ID_NONE && reserve_number(symbols, &symbols->names_numbered, name_number))
+        symbols->names_numbered.rows[name_number] = *row;
+    return *row;
+}

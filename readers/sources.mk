@@ -1,0 +1,29 @@
+readers_sources := \
+    readers/code/code_mappings.c readers/code/script_names.c \
+    readers/collapsed/collapsed.c readers/collapsed/collapsed_line.c readers/collapsed/collapsed_stacks.c \
+    readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
+    readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
+    readers/input/input_lzma.c readers/input/input_members.c readers/input/input_wrapper.c readers/input/scan.c \
+    readers/perf/perf_activity.c readers/perf/perf_callers.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_header.c readers/perf/perf_libraries.c \
+    readers/perf/perf_recording.c readers/perf/perf_tasks.c \
+    readers/perf_data/data_attr.c readers/perf_data/data_code.c readers/perf_data/data_copies.c \
+    readers/perf_data/data_features.c readers/perf_data/data_folder.c readers/perf_data/data_jit.c \
+    readers/perf_data/data_kernel.c readers/perf_data/data_order.c readers/perf_data/data_records.c \
+    readers/perf_data/data_sample.c readers/perf_data/data_samples.c readers/perf_data/data_stream.c \
+    readers/perf_data/data_tracing.c readers/perf_data/data_unpacker.c readers/perf_data/data_unwind.c \
+    readers/perf_data/data_vdso.c readers/perf_data/kernel_file.c readers/perf_data/perf_data.c \
+    readers/perf_script/perf_ahead.c readers/perf_script/perf_event_line.c readers/perf_script/perf_frame_line.c readers/perf_script/perf_lexer.c readers/perf_script/perf_maps.c \
+    readers/perf_script/perf_nodes.c readers/perf_script/perf_records.c readers/perf_script/perf_samples.c readers/perf_script/perf_script.c \
+    readers/perf_script/perf_sources.c readers/perf_script/perf_stack.c readers/perf_script/perf_symbols.c \
+    readers/registry.c \
+    readers/trace/trace_chunks.c readers/trace/trace_clock.c readers/trace/trace_code.c \
+    readers/trace/trace_counters.c readers/trace/trace_cursor.c readers/trace/trace_definitions.c \
+    readers/trace/trace_events.c readers/trace/trace_fates.c readers/trace/trace_jit.c readers/trace/trace_jitdump.c \
+    readers/trace/trace_ledger.c readers/trace/trace_log.c readers/trace/trace_marker_type.c \
+    readers/trace/trace_payload.c readers/trace/trace_reader.c readers/trace/trace_sampled.c \
+    readers/trace/trace_stack.c readers/trace/trace_tasks.c readers/trace/trace_times.c \
+    readers/unwind/unwind_expression.c readers/unwind/unwind_extract.c readers/unwind/unwind_file.c \
+    readers/unwind/unwind_registers.c readers/unwind/unwinder.c
+
+# The interpreter of call frame information, which the recorder uses as well.
+readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c

@@ -1,0 +1,77 @@
+#include "trace_counters.h"
+
+struct counter_key {
+    uint32_t process;
+    uint32_t definition_row;
+};
+
+void trace_counters_init(struct trace_counters *counters, struct profile *profile) {
+    *counters = (struct trace_counters){.profile = profile};
+    row_table_init(&counters->keys, sizeof(struct counter_key), profile->failure);
+    column_init(&counters->counters, sizeof(struct counter *), profile->failure);
+}
+
+void trace_counters_fini(struct trace_counters *counters) {
+    row_table_fini(&counters->keys);
+    column_fini(&counters->counters);
+}
+
+static struct counter *find(struct trace_counters *counters, process_id process, uint32_t definition_row,
+                            const struct counter *definition) {
+    struct counter_key key = {process.index, definition_row};
+    uint32_t row = row_table_intern(&counters->keys, &key);
+    if (row < counters->counters.count) return *(struct counter **)column_at(&counters->counters, row);
+    if (row == ID_NONE) return NULL;
+    struct counter added = *definition;
+    added.process = process;
+    struct counter **slot = column_push(&counters->counters);
+    if (!slot) return NULL;
+    *slot = profile_add_counter(counters->profile, &added);
+    return *slot;
+}
+
+void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,
+                        const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
+                        uint64_t number) {
+    struct counter *counter = find(counters, process, definition_row, definition);
+    struct counter_sample *sample = counter ? column_push(&counter->samples) : NULL;
+    if (counter && count != COUNTER_ENTRY_SUM) counter->is_stepped = counter->graph == COUNTER_ACCUMULATED;
+    /* Numbers are stored modulo 2^32, which keeps their differences correct. */
+    if (sample) *sample = (struct counter_sample){ticks, value, (uint32_t)number, count};
+}
+
+static int compare_times(const void *left, const void *right) {
+    const struct counter_sample *a = left, *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static void finish_counter(struct counter *counter, bool is_complete) {
+    column_sort(&counter->samples, compare_times);
+    uint64_t sum = 0; /* may wrap around if the trace is damaged */
+    uint32_t number = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample *sample = column_at(&counter->samples, i);
+        enum trace_count count = sample->reserved;
+        uint64_t value = (uint64_t)sample->change;
+        if (count != COUNTER_ENTRY_CHANGE) sample->change = (int64_t)(value - sum);
+        if (count == COUNTER_ENTRY_SUM) sample->number -= number;
+        /* If events were recycled, the first sum includes changes before this time. It is no change of a rate, but it
+         * is a level. */
+        bool is_from_before = !i && !is_complete && count == COUNTER_ENTRY_SUM && counter->graph == COUNTER_RATE;
+        if (is_from_before) {
+            sample->change = 0;
+            number += sample->number;
+            sample->number = 0;
+        }
+        sum = count == COUNTER_ENTRY_CHANGE ? sum + value : value;
+        number += sample->number;
+        sample->reserved = 0;
+    }
+}
+
+void trace_counters_finish(struct trace_counters *counters, bool is_complete) {
+    for (size_t i = 0; i < counters->counters.count; i++) {
+        struct counter *counter = *(struct counter **)column_at(&counters->counters, i);
+        if (counter) finish_counter(counter, is_complete);
+    }
+}

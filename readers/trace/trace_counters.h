@@ -1,0 +1,31 @@
+/* The counters of a recorder trace. Several threads change a counter of their process, each in its own chunks. Once the
+ * whole trace is read, the entries of all threads are sorted by time and become changes from one to the next. */
+#ifndef GECKO_TRACE_COUNTERS_H
+#define GECKO_TRACE_COUNTERS_H
+
+#include "libconvert/profile/profile.h"
+
+/* How an entry gives the counter's value. */
+enum trace_count { COUNTER_ENTRY_CHANGE, COUNTER_ENTRY_VALUE, COUNTER_ENTRY_SUM };
+
+struct trace_counters {
+    struct profile *profile; /* borrowed */
+    struct row_table keys;   /* row numbers equal those of `counters` */
+    struct column counters;  /* struct counter *, owned by the profile; see trace_counters_add */
+};
+
+void trace_counters_init(struct trace_counters *counters, struct profile *profile);
+void trace_counters_fini(struct trace_counters *counters);
+
+/* Adds an entry of the process's counter with that definition, whose number is `definition_row`. `number` is the number
+ * of changes; of a sum, the number of all changes so far. Until trace_counters_finish, a sample of the counter holds
+ * `value` as its change and `count` in its reserved member. */
+void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,
+                        const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
+                        uint64_t number);
+
+/* Converts all entries to changes. Call it once. `is_complete` means that nothing of the trace was recycled, so
+ * counters start at 0. */
+void trace_counters_finish(struct trace_counters *counters, bool is_complete);
+
+#endif

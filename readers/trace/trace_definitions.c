@@ -1,0 +1,666 @@
+#include "trace_definitions.h"
+
+#include <stdlib.h>
+
+#include "libconvert/base/cursor.h"
+#include "recorder/trace_format.h"
+#include "trace_cursor.h"
+#include "trace_marker_type.h"
+
+/* A definition, by id. */
+struct definition {
+    bool is_known;
+    uint32_t content; /* ID_NONE if there is none */
+};
+
+/* What a body defines: a row in the column of its kind. */
+struct content {
+    enum trace_definition_kind kind; /* 0 if it defines nothing */
+    enum trace_cause cause;          /* under which each use of the body is counted */
+    uint32_t row;
+};
+
+struct category_definition {
+    struct text name;
+    enum category_color color;
+    uint64_t parent_id;
+};
+
+struct meta_definition {
+    uint64_t id;
+    struct text key;
+    struct text value;
+    bool is_replaced; /* a later definition has the same key */
+};
+
+void trace_definitions_init(struct trace_definitions *definitions, struct profile *profile,
+                            struct trace_ledger *ledger) {
+    struct failure *failure = profile->failure;
+    *definitions = (struct trace_definitions){.profile = profile, .ledger = ledger};
+    arena_init(&definitions->texts, failure);
+    row_table_init(&definitions->ids, sizeof(uint64_t), failure);
+    column_init(&definitions->rows, sizeof(struct definition), failure);
+    row_table_init(&definitions->bodies, sizeof(XXH128_hash_t), failure);
+    column_init(&definitions->contents, sizeof(struct content), failure);
+    column_init(&definitions->categories, sizeof(struct category_definition), failure);
+    column_init(&definitions->marker_types, sizeof(struct trace_marker_type), failure);
+    column_init(&definitions->markers, sizeof(struct trace_marker), failure);
+    column_init(&definitions->labels, sizeof(struct trace_label), failure);
+    column_init(&definitions->counters, sizeof(struct counter), failure);
+    column_init(&definitions->libraries, sizeof(struct trace_library), failure);
+    column_init(&definitions->mappings, sizeof(struct code_mapping), failure);
+    column_init(&definitions->inheritances, sizeof(struct code_inheritance), failure);
+    column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
+    column_init(&definitions->symbols, sizeof(struct trace_function), failure);
+    code_mappings_init(&definitions->symbol_ranges, failure);
+    code_mappings_init(&definitions->in_force, failure);
+    column_init(&definitions->metas, sizeof(struct meta_definition), failure);
+    column_init(&definitions->strings, sizeof(struct text), failure);
+    strings_init(&definitions->schema_names, failure);
+    column_init(&definitions->schema_numbers, sizeof(uint32_t), failure);
+}
+
+void trace_definitions_fini(struct trace_definitions *definitions) {
+    arena_fini(&definitions->texts);
+    row_table_fini(&definitions->ids);
+    column_fini(&definitions->rows);
+    row_table_fini(&definitions->bodies);
+    column_fini(&definitions->contents);
+    column_fini(&definitions->categories);
+    column_fini(&definitions->marker_types);
+    column_fini(&definitions->markers);
+    column_fini(&definitions->labels);
+    column_fini(&definitions->counters);
+    column_fini(&definitions->libraries);
+    column_fini(&definitions->mappings);
+    column_fini(&definitions->inheritances);
+    column_fini(&definitions->jitdumps);
+    column_fini(&definitions->symbols);
+    code_mappings_fini(&definitions->symbol_ranges);
+    code_mappings_fini(&definitions->in_force);
+    column_fini(&definitions->metas);
+    column_fini(&definitions->strings);
+    strings_fini(&definitions->schema_names);
+    column_fini(&definitions->schema_numbers);
+}
+
+/* ---- Reading bodies. ---- */
+
+static struct text keep_text(struct trace_definitions *definitions, struct text text) {
+    return arena_copy(&definitions->texts, text);
+}
+
+/* Returns a copy that lives as long as the profile. */
+static struct text profile_text_of(struct trace_definitions *definitions, struct text text) {
+    return profile_text(definitions->profile, text);
+}
+
+/* Each function of this kind parses a body whose kind has been read. Returns false if the body is damaged. */
+static bool read_meta(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    struct text key = trace_cursor_text(body), value = trace_cursor_text(body);
+    if (body->is_bad) return false;
+    struct meta_definition *meta = column_push(&definitions->metas);
+    if (meta)
+        *meta =
+            (struct meta_definition){id, profile_text_of(definitions, key), profile_text_of(definitions, value), false};
+    return true;
+}
+
+static bool read_string(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct text text = trace_cursor_text(body);
+    if (body->is_bad) return false;
+    struct text *row = column_push(&definitions->strings);
+    if (row) *row = keep_text(definitions, text);
+    return true;
+}
+
+static bool read_category(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    struct text name = trace_cursor_text(body);
+    uint64_t color = trace_cursor_leb(body), parent_id = trace_cursor_leb(body);
+    if (body->is_bad) return false;
+    /* Earlier definitions have lower ids. This also bounds every chain of parents. */
+    if (parent_id >= id) parent_id = 0;
+    struct category_definition *category = column_push(&definitions->categories);
+    if (category)
+        *category =
+            (struct category_definition){.name = keep_text(definitions, name),
+                                         .color = color < TRACE_COLOR_COUNT ? (enum category_color)color : COLOR_GREY,
+                                         .parent_id = parent_id};
+    return true;
+}
+_Static_assert((int)TRACE_COLOR_COUNT == (int)COLOR_COUNT && (int)TRACE_COLOR_DARKGREY == (int)COLOR_DARKGREY &&
+                   (int)TRACE_COLOR_BROWN == (int)COLOR_BROWN,
+               "same numbers");
+
+static bool read_marker_type(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct trace_marker_type *type = column_push(&definitions->marker_types);
+    if (!type) return true;
+    uint64_t lost_count = 0;
+    bool is_good = trace_marker_type_read(type, body, definitions->profile, &lost_count);
+    trace_ledger_count_placeless(definitions->ledger, TRACE_LOST_FIELD, lost_count);
+    return is_good;
+}
+
+static bool read_marker(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct text name = trace_cursor_text(body);
+    uint64_t category_id = trace_cursor_leb(body), type_id = trace_cursor_leb(body);
+    if (body->is_bad) return false;
+    struct trace_marker *marker = column_push(&definitions->markers);
+    if (marker)
+        *marker = (struct trace_marker){
+            .name_text = keep_text(definitions, name), .category_id = category_id, .type_id = type_id};
+    return true;
+}
+
+static uint32_t bounded_line(uint64_t line) { return line > INT32_MAX ? 0 : (uint32_t)line; }
+
+static bool read_label(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct text name = trace_cursor_text(body);
+    uint64_t category_id = trace_cursor_leb(body);
+    struct text file = trace_cursor_text(body);
+    uint64_t line = trace_cursor_leb(body);
+    if (body->is_bad) return false;
+    struct trace_label *label = column_push(&definitions->labels);
+    if (label)
+        *label = (struct trace_label){.name = keep_text(definitions, name),
+                                      .category_id = category_id,
+                                      .file = keep_text(definitions, file),
+                                      .line = bounded_line(line)};
+    return true;
+}
+
+static bool read_counter(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct text texts[5];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) texts[i] = trace_cursor_text(body);
+    uint64_t graph = trace_cursor_leb(body), color = trace_cursor_leb(body);
+    int64_t sort_weight = trace_cursor_zigzag(body);
+    if (body->is_bad) return false;
+    if (sort_weight > INT32_MAX) sort_weight = INT32_MAX;
+    if (sort_weight < INT32_MIN) sort_weight = INT32_MIN;
+    struct counter *counter = column_push(&definitions->counters);
+    if (!counter) return true;
+    *counter = (struct counter){.graph = graph < COUNTER_GRAPH_COUNT ? (enum counter_graph)graph : COUNTER_ACCUMULATED,
+                                .color = color < TRACE_GRAPH_COLOR_COUNT ? (enum graph_color)color : GRAPH_GREY,
+                                .sort_weight = (int32_t)sort_weight};
+    struct text *const members[] = {&counter->name, &counter->category, &counter->description, &counter->label,
+                                    &counter->unit};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *members[i] = profile_text_of(definitions, texts[i]);
+    return true;
+}
+_Static_assert((int)COUNTER_GRAPH_COUNT == 2 && (int)COUNTER_RATE == 1, "same numbers");
+_Static_assert((int)TRACE_GRAPH_COLOR_COUNT == (int)GRAPH_COLOR_COUNT && (int)TRACE_GRAPH_GREY == (int)GRAPH_GREY &&
+                   (int)TRACE_GRAPH_YELLOW == (int)GRAPH_YELLOW,
+               "same numbers");
+
+/* Names of memory without a file, and of files that generated code is mapped from. */
+static const struct text no_file_names[] = {TEXT("[heap"),     TEXT("[stack"),      TEXT("[anon"),
+                                            TEXT("//anon"),    TEXT("anon_inode:"), TEXT("/memfd:"),
+                                            TEXT("/dev/zero"), TEXT("/SYSV"),       TEXT("[JIT")};
+
+/* Recognises "jit-123.dump". A process maps this file only so that recorders find it. */
+static bool is_jitdump(struct text path) {
+    static const struct text start = TEXT("jit-"), end = TEXT(".dump");
+    struct text name = text_base_name(path);
+    if (!text_starts_with(name, start) || !text_ends_with(name, end)) return false;
+    if (name.bytes_count <= start.bytes_count + end.bytes_count) return false;
+    for (size_t i = start.bytes_count; i < name.bytes_count - end.bytes_count; i++)
+        if (!cursor_is_digit(name.bytes[i])) return false;
+    return true;
+}
+
+static bool is_file(struct text path) {
+    for (size_t i = 0; i < sizeof no_file_names / sizeof *no_file_names; i++)
+        if (text_starts_with(path, no_file_names[i])) return false;
+    return path.bytes_count > 0 && !is_jitdump(path);
+}
+
+static struct text keep_hex(struct trace_definitions *definitions, struct text bytes) {
+    static const char digits[] = "0123456789abcdef";
+    char *hex = arena_take_bytes(&definitions->texts, 2 * bytes.bytes_count);
+    if (!hex) return (struct text){0};
+    for (size_t i = 0; i < bytes.bytes_count; i++) {
+        hex[2 * i] = digits[(unsigned char)bytes.bytes[i] >> 4];
+        hex[2 * i + 1] = digits[(unsigned char)bytes.bytes[i] & 15];
+    }
+    return (struct text){hex, 2 * bytes.bytes_count};
+}
+
+static bool read_library(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    static const struct text deleted = TEXT(" (deleted)");
+    (void)id;
+    struct text path = trace_cursor_text(body), build_id = trace_cursor_text(body);
+    if (body->is_bad) return false;
+    if (text_ends_with(path, deleted)) path.bytes_count -= deleted.bytes_count;
+    struct trace_library *library = column_push(&definitions->libraries);
+    if (library)
+        *library = (struct trace_library){.path = keep_text(definitions, path),
+                                          .build_id = keep_hex(definitions, build_id),
+                                          .is_file = is_file(path),
+                                          .lib = lib_none(),
+                                          .resource = resource_none()};
+    return true;
+}
+
+static bool read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    struct code_mapping read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    read.process_start_ns = trace_cursor_leb(body);
+    read.address = trace_cursor_leb(body);
+    read.size_bytes = trace_cursor_leb(body);
+    read.offset = trace_cursor_leb(body);
+    read.library_id = trace_cursor_leb(body);
+    uint64_t last;
+    if (body->is_bad || !read.size_bytes || __builtin_add_overflow(read.address, read.size_bytes - 1, &last) ||
+        read.library_id >= id)
+        return false;
+    struct code_mapping *mapping = column_push(&definitions->mappings);
+    if (mapping) *mapping = read;
+    return true;
+}
+
+static bool read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    struct code_inheritance read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    read.process_start_ns = trace_cursor_leb(body);
+    read.parent_pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
+    read.parent_start_ns = trace_cursor_leb(body);
+    read.last_id = trace_cursor_leb(body);
+    if (body->is_bad || read.last_id >= id) return false;
+    struct code_inheritance *inheritance = column_push(&definitions->inheritances);
+    if (inheritance) *inheritance = read;
+    return true;
+}
+
+/* Returns the range of a symbol as a mapping: the library's id takes the range of the pid, and the symbol's number that
+ * of the library. */
+static struct code_mapping symbol_range(uint64_t library_id, uint64_t offset, uint64_t size_bytes, uint64_t number) {
+    return (struct code_mapping){
+        .pid = (int64_t)library_id, .address = offset, .size_bytes = size_bytes, .library_id = number};
+}
+
+static bool read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    uint64_t library_id = trace_cursor_leb(body), offset = trace_cursor_leb(body), size = trace_cursor_leb(body);
+    struct text name = trace_cursor_text(body);
+    uint64_t last;
+    bool is_bad = body->is_bad || library_id >= id || library_id > INT64_MAX;
+    if (is_bad || !size || __builtin_add_overflow(offset, size - 1, &last)) return false;
+    struct trace_function *symbol = column_push(&definitions->symbols);
+    if (!symbol) return true;
+    *symbol = (struct trace_function){offset, keep_text(definitions, name)};
+    uint64_t number = definitions->symbols.count;
+    const struct code_mapping range = symbol_range(library_id, offset, size, number);
+    code_mappings_add(&definitions->symbol_ranges, number, &range);
+    return true;
+}
+
+static const struct kind_traits {
+    bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id);
+    size_t column; /* of struct trace_definitions, for rows of this kind */
+} KINDS[] = {
+    [TRACE_DEFINE_META] = {read_meta, offsetof(struct trace_definitions, metas)},
+    [TRACE_DEFINE_STRING] = {read_string, offsetof(struct trace_definitions, strings)},
+    [TRACE_DEFINE_CATEGORY] = {read_category, offsetof(struct trace_definitions, categories)},
+    [TRACE_DEFINE_MARKER_TYPE] = {read_marker_type, offsetof(struct trace_definitions, marker_types)},
+    [TRACE_DEFINE_MARKER] = {read_marker, offsetof(struct trace_definitions, markers)},
+    [TRACE_DEFINE_LABEL] = {read_label, offsetof(struct trace_definitions, labels)},
+    [TRACE_DEFINE_COUNTER] = {read_counter, offsetof(struct trace_definitions, counters)},
+    [TRACE_DEFINE_LIBRARY] = {read_library, offsetof(struct trace_definitions, libraries)},
+    [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct trace_definitions, mappings)},
+    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, offsetof(struct trace_definitions, inheritances)},
+    [TRACE_DEFINE_SYMBOL] = {read_symbol, offsetof(struct trace_definitions, symbols)},
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
+static size_t row_count_of(const struct trace_definitions *definitions, uint8_t kind) {
+    return ((const struct column *)((const char *)definitions + KINDS[kind].column))->count;
+}
+
+static struct content read_content(struct trace_definitions *definitions, struct text body, uint64_t id) {
+    struct trace_cursor cursor = trace_cursor_of(body);
+    uint8_t kind = trace_cursor_byte(&cursor);
+    if (!cursor.is_bad && (kind >= KIND_COUNT || !KINDS[kind].read))
+        return (struct content){.cause = TRACE_LOST_DEFINITION_KIND};
+    size_t row = cursor.is_bad ? 0 : row_count_of(definitions, kind);
+    if (cursor.is_bad || !KINDS[kind].read(definitions, &cursor, id))
+        return (struct content){.cause = TRACE_LOST_DEFINITION_DAMAGED};
+    return (struct content){kind, TRACE_KEPT_DEFINITION, (uint32_t)row};
+}
+
+/* Returns the row of the id. Adds it if it is new. NULL if memory ran out (latched). */
+static struct definition *row_of(struct trace_definitions *definitions, uint64_t id) {
+    uint32_t row = row_table_intern(&definitions->ids, &id);
+    if (row < definitions->rows.count) return column_at(&definitions->rows, row);
+    struct definition *added = row == ID_NONE ? NULL : column_push(&definitions->rows);
+    if (added) *added = (struct definition){false, ID_NONE};
+    return added;
+}
+
+/* ---- Looking up. ---- */
+
+/* Returns the content of the id if it has that kind, otherwise NULL. */
+static const struct content *find(struct trace_definitions *definitions, uint64_t id, enum trace_definition_kind kind,
+                                  bool *is_open) {
+    const struct definition *definition = id ? row_of(definitions, id) : NULL;
+    if (!definition) return NULL;
+    if (!definition->is_known) {
+        *is_open = *is_open || !definitions->is_complete;
+        return NULL;
+    }
+    if (definition->content == ID_NONE) return NULL;
+    const struct content *content = column_at(&definitions->contents, definition->content);
+    return content->kind == kind ? content : NULL;
+}
+
+static struct trace_library *find_library(struct trace_definitions *definitions, uint64_t id) {
+    bool is_open = false;
+    const struct content *content = find(definitions, id, TRACE_DEFINE_LIBRARY, &is_open);
+    return content ? column_at(&definitions->libraries, content->row) : NULL;
+}
+
+/* ---- Mappings. ---- */
+
+static const struct content *content_of(const struct trace_definitions *definitions,
+                                        const struct definition *definition) {
+    if (!definition->is_known || definition->content == ID_NONE) return NULL;
+    return column_at(&definitions->contents, definition->content);
+}
+
+static void note_jitdump(struct trace_definitions *definitions, const struct code_mapping *mapping) {
+    const struct trace_library *library = find_library(definitions, mapping->library_id);
+    if (!library || !is_jitdump(library->path)) return;
+    struct trace_jitdump *dump = column_push(&definitions->jitdumps);
+    if (dump) *dump = (struct trace_jitdump){mapping->pid, mapping->process_start_ns, library->path};
+}
+
+static void put_mapping_in_force(struct trace_definitions *definitions, uint64_t id,
+                                 const struct code_mapping *mapping) {
+    if (mapping->library_id && !find_library(definitions, mapping->library_id))
+        trace_ledger_count_placeless(definitions->ledger, TRACE_NOTE_LIBRARY, 1);
+    code_mappings_add(&definitions->in_force, id, mapping);
+    note_jitdump(definitions, mapping);
+}
+
+static bool is_of_mappings(const struct content *content) {
+    return content && (content->kind == TRACE_DEFINE_MAPPING || content->kind == TRACE_DEFINE_INHERITANCE);
+}
+
+static void put_in_force(struct trace_definitions *definitions, uint64_t id, const struct definition *definition) {
+    const struct content *content = content_of(definitions, definition);
+    if (!is_of_mappings(content)) return;
+    if (content->kind == TRACE_DEFINE_MAPPING)
+        put_mapping_in_force(definitions, id, column_at(&definitions->mappings, content->row));
+    else
+        code_mappings_add_inheritance(&definitions->in_force, id, column_at(&definitions->inheritances, content->row));
+}
+
+/* Applies mappings in the order of the log, up to the first definition that is unknown. Equal mappings are not merged:
+ * another one may have been there in between. */
+static void advance(struct trace_definitions *definitions) {
+    while (!failure_is_set(definitions->profile->failure)) {
+        const struct definition *next = row_of(definitions, definitions->last_known_id + 1);
+        if (!next || !next->is_known) return;
+        put_in_force(definitions, ++definitions->last_known_id, next);
+    }
+}
+
+static int compare_ids(const void *left, const void *right) {
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+void trace_definitions_complete(struct trace_definitions *definitions) {
+    struct column ids;
+    column_init(&ids, sizeof(uint64_t), definitions->profile->failure);
+    for (uint32_t row = 0; row < definitions->rows.count; row++) {
+        const uint64_t *id = row_table_at(&definitions->ids, row);
+        const struct content *content = content_of(definitions, column_at(&definitions->rows, row));
+        if (!is_of_mappings(content) || *id <= definitions->last_known_id) continue;
+        uint64_t *pending = column_push(&ids);
+        if (pending) *pending = *id;
+    }
+    column_sort(&ids, compare_ids);
+    definitions->is_complete = true;
+    for (size_t i = 0; i < ids.count && !failure_is_set(definitions->profile->failure); i++) {
+        uint64_t id = *(const uint64_t *)column_at(&ids, i);
+        const struct definition *definition = row_of(definitions, id);
+        if (definition) put_in_force(definitions, id, definition);
+    }
+    column_fini(&ids);
+}
+
+/* ---- Adding. ---- */
+
+void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
+    struct definition *definition = row_of(definitions, id);
+    if (!definition) return;
+    XXH128_hash_t hash = index_set_identity(body.bytes, body.bytes_count);
+    uint32_t content = row_table_intern(&definitions->bodies, &hash);
+    if (content == ID_NONE) return;
+    if (content == definitions->contents.count) {
+        struct content *added = column_push(&definitions->contents);
+        if (!added) return;
+        *added = read_content(definitions, body, id);
+    }
+    const struct content *known = column_at(&definitions->contents, content);
+    trace_ledger_count(definitions->ledger, known->cause, 1, offset);
+    if (!definition->is_known) *definition = (struct definition){true, content};
+    advance(definitions);
+}
+
+void trace_definitions_add_void(struct trace_definitions *definitions, uint64_t id) {
+    struct definition *definition = row_of(definitions, id);
+    if (definition && !definition->is_known) *definition = (struct definition){true, ID_NONE};
+    advance(definitions);
+}
+
+/* ---- Look-ups. ---- */
+
+struct category_pair trace_definitions_category(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    struct categories *categories = &definitions->profile->categories;
+    const struct category_definition *own = NULL, *root = NULL;
+    /* Each parent has a lower id, so this ends. Profiles have only two levels, so the outermost parent is the
+     * category. */
+    for (uint64_t next_id = id; next_id;) {
+        const struct content *content = find(definitions, next_id, TRACE_DEFINE_CATEGORY, is_open);
+        if (!content) break;
+        root = column_at(&definitions->categories, content->row);
+        if (!own) own = root;
+        next_id = root->parent_id;
+    }
+    if (*is_open || !own) {
+        if (id && !*is_open) trace_ledger_count_placeless(definitions->ledger, TRACE_NOTE_CATEGORY, 1);
+        return (struct category_pair){0, 0};
+    }
+    struct text subcategory = own == root ? (struct text){0} : own->name;
+    return categories_intern(categories, root->name, root->color, subcategory);
+}
+
+static const struct trace_marker_type *find_type(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER_TYPE, is_open);
+    if (!content) return NULL;
+    struct trace_marker_type *type = column_at(&definitions->marker_types, content->row);
+    if (!type->is_resolved)
+        trace_marker_type_resolve(type, definitions->profile, &definitions->schema_names, &definitions->schema_numbers);
+    return type->row == MARKER_SCHEMA_NONE ? NULL : type;
+}
+
+const struct trace_marker *trace_definitions_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER, is_open);
+    if (!content) return NULL;
+    struct trace_marker *marker = column_at(&definitions->markers, content->row);
+    if (marker->is_resolved) return marker;
+    bool is_waiting = false;
+    find(definitions, marker->type_id, TRACE_DEFINE_MARKER_TYPE, &is_waiting);
+    uint8_t category =
+        is_waiting ? 0 : trace_definitions_category(definitions, marker->category_id, &is_waiting).category;
+    if (is_waiting) {
+        *is_open = true;
+        return NULL;
+    }
+    marker->category = category;
+    marker->type = find_type(definitions, marker->type_id, &is_waiting);
+    marker->has_lost_type = marker->type_id && !marker->type;
+    marker->name = profile_marker_name(definitions->profile, marker->name_text,
+                                       marker->type ? marker->type->row : (uint16_t)MARKER_SCHEMA_NONE);
+    marker->is_resolved = true;
+    return marker;
+}
+
+static frame_id label_frame(struct trace_definitions *definitions, const struct trace_label *label) {
+    struct profile *profile = definitions->profile;
+    struct func func = {.name = profile_string(profile, label->name),
+                        .resource = resource_none(),
+                        .source = label->source,
+                        .line = label->line};
+    struct frame frame = frame_of_func(profile_func(profile, &func), label->category);
+    return profile_frame(profile, &frame);
+}
+
+const struct trace_label *trace_definitions_label(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_LABEL, is_open);
+    if (!content) return NULL;
+    struct trace_label *label = column_at(&definitions->labels, content->row);
+    if (label->is_resolved) return label;
+    bool is_waiting = false;
+    struct category_pair category = trace_definitions_category(definitions, label->category_id, &is_waiting);
+    if (is_waiting) {
+        *is_open = true;
+        return NULL;
+    }
+    label->category = category;
+    label->source = label->file.bytes_count ? profile_source(definitions->profile, label->file) : source_none();
+    label->frame = label_frame(definitions, label);
+    label->is_resolved = true;
+    return label;
+}
+
+const struct counter *trace_definitions_counter(struct trace_definitions *definitions, uint64_t id, bool *is_open,
+                                                uint32_t *row) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_COUNTER, is_open);
+    if (!content) return NULL;
+    *row = content->row;
+    return column_at(&definitions->counters, content->row);
+}
+
+struct text trace_definitions_string(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    const struct content *content = find(definitions, id, TRACE_DEFINE_STRING, is_open);
+    return content ? *(const struct text *)column_at(&definitions->strings, content->row) : (struct text){0};
+}
+
+const struct trace_library *trace_definitions_library(struct trace_definitions *definitions, uint64_t id) {
+    struct trace_library *library = find_library(definitions, id);
+    if (!library || library->is_resolved || !library->is_file) return library;
+    struct profile *profile = definitions->profile;
+    struct text name = text_starts_with(library->path, TEXT("[")) ? library->path : text_base_name(library->path);
+    library->lib = libs_intern(&profile->libs, library->path, library->build_id);
+    library->resource = profile_resource(profile, profile_string(profile, name), RESOURCE_LIBRARY);
+    library->is_resolved = true;
+    return library;
+}
+
+const struct trace_function *trace_definitions_function(const struct trace_definitions *definitions,
+                                                        uint64_t library_id, uint64_t offset) {
+    if (!definitions->symbols.count || library_id > INT64_MAX) return NULL;
+    const struct code_mapping *range =
+        code_mappings_find(&definitions->symbol_ranges, (int64_t)library_id, 0, offset, UINT64_MAX);
+    return range ? column_at(&definitions->symbols, range->library_id - 1) : NULL;
+}
+
+/* ---- The machine and the program. ---- */
+
+static const struct meta_key {
+    struct text key;
+    size_t member; /* offset of a struct text in struct profile_meta */
+} META_KEYS[] = {
+    {TEXT("product"), offsetof(struct profile_meta, product)},
+    {TEXT(TRACE_FACT_PREFIX "version"), offsetof(struct profile_meta, version)},
+    {TEXT(TRACE_FACT_PREFIX "build ID"), offsetof(struct profile_meta, build_id)},
+    {TEXT(TRACE_FACT_PREFIX "source URL"), offsetof(struct profile_meta, source_url)},
+    {TEXT("features"), offsetof(struct profile_meta, configuration.features)},
+    {TEXT("threadFilter"), offsetof(struct profile_meta, configuration.threads)},
+    {TEXT("arguments"), offsetof(struct profile_meta, arguments)},
+    {TEXT("oscpu"), offsetof(struct profile_meta, os_cpu)},
+    {TEXT("CPUName"), offsetof(struct profile_meta, cpu_name)},
+    {TEXT("platform"), offsetof(struct profile_meta, platform)},
+    {TEXT("abi"), offsetof(struct profile_meta, abi)},
+    {TEXT("device"), offsetof(struct profile_meta, device)},
+    {TEXT("bootID"), offsetof(struct profile_meta, boot_id)},
+};
+
+static int compare_metas(const void *left, const void *right) {
+    const struct meta_definition *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static bool fill_text(struct profile_meta *meta, const struct meta_definition *definition) {
+    for (size_t i = 0; i < sizeof META_KEYS / sizeof *META_KEYS; i++) {
+        if (!text_equal(definition->key, META_KEYS[i].key)) continue;
+        struct text *member = (struct text *)((char *)meta + META_KEYS[i].member);
+        *member = definition->value;
+        return true;
+    }
+    return false;
+}
+
+/* One hour. */
+static const uint64_t INTERVAL_NS_MAX = UINT64_C(3600000000000);
+
+static bool fill_number(struct profile_meta *meta, const struct meta_definition *definition) {
+    uint64_t number = 0;
+    bool is_cpu_count = text_equal(definition->key, TEXT("logicalCPUs"));
+    bool is_memory = text_equal(definition->key, TEXT("mainMemory"));
+    bool is_interval = text_equal(definition->key, TEXT("samplingInterval"));
+    bool is_core_count = text_equal(definition->key, TEXT("physicalCPUs"));
+    bool is_duration = text_equal(definition->key, TEXT("durationLimit"));
+    if (!is_cpu_count && !is_core_count && !is_memory && !is_interval && !is_duration) return false;
+    if (!cursor_parse_number(definition->value, 10, &number) || number > INT64_MAX) return true;
+    if (is_cpu_count && number <= UINT32_MAX) meta->logical_cpu_count = (uint32_t)number;
+    if (is_core_count && number <= UINT32_MAX) meta->physical_cpu_count = (uint32_t)number;
+    if (is_duration && number <= UINT32_MAX) meta->configuration.duration_s = (uint32_t)number;
+    if (is_memory) meta->main_memory_bytes = number;
+    if (is_interval && number <= INTERVAL_NS_MAX) meta->configuration.interval_ns = (int64_t)number;
+    return true;
+}
+
+static void find_replaced(struct trace_definitions *definitions) {
+    struct strings keys;
+    strings_init(&keys, definitions->profile->failure);
+    for (size_t i = definitions->metas.count; i > 0; i--) {
+        struct meta_definition *definition = column_at(&definitions->metas, i - 1);
+        uint32_t known_count = strings_count(&keys);
+        string_id key = strings_intern(&keys, definition->key);
+        definition->is_replaced = key.index < known_count;
+    }
+    strings_fini(&keys);
+}
+
+/* Adds a fact that the program has told to the panel. Returns false if it is none. */
+static bool add_fact(struct profile *profile, const struct meta_definition *definition) {
+    static const struct text prefix = TEXT(TRACE_FACT_PREFIX);
+    if (!text_starts_with(definition->key, prefix)) return false;
+    profile_add_extra(profile, TEXT("Program"), text_from(definition->key, prefix.bytes_count), definition->value);
+    return true;
+}
+
+static void fill(struct trace_definitions *definitions, const struct meta_definition *definition) {
+    struct profile *profile = definitions->profile;
+    struct profile_meta *meta = &profile->meta;
+    if (text_equal(definition->key, TEXT("recorder")))
+        meta->imported_from = profile_text_format(profile, "gecko-convert recorder %.*s",
+                                                  (int)definition->value.bytes_count, definition->value.bytes);
+    else if (!fill_text(meta, definition) && !fill_number(meta, definition) && !add_fact(profile, definition))
+        profile_add_extra(profile, TEXT("Recorder"), definition->key, definition->value);
+}
+
+void trace_definitions_fill_meta(struct trace_definitions *definitions) {
+    definitions->profile->meta.imported_from = TEXT("gecko-convert recorder");
+    column_sort(&definitions->metas, compare_metas);
+    find_replaced(definitions);
+    for (size_t i = 0; i < definitions->metas.count; i++) {
+        const struct meta_definition *definition = column_at(&definitions->metas, i);
+        if (!definition->is_replaced) fill(definitions, definition);
+    }
+}

@@ -1,0 +1,137 @@
+/* The definitions of a recorder trace, which events refer to by number. A definition is parsed when it is read. It is
+ * resolved when an event first uses it: only then are its references followed and its rows of the profile made, since
+ * what it refers to may come later in the file.
+ *
+ * Look-ups take the id of a definition. They return NULL, or an empty text, if there is no such definition of that
+ * kind. They set *is_open if the definition, or one that it refers to, may still come. The event must be read again
+ * later then. */
+#ifndef GECKO_TRACE_DEFINITIONS_H
+#define GECKO_TRACE_DEFINITIONS_H
+
+#include "libconvert/profile/profile.h"
+#include "readers/code/code_mappings.h"
+#include "trace_ledger.h"
+
+/* A payload has a value for each field, so this bounds how much a few bytes of input can demand. */
+enum { TRACE_FIELD_COUNT_MAX = 128 };
+
+struct trace_marker_type {
+    struct marker_schema schema;
+    uint16_t row; /* in the profile's schemas; MARKER_SCHEMA_NONE if there is no room */
+    bool is_resolved;
+    uint8_t wires[TRACE_FIELD_COUNT_MAX]; /* enum trace_wire of each field */
+};
+
+struct trace_marker {
+    struct text name_text;
+    uint64_t category_id;
+    uint64_t type_id;
+    bool is_resolved;
+    string_id name;
+    uint8_t category;
+    const struct trace_marker_type *type; /* NULL if there is no payload */
+    bool has_lost_type;                   /* the marker has a type whose definition is missing */
+};
+
+struct trace_label {
+    struct text name;
+    uint64_t category_id;
+    struct text file;
+    uint32_t line;
+    bool is_resolved;
+    source_id source;
+    struct category_pair category;
+    frame_id frame; /* of the label without a text */
+};
+
+struct trace_library {
+    struct text path;
+    struct text build_id; /* hex */
+    bool is_file;         /* false for memory without a file and for files that generated code is mapped from */
+    bool is_resolved;
+    lib_id lib;
+    resource_id resource;
+};
+
+/* A function that the trace itself names in a library. */
+struct trace_function {
+    uint64_t offset; /* from the image base */
+    struct text name;
+};
+
+/* A file in which a process tells what code it generates. */
+struct trace_jitdump {
+    int64_t pid;
+    uint64_t process_start_ns;
+    struct text path;
+};
+
+struct trace_definitions {
+    struct profile *profile;     /* borrowed */
+    struct trace_ledger *ledger; /* borrowed */
+    bool is_complete;            /* all chunks are read, so what is unknown now stays unknown */
+    struct arena texts;
+    struct row_table ids;               /* uint64_t: ids; row numbers equal those of `rows` */
+    struct column rows;                 /* struct definition */
+    struct row_table bodies;            /* index_set_identity of each body; equal definitions share one */
+    struct column contents;             /* struct content, for each body */
+    struct column categories;           /* struct category_definition */
+    struct column marker_types;         /* struct trace_marker_type */
+    struct column markers;              /* struct trace_marker */
+    struct column labels;               /* struct trace_label */
+    struct column counters;             /* struct counter without process and samples */
+    struct column libraries;            /* struct trace_library */
+    struct column mappings;             /* struct code_mapping */
+    struct column inheritances;         /* struct code_inheritance */
+    struct column jitdumps;             /* struct trace_jitdump: of the mappings that are in force */
+    struct column symbols;              /* struct trace_function */
+    struct code_mappings symbol_ranges; /* where they are in libraries; library ids take the place of pids */
+    uint64_t last_known_id;             /* all definitions up to this one are known, so mappings up to it apply */
+    struct code_mappings in_force;
+    struct column metas;          /* struct meta_definition */
+    struct column strings;        /* struct text */
+    struct strings schema_names;  /* of the marker types that are resolved */
+    struct column schema_numbers; /* uint32_t for each schema name: the last number appended to it */
+};
+
+void trace_definitions_init(struct trace_definitions *definitions, struct profile *profile,
+                            struct trace_ledger *ledger);
+void trace_definitions_fini(struct trace_definitions *definitions);
+
+/* Adds a definition whose checksum is right. If the id is known already, its first definition stays. */
+void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, struct text body, uint64_t offset);
+
+/* Adds an id whose definition is unfinished or damaged. */
+void trace_definitions_add_void(struct trace_definitions *definitions, uint64_t id);
+
+/* Declares that no more definitions come. */
+void trace_definitions_complete(struct trace_definitions *definitions);
+
+/* True if all mappings up to that definition apply, or no more definitions come. */
+static inline bool trace_definitions_knows_mappings(const struct trace_definitions *definitions, uint64_t id) {
+    return id <= definitions->last_known_id || definitions->is_complete;
+}
+
+/* Returns the category. Id 0 is the category "Other". */
+struct category_pair trace_definitions_category(struct trace_definitions *definitions, uint64_t id, bool *is_open);
+const struct trace_marker *trace_definitions_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open);
+const struct trace_label *trace_definitions_label(struct trace_definitions *definitions, uint64_t id, bool *is_open);
+
+/* Sets *row to the counter's number. Equal definitions share one. */
+const struct counter *trace_definitions_counter(struct trace_definitions *definitions, uint64_t id, bool *is_open,
+                                                uint32_t *row);
+struct text trace_definitions_string(struct trace_definitions *definitions, uint64_t id, bool *is_open);
+
+/* Returns a library. Call it only for mappings that apply, whose references are known. NULL if the library is not
+ * defined. */
+const struct trace_library *trace_definitions_library(struct trace_definitions *definitions, uint64_t id);
+
+/* Returns the function at that offset from the library's image base; NULL if the trace names none. */
+const struct trace_function *trace_definitions_function(const struct trace_definitions *definitions,
+                                                        uint64_t library_id, uint64_t offset);
+
+/* Fills in what is defined about the machine and the program. Call it once, when all definitions are known. If a key
+ * occurs several times, the last one applies. */
+void trace_definitions_fill_meta(struct trace_definitions *definitions);
+
+#endif

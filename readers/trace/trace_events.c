@@ -1,0 +1,713 @@
+/* Reads the entries of event chunks. An entry takes effect as a whole or not at all: everything that it refers to is
+ * looked up before the profile and the chunk context change. */
+#include "libconvert/base/memory.h"
+#include "trace_reader_internal.h"
+
+/* Bounds memory for a trace whose definitions are gone, all of which would be set aside. */
+static const size_t SET_ASIDE_BYTES_MAX = (size_t)1 << 30;
+
+/* An entry that is being read. */
+struct entry {
+    struct trace_reader *trace;
+    struct trace_chunk_context *context;
+    struct trace_cursor cursor; /* after the kind */
+    uint64_t offset;            /* of the entry's block */
+    uint8_t kind;
+    bool is_open; /* a definition that may still come is missing */
+};
+
+static struct profile *profile_of(const struct entry *entry) { return entry->trace->profile; }
+
+static void count(const struct entry *entry, enum trace_cause cause) {
+    trace_ledger_count(&entry->trace->ledger, cause, 1, entry->offset);
+}
+
+static enum trace_verdict kept(const struct entry *entry) {
+    trace_ledger_commit(&entry->trace->ledger, entry->offset);
+    count(entry, (enum trace_cause)entry->kind);
+    return TRACE_READ;
+}
+
+static enum trace_verdict lost(const struct entry *entry, enum trace_cause cause) {
+    count(entry, cause);
+    return TRACE_READ;
+}
+
+/* Takes the time at the start of the entry. */
+static int64_t take_time(struct entry *entry) {
+    uint64_t delta = trace_cursor_bounded(&entry->cursor, INT64_MAX);
+    int64_t ticks = 0;
+    if (!trace_clock_sum(&entry->trace->clock, entry->context->now_ticks, (int64_t)delta, &ticks))
+        trace_cursor_spoil(&entry->cursor);
+    return ticks;
+}
+
+/* Returns a time relative to the entry's. The program provides it, so an impossible time sets *is_wrong and is not
+ * counted as damage. */
+static int64_t time_before(struct entry *entry, int64_t ticks, int64_t before, bool *is_wrong) {
+    int64_t earlier = ticks;
+    *is_wrong |= before == INT64_MIN || !trace_clock_sum(&entry->trace->clock, ticks, -before, &earlier);
+    return earlier;
+}
+
+/* ---- Processes and threads. ---- */
+
+static enum trace_verdict read_process(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_chunk_context *context = entry->context;
+    uint64_t pid = trace_cursor_bounded(cursor, INT32_MAX);
+    uint64_t parent_pid = trace_cursor_leb(cursor);
+    uint64_t start_ns = trace_cursor_leb(cursor);
+    struct text name = trace_cursor_text(cursor);
+    uint64_t taken_count = trace_cursor_left(cursor) ? trace_cursor_leb(cursor) : 0;
+    uint64_t outer_pid = trace_cursor_left(cursor) ? trace_cursor_bounded(cursor, INT32_MAX) : 0;
+    if (cursor->is_bad) return TRACE_DAMAGED;
+    context->thread = NULL;
+    trace_sampled_destroy(context->sampled);
+    context->sampled = NULL;
+    context->mappings_id = 0;
+    context->address = 0;
+    context->is_address_lost = false;
+    context->process = trace_tasks_process(&entry->trace->tasks, (int64_t)pid, start_ns);
+    context->is_beyond = !context->process;
+    if (!context->process) return lost(entry, TRACE_LOST_BEYOND);
+    if (context->is_live) context->process->has_live_chunk = true;
+    if (taken_count > context->process->taken_count) context->process->taken_count = taken_count;
+    /* A chunk names its process again when another thread continues it. */
+    if (!context->is_counted) context->process->chunk_count++;
+    context->is_counted = true;
+    if (parent_pid <= INT32_MAX) context->process->parent_pid = (int64_t)parent_pid;
+    trace_tasks_name_process(&entry->trace->tasks, context->process, name, context->now_ticks);
+    struct process *process = profile_process_at(profile_of(entry), context->process->id);
+    if (context->pid_namespace) process->pid_namespace = process->home_namespace = context->pid_namespace;
+    if (outer_pid) process->outer_pid = (int64_t)outer_pid;
+    return kept(entry);
+}
+
+static enum trace_verdict read_thread(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_chunk_context *context = entry->context;
+    struct trace_reader *trace = entry->trace;
+    uint64_t since_base = trace_cursor_bounded(cursor, INT64_MAX), uid = trace_cursor_leb(cursor);
+    uint64_t tid = trace_cursor_bounded(cursor, INT32_MAX);
+    uint64_t flags = trace_cursor_leb(cursor); /* the flag for main threads is redundant: the tid equals the pid */
+    int64_t start_since_base = trace_cursor_zigzag(cursor), now_ticks, start_ticks;
+    struct text name = trace_cursor_text(cursor);
+    uint64_t outer_tid = trace_cursor_left(cursor) ? trace_cursor_bounded(cursor, INT32_MAX) : 0;
+    if (cursor->is_bad || !trace_clock_sum(&trace->clock, context->base_ticks, (int64_t)since_base, &now_ticks) ||
+        !trace_clock_sum(&trace->clock, context->base_ticks, start_since_base, &start_ticks))
+        return TRACE_DAMAGED;
+    context->now_ticks = now_ticks;
+    context->thread = NULL;
+    if (!context->process) return lost(entry, context->is_beyond ? TRACE_LOST_BEYOND : TRACE_LOST_THREADLESS);
+    context->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
+    context->is_beyond = !context->thread;
+    if (!context->thread) return lost(entry, TRACE_LOST_BEYOND);
+    struct thread *thread = profile_thread_at(trace->profile, context->thread->id);
+    thread->tid = (int64_t)tid;
+    if (outer_tid) thread->outer_tid = (int64_t)outer_tid;
+    thread->start_ns = start_ticks;
+    trace_tasks_name_thread(&trace->tasks, context->thread, name,
+                            flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_OWN : TRACE_NAME_OF_SYSTEM, now_ticks);
+    return kept(entry);
+}
+
+static enum trace_verdict read_thread_end(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    profile_thread_at(profile_of(entry), entry->context->thread->id)->end_ns = ticks;
+    return kept(entry);
+}
+
+static enum trace_verdict read_process_end(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    uint64_t end = trace_cursor_left(&entry->cursor) ? trace_cursor_leb(&entry->cursor) : TRACE_END_UNKNOWN;
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    entry->context->process->has_ended = true;
+    entry->context->process->end = end <= TRACE_END_TOLD ? (uint32_t)end : TRACE_END_UNKNOWN;
+    profile_process_at(profile_of(entry), entry->context->process->id)->end_ns = ticks;
+    return kept(entry);
+}
+
+static enum trace_verdict read_clock(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    uint64_t ns = trace_cursor_bounded(&entry->cursor, INT64_MAX);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    trace_clock_offer(&entry->trace->clock, ticks, entry->context->base_ns + ns);
+    return kept(entry);
+}
+
+/* ---- Markers. ---- */
+
+/* A marker that is being read. */
+struct marker_entry {
+    const struct trace_marker *definition;
+    struct trace_thread *thread;
+    struct marker marker;
+    bool has_wrong_time;
+    union marker_value values[TRACE_FIELD_COUNT_MAX];
+};
+
+static void take_definition(struct entry *entry, struct marker_entry *marker) {
+    uint64_t id = trace_cursor_leb(&entry->cursor);
+    if (entry->cursor.is_bad) return;
+    marker->definition = trace_definitions_marker(&entry->trace->definitions, id, &entry->is_open);
+}
+
+static void take_payload(struct entry *entry, struct marker_entry *marker, struct trace_cursor *payload, bool has_tags,
+                         int64_t ticks) {
+    const struct trace_marker *definition = marker->definition;
+    if (!definition || entry->cursor.is_bad || entry->is_open) return;
+    if (definition->type) {
+        trace_payload_read(entry->trace, payload, definition->type, has_tags, ticks, marker->values, &entry->is_open);
+        if (payload->is_bad) trace_cursor_spoil(&entry->cursor);
+    } else if (definition->has_lost_type && trace_cursor_left(payload)) {
+        trace_ledger_defer(&entry->trace->ledger, TRACE_LOST_PAYLOAD);
+    }
+}
+
+/* Adds the marker to the profile, or counts why not. */
+static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry *marker, int64_t ticks) {
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    if (entry->is_open) return TRACE_OPEN;
+    entry->context->now_ticks = ticks;
+    if (!marker->definition) return lost(entry, TRACE_LOST_MARKER);
+    if (!marker->thread) return lost(entry, TRACE_LOST_BEYOND);
+    if (marker->has_wrong_time) return lost(entry, TRACE_LOST_MARKER_TIME);
+    /* An interval that began before this recording is taken to have begun with it. */
+    if (marker->marker.phase == MARKER_INTERVAL && marker->marker.start_ns < 0) marker->marker.start_ns = 0;
+    if (marker->marker.end_ns < marker->marker.start_ns) {
+        count(entry, TRACE_NOTE_REVERSED);
+        marker->marker.end_ns = marker->marker.start_ns;
+    }
+    const struct trace_marker_type *type = marker->definition->type;
+    marker->marker.name = marker->definition->name;
+    marker->marker.category = marker->definition->category;
+    marker->marker.schema = type ? type->row : (uint16_t)MARKER_SCHEMA_NONE;
+    struct thread *thread = profile_thread_at(profile_of(entry), marker->thread->id);
+    profile_add_marker(profile_of(entry), thread, marker->marker, marker->values);
+    return kept(entry);
+}
+
+/* Reads one of the four kinds of markers without options. */
+static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_phase phase) {
+    struct marker_entry marker;
+    int64_t ticks = take_time(entry), start_ticks = ticks;
+    marker.has_wrong_time = false;
+    if (phase == MARKER_INTERVAL)
+        start_ticks =
+            time_before(entry, ticks, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
+    marker.definition = NULL;
+    marker.thread = entry->context->thread;
+    marker.marker =
+        (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = (uint8_t)phase};
+    take_definition(entry, &marker);
+    take_payload(entry, &marker, &entry->cursor, false, ticks);
+    return finish_marker(entry, &marker, ticks);
+}
+
+static enum trace_verdict read_instant(struct entry *entry) { return read_simple_marker(entry, MARKER_INSTANT); }
+static enum trace_verdict read_interval(struct entry *entry) { return read_simple_marker(entry, MARKER_INTERVAL); }
+static enum trace_verdict read_interval_start(struct entry *entry) {
+    return read_simple_marker(entry, MARKER_INTERVAL_START);
+}
+static enum trace_verdict read_interval_end(struct entry *entry) {
+    return read_simple_marker(entry, MARKER_INTERVAL_END);
+}
+
+/* Sets one or two times; only intervals have two. */
+static void set_times(struct marker *marker, int64_t start_ticks, int64_t end_ticks) {
+    marker->start_ns = marker->phase == MARKER_INTERVAL_END ? end_ticks : start_ticks;
+    marker->end_ns = marker->phase == MARKER_INTERVAL ? end_ticks : marker->start_ns;
+}
+
+/* Takes the time and the thread of a stack that was captured earlier. A time before the trace is impossible; the
+ * entry's time replaces it. */
+static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_tasks *tasks = &entry->trace->tasks;
+    bool is_wrong = false;
+    struct stack_origin origin = {.thread = thread_none()};
+    origin.time_ns = time_before(entry, ticks, trace_cursor_zigzag(cursor), &is_wrong);
+    if (is_wrong || origin.time_ns < 0) origin.time_ns = ticks;
+    uint64_t uid = trace_cursor_leb(cursor), tid = trace_cursor_bounded(cursor, INT32_MAX);
+    uint64_t pid = trace_cursor_bounded(cursor, INT32_MAX), start_ns = trace_cursor_leb(cursor);
+    if (cursor->is_bad) return origin;
+    const struct trace_process *process = trace_tasks_process(tasks, (int64_t)pid, start_ns);
+    const struct trace_thread *thread = process ? trace_tasks_thread(tasks, process, uid, (int64_t)tid) : NULL;
+    if (thread) origin.thread = thread->id;
+    return origin;
+}
+
+/* Takes the stack of a marker and its origin. */
+static void take_stack(struct entry *entry, struct marker *marker, uint64_t flags, int64_t ticks) {
+    struct trace_chunk_context *context = entry->context;
+    struct stack_origin origin = {ticks, context->thread->id};
+    marker->stack = trace_stack_read(entry->trace, context, ticks, &entry->cursor, &entry->is_open);
+    if (entry->cursor.is_bad || entry->is_open || stack_is_none(marker->stack)) return;
+    if (flags & TRACE_MARKER_HAS_ORIGIN) origin = take_origin(entry, ticks);
+    if (!entry->cursor.is_bad) marker->origin = profile_stack_origin(profile_of(entry), origin);
+}
+
+static enum trace_verdict read_marker(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_reader *trace = entry->trace;
+    struct marker_entry marker;
+    int64_t ticks = take_time(entry), start_ticks = ticks, end_ticks = ticks;
+    uint64_t flags = trace_cursor_leb(cursor);
+    marker.definition = NULL;
+    marker.has_wrong_time = false;
+    marker.thread = entry->context->thread;
+    marker.marker = (struct marker){.stack = stack_none(), .phase = (uint8_t)(flags & TRACE_MARKER_PHASE)};
+    take_definition(entry, &marker);
+    if (flags & TRACE_MARKER_HAS_TIMES) {
+        start_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
+        end_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
+    }
+    set_times(&marker.marker, start_ticks, end_ticks);
+    bool has_thread = flags & TRACE_MARKER_HAS_THREAD;
+    uint64_t uid = has_thread ? trace_cursor_leb(cursor) : 0;
+    uint64_t tid = has_thread ? trace_cursor_bounded(cursor, INT32_MAX) : 0;
+    bool has_tags = flags & TRACE_MARKER_HAS_TAGS;
+    if (flags & TRACE_MARKER_HAS_STACK) {
+        struct trace_cursor payload = trace_cursor_of(trace_cursor_text(cursor));
+        take_payload(entry, &marker, &payload, has_tags, ticks);
+        if (!entry->is_open) take_stack(entry, &marker.marker, flags, ticks);
+    } else {
+        take_payload(entry, &marker, cursor, has_tags, ticks);
+    }
+    if (has_thread && !cursor->is_bad && !entry->is_open)
+        marker.thread = trace_tasks_thread(&trace->tasks, entry->context->process, uid, (int64_t)tid);
+    return finish_marker(entry, &marker, ticks);
+}
+
+/* ---- Counters, samples, pauses, messages. ---- */
+
+static enum trace_verdict read_counter(struct entry *entry, enum trace_count kind) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_reader *trace = entry->trace;
+    int64_t ticks = take_time(entry);
+    uint64_t id = trace_cursor_leb(cursor);
+    int64_t value = trace_cursor_zigzag(cursor);
+    uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : 1;
+    if (cursor->is_bad) return TRACE_DAMAGED;
+    uint32_t row = 0;
+    const struct counter *definition = trace_definitions_counter(&trace->definitions, id, &entry->is_open, &row);
+    if (entry->is_open) return TRACE_OPEN;
+    entry->context->now_ticks = ticks;
+    if (!definition) return lost(entry, TRACE_LOST_COUNTER);
+    trace_counters_add(&trace->counters, entry->context->process->id, row, definition, ticks, kind, value, number);
+    return kept(entry);
+}
+
+static enum trace_verdict read_count(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_CHANGE); }
+static enum trace_verdict read_count_set(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_VALUE); }
+static enum trace_verdict read_count_sample(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_SUM); }
+
+static enum trace_verdict read_sample(struct entry *entry) {
+    struct trace_thread *thread = entry->context->thread;
+    int64_t ticks = take_time(entry);
+    stack_id stack = trace_stack_read(entry->trace, entry->context, ticks, &entry->cursor, &entry->is_open);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    if (entry->is_open) return TRACE_OPEN;
+    entry->context->now_ticks = ticks;
+    struct samples *samples = &profile_thread_at(profile_of(entry), thread->id)->samples;
+    samples_add(samples, ticks, stack, 1);
+    /* The sampler's next sample counts all CPU time since its previous sample, so this one has none of its own. */
+    if (samples_have_cpu(samples)) samples_set_details(samples, 0, TIME_NONE);
+    return kept(entry);
+}
+
+static enum trace_verdict add_pause(struct entry *entry, bool is_resume) {
+    int64_t ticks = take_time(entry);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    struct trace_pause *pause = column_push(&entry->trace->pauses);
+    if (pause) *pause = (struct trace_pause){entry->context->process->id.index, is_resume, ticks};
+    return kept(entry);
+}
+
+static enum trace_verdict read_pause(struct entry *entry) { return add_pause(entry, false); }
+static enum trace_verdict read_resume(struct entry *entry) { return add_pause(entry, true); }
+
+static enum trace_verdict read_message(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    struct text text = trace_cursor_text(&entry->cursor);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    struct profile *profile = profile_of(entry);
+    profile_log_line(profile, &profile->profiling_log, entry->context->process->id, ticks, text);
+    return kept(entry);
+}
+
+/* ---- Samples of other threads, written by a sampler. ---- */
+
+static enum trace_verdict read_sampled_thread(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct trace_chunk_context *context = entry->context;
+    struct trace_reader *trace = entry->trace;
+    uint64_t uid = trace_cursor_leb(cursor), tid = trace_cursor_bounded(cursor, INT32_MAX);
+    uint64_t flags = trace_cursor_leb(cursor); /* the flag for main threads is redundant: the tid equals the pid */
+    int64_t start_since_base = trace_cursor_zigzag(cursor), start_ticks;
+    struct text name = trace_cursor_text(cursor);
+    if (cursor->is_bad || !trace_clock_sum(&trace->clock, context->base_ticks, start_since_base, &start_ticks))
+        return TRACE_DAMAGED;
+    if (!context->sampled) context->sampled = trace_sampled_create(trace->profile);
+    struct trace_sampled_thread *sampled = context->sampled ? trace_sampled_thread(context->sampled, uid) : NULL;
+    if (!sampled) return TRACE_READ; /* memory ran out */
+    sampled->is_named = true;
+    sampled->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
+    if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
+    struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
+    if (thread->start_ns == TIME_NONE) thread->start_ns = start_ticks;
+    trace_tasks_name_thread(&trace->tasks, sampled->thread, name,
+                            flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_SAMPLED : TRACE_NAME_OF_SYSTEM,
+                            context->now_ticks);
+    return kept(entry);
+}
+
+/* Returns the sampled thread, or NULL if the chunk has not named that uid. */
+static struct trace_sampled_thread *find_sampled(const struct entry *entry, uint64_t uid) {
+    struct trace_sampled *all = entry->context->sampled;
+    struct trace_sampled_thread *sampled = all ? trace_sampled_thread(all, uid) : NULL;
+    return sampled && sampled->is_named ? sampled : NULL;
+}
+
+/* The fields that samples of other threads begin with. */
+struct sample_head {
+    int64_t ticks;
+    uint64_t uid;
+    uint64_t flags;
+    int64_t cpu_ns;   /* TIME_NONE if unknown */
+    int64_t delay_ns; /* TIME_NONE if unknown */
+};
+
+/* Longer than any process runs, yet short enough that sums do not overflow. */
+static const uint64_t SPAN_NS_MAX = (uint64_t)1 << 60;
+
+static const uint64_t KNOWN_SAMPLE_FLAGS =
+    TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_HAS_DELAY | TRACE_SAMPLE_IS_TRUNCATED | TRACE_SAMPLE_IS_UNREACHED;
+
+static int64_t take_span(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, SPAN_NS_MAX); }
+
+static struct sample_head take_sample_head(struct entry *entry) {
+    struct sample_head head = {.cpu_ns = TIME_NONE, .delay_ns = TIME_NONE};
+    head.ticks = take_time(entry);
+    head.uid = trace_cursor_leb(&entry->cursor);
+    head.flags = trace_cursor_leb(&entry->cursor);
+    if (head.flags & TRACE_SAMPLE_HAS_CPU) head.cpu_ns = take_span(entry);
+    if (head.flags & TRACE_SAMPLE_HAS_DELAY) head.delay_ns = take_span(entry);
+    return head;
+}
+
+static enum trace_verdict add_sample(struct entry *entry, const struct trace_sampled_thread *sampled,
+                                     const struct sample_head *head) {
+    struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
+    thread_add_sample(thread, head->ticks, sampled->stack, 1);
+    samples_set_details(&thread->samples, head->cpu_ns, head->delay_ns);
+    if (sampled->flags & TRACE_SAMPLE_IS_TRUNCATED) count(entry, TRACE_NOTE_TRUNCATED);
+    if (sampled->flags & TRACE_SAMPLE_IS_UNREACHED) count(entry, TRACE_NOTE_UNREACHED);
+    return kept(entry);
+}
+
+/* Counts a sample with unknown flags as lost. New flags may add fields before the stack, so it cannot be read. */
+static enum trace_verdict lose_sample_of_unknown_flags(struct entry *entry, const struct sample_head *head) {
+    struct trace_sampled_thread *sampled = find_sampled(entry, head->uid);
+    if (sampled) sampled->has_stack = false;
+    entry->context->now_ticks = head->ticks;
+    entry->context->is_address_lost = true;
+    return lost(entry, TRACE_LOST_SAMPLE_FLAGS);
+}
+
+/* Sets the thread's stack. Returns false if it continues a stack that is missing. */
+static bool set_sampled_stack(struct trace_reader *trace, struct trace_sampled_thread *sampled, uint64_t kept_count,
+                              const struct trace_frames *frames) {
+    uint64_t known_count = sampled->has_stack ? sampled->path.count : 0;
+    sampled->has_stack = kept_count <= known_count;
+    if (!sampled->has_stack) return false;
+    frame_id caller = stack_path_frame(&sampled->path, (uint32_t)kept_count);
+    trace_code_inherit(&trace->code, caller, trace->frames, frames->count);
+    sampled->stack =
+        stack_path_go_on(&sampled->path, trace->profile, (uint32_t)kept_count, trace->frames, frames->count);
+    if (sampled->path.count > 1) trace->profile->meta.has_stacks = true;
+    if (!frames->is_lost) return true;
+    /* Neither this sample nor those that continue its stack have one. */
+    sampled->path.count = 0;
+    sampled->stack = stack_none();
+    return true;
+}
+
+static enum trace_verdict read_thread_sample(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    struct sample_head head = take_sample_head(entry);
+    if (cursor->is_bad) return TRACE_DAMAGED;
+    if (head.flags & ~KNOWN_SAMPLE_FLAGS) return lose_sample_of_unknown_flags(entry, &head);
+    uint64_t kept_count = trace_cursor_leb(cursor);
+    struct trace_frames frames =
+        trace_stack_read_frames(entry->trace, entry->context, head.ticks, cursor, &entry->is_open);
+    if (cursor->is_bad) return TRACE_DAMAGED;
+    if (entry->is_open) return TRACE_OPEN;
+    entry->context->now_ticks = head.ticks;
+    trace_stack_pass(entry->context, &frames);
+    struct trace_sampled_thread *sampled = find_sampled(entry, head.uid);
+    if (!sampled) return lost(entry, TRACE_LOST_UNNAMED_SAMPLE);
+    if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND_SAMPLE);
+    if (!set_sampled_stack(entry->trace, sampled, kept_count, &frames)) return lost(entry, TRACE_LOST_SAMPLE_BASE);
+    sampled->flags = head.flags;
+    return add_sample(entry, sampled, &head);
+}
+
+static enum trace_verdict read_thread_same(struct entry *entry) {
+    struct sample_head head = take_sample_head(entry);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = head.ticks;
+    struct trace_sampled_thread *sampled = find_sampled(entry, head.uid);
+    if (!sampled) return lost(entry, TRACE_LOST_UNNAMED_SAMPLE);
+    if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND_SAMPLE);
+    if (head.flags & ~KNOWN_SAMPLE_FLAGS) return lost(entry, TRACE_LOST_SAMPLE_FLAGS);
+    if (!sampled->has_stack) return lost(entry, TRACE_LOST_SAMPLE_BASE);
+    return add_sample(entry, sampled, &head);
+}
+
+static enum trace_verdict read_sampled_thread_end(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    uint64_t uid = trace_cursor_leb(&entry->cursor);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    const struct trace_sampled_thread *sampled = find_sampled(entry, uid);
+    if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
+    if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
+    struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
+    if (thread->end_ns == TIME_NONE) thread->end_ns = ticks;
+    return kept(entry);
+}
+
+static enum trace_verdict read_mappings(struct entry *entry) {
+    uint64_t id = trace_cursor_leb(&entry->cursor);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    if (!trace_definitions_knows_mappings(&entry->trace->definitions, id)) return TRACE_OPEN;
+    entry->context->mappings_id = id;
+    return kept(entry);
+}
+
+static enum trace_verdict read_tick(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    struct overhead overhead = {.process = entry->context->process->id, .time_ns = ticks};
+    overhead.locking_ns = take_span(entry);
+    overhead.counters_ns = take_span(entry);
+    overhead.threads_ns = take_span(entry);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    profile_add_overhead(profile_of(entry), &overhead);
+    return kept(entry);
+}
+
+static enum trace_verdict read_allocation(struct entry *entry) {
+    struct trace_cursor *cursor = &entry->cursor;
+    int64_t ticks = take_time(entry), bytes = trace_cursor_zigzag(cursor);
+    uint64_t address = trace_cursor_leb(cursor);
+    stack_id stack = trace_stack_read(entry->trace, entry->context, ticks, cursor, &entry->is_open);
+    if (cursor->is_bad) return TRACE_DAMAGED;
+    if (entry->is_open) return TRACE_OPEN;
+    entry->context->now_ticks = ticks;
+    profile_add_allocation(profile_of(entry), entry->context->thread->id, ticks, bytes, address, stack);
+    return kept(entry);
+}
+
+/* ---- Blocks. ---- */
+
+enum need { NEEDS_NOTHING, NEEDS_PROCESS, NEEDS_THREAD };
+
+static const struct kind_traits {
+    enum trace_verdict (*read)(struct entry *entry);
+    enum need need; /* what the chunk must have named before */
+    bool has_stack;
+} KINDS[] = {
+    [TRACE_PROCESS] = {read_process, NEEDS_NOTHING, false},
+    [TRACE_THREAD] = {read_thread, NEEDS_NOTHING, false},
+    [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD, false},
+    [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS, false},
+    [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING, false},
+    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD, false},
+    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD, false},
+    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD, false},
+    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD, false},
+    [TRACE_MARKER] = {read_marker, NEEDS_THREAD, true},
+    [TRACE_COUNT] = {read_count, NEEDS_PROCESS, false},
+    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS, false},
+    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS, false},
+    [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD, true},
+    [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS, false},
+    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS, false},
+    [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS, false},
+    [TRACE_SAMPLED_THREAD] = {read_sampled_thread, NEEDS_PROCESS, false},
+    [TRACE_THREAD_SAMPLE] = {read_thread_sample, NEEDS_PROCESS, true},
+    [TRACE_THREAD_SAME] = {read_thread_same, NEEDS_PROCESS, false},
+    [TRACE_SAMPLED_THREAD_END] = {read_sampled_thread_end, NEEDS_PROCESS, false},
+    [TRACE_MAPPINGS] = {read_mappings, NEEDS_PROCESS, false},
+    [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false},
+    [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
+static bool is_placed(const struct trace_chunk_context *context, enum need need) {
+    return need == NEEDS_NOTHING || (need == NEEDS_PROCESS ? context->process != NULL : context->thread != NULL);
+}
+
+static bool is_sample(uint8_t kind) {
+    return kind == TRACE_SAMPLE || kind == TRACE_THREAD_SAMPLE || kind == TRACE_THREAD_SAME;
+}
+
+static bool begins_with_time(uint8_t kind) { return kind != TRACE_SAMPLED_THREAD && kind != TRACE_MAPPINGS; }
+
+/* Loses an entry whose process or thread is not named. Its time and its effect on the running address matter for later
+ * entries. */
+static enum trace_verdict lose_placeless(struct entry *entry) {
+    struct trace_chunk_context *context = entry->context;
+    if (begins_with_time(entry->kind)) {
+        int64_t ticks = take_time(entry);
+        if (entry->cursor.is_bad) return TRACE_DAMAGED;
+        context->now_ticks = ticks;
+    }
+    if (KINDS[entry->kind].has_stack) context->is_address_lost = true;
+    if (context->is_beyond) return lost(entry, is_sample(entry->kind) ? TRACE_LOST_BEYOND_SAMPLE : TRACE_LOST_BEYOND);
+    return lost(entry, is_sample(entry->kind) ? TRACE_LOST_THREADLESS_SAMPLE : TRACE_LOST_THREADLESS);
+}
+
+static enum trace_verdict read_entry(struct trace_reader *trace, struct trace_chunk_context *context, struct text bytes,
+                                     uint64_t offset) {
+    struct entry entry = {.trace = trace, .context = context, .cursor = trace_cursor_of(bytes), .offset = offset};
+    trace_ledger_drop(&trace->ledger);
+    entry.kind = trace_cursor_byte(&entry.cursor);
+    if (entry.cursor.is_bad) return TRACE_DAMAGED;
+    if (entry.kind >= KIND_COUNT || !KINDS[entry.kind].read) {
+        trace->counts.unknown_kinds[entry.kind]++;
+        return lost(&entry, TRACE_LOST_KIND);
+    }
+    if (!is_placed(context, KINDS[entry.kind].need)) return lose_placeless(&entry);
+    return KINDS[entry.kind].read(&entry);
+}
+
+/* Stores the rest of the blocks. Returns false if the limit is reached. */
+static bool set_aside(struct trace_reader *trace, const struct trace_blocks *blocks) {
+    size_t bytes_count = blocks->bytes.bytes_count;
+    if (bytes_count > SET_ASIDE_BYTES_MAX - trace->set_aside_bytes) return false;
+    char *bytes = memory_allocate(trace->profile->failure, bytes_count);
+    struct trace_blocks *kept_blocks = bytes ? column_push(&trace->set_aside) : NULL;
+    if (!kept_blocks) {
+        memory_free(bytes);
+        trace_sampled_destroy(blocks->context.sampled);
+        return true;
+    }
+    memcpy(bytes, blocks->bytes.bytes, bytes_count);
+    *kept_blocks = *blocks; /* takes over what blocks->context owns */
+    kept_blocks->bytes.bytes = bytes;
+    trace->set_aside_bytes += bytes_count;
+    trace->counts.set_aside_count++;
+    return true;
+}
+
+/* Reads an entry as if no more definitions came. */
+static enum trace_verdict read_without_waiting(struct trace_reader *trace, struct trace_chunk_context *context,
+                                               struct text bytes, uint64_t offset) {
+    bool is_complete = trace->definitions.is_complete;
+    trace->definitions.is_complete = true;
+    enum trace_verdict verdict = read_entry(trace, context, bytes, offset);
+    trace->definitions.is_complete = is_complete;
+    return verdict;
+}
+
+/* Counts the unreadable block and those after it as lost. */
+static void lose_rest(struct trace_reader *trace, const struct trace_blocks *blocks, bool is_cut) {
+    enum { BLOCK_BYTES_MIN = 2 };
+    uint64_t lost_count = blocks->block_count, possible_count = blocks->bytes.bytes_count / BLOCK_BYTES_MIN;
+    if (!is_cut && lost_count > possible_count) lost_count = possible_count;
+    trace_ledger_count(&trace->ledger, is_cut ? TRACE_LOST_CUT : TRACE_LOST_DAMAGED, lost_count ? lost_count : 1,
+                       blocks->offset);
+}
+
+static void check_count(struct trace_reader *trace, const struct trace_blocks *blocks) {
+    if (!blocks->block_count) return;
+    if (blocks->is_cut)
+        lose_rest(trace, blocks, true);
+    else
+        trace_ledger_count(&trace->ledger, TRACE_NOTE_BLOCK_COUNT, 1, blocks->offset);
+}
+
+/* Returns false if the rest of the blocks was set aside. */
+static bool read_blocks(struct trace_reader *trace, struct trace_blocks *blocks) {
+    while (blocks->bytes.bytes_count && !failure_is_set(trace->profile->failure)) {
+        struct trace_cursor cursor = trace_cursor_of(blocks->bytes);
+        struct text entry = trace_cursor_text(&cursor);
+        bool is_cut = cursor.is_bad && blocks->is_cut;
+        enum trace_verdict verdict = TRACE_DAMAGED;
+        if (!cursor.is_bad) verdict = read_entry(trace, &blocks->context, entry, blocks->offset);
+        if (verdict == TRACE_OPEN) {
+            if (set_aside(trace, blocks)) return false;
+            verdict = read_without_waiting(trace, &blocks->context, entry, blocks->offset);
+        }
+        if (verdict != TRACE_READ) {
+            lose_rest(trace, blocks, is_cut);
+            return true;
+        }
+        size_t block_bytes = blocks->bytes.bytes_count - trace_cursor_left(&cursor);
+        blocks->bytes = text_from(blocks->bytes, block_bytes);
+        blocks->offset += block_bytes;
+        if (blocks->block_count) blocks->block_count--;
+    }
+    if (!failure_is_set(trace->profile->failure)) check_count(trace, blocks);
+    return true;
+}
+
+void trace_events_read(struct trace_reader *trace, struct trace_blocks blocks) {
+    if (read_blocks(trace, &blocks)) trace_sampled_destroy(blocks.context.sampled);
+}
+
+/* Adds the entry's time to *now_ticks. Returns false if times after this entry are unknown. */
+static bool pass_entry(const struct trace_reader *trace, const struct trace_chunk_context *context,
+                       struct trace_cursor *fields, uint8_t kind, int64_t *now_ticks) {
+    bool is_thread = kind == TRACE_THREAD;
+    if (kind == TRACE_PROCESS) return false;
+    if (kind >= KIND_COUNT || !KINDS[kind].read || (!is_thread && !begins_with_time(kind))) return true;
+    uint64_t ticks = trace_cursor_bounded(fields, INT64_MAX);
+    return !fields->is_bad &&
+           trace_clock_sum(&trace->clock, is_thread ? context->base_ticks : *now_ticks, (int64_t)ticks, now_ticks);
+}
+
+/* Finds the end of the process in blocks that were set aside. Whether files about its code are trusted depends on
+ * it. */
+static void look_for_end(struct trace_reader *trace, const struct trace_blocks *blocks) {
+    int64_t now_ticks = blocks->context.now_ticks;
+    struct trace_cursor cursor = trace_cursor_of(blocks->bytes);
+    while (blocks->context.process && trace_cursor_left(&cursor)) {
+        struct trace_cursor fields = trace_cursor_of(trace_cursor_text(&cursor));
+        uint8_t kind = trace_cursor_byte(&fields);
+        if (fields.is_bad || !pass_entry(trace, &blocks->context, &fields, kind, &now_ticks)) return;
+        if (kind == TRACE_PROCESS_END)
+            profile_process_at(trace->profile, blocks->context.process->id)->end_ns = now_ticks;
+    }
+}
+
+/* Allows files about generated code to be read. All calibrations are known, since only blocks that were set aside are
+ * left. */
+static void prepare_jit(struct trace_reader *trace) {
+    trace_clock_finish(&trace->clock);
+    for (size_t i = 0; i < trace->set_aside.count; i++) look_for_end(trace, column_at(&trace->set_aside, i));
+    trace_jit_make_ready(&trace->code.jit);
+}
+
+void trace_events_read_set_aside(struct trace_reader *trace) {
+    trace_definitions_complete(&trace->definitions);
+    if (trace->code.jit.has_files) prepare_jit(trace);
+    for (size_t i = 0; i < trace->set_aside.count; i++) {
+        struct trace_blocks *blocks = column_at(&trace->set_aside, i);
+        struct trace_blocks taken = *blocks;
+        blocks->bytes = (struct text){0};
+        blocks->context.sampled = NULL;
+        trace_events_read(trace, taken);
+        memory_free((char *)(uintptr_t)taken.bytes.bytes);
+    }
+}

@@ -1,0 +1,123 @@
+#include "trace_jitdump.h"
+
+#include <string.h>
+
+#include "libconvert/base/cursor.h"
+#include "readers/input/scan.h"
+
+/* ---- Perf maps. ---- */
+
+static bool read_line(struct text line, struct trace_jit_record *record) {
+    *record = (struct trace_jit_record){.time_ns = INT64_MIN};
+    cursor_take(&line, TEXT("0x"));
+    if (!cursor_take_number(&line, 16, &record->address) || !cursor_take(&line, TEXT(" "))) return false;
+    cursor_take(&line, TEXT("0x"));
+    if (!cursor_take_number(&line, 16, &record->size_bytes) || !cursor_take(&line, TEXT(" "))) return false;
+    record->name = text_trim(line);
+    return record->name.bytes_count && record->size_bytes;
+}
+
+uint64_t trace_perf_map_read(struct input *input, trace_jit_visitor *visit, void *context) {
+    struct scan scan;
+    struct text line;
+    uint64_t damaged_count = 0;
+    scan_init(&scan, input);
+    while (scan_line(&scan, &line)) {
+        struct trace_jit_record record;
+        if (read_line(line, &record))
+            visit(context, &record);
+        else
+            damaged_count += text_trim(line).bytes_count > 0;
+    }
+    return damaged_count;
+}
+
+/* ---- Jitdumps. ---- */
+
+enum {
+    JITDUMP_MAGIC = 0x4a695444,
+    JITDUMP_VERSION = 1,
+    JITDUMP_HAS_ARCH_TIMES = 1, /* flag: times are not those of CLOCK_MONOTONIC */
+    JITDUMP_HEADER_BYTES = 40,
+    RECORD_HEAD_BYTES = 16, /* kind, size, time */
+    RECORD_LOAD = 0,
+    RECORD_MOVE = 1,
+    LOAD_NAME_AT = 56,
+    MOVE_BYTES = 64,
+    NAME_BYTES_MAX = 16384
+};
+
+static uint32_t u32_at(struct text bytes, size_t at) {
+    uint32_t value;
+    memcpy(&value, bytes.bytes + at, sizeof value);
+    return value;
+}
+
+static uint64_t u64_at(struct text bytes, size_t at) {
+    uint64_t value;
+    memcpy(&value, bytes.bytes + at, sizeof value);
+    return value;
+}
+
+/* Skips bytes. Returns false if the file ends before. */
+static bool skip(struct input *input, uint64_t bytes_count) {
+    while (bytes_count) {
+        size_t window_bytes = input_peek(input, 1).bytes_count;
+        if (!window_bytes) return false;
+        size_t step_bytes = window_bytes < bytes_count ? window_bytes : (size_t)bytes_count;
+        input_consume(input, step_bytes);
+        bytes_count -= step_bytes;
+    }
+    return true;
+}
+
+/* Returns the next bytes, at most so many, without consuming them. */
+static struct text peek(struct input *input, size_t bytes_count) {
+    return text_slice(input_peek(input, bytes_count), 0, bytes_count);
+}
+
+static bool read_load(struct text bytes, struct trace_jit_record *record) {
+    if (bytes.bytes_count <= LOAD_NAME_AT) return false;
+    struct text name = text_from(bytes, LOAD_NAME_AT);
+    record->address = u64_at(bytes, 32);
+    record->size_bytes = u64_at(bytes, 40);
+    record->name = text_slice(name, 0, text_find(name, '\0'));
+    return record->size_bytes && record->name.bytes_count;
+}
+
+static bool read_move(struct text bytes, struct trace_jit_record *record) {
+    if (bytes.bytes_count < MOVE_BYTES) return false;
+    record->moved_from = u64_at(bytes, 32);
+    record->address = u64_at(bytes, 40);
+    record->size_bytes = u64_at(bytes, 48);
+    return record->size_bytes > 0;
+}
+
+uint64_t trace_jitdump_read(struct input *input, int64_t pid, trace_jit_visitor *visit, void *context) {
+    struct text header = peek(input, JITDUMP_HEADER_BYTES);
+    if (header.bytes_count < JITDUMP_HEADER_BYTES || u32_at(header, 0) != JITDUMP_MAGIC ||
+        u32_at(header, 4) != JITDUMP_VERSION || u32_at(header, 20) != (uint64_t)pid)
+        return 1;
+    uint32_t header_bytes = u32_at(header, 8);
+    bool has_times = !(u64_at(header, 32) & JITDUMP_HAS_ARCH_TIMES);
+    if (header_bytes < JITDUMP_HEADER_BYTES || !skip(input, header_bytes)) return 1;
+    uint64_t damaged_count = 0;
+    for (;;) {
+        struct text bytes = peek(input, LOAD_NAME_AT + NAME_BYTES_MAX);
+        if (!bytes.bytes_count) return damaged_count;
+        if (bytes.bytes_count < RECORD_HEAD_BYTES) return damaged_count + 1;
+        uint32_t kind = u32_at(bytes, 0), record_bytes = u32_at(bytes, 4);
+        if (record_bytes < RECORD_HEAD_BYTES) return damaged_count + 1;
+        uint64_t time_ns = u64_at(bytes, 8);
+        struct trace_jit_record record = {.time_ns = INT64_MIN};
+        if (has_times) record.time_ns = time_ns <= INT64_MAX ? (int64_t)time_ns : INT64_MAX;
+        bytes = text_slice(bytes, 0, record_bytes);
+        bool is_code = kind == RECORD_LOAD || kind == RECORD_MOVE;
+        if (is_code && (kind == RECORD_LOAD ? read_load(bytes, &record) : read_move(bytes, &record)))
+            visit(context, &record);
+        else
+            damaged_count += is_code;
+        /* A process that is killed may leave part of a record. */
+        if (!skip(input, record_bytes)) return damaged_count + 1;
+    }
+}

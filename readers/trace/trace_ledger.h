@@ -1,0 +1,119 @@
+/* Counts while a recorder trace is read: every entry, definition and chunk by its fate. */
+#ifndef GECKO_TRACE_LEDGER_H
+#define GECKO_TRACE_LEDGER_H
+
+#include "libconvert/profile/ledger.h"
+
+enum trace_cause {
+    /* Kept entries, numbered by kind. */
+    TRACE_KEPT_FIRST = 0,
+    TRACE_KEPT_LAST = 31,
+    TRACE_KEPT_DEFINITION,
+    /* Lost blocks. */
+    TRACE_LOST_CHUNK,
+    TRACE_LOST_HASH,
+    TRACE_LOST_DAMAGED,
+    TRACE_LOST_CUT,
+    TRACE_LOST_KIND,
+    TRACE_LOST_MARKER,
+    TRACE_LOST_MARKER_TIME,
+    TRACE_LOST_COUNTER,
+    TRACE_LOST_THREADLESS,
+    TRACE_LOST_THREADLESS_SAMPLE,
+    TRACE_LOST_BEYOND,
+    TRACE_LOST_BEYOND_SAMPLE,
+    TRACE_LOST_UNNAMED,
+    TRACE_LOST_UNNAMED_SAMPLE,
+    TRACE_LOST_SAMPLE_BASE,
+    TRACE_LOST_SAMPLE_FLAGS,
+    TRACE_LOST_DEFINITION_DAMAGED,
+    TRACE_LOST_DEFINITION_KIND,
+    /* What the recorder reports as lost. */
+    TRACE_LOST_BY_RECORDER,
+    TRACE_LOST_STALE_MARKER,
+    TRACE_LOST_DEFINITION_BY_RECORDER,
+    TRACE_LOST_VALUE_BY_RECORDER,
+    /* Lost parts of entries that are kept. */
+    TRACE_LOST_VALUE_TYPE,
+    TRACE_LOST_VALUE_TEXT,
+    TRACE_LOST_PAYLOAD,
+    TRACE_LOST_STACK,
+    TRACE_LOST_LABEL,
+    TRACE_LOST_FIELD,
+    /* Notes. */
+    TRACE_NOTE_RECYCLED,
+    TRACE_NOTE_STOPPED,
+    TRACE_NOTE_KILLED,
+    TRACE_NOTE_STILL_RECORDING,
+    TRACE_NOTE_CUT,
+    TRACE_NOTE_CUT_TEXT,
+    TRACE_NOTE_CATEGORY,
+    TRACE_NOTE_REVERSED,
+    TRACE_NOTE_BLOCK_COUNT,
+    TRACE_NOTE_DEFINITION_UNFINISHED,
+    TRACE_NOTE_TRUNCATED,
+    TRACE_NOTE_UNREACHED,
+    TRACE_NOTE_LIBRARY,
+    TRACE_NOTE_JIT_FILE,
+    TRACE_NOTE_JIT_OWNER,
+    TRACE_NOTE_JIT_KIND,
+    TRACE_NOTE_JIT_SIZE,
+    TRACE_NOTE_JIT_RECORD,
+    TRACE_CAUSE_COUNT,
+    TRACE_PART_FIRST = TRACE_LOST_VALUE_TYPE,
+    TRACE_PART_COUNT = TRACE_LOST_LABEL + 1 - TRACE_PART_FIRST
+};
+
+struct trace_tally {
+    uint64_t count;
+    bool has_first;
+    uint64_t first_offset; /* the lowest offset; chunks are not always read in file order */
+};
+
+struct trace_ledger {
+    struct trace_tally tallies[TRACE_CAUSE_COUNT];
+    /* Lost parts of the current entry. They are counted once the entry is kept, since it may have to be read again. */
+    uint32_t parts[TRACE_PART_COUNT];
+    bool has_parts;
+};
+
+static inline void trace_ledger_count(struct trace_ledger *ledger, enum trace_cause cause, uint64_t count,
+                                      uint64_t offset) {
+    struct trace_tally *tally = &ledger->tallies[cause];
+    if (!count) return;
+    tally->count += count;
+    if (!tally->has_first || offset < tally->first_offset) tally->first_offset = offset;
+    tally->has_first = true;
+}
+
+/* Counts something that has no position in the trace. */
+static inline void trace_ledger_count_placeless(struct trace_ledger *ledger, enum trace_cause cause, uint64_t count) {
+    ledger->tallies[cause].count += count;
+}
+
+static inline void trace_ledger_defer(struct trace_ledger *ledger, enum trace_cause part) {
+    ledger->parts[part - TRACE_PART_FIRST]++;
+    ledger->has_parts = true;
+}
+
+/* Counts the lost parts of the entry at that offset, which is kept. */
+static inline void trace_ledger_commit(struct trace_ledger *ledger, uint64_t offset) {
+    if (!ledger->has_parts) return;
+    for (int i = 0; i < TRACE_PART_COUNT; i++) {
+        trace_ledger_count(ledger, (enum trace_cause)(TRACE_PART_FIRST + i), ledger->parts[i], offset);
+        ledger->parts[i] = 0;
+    }
+    ledger->has_parts = false;
+}
+
+/* Forgets the lost parts of the previous entry. Call it before each entry. */
+static inline void trace_ledger_drop(struct trace_ledger *ledger) {
+    if (!ledger->has_parts) return;
+    for (int i = 0; i < TRACE_PART_COUNT; i++) ledger->parts[i] = 0;
+    ledger->has_parts = false;
+}
+
+/* Enters all counts in the profile's ledger. Call it once. */
+void trace_ledger_enter(const struct trace_ledger *ledger, struct ledger *out);
+
+#endif

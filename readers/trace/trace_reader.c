@@ -1,0 +1,165 @@
+/* Reads traces of the recorder (docs/trace-format.md).
+ *
+ * One pass reads the chunks in the order of the file, so a pipe works like a file. Chunks of many threads are mixed;
+ * entries go to their threads, and profile_finish sorts the threads. While reading, times are ticks since the start of
+ * the trace, also in members of the profile that are named _ns. At the end, when all calibrations are known,
+ * trace_times_convert makes them nanoseconds of CLOCK_MONOTONIC. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/launchers.h"
+#include "libconvert/profile/profile_finish.h"
+#include "trace_fates.h"
+#include "trace_reader_internal.h"
+#include "trace_times.h"
+
+static enum probe_score probe(struct text start, bool is_whole) {
+    (void)is_whole;
+    return text_starts_with(start, (struct text){TRACE_MAGIC, TRACE_MAGIC_BYTES}) ? PROBE_SURE : PROBE_NO;
+}
+
+static int64_t epoch_offset_ns(const struct trace_header *header) {
+    return (int64_t)header->start_realtime_ns - (int64_t)header->start_monotonic_ns;
+}
+
+static void begin(struct trace_reader *trace, const struct reader_options *options) {
+    struct profile *profile = trace->profile;
+    const struct trace_header *header = &trace->header;
+    trace_clock_init(&trace->clock, header->clock == TRACE_CLOCK_MONOTONIC, header->ticks_per_second,
+                     header->start_ticks, header->start_monotonic_ns, profile->failure);
+    trace_definitions_init(&trace->definitions, profile, &trace->ledger);
+    trace_tasks_init(&trace->tasks, profile);
+    trace_counters_init(&trace->counters, profile);
+    trace_code_init(&trace->code, profile, &trace->definitions, &trace->clock, options);
+    trace_jit_set_epoch(&trace->code.jit, epoch_offset_ns(header));
+    column_init(&trace->pauses, sizeof(struct trace_pause), profile->failure);
+    column_init(&trace->skipped, sizeof(struct trace_skipped), profile->failure);
+    column_init(&trace->set_aside, sizeof(struct trace_blocks), profile->failure);
+    column_init(&trace->cells, sizeof(union marker_value), profile->failure);
+}
+
+static void end(struct trace_reader *trace) {
+    for (size_t i = 0; i < trace->set_aside.count; i++) {
+        const struct trace_blocks *blocks = column_at(&trace->set_aside, i);
+        memory_free((char *)(uintptr_t)blocks->bytes.bytes);
+        trace_sampled_destroy(blocks->context.sampled);
+    }
+    trace_code_fini(&trace->code);
+    trace_clock_fini(&trace->clock);
+    trace_definitions_fini(&trace->definitions);
+    trace_tasks_fini(&trace->tasks);
+    trace_counters_fini(&trace->counters);
+    column_fini(&trace->pauses);
+    column_fini(&trace->skipped);
+    column_fini(&trace->set_aside);
+    column_fini(&trace->cells);
+    memory_free(trace->frames);
+    memory_free(trace->scratch);
+}
+
+static int compare_pauses(const void *left, const void *right) {
+    const struct trace_pause *a = left, *b = right;
+    if (a->process != b->process) return a->process < b->process ? -1 : 1;
+    return (a->ticks > b->ticks) - (a->ticks < b->ticks);
+}
+
+/* Adds ranges from the pauses and resumes of each process, which should alternate. Of several of one kind in a row, the
+ * first applies. */
+static void add_paused_ranges(struct trace_reader *trace) {
+    struct column *pauses = &trace->pauses;
+    column_sort(pauses, compare_pauses);
+    bool is_paused = false;
+    int64_t start_ticks = TIME_NONE;
+    for (size_t i = 0; i < pauses->count; i++) {
+        const struct trace_pause *pause = column_at(pauses, i);
+        const struct trace_pause *before = i ? column_at(pauses, i - 1) : NULL;
+        const struct trace_pause *after = i + 1 < pauses->count ? column_at(pauses, i + 1) : NULL;
+        bool is_first = !before || before->process != pause->process;
+        bool is_last = !after || after->process != pause->process;
+        process_id process = {pause->process};
+        /* If the first is a resume, the pause began before the trace, or before its oldest chunk. */
+        if (is_first) {
+            is_paused = pause->is_resume;
+            start_ticks = TIME_NONE;
+        }
+        if (pause->is_resume && is_paused) profile_add_paused_range(trace->profile, process, start_ticks, pause->ticks);
+        if (!pause->is_resume && !is_paused) start_ticks = pause->ticks;
+        is_paused = !pause->is_resume;
+        if (is_paused && is_last) profile_add_paused_range(trace->profile, process, start_ticks, TIME_NONE);
+    }
+}
+
+/* Unless the program has named the profile, names it after the last program that the recorded process has executed. If
+ * that one only starts others, the profile has no name yet. */
+static void name_product(struct trace_reader *trace) {
+    struct profile_meta *meta = &trace->profile->meta;
+    struct text words = meta->arguments;
+    if (!text_equal(meta->product, text_base_name(cursor_take_token(&words)))) return;
+    const struct trace_process *process =
+        trace_tasks_find_process(&trace->tasks, trace->header.creator_pid, UINT64_MAX);
+    if (process && process->has_name) meta->product = profile_process_at(trace->profile, process->id)->name;
+    if (program_is_launcher(meta->product)) meta->product = (struct text){0};
+}
+
+static void describe(struct trace_reader *trace) {
+    struct profile_meta *meta = &trace->profile->meta;
+    const struct trace_header *header = &trace->header;
+    trace_definitions_fill_meta(&trace->definitions);
+    name_product(trace);
+    meta->is_clock_monotonic = true;
+    meta->configuration.is_known = true;
+    meta->configuration.capacity_bytes =
+        header->limit_bytes ? header->limit_bytes : header->chunk_count * header->chunk_bytes;
+    if (header->clock != TRACE_CLOCK_MONOTONIC)
+        meta->tick_relation = (struct tick_relation){
+            .is_known = true, .base_ticks = header->start_ticks, .base_ns = (int64_t)header->start_monotonic_ns};
+    meta->epoch_offset_ns = epoch_offset_ns(header);
+}
+
+/* Asks the kernel which processes still record. */
+static void write_log(struct trace_reader *trace, const struct input *input) {
+    int file = input_reopen(input);
+    trace_fates_find(&trace->tasks, &trace->profile->meta, file);
+    if (file >= 0) close(file);
+    trace_log_write(trace);
+}
+
+static void finish(struct trace_reader *trace, const struct input *input) {
+    struct profile *profile = trace->profile;
+    if (!trace->code.jit.is_ready) trace_clock_finish(&trace->clock);
+    trace_counters_finish(&trace->counters, !trace->header.recycled_chunk_count);
+    trace_tasks_finish(&trace->tasks);
+    add_paused_ranges(trace);
+    describe(trace);
+    write_log(trace, input);
+    if (failure_is_set(profile->failure)) return;
+    trace_times_convert(profile, &trace->clock);
+    if (profile->meta.configuration.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
+}
+
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
+    struct trace_reader *trace = calloc(1, sizeof *trace);
+    if (!trace) {
+        failure_set_memory(profile->failure);
+        return;
+    }
+    trace->profile = profile;
+    if (trace_chunks_read_header(trace, input)) {
+        begin(trace, options);
+        trace_jit_trust_owner(&trace->code.jit, input);
+        trace_chunks_read(trace, input);
+        if (!failure_is_set(profile->failure)) trace_events_read_set_aside(trace);
+        if (!failure_is_set(profile->failure)) finish(trace, input);
+        end(trace);
+    }
+    free(trace);
+}
+
+const struct reader reader_trace = {
+    .name = "native",
+    .title = "recorder trace",
+    .probe = probe,
+    .run = run,
+};

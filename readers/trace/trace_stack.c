@@ -1,0 +1,183 @@
+/* Stacks of recorder traces. Converts labels, script frames and addresses to frames of the profile. */
+#include "libconvert/base/memory.h"
+#include "trace_reader_internal.h"
+
+/* Returns contiguous memory for a composed name. NULL if memory ran out (latched). */
+static char *reserve_scratch(struct trace_reader *trace, size_t bytes_count) {
+    if (bytes_count <= trace->scratch_bytes) return trace->scratch;
+    char *scratch = memory_resize(trace->profile->failure, trace->scratch, bytes_count);
+    if (!scratch) return NULL;
+    trace->scratch = scratch;
+    trace->scratch_bytes = bytes_count;
+    return scratch;
+}
+
+/* Returns "label text", or the one that is not empty. Gecko composes names in the same way. */
+static struct text compose_name(struct trace_reader *trace, struct text label, struct text text) {
+    if (!text.bytes_count) return label;
+    if (!label.bytes_count) return text;
+    char *name = reserve_scratch(trace, label.bytes_count + 1 + text.bytes_count);
+    if (!name) return (struct text){0};
+    memcpy(name, label.bytes, label.bytes_count);
+    name[label.bytes_count] = ' ';
+    memcpy(name + label.bytes_count + 1, text.bytes, text.bytes_count);
+    return (struct text){name, label.bytes_count + 1 + text.bytes_count};
+}
+
+static frame_id add_frame(struct profile *profile, const struct func *func, struct category_pair category,
+                          uint32_t line, uint32_t column) {
+    struct frame frame = frame_of_func(profile_func(profile, func), category);
+    frame.line = line;
+    frame.column = column;
+    return profile_frame(profile, &frame);
+}
+
+/* Returns a frame for a label that is not defined. */
+static frame_id unknown_frame(struct trace_reader *trace, struct text text) {
+    struct profile *profile = trace->profile;
+    struct text name = compose_name(trace, TEXT("(unknown label)"), text);
+    return profile_named_frame(profile, name, (struct category_pair){0});
+}
+
+/* A label without a category leaves native code the category that it has without the label. */
+static frame_id note_label(struct trace_reader *trace, const struct trace_label *label, frame_id frame) {
+    if (label->category.category) trace_code_note_label(&trace->code, frame);
+    return frame;
+}
+
+static frame_id read_label(struct trace_reader *trace, struct trace_cursor *cursor, bool has_text, bool *is_open) {
+    struct profile *profile = trace->profile;
+    const struct trace_label *label = trace_definitions_label(&trace->definitions, trace_cursor_leb(cursor), is_open);
+    struct text text = has_text ? trace_cursor_text(cursor) : (struct text){0};
+    if (cursor->is_bad || *is_open) return frame_none();
+    if (!label) {
+        trace_ledger_defer(&trace->ledger, TRACE_LOST_LABEL);
+        return unknown_frame(trace, text);
+    }
+    if (!text.bytes_count) return note_label(trace, label, label->frame);
+    struct func func = {.name = profile_string(profile, compose_name(trace, label->name, text)),
+                        .resource = resource_none(),
+                        .source = label->source,
+                        .line = label->line};
+    return note_label(trace, label, add_frame(profile, &func, label->category, 0, 0));
+}
+
+static frame_id read_script(struct trace_reader *trace, struct trace_cursor *cursor, bool *is_open) {
+    struct profile *profile = trace->profile;
+    uint64_t category_id = trace_cursor_leb(cursor);
+    struct text function = trace_cursor_text(cursor), file = trace_cursor_text(cursor);
+    uint64_t line = trace_cursor_leb(cursor), column = trace_cursor_leb(cursor);
+    if (cursor->is_bad) return frame_none();
+    struct category_pair category = trace_definitions_category(&trace->definitions, category_id, is_open);
+    if (*is_open) return frame_none();
+    struct func func = {.name = profile_string(profile, function),
+                        .resource = resource_none(),
+                        .source = file.bytes_count ? profile_source(profile, file) : source_none(),
+                        .flags = FUNC_IS_JS};
+    uint32_t known_line = line > INT32_MAX ? 0 : (uint32_t)line;
+    uint32_t known_column = column > INT32_MAX || !known_line ? 0 : (uint32_t)column;
+    return add_frame(profile, &func, category, known_line, known_column);
+}
+
+/* Makes room for that many frames. Returns false if memory ran out (latched). */
+static bool reserve_frames(struct trace_reader *trace, size_t count) {
+    if (count <= trace->frame_capacity) return true;
+    size_t capacity = count < 64 ? 64 : count;
+    frame_id *frames = memory_resize(trace->profile->failure, trace->frames, capacity * sizeof *frames);
+    if (!frames) return false;
+    trace->frames = frames;
+    trace->frame_capacity = capacity;
+    return true;
+}
+
+/* A stack that is being read. */
+struct reading {
+    struct trace_reader *trace;
+    const struct trace_chunk_context *context;
+    struct trace_cursor *cursor;
+    int64_t ticks;
+    bool *is_open;
+    struct trace_frames frames;
+    uint64_t count; /* number of frames in the stack */
+};
+
+/* Reads a run of addresses. Each is a difference to the previous one, modulo 2^64. */
+static void read_addresses(struct reading *reading, bool are_returns) {
+    struct trace_cursor *cursor = reading->cursor;
+    struct trace_frames *frames = &reading->frames;
+    uint64_t count = trace_cursor_bounded(cursor, reading->count - frames->count);
+    if (!count) trace_cursor_spoil(cursor);
+    for (; count && !cursor->is_bad && !*reading->is_open; count--) {
+        frames->address += (uint64_t)trace_cursor_zigzag(cursor);
+        struct trace_address address = {reading->context->process, reading->context->mappings_id, frames->address,
+                                        are_returns};
+        if (cursor->is_bad) return;
+        reading->trace->frames[frames->count++] =
+            trace_code_frame(&reading->trace->code, &address, reading->ticks, reading->is_open);
+    }
+}
+
+/* Reads frames of one kind. Returns false if their kind is unknown, or if they are addresses and an earlier unknown
+ * kind may have changed the running address. */
+static bool read_frames(struct reading *reading) {
+    struct trace_reader *trace = reading->trace;
+    struct trace_frames *frames = &reading->frames;
+    uint8_t kind = trace_cursor_byte(reading->cursor);
+    switch (kind) {
+        case TRACE_FRAME_LABEL:
+        case TRACE_FRAME_LABEL_TEXT:
+            trace->frames[frames->count++] =
+                read_label(trace, reading->cursor, kind == TRACE_FRAME_LABEL_TEXT, reading->is_open);
+            return true;
+        case TRACE_FRAME_SCRIPT:
+            trace->frames[frames->count++] = read_script(trace, reading->cursor, reading->is_open);
+            return true;
+        case TRACE_FRAME_RETURNS:
+        case TRACE_FRAME_EXACT:
+            if (frames->is_address_lost) return false;
+            read_addresses(reading, kind == TRACE_FRAME_RETURNS);
+            return true;
+        default:
+            frames->is_address_lost = true;
+            return false;
+    }
+}
+
+struct trace_frames trace_stack_read_frames(struct trace_reader *trace, const struct trace_chunk_context *context,
+                                            int64_t ticks, struct trace_cursor *cursor, bool *is_open) {
+    struct reading reading = {
+        .trace = trace,
+        .context = context,
+        .cursor = cursor,
+        .ticks = ticks,
+        .is_open = is_open,
+        .frames = {.address = context->address, .is_address_lost = context->is_address_lost},
+        .count = trace_cursor_leb(cursor),
+    };
+    struct trace_frames *frames = &reading.frames;
+    if (cursor->is_bad || !reading.count) return *frames;
+    /* Each frame takes at least one byte. */
+    if (reading.count > trace_cursor_left(cursor)) {
+        trace_cursor_spoil(cursor);
+        return *frames;
+    }
+    if (!reserve_frames(trace, (size_t)reading.count)) return *frames;
+    while (frames->count < reading.count && !cursor->is_bad && !*is_open) {
+        if (read_frames(&reading)) continue;
+        trace_ledger_defer(&trace->ledger, TRACE_LOST_STACK);
+        frames->is_lost = true;
+        frames->count = 0;
+        return *frames;
+    }
+    return *frames;
+}
+
+stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context *context, int64_t ticks,
+                          struct trace_cursor *cursor, bool *is_open) {
+    struct trace_frames frames = trace_stack_read_frames(trace, context, ticks, cursor, is_open);
+    if (cursor->is_bad || *is_open) return stack_none();
+    trace_stack_pass(context, &frames);
+    if (frames.count > 1) trace->profile->meta.has_stacks = true;
+    trace_code_inherit(&trace->code, frame_none(), trace->frames, frames.count);
+    return stack_path_add(&context->thread->path, trace->profile, trace->frames, frames.count);
+}

@@ -1,0 +1,225 @@
+#include "trace_tasks.h"
+
+#include "libconvert/base/memory.h"
+#include "recorder/trace_format.h"
+
+struct process_key {
+    int64_t pid;
+    uint64_t start_ns;
+};
+
+struct thread_key {
+    uint64_t process;
+    uint64_t uid;
+};
+
+void trace_tasks_init(struct trace_tasks *tasks, struct profile *profile) {
+    *tasks = (struct trace_tasks){.profile = profile};
+    row_table_init(&tasks->process_keys, sizeof(struct process_key), profile->failure);
+    row_table_init(&tasks->thread_keys, sizeof(struct thread_key), profile->failure);
+    column_init(&tasks->processes, sizeof(struct trace_process), profile->failure);
+    column_init(&tasks->threads, sizeof(struct trace_thread), profile->failure);
+}
+
+void trace_tasks_fini(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->threads.count; i++) {
+        struct trace_thread *thread = column_at(&tasks->threads, i);
+        stack_path_fini(&thread->path);
+    }
+    row_table_fini(&tasks->process_keys);
+    row_table_fini(&tasks->thread_keys);
+    column_fini(&tasks->processes);
+    column_fini(&tasks->threads);
+}
+
+static struct trace_process *add_process(struct trace_tasks *tasks, const struct process_key *key) {
+    process_id id = profile_add_process(tasks->profile, key->pid, 0);
+    struct trace_process *process = process_is_none(id) ? NULL : column_push(&tasks->processes);
+    if (process) *process = (struct trace_process){.id = id, .start_ns = key->start_ns, .parent_pid = PID_UNKNOWN};
+    return process;
+}
+
+struct trace_process *trace_tasks_process(struct trace_tasks *tasks, int64_t pid, uint64_t start_ns) {
+    struct process_key key = {pid, start_ns};
+    uint32_t row = row_table_intern(&tasks->process_keys, &key);
+    if (row < tasks->processes.count) return column_at(&tasks->processes, row);
+    /* Rows of the table without a process come after all rows with one. */
+    if (row != tasks->processes.count || row >= TRACE_TASK_COUNT_MAX) return NULL;
+    return add_process(tasks, &key);
+}
+
+struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_t pid, uint64_t time_ns) {
+    struct trace_process *found = NULL;
+    for (size_t i = 0; i < tasks->processes.count; i++) {
+        struct trace_process *process = column_at(&tasks->processes, i);
+        bool has_pid = profile_process_at(tasks->profile, process->id)->pid == pid && process->start_ns <= time_ns;
+        if (has_pid && (!found || process->start_ns >= found->start_ns)) found = process;
+    }
+    return found;
+}
+
+static struct trace_thread *add_thread(struct trace_tasks *tasks, const struct thread_key *key, int64_t tid) {
+    thread_id id = profile_add_thread(tasks->profile, (process_id){(uint32_t)key->process}, tid, 0);
+    struct trace_thread *thread = thread_is_none(id) ? NULL : column_push(&tasks->threads);
+    if (thread) *thread = (struct trace_thread){.id = id, .uid = key->uid};
+    return thread;
+}
+
+struct trace_thread *trace_tasks_thread(struct trace_tasks *tasks, const struct trace_process *process, uint64_t uid,
+                                        int64_t tid) {
+    struct thread_key key = {process->id.index, uid};
+    uint32_t row = row_table_intern(&tasks->thread_keys, &key);
+    if (row < tasks->threads.count) return column_at(&tasks->threads, row);
+    if (row != tasks->threads.count || row >= TRACE_TASK_COUNT_MAX) return NULL;
+    return add_thread(tasks, &key, tid);
+}
+
+void trace_tasks_name_process(struct trace_tasks *tasks, struct trace_process *process, struct text name,
+                              int64_t ticks) {
+    if (!name.bytes_count || (process->has_name && ticks < process->name_ticks)) return;
+    process->has_name = true;
+    process->name_ticks = ticks;
+    profile_process_at(tasks->profile, process->id)->name = profile_text(tasks->profile, name);
+}
+
+void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thread, struct text name,
+                             enum trace_name_rank rank, int64_t ticks) {
+    bool is_older = rank < thread->name_rank || (rank == thread->name_rank && ticks < thread->name_ticks);
+    if (!name.bytes_count || is_older) return;
+    thread->name_rank = rank;
+    thread->name_ticks = ticks;
+    profile_thread_at(tasks->profile, thread->id)->name = profile_text(tasks->profile, name);
+}
+
+/* ---- Generations. ---- */
+
+/* A process or thread in the order of those with the same pid or tid. */
+struct generation {
+    uint64_t group; /* the process of a thread; 0 for processes */
+    int64_t number; /* pid or tid */
+    uint64_t order; /* start time or uid, which ascend */
+    uint64_t row;
+    uint32_t *generation; /* borrowed; receives the number of the generation */
+};
+
+static int compare_generations(const void *left, const void *right) {
+    const struct generation *a = left, *b = right;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    if (a->number != b->number) return a->number < b->number ? -1 : 1;
+    if (a->order != b->order) return a->order < b->order ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static struct generation *allocate_generations(struct trace_tasks *tasks, size_t count) {
+    return memory_allocate(tasks->profile->failure, count * sizeof(struct generation));
+}
+
+/* Returns the process that had the pid at that time: the last one that started until then. NULL if there is none. */
+static const struct generation *find_process(const struct generation *generations, size_t count, int64_t pid,
+                                             uint64_t start_ns) {
+    size_t first = 0;
+    for (size_t end = count; first < end;) {
+        size_t middle = first + (end - first) / 2;
+        const struct generation *row = &generations[middle];
+        if (row->number < pid || (row->number == pid && row->order <= start_ns))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first && generations[first - 1].number == pid ? &generations[first - 1] : NULL;
+}
+
+static void find_parents(struct trace_tasks *tasks, const struct generation *generations, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_process *child = column_at(&tasks->processes, i);
+        const struct generation *parent = find_process(generations, count, child->parent_pid, child->start_ns);
+        if (!parent || parent->row == i) continue;
+        const struct trace_process *row = column_at(&tasks->processes, parent->row);
+        profile_process_at(tasks->profile, child->id)->parent = row->id;
+    }
+}
+
+/* Sorts the generations and numbers them. */
+static void number_generations(struct trace_tasks *tasks, struct generation *generations, size_t count) {
+    memory_sort(tasks->profile->failure, generations, count, sizeof *generations, compare_generations);
+    for (size_t i = 0; i < count; i++) {
+        const struct generation *this = &generations[i], *previous = i ? &generations[i - 1] : NULL;
+        bool is_same = previous && previous->group == this->group && previous->number == this->number;
+        *this->generation = is_same ? *previous->generation + 1 : 0;
+    }
+}
+
+static void number_processes(struct trace_tasks *tasks) {
+    size_t count = tasks->processes.count;
+    struct generation *generations = allocate_generations(tasks, count);
+    if (!generations) return;
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_process *row = column_at(&tasks->processes, i);
+        struct process *process = profile_process_at(tasks->profile, row->id);
+        generations[i] = (struct generation){0, process->pid, row->start_ns, i, &process->generation};
+        if (row->start_ns && row->start_ns <= INT64_MAX / 2) process->start_ns = (int64_t)row->start_ns;
+    }
+    number_generations(tasks, generations, count);
+    find_parents(tasks, generations, count);
+    memory_free(generations);
+}
+
+static void number_threads(struct trace_tasks *tasks) {
+    size_t count = tasks->threads.count;
+    struct generation *generations = allocate_generations(tasks, count);
+    if (!generations) return;
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_thread *row = column_at(&tasks->threads, i);
+        struct thread *thread = profile_thread_at(tasks->profile, row->id);
+        generations[i] = (struct generation){thread->process.index, thread->tid, row->uid, i, &thread->generation};
+    }
+    number_generations(tasks, generations, count);
+    memory_free(generations);
+}
+
+/* ---- Processes of which the sampler saw nothing. ---- */
+
+/* In place of the number of a process's only thread. */
+enum { NO_THREAD = UINT32_MAX, SEVERAL_THREADS = UINT32_MAX - 1 };
+
+/* A program that ran for less than one interval has counters, and no thread but the sampler's. The viewer needs a
+ * thread to show counters. The track of the main thread, which has the program's name, tells more than one of the
+ * sampler. */
+static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
+    struct thread *thread = column_at(&tasks->profile->threads, row);
+    const struct process *process = profile_process_at(tasks->profile, thread->process);
+    if (thread_has_content(thread) || !text_equal(thread->name, TEXT(SAMPLER_THREAD_NAME))) return;
+    thread->tid = process->pid;
+    thread->name = process->name;
+    thread->start_ns = TIME_NONE;
+}
+
+static void show_main_threads(struct trace_tasks *tasks) {
+    size_t count = tasks->processes.count;
+    uint32_t *only_threads = memory_allocate(tasks->profile->failure, count * sizeof *only_threads);
+    if (!only_threads) return;
+    for (size_t i = 0; i < count; i++) only_threads[i] = NO_THREAD;
+    for (uint32_t i = 0; i < tasks->threads.count; i++) {
+        uint32_t *only = &only_threads[((const struct thread *)column_at(&tasks->profile->threads, i))->process.index];
+        *only = *only == NO_THREAD ? i : SEVERAL_THREADS;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (only_threads[i] < SEVERAL_THREADS) show_main_thread(tasks, only_threads[i]);
+    memory_free(only_threads);
+}
+
+/* Ends the threads that have no end of their own, such as the main thread, with their process. */
+static void end_with_process(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->threads.count; i++) {
+        const struct trace_thread *row = column_at(&tasks->threads, i);
+        struct thread *thread = profile_thread_at(tasks->profile, row->id);
+        if (thread->end_ns == TIME_NONE) thread->end_ns = profile_process_at(tasks->profile, thread->process)->end_ns;
+    }
+}
+
+void trace_tasks_finish(struct trace_tasks *tasks) {
+    show_main_threads(tasks);
+    number_processes(tasks);
+    number_threads(tasks);
+    end_with_process(tasks);
+}

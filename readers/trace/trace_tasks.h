@@ -1,0 +1,76 @@
+/* Processes and threads of a recorder trace. A pid and a start time identify a process. A uid, which is unique in the
+ * trace, identifies a thread. */
+#ifndef GECKO_TRACE_TASKS_H
+#define GECKO_TRACE_TASKS_H
+
+#include "libconvert/profile/stack_path.h"
+
+/* A thread costs memory even with one event, so the number of threads, and of processes, is bounded. */
+enum { TRACE_TASK_COUNT_MAX = 524288 };
+
+/* What became of a process that has no end in the trace. */
+enum trace_fate {
+    TRACE_FATE_UNKNOWN = 0,
+    TRACE_FATE_STILL_RECORDING,
+    TRACE_FATE_KILLED,
+    TRACE_FATE_REPLACED, /* a later process of the trace has its pid */
+};
+
+struct trace_process {
+    process_id id;
+    uint64_t start_ns;  /* of CLOCK_MONOTONIC */
+    int64_t parent_pid; /* PID_UNKNOWN: not known */
+    int64_t name_ticks; /* time of the name */
+    bool has_name;
+    bool has_live_chunk;    /* some chunk of the process was never returned */
+    bool has_ended;         /* the trace has the end of the process */
+    uint32_t end;           /* enum trace_process_end */
+    enum trace_fate fate;   /* if the process has no end */
+    uint64_t chunk_count;   /* of its chunks in the trace */
+    uint64_t taken_count;   /* chunks that it is known to have taken; 0: unknown */
+    uint64_t skipped_count; /* chunks that could not be read */
+};
+
+/* How reliable the name of a thread is. The sampler may record an older name at a later time. */
+enum trace_name_rank { TRACE_NAME_NONE, TRACE_NAME_OF_SYSTEM, TRACE_NAME_SAMPLED, TRACE_NAME_OWN };
+
+struct trace_thread {
+    thread_id id;
+    uint64_t uid;
+    int64_t name_ticks;
+    enum trace_name_rank name_rank;
+    struct stack_path path;
+};
+
+struct trace_tasks {
+    struct profile *profile;       /* borrowed */
+    struct row_table process_keys; /* row numbers equal those of `processes` and the profile's process_ids */
+    struct column processes;       /* struct trace_process */
+    struct row_table thread_keys;  /* row numbers equal those of `threads` and the profile's thread_ids */
+    struct column threads;         /* struct trace_thread */
+};
+
+void trace_tasks_init(struct trace_tasks *tasks, struct profile *profile);
+void trace_tasks_fini(struct trace_tasks *tasks);
+
+/* Returns the process. Adds it if it is new. NULL if there are too many or memory ran out (latched). */
+struct trace_process *trace_tasks_process(struct trace_tasks *tasks, int64_t pid, uint64_t start_ns);
+
+/* Returns the thread. Adds it if it is new. NULL if there are too many or memory ran out (latched). */
+struct trace_thread *trace_tasks_thread(struct trace_tasks *tasks, const struct trace_process *process, uint64_t uid,
+                                        int64_t tid);
+
+/* Returns the process that had the pid at that time of CLOCK_MONOTONIC; NULL: the trace has none. Looks at all. */
+struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_t pid, uint64_t time_ns);
+
+/* Names a process or thread. The latest name stays; for threads, the latest of the highest rank. */
+void trace_tasks_name_process(struct trace_tasks *tasks, struct trace_process *process, struct text name,
+                              int64_t ticks);
+void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thread, struct text name,
+                             enum trace_name_rank rank, int64_t ticks);
+
+/* Sets start times, parents and generation numbers (members `generation`) of all processes and threads. Call it when
+ * all are known. */
+void trace_tasks_finish(struct trace_tasks *tasks);
+
+#endif

@@ -1,0 +1,158 @@
+/* Interposes functions of the C library that tell how many threads a program has, that succeed only in a process with
+ * one thread, or that filter the system calls of threads: the recorder's threads must not change their results. A
+ * thread that is about to be forbidden to read the cycle counter must not read it for the recorder either. Only the
+ * shared library has these functions. They have no effect on programs that make the system calls without the C library.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "recorder/sample/own_thread.h"
+#include "recorder/session.h"
+#include "recorder/state/recording_state.h"
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+#define EXPORTED        __attribute__((visibility("default")))
+#define TEXT_OF(number) TEXT(number)
+#define TEXT(number)    #number
+
+enum { ARGUMENT_COUNT = 6 };
+
+struct arguments {
+    long at[ARGUMENT_COUNT];
+};
+
+/* Makes a system call, like the C library's syscall, which the function below hides. It is in assembly and leaves the
+ * stack as it is, because some system calls return on another stack. */
+long single_thread_call(long number, ...) __attribute__((visibility("hidden")));
+long single_thread_fail(long result) __attribute__((visibility("hidden")));
+long single_thread_special(long number, ...) __attribute__((visibility("hidden")));
+
+long single_thread_fail(long result) {
+    errno = (int)-result;
+    return -1;
+}
+
+#if defined(__x86_64__)
+#define IF_SPECIAL(number) "cmpl $" TEXT_OF(number) ", %edi\n je single_thread_special\n"
+#define CALL                                                                                                   \
+    "movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n movq %r8, %r10\n movq %r9, %r8\n" \
+    "movq 8(%rsp), %r9\n syscall\n cmpq $-4095, %rax\n jae 1f\n ret\n 1: movq %rax, %rdi\n jmp single_thread_fail\n"
+#else
+#define IF_SPECIAL(number) "cmp w0, #" TEXT_OF(number) "\n b.eq single_thread_special\n"
+#define CALL                                                                                               \
+    "uxtw x8, w0\n mov x0, x1\n mov x1, x2\n mov x2, x3\n mov x3, x4\n mov x4, x5\n mov x5, x6\n svc #0\n" \
+    "cmn x0, #4095\n b.cs 1f\n ret\n 1: b single_thread_fail\n"
+#endif
+
+#define FUNCTION(visibility, name, body)                                                                    \
+    __asm__(".text\n.p2align 4\n" visibility " " name "\n.globl " name "\n.type " name ", %function\n" name \
+            ":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ", .-" name "\n")
+
+FUNCTION(".hidden", "single_thread_call", CALL);
+FUNCTION(".globl", "syscall",
+         IF_SPECIAL(__NR_unshare) IF_SPECIAL(__NR_setns) IF_SPECIAL(__NR_seccomp) IF_SPECIAL(__NR_prctl) CALL);
+
+static long call(long number, const struct arguments *arguments) {
+    const long *at = arguments->at;
+    return single_thread_call(number, at[0], at[1], at[2], at[3], at[4], at[5]);
+}
+
+/* ---- Calls that need a process with one thread, and filters of system calls. ---- */
+
+static long call_alone(long number, const struct arguments *arguments) {
+    bool is_alone = session_be_alone();
+    long result = call(number, arguments);
+    int saved_errno = errno;
+    if (is_alone) session_end_being_alone();
+    errno = saved_errno;
+    return result;
+}
+
+static bool is_for_one_thread(long number, const struct arguments *arguments) {
+    enum { FLAGS = CLONE_NEWUSER | CLONE_THREAD | CLONE_VM | CLONE_SIGHAND };
+    return number == SYS_setns || (number == SYS_unshare && arguments->at[0] & FLAGS);
+}
+
+static bool is_filter(long number, const struct arguments *arguments) {
+    const long *at = arguments->at;
+    if (number == SYS_prctl) return at[0] == PR_SET_SECCOMP && at[1] == SECCOMP_MODE_FILTER;
+    return number == SYS_seccomp && at[0] == SECCOMP_SET_MODE_FILTER;
+}
+
+static bool is_counter_forbidden(long number, const struct arguments *arguments) {
+    return number == SYS_prctl && arguments->at[0] == PR_SET_TSC && arguments->at[1] == PR_TSC_SIGSEGV;
+}
+
+static long call_special(long number, const struct arguments *arguments) {
+    if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
+    if (is_for_one_thread(number, arguments)) return call_alone(number, arguments);
+    if (is_filter(number, arguments))
+        session_prepare_filter(number == SYS_seccomp && (arguments->at[1] & (long)SECCOMP_FILTER_FLAG_TSYNC) != 0);
+    return call(number, arguments);
+}
+
+long single_thread_special(long number, ...) {
+    struct arguments arguments;
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < ARGUMENT_COUNT; i++) arguments.at[i] = va_arg(list, long);
+    va_end(list);
+    return call_special(number, &arguments);
+}
+
+EXPORTED int prctl(int option, ...) {
+    struct arguments arguments = {{option}};
+    va_list list;
+    va_start(list, option);
+    for (int i = 1; i < 5; i++) arguments.at[i] = va_arg(list, long);
+    va_end(list);
+    return (int)call_special(SYS_prctl, &arguments);
+}
+
+EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const struct arguments){{flags}}); }
+
+EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
+
+/* ---- The number of threads: the links of the folder /proc/self/task. ---- */
+
+static bool ends_in_tasks(const char *path) {
+    static const char tasks[] = "self/task";
+    enum { TASKS_BYTES = sizeof tasks - 1 };
+    size_t bytes = strlen(path);
+    if (bytes && path[bytes - 1] == '/') bytes--;
+    return bytes >= TASKS_BYTES && !memcmp(path + bytes - TASKS_BYTES, tasks, TASKS_BYTES);
+}
+
+/* With 64 bits, the kernel's structure is the C library's. */
+static int get_status(int folder, const char *path, struct stat *status, int flags) {
+    int result = (int)single_thread_call(SYS_newfstatat, (long)folder, (long)path, (long)status, (long)flags);
+    if (result == 0 && path && ends_in_tasks(path)) status->st_nlink -= own_thread_count();
+    return result;
+}
+
+/* The two names of each function mean the same with 64 bits. Headers may declare one of them as the other, hence the
+ * names for the assembler. */
+EXPORTED int own_fstatat(int folder, const char *path, struct stat *status, int flags) __asm__("fstatat");
+EXPORTED int own_fstatat64(int folder, const char *path, struct stat *status, int flags) __asm__("fstatat64");
+EXPORTED int own_stat(const char *path, struct stat *status) __asm__("stat");
+EXPORTED int own_stat64(const char *path, struct stat *status) __asm__("stat64");
+
+int own_fstatat(int folder, const char *path, struct stat *status, int flags) {
+    return get_status(folder, path, status, flags);
+}
+int own_fstatat64(int folder, const char *path, struct stat *status, int flags) {
+    return get_status(folder, path, status, flags);
+}
+int own_stat(const char *path, struct stat *status) { return get_status(AT_FDCWD, path, status, 0); }
+int own_stat64(const char *path, struct stat *status) { return get_status(AT_FDCWD, path, status, 0); }
+
+#endif

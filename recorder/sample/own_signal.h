@@ -1,0 +1,86 @@
+/* The signal by which the sampler interrupts threads, and how the program keeps the use of it.
+ *
+ * The signal is ignored by default, so it does no harm if it reaches a thread that has executed another program. The
+ * recorder takes SIGURG, or SIGWINCH if the program uses SIGURG, and changes when the program begins to use the signal.
+ * GECKO_RECORDER_SIGNAL names another one.
+ *
+ * A signal number that the recorder has taken once keeps the recorder's handler, since a signal may still be on its
+ * way. The handler that the program sets is stored here, and called for signals that are not the sampler's. If the
+ * recorder interposes the C library's functions (signal_preload.c), the program sees the handler that it has set, and
+ * cannot block the sampler's signal: its block is noted, and becomes a real one when the program's own signal arrives.
+ */
+#ifndef GREC_OWN_SIGNAL_H
+#define GREC_OWN_SIGNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- For the sampler's thread. ---- */
+
+/* Takes a signal. The handler calls `answer` with its first and third argument; `answer` returns false if the sampler
+ * has not sent the signal to this thread. */
+void own_signal_begin(bool (*answer)(int number, void *interrupted));
+
+/* Returns the signal to send; 0: none is free. If the program has begun to use the signal, takes the next one. */
+int own_signal_find(void);
+
+/* Whether the sampler still uses the signal. If it does not, it must not send it: store first that the signal is on its
+ * way to the thread, and then call this. */
+bool own_signal_is_current(int number);
+
+/* Returns the signal that is taken if the program uses none of them. */
+int own_signal_first(void);
+
+/* Lets threads block the signal from now on. */
+void own_signal_end(void);
+
+/* Returns the name of a signal that own_signal_find has returned: "SIGURG". */
+const char *own_signal_name(int number);
+
+/* Parses the value of GECKO_RECORDER_SIGNAL. Returns false if it is no signal that may be used. */
+bool own_signal_parse(const char *text, int *number);
+
+/* ---- For the functions that interpose those of the C library. ---- */
+
+/* The C library's sigaction, which a function of this library may hide. */
+int own_signal_next_sigaction(int number, const struct sigaction *action, struct sigaction *before);
+
+/* Call this if the program's calls reach these functions, so that they can be relied on. */
+void own_signal_set_interposed(void);
+
+/* Call this in a forked child. */
+void own_signal_enter_child(void);
+
+/* Whether the sampler uses the signal, or may use it later. */
+bool own_signal_is_candidate(int number);
+
+/* sigaction for a candidate. If the sampler gives the signal up, waits until none is on its way. */
+int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before);
+
+/* rt_sigprocmask, except that it does not block the sampler's signal. Returns 0 or an error number. [signal-safe] */
+int own_signal_set_mask(int how, const sigset_t *set, sigset_t *before);
+
+/* Signals that a thread has blocked as far as the program knows, but not in fact (bit 0 is signal 1), and the mask that
+ * the thread got at that time. */
+struct own_signal_note {
+    uint64_t blocks;
+    uint64_t mask;
+};
+
+/* The calling thread's note, which new threads inherit. */
+struct own_signal_note own_signal_get_note(void);
+void own_signal_set_note(const struct own_signal_note *noted);
+
+/* Call this when the program is about to read these signals in another way than by a handler. */
+void own_signal_give_up(const sigset_t *set);
+
+/* Forbids or allows the sampler to signal the calling thread. It must not if the thread's alternate stack is too small
+ * for the kernel's frame. */
+void own_signal_spare_thread(bool is_spared);
+
+/* Whether a signal that a wait of the calling thread has returned is the sampler's. */
+bool own_signal_is_ours(int number, const siginfo_t *info);
+
+#endif

@@ -1,0 +1,37 @@
+/* The kernel's list of this process's threads, by which the sampler finds threads that are not registered. Call these
+ * in the sampler's thread alone. */
+#ifndef GREC_TASK_LIST_H
+#define GREC_TASK_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TASK_NAME_BYTES = 16 };
+
+/* takes_all: the registry holds a record for each thread that is not registered. Else, the processor time of such
+ * threads becomes markers of the main thread. */
+void task_list_open(bool takes_all);
+
+/* Writes markers for the time since the last ones. */
+void task_list_close(uint64_t now_ns);
+
+/* Forgets the list, if the thread that had it open has ended or belongs to another process. */
+void task_list_forget(void);
+
+/* Reads the list if that is due. */
+void task_list_refresh(uint64_t now_ns);
+
+/* Call this after a pause: the processor time that was used in the pause belongs to no marker. */
+void task_list_forget_times(void);
+
+/* Reads the system's name of a thread, which is not terminated. Returns its length. */
+uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]);
+
+/* Reads the processor time of a thread of this process. Returns false if the thread has ended. */
+bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns);
+
+/* Whether a thread of this process blocks the signal now; takes about 15 µs. A new thread blocks all signals until
+ * glibc has set it up, and a thread that ends blocks them again. */
+bool task_blocks_signal(uint32_t tid, int number);
+
+#endif

@@ -1,0 +1,26 @@
+/* Reads the stack of another thread that waits in a system call, without disturbing the thread. Call these in the
+ * sampler's thread alone. */
+#ifndef GREC_WAITING_STACK_H
+#define GREC_WAITING_STACK_H
+
+#include <stdint.h>
+
+#include "recorder/write/merged_stack.h"
+#include "task_wait.h"
+
+enum waiting_stack_result {
+    WAITING_STACK_TAKEN,
+    WAITING_STACK_MOVED,     /* the thread woke up meanwhile, so the bytes may be from different times */
+    WAITING_STACK_FORBIDDEN, /* the kernel does not let this process read its own memory */
+};
+
+/* Takes the thread's native frames and labels, without the frame that names the wait. wait: what task_wait_find has
+ * just returned for the thread. labels: the thread's. depth: that of the recording call. Most of the thread's registers
+ * are unknown, which may end the stack early. */
+enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_t tid, const struct task_wait *wait,
+                                             const struct grec_label_stack *labels, uint32_t depth);
+
+/* Forgets open files, if the thread that had them open has ended or belongs to another process. */
+void waiting_stack_forget(void);
+
+#endif

@@ -1,0 +1,11 @@
+/* XXH3-64, the hash of the trace format. */
+#ifndef GREC_HASH_H
+#define GREC_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the hash with seed 0. [signal-safe] */
+uint64_t hash_bytes(const void *bytes, size_t bytes_count);
+
+#endif

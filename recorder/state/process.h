@@ -1,0 +1,45 @@
+/* This process, as its chunks describe it. A forked child is another process, and finds out by itself: the facts lie in
+ * a page that the kernel clears in children. */
+#ifndef GREC_PROCESS_H
+#define GREC_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PROCESS_NAME_BYTES = 64 };
+
+struct process_state {
+    uint32_t pid; /* 0: not yet filled in */
+    uint32_t parent_pid;
+    uint64_t start_ns;      /* of CLOCK_MONOTONIC: when the recorder first saw the process. Tells it from processes that
+                               have the same pid in other pid namespaces */
+    uint64_t pid_namespace; /* that the pid belongs to; 0: not known */
+    uint32_t outer_pid;     /* in an outer pid namespace; 0: there is none, or it is not known */
+    uint64_t chunk_count;   /* see process_count_chunk */
+    char name[PROCESS_NAME_BYTES];
+};
+
+/* Maps the page, once. Returns false when there is no memory. */
+bool process_init(void);
+
+/* Returns this process; NULL before process_init. [signal-safe] */
+const struct process_state *process_self(void);
+
+/* Returns the calling thread's id in the outermost pid namespace that the kernel tells of; 0: it tells of the own one
+ * alone. Takes 20 µs. [signal-safe] */
+uint32_t process_read_outer_tid(void);
+
+/* Returns true to the first caller in each process, unless process_self was called there before. [signal-safe] */
+bool process_is_new(void);
+
+/* Counts one more chunk that the process has taken. [signal-safe] */
+void process_count_chunk(void);
+
+/* Call this when the process begins to record into a trace. */
+void process_forget_chunks(void);
+
+/* Maps memory that the kernel clears in forked children. Returns NULL when there is no memory. [signal-safe] */
+void *process_map_wiped(size_t bytes_count);
+
+#endif

@@ -1,0 +1,50 @@
+/* The memory of this process that can hold stacks: all that is mapped readable and writable. The sampler's thread reads
+ * the kernel's list and publishes a copy. Handlers in all threads use the copy to look up where their stack ends.
+ *
+ * A copy may be out of date. It is made when the sampler starts, once a second, and after a lookup of an address that
+ * it does not have. */
+#ifndef GREC_MAPPINGS_H
+#define GREC_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack_walk.h"
+
+/* Finds the mapping that contains an address. The mapping of the main thread's stack begins at the lowest address to
+ * which the stack may grow. Returns false if there is none; the sampler then reads the list again. Call this in a
+ * recording call, or in a handler that answers the sampler. [signal-safe] */
+bool mappings_find(uint64_t address, struct stack_limits *limits);
+
+/* Returns whether the list was read. [signal-safe] */
+bool mappings_are_known(void);
+
+/* Returns whether a lookup has failed since the list was last read. [signal-safe] */
+bool mappings_are_wanted(void);
+
+/* Returns how often the list was read. [signal-safe] */
+uint32_t mappings_read_count(void);
+
+/* ---- For the sampler's thread alone. ---- */
+
+/* Reads the list, and calls `visit` (unless it is NULL) for the lines that have a path. A path is valid only during the
+ * call. */
+void mappings_read(void (*visit)(uint64_t start, uint64_t end, const char *path));
+
+/* Reads the list if a lookup has failed, unless reading takes too much of the sampler's time. */
+void mappings_read_wanted(uint64_t now_ns);
+
+/* Returns whether there are replaced copies to reclaim. */
+bool mappings_are_replaced(void);
+
+/* Frees replaced copies. The caller guarantees that no lookup is running that began before the last read. */
+void mappings_reclaim(void);
+
+/* Frees all copies. The caller guarantees that no lookup is running. */
+void mappings_forget(void);
+
+/* Forgets the open file of the list. Call this if the thread that opened the file has ended or belongs to another
+ * process. */
+void mappings_forget_file(void);
+
+#endif

@@ -1,0 +1,196 @@
+/* Counters, and samples on demand. */
+#include "counters.h"
+
+#include "definitions.h"
+#include "own_stack.h"
+#include "recorder/state/recording_state.h"
+
+#include "writer.h"
+
+static inline __attribute__((always_inline)) unsigned char *write_count(struct writer *writer,
+                                                                        enum trace_entry_kind kind, uint64_t time,
+                                                                        uint32_t id, int64_t value) {
+    unsigned char *at = leb128_write(short_block_begin(writer, kind), time);
+    at = leb128_write(at, id);
+    at = leb128_write(at, leb128_zigzag(value));
+    if (kind == TRACE_COUNT_SAMPLE)
+        *at++ = 0; /* the number of changes is unknown: counting them would cost a second addition */
+    return at;
+}
+
+/* Records in the ordinary case. Returns false without any effect in any other case: changes that are held from a pause,
+ * for instance, must be recorded first. */
+static inline __attribute__((always_inline)) bool record_short(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                               int64_t value) {
+    struct recording recording;
+    uint64_t time;
+    if (!recording_try(&recording)) return false;
+    struct writer *writer = recording.writer;
+    uint64_t cache = __atomic_load_n(&counter->cache_, __ATOMIC_ACQUIRE);
+    uint32_t id = (uint32_t)cache;
+    bool is_held = kind != TRACE_COUNT_SAMPLE && __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    bool is_ordinary = !is_held && cache >> 32 == recording_generation && id && id < LEB128_SMALL_END &&
+                       recording_try_time(writer, &time);
+    if (__builtin_expect(is_ordinary, 1)) short_block_end(writer, write_count(writer, kind, time, id, value));
+    recording_leave(&recording);
+    return is_ordinary;
+}
+
+/* Returns false if recording is off. Counts what is lost. */
+static __attribute__((noinline)) bool record_long(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                  int64_t value) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return !recording.is_off;
+    recording_admit(&recording);
+    uint32_t id = definition_of_counter(counter, recording.depth);
+    if (!id) {
+        recording_count_loss(LOSS_EVENT, 1);
+    } else if (recording_reserve(&recording, SHORT_BLOCK_BYTES_MAX)) {
+        uint64_t time = recording_time(recording.writer);
+        short_block_end(recording.writer, write_count(recording.writer, kind, time, id, value));
+    }
+    recording_leave_admitted(&recording);
+    return true;
+}
+
+/* ---- A counter is listed when it first gets a sum. ---- */
+
+static struct grec_counter *first_counter;
+
+/* A thread may be here while a new recording begins and the counter is listed again. */
+static struct grec_counter *next_of(struct grec_counter *counter) {
+    return __atomic_load_n(&counter->next_, __ATOMIC_ACQUIRE);
+}
+
+void grec_counter_list_(struct grec_counter *counter) {
+    uint64_t unlisted = 0;
+    if (!__atomic_compare_exchange_n(&counter->is_listed_, &unlisted, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    struct grec_counter *first = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    do __atomic_store_n(&counter->next_, first, __ATOMIC_RELEASE);
+    while (!__atomic_compare_exchange_n(&first_counter, &first, counter, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
+}
+
+void counters_forget(void) {
+    struct grec_counter *counter = __atomic_exchange_n(&first_counter, NULL, __ATOMIC_ACQ_REL);
+    while (counter) {
+        struct grec_counter *next = next_of(counter);
+        __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&counter->is_listed_, 0, __ATOMIC_RELEASE);
+        counter = next;
+    }
+}
+
+/* ---- Changes in a pause. ----
+ *
+ * A counter that is not sampled has a sum only in a pause: sum_ then holds its last value or the sum of its changes,
+ * which is recorded when recording is on again. */
+
+enum { HELD_IS_VALUE = 1, HELD_VALUE_SHIFT = 1 };
+static const int64_t HELD_MAX = INT64_MAX >> HELD_VALUE_SHIFT;
+
+/* Packs a value that was set, or a sum of changes; 0: nothing. */
+static int64_t held_of(bool is_value, int64_t number) {
+    int64_t limited = number > HELD_MAX ? HELD_MAX : number < -HELD_MAX ? -HELD_MAX : number;
+    return (int64_t)((uint64_t)limited << HELD_VALUE_SHIFT | (is_value ? HELD_IS_VALUE : 0));
+}
+
+static bool held_is_value(int64_t held) { return held & HELD_IS_VALUE; }
+
+static int64_t held_number(int64_t held) { return held >> HELD_VALUE_SHIFT; }
+
+/* The sum of two numbers of 63 bits fits 64 bits. */
+static int64_t held_join(int64_t older, int64_t newer) {
+    if (held_is_value(newer)) return newer;
+    return held_of(held_is_value(older), held_number(older) + held_number(newer));
+}
+
+/* Joins a change with what is held already: the change is older or newer. */
+static void hold(struct grec_counter *counter, int64_t held, bool is_older) {
+    int64_t seen = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED), joined;
+    do joined = is_older ? held_join(held, seen) : held_join(seen, held);
+    while (!__atomic_compare_exchange_n(&counter->sum_, &seen, joined, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
+}
+
+/* Records what is held, while recording is on. */
+static void release(struct grec_counter *counter) {
+    while (recording_is_on()) {
+        int64_t held = __atomic_exchange_n(&counter->sum_, 0, __ATOMIC_SEQ_CST);
+        enum trace_entry_kind kind = held_is_value(held) ? TRACE_COUNT_SET : TRACE_COUNT;
+        if (!held || record_long(counter, kind, held_number(held))) return;
+        hold(counter, held, true);
+    }
+}
+
+/* If recording is switched on meanwhile, the thread that does so may have looked before the change was held. So this
+ * calls release afterwards. */
+static __attribute__((noinline)) void count_long(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                 int64_t value) {
+    if (grec_may_record_()) {
+        if (__atomic_load_n(&counter->sum_, __ATOMIC_RELAXED)) release(counter);
+        if (record_long(counter, kind, value)) return;
+    }
+    hold(counter, held_of(kind == TRACE_COUNT_SET, value), false);
+    release(counter);
+}
+
+static inline __attribute__((always_inline)) void count(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                        int64_t value) {
+    if (__builtin_expect(!record_short(counter, kind, value), 0)) count_long(counter, kind, value);
+}
+
+void grec_counter_add_(struct grec_counter *counter, int64_t change) { count(counter, TRACE_COUNT, change); }
+
+static bool is_sampled(const struct grec_counter *counter) { return counter->flags & GREC_COUNTER_SAMPLED; }
+
+void grec_counter_set_(struct grec_counter *counter, int64_t value) {
+    if (!is_sampled(counter)) {
+        count(counter, TRACE_COUNT_SET, value);
+        return;
+    }
+    __atomic_store_n(&counter->sum_, value, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
+}
+
+/* ---- All listed counters. ---- */
+
+static void record_sum(struct grec_counter *counter) {
+    int64_t sum = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    if (!record_short(counter, TRACE_COUNT_SAMPLE, sum)) record_long(counter, TRACE_COUNT_SAMPLE, sum);
+}
+
+void counters_sample(void) {
+    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    for (; counter; counter = next_of(counter))
+        if (is_sampled(counter)) record_sum(counter);
+}
+
+void counters_resume(void) {
+    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    for (; counter; counter = next_of(counter))
+        if (!is_sampled(counter)) release(counter);
+    counters_sample();
+}
+
+static void write_sample(struct recording *recording, const struct taken_stack *stack) {
+    struct writer *writer = recording->writer;
+    if (stack->merged) own_stack_announce(writer);
+    uint64_t time = recording_time(writer);
+    unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
+    long_block_end(writer, own_stack_write(at, stack, recording));
+}
+
+static void sample_stack(const void *entry) {
+    enum { HEAD_BYTES = 1 + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES };
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    struct taken_stack stack = own_stack_take(&recording, entry, recording_stack_bytes_max(HEAD_BYTES));
+    if (recording_reserve(&recording, HEAD_BYTES + stack.bytes_max)) write_sample(&recording, &stack);
+    recording_leave(&recording);
+}
+
+void grec_sample_(void) {
+    counters_sample();
+    sample_stack(__builtin_frame_address(0));
+}

@@ -1,0 +1,14 @@
+/* The sums of the sampled counters, and those of the other counters in a pause. */
+#ifndef GREC_COUNTERS_H
+#define GREC_COUNTERS_H
+
+/* Sets all sums to 0, as in each new recording and process. Call this while nothing is recorded. [signal-safe] */
+void counters_forget(void);
+
+/* Records the sums of the sampled counters. [signal-safe] */
+void counters_sample(void);
+
+/* Records the changes that all counters had in a pause. Call this when recording is on again. */
+void counters_resume(void);
+
+#endif

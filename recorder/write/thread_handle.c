@@ -1,0 +1,25 @@
+#include "thread_handle.h"
+
+#include "recorder/state/recording_state.h"
+#include "thread_registry.h"
+
+/* The highest bit of a handle's uid, which a tagged uid leaves 0: the options left the thread out. */
+static const uint64_t IS_LEFT_OUT = (uint64_t)1 << 63;
+
+struct grec_thread thread_handle_make(uint64_t tagged_uid, uint32_t tid, bool is_left_out) {
+    return (struct grec_thread){.uid = tagged_uid | (is_left_out ? IS_LEFT_OUT : 0), .tid = tid};
+}
+
+uint64_t thread_handle_uid(const struct grec_thread *handle) { return thread_uid_of_tagged(handle->uid); }
+
+struct thread_record *thread_handle_record(const struct grec_thread *handle) {
+    return thread_registry_find(handle->uid & ~IS_LEFT_OUT, (uint32_t)handle->tid);
+}
+
+enum thread_handle_fate thread_handle_fate(const struct grec_thread *handle) {
+    uint64_t tagged_uid = handle->uid & ~IS_LEFT_OUT;
+    bool is_left_out = handle->uid & IS_LEFT_OUT;
+    if (!thread_uid_is_current(tagged_uid)) return THREAD_HANDLE_STALE;
+    if (recording_has_thread_filter()) thread_registry_look_up(tagged_uid, (uint32_t)handle->tid, &is_left_out);
+    return is_left_out ? THREAD_HANDLE_LEFT_OUT : THREAD_HANDLE_WANTED;
+}

@@ -1,0 +1,397 @@
+#include "thread_registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/state/clock.h"
+#include "recorder/state/process.h"
+#include "recorder/state/recording_state.h"
+#include "recorder/state/signal_mask.h"
+#include "thread_handle.h"
+#include "writer.h"
+
+enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
+
+static const uint32_t HELD = (uint32_t)1 << 31;
+
+/* Records that were mapped together. Never unmapped: a thread may hold one for as long as it lives. */
+struct block {
+    struct block *next;
+    struct thread_writers *writers; /* BLOCK_RECORD_COUNT of them, cleared in children */
+    struct thread_record records[BLOCK_RECORD_COUNT];
+};
+
+static struct block *first_block;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+static void (*end_of_thread)(bool is_first);
+
+__thread struct thread_writers *thread_writers_self;
+__thread struct thread_record *thread_record_self;
+/* The record that is held for the calling thread, when that was last looked up. */
+static __thread struct thread_record *held_record_self;
+__thread struct grec_label_stack *grec_label_stack_;
+
+static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+
+/* Removes labels that the record's last thread did not pop. */
+static void forget_labels(struct grec_label_stack *labels) {
+    uint32_t count = labels->depth < GREC_LABEL_DEPTH_MAX ? labels->depth : GREC_LABEL_DEPTH_MAX;
+    for (uint32_t i = 0; i < count; i++) labels->frames[i].address = NULL;
+    __atomic_store_n(&labels->depth, 0, __ATOMIC_RELAXED);
+}
+
+static void end_thread(void *record) {
+    (void)record;
+    end_of_thread(own_tid() == (uint32_t)getpid());
+    if (thread_record_self) forget_labels(&thread_record_self->labels);
+    grec_thread_unregister();
+}
+
+/* The key is set in the first thread, so that its end is noticed even if that thread never records. */
+void thread_registry_init(void (*at_end)(bool is_first)) {
+    if (has_exit_key) return;
+    end_of_thread = at_end;
+    has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
+    if (has_exit_key) pthread_setspecific(exit_key, &exit_key);
+}
+
+static struct block *map_block(void) {
+    struct block *block =
+        mmap(NULL, sizeof *block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return NULL;
+    block->writers = process_map_wiped(sizeof *block->writers * BLOCK_RECORD_COUNT);
+    if (block->writers) return block;
+    munmap(block, sizeof *block);
+    return NULL;
+}
+
+/* A record and its writers. */
+struct entry {
+    struct thread_writers *writers;
+    struct thread_record *record;
+};
+
+/* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, or
+ * HELD and the id of the thread that it is held for. drop_held relies on the order of these operations. */
+static bool swap_word(struct thread_writers *writers, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(&writers->tid, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static uint32_t load_word(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_SEQ_CST);
+}
+
+static bool claim_in(struct block *block, struct entry *entry) {
+    for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+        if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) || !swap_word(&block->writers[i], 0, HELD))
+            continue;
+        *entry = (struct entry){&block->writers[i], &block->records[i]};
+        return true;
+    }
+    return false;
+}
+
+/* Takes the record of a thread that ended without releasing it, because its exit key could not be set. The new owner's
+ * first recording call closes the chunks in its writers: there, the pool is known to be open. */
+static bool inherit(struct block *block, struct entry *entry) {
+    for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+        struct thread_writers *writers = &block->writers[i];
+        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~HELD;
+        if (!old_tid || syscall(SYS_tgkill, getpid(), old_tid, 0) == 0 || errno != ESRCH) continue;
+        if (!swap_word(writers, old_word, HELD)) continue;
+        if (writers->generation) writers->orphan_generation = writers->generation;
+        writers->generation = 0;
+        __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&writers->depth, 0, __ATOMIC_RELAXED);
+        *entry = (struct entry){writers, &block->records[i]};
+        return true;
+    }
+    return false;
+}
+
+/* Takes a free record, and holds it while it is made ready. Returns false if there is no memory. */
+static bool take_free(struct entry *entry) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        if (claim_in(block, entry)) return true;
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        if (inherit(block, entry)) return true;
+    struct block *block = map_block();
+    if (!block) return false;
+    claim_in(block, entry);
+    block->next = __atomic_load_n(&first_block, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&first_block, &block->next, block, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+static bool find_word(uint32_t word, struct entry *entry) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_SEQ_CST); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
+            if (load_word(&block->writers[i]) != word) continue;
+            *entry = (struct entry){&block->writers[i], &block->records[i]};
+            return true;
+        }
+    return false;
+}
+
+/* The values of keys below 32 lie in the thread itself. Setting others may allocate memory, which a signal handler must
+ * not do. */
+static void call_at_exit(void) {
+    enum { KEYS_IN_THREAD = 32 };
+    if (has_exit_key && exit_key < KEYS_IN_THREAD) pthread_setspecific(exit_key, thread_record_self);
+}
+
+static void reset(struct thread_record *record) {
+    record->uid_generation = 0;
+    __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
+    thread_record_start(record, clock_is_known() ? clock_ticks() : 0);
+    __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
+    sample_slot_clear(&record->sample);
+    __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
+    forget_labels(&record->labels);
+    __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
+}
+
+/* A thread may claim a record while the sampler takes one to hold for it. Each of the two takes its record first, and
+ * then looks for the other's. So at least one of them sees both, and drops the held one. */
+static void drop_held(uint32_t tid) {
+    struct entry held;
+    if (find_word(HELD | tid, &held)) swap_word(held.writers, HELD | tid, 0);
+}
+
+static bool take_held(uint32_t tid, struct entry *entry) {
+    return find_word(HELD | tid, entry) && swap_word(entry->writers, HELD | tid, tid);
+}
+
+/* Claims the record that is held for this thread, and leaves it as it is, or claims a new one. The sampler may take one
+ * to hold while the new one is made ready. It may have sampled the thread then, so that one is used. */
+static bool take_entry(uint32_t tid, struct entry *entry) {
+    struct entry fresh;
+    if (take_held(tid, entry)) return true;
+    if (!take_free(&fresh)) return false;
+    reset(fresh.record);
+    if (take_held(tid, entry)) {
+        swap_word(fresh.writers, HELD, 0);
+        return true;
+    }
+    swap_word(fresh.writers, HELD, tid);
+    drop_held(tid);
+    *entry = fresh;
+    return true;
+}
+
+static void claim_and_name(void) {
+    struct entry entry;
+    if (thread_writers_self || !take_entry(own_tid(), &entry)) return;
+    thread_record_self = entry.record;
+    thread_writers_self = entry.writers;
+    thread_registry_name(entry.record, NULL);
+    grec_label_stack_ = &entry.record->labels;
+    call_at_exit();
+}
+
+/* The owner word has no thread id before the record is ready, so nobody finds it. */
+void thread_registry_hold(uint32_t tid) {
+    struct entry entry, own;
+    if (thread_registry_has(tid) || !take_free(&entry)) return;
+    reset(entry.record);
+    swap_word(entry.writers, HELD, HELD | tid);
+    if (find_word(tid, &own)) swap_word(entry.writers, HELD | tid, 0);
+}
+
+bool thread_registry_is_held(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & HELD;
+}
+
+void thread_registry_drop(struct thread_writers *writers) {
+    uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    if (word & HELD && word != HELD) swap_word(writers, word, 0);
+}
+
+static bool is_asked(const struct thread_record *record) {
+    return __atomic_load_n(&record->sample.signal, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
+    return is_asked(record) && __atomic_load_n(&record->sample.control_block, __ATOMIC_RELAXED) == control_block;
+}
+
+struct thread_record *thread_registry_find_asked(void) {
+    uint64_t self = (uint64_t)(uintptr_t)pthread_self();
+    if (thread_record_self) return is_asked(thread_record_self) ? thread_record_self : NULL;
+    if (held_record_self && is_held_for(held_record_self, self)) return held_record_self;
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (is_held_for(&block->records[i], self)) return held_record_self = &block->records[i];
+    return NULL;
+}
+
+struct thread_writers *thread_registry_claim(void) {
+    int saved_errno = errno;
+    sigset_t before;
+    signal_mask_block_all(&before);
+    claim_and_name();
+    signal_mask_restore(&before);
+    errno = saved_errno;
+    return thread_writers_self;
+}
+
+void thread_writers_lock(struct thread_writers *writers) {
+    enum { NAP_NS = 20000 };
+    struct timespec nap = {0, NAP_NS};
+    while (__atomic_exchange_n(&writers->lock, 1, __ATOMIC_ACQUIRE)) nanosleep(&nap, NULL);
+}
+
+void thread_writers_unlock(struct thread_writers *writers) { __atomic_store_n(&writers->lock, 0, __ATOMIC_RELEASE); }
+
+/* The thread still has labels to pop, so another thread must not claim its record. */
+static void keep_record(struct thread_record *record) {
+    record->uid_generation = 0;
+    __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
+    thread_record_start(record, 0);
+    thread_registry_name(record, NULL);
+}
+
+void thread_registry_release(void) {
+    struct thread_writers *writers = thread_writers_self;
+    bool has_labels = thread_record_self->labels.depth;
+    sigset_t before;
+    signal_mask_block_all(&before);
+    if (has_labels) {
+        keep_record(thread_record_self);
+    } else {
+        grec_label_stack_ = NULL;
+        thread_writers_self = NULL;
+        thread_record_self = NULL;
+    }
+    thread_writers_lock(writers);
+    memset(writers->writers, 0, sizeof writers->writers);
+    __atomic_store_n(&writers->generation, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
+    thread_writers_unlock(writers);
+    if (!has_labels) __atomic_store_n(&writers->tid, 0, __ATOMIC_RELEASE);
+    signal_mask_restore(&before);
+}
+
+void thread_registry_reclaim(void) {
+    struct thread_writers *writers = thread_writers_self;
+    uint32_t free_tid = 0;
+    if (!writers) return;
+    __atomic_compare_exchange_n(&writers->tid, &free_tid, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread_record_self->shared_uid, 0, __ATOMIC_RELEASE);
+}
+
+void thread_registry_name(struct thread_record *record, const char *name) {
+    char system_name[SYSTEM_NAME_BYTES + 1] = "";
+    bool is_named = name != NULL;
+    if (!is_named) {
+        prctl(PR_GET_NAME, system_name, 0, 0, 0);
+        name = system_name;
+    }
+    size_t bytes = strnlen(name, is_named ? THREAD_NAME_BYTES : SYSTEM_NAME_BYTES);
+    if (bytes == THREAD_NAME_BYTES && name[bytes]) recording_count_loss_outside(LOSS_TEXT);
+    __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < bytes; i++) __atomic_store_n(&record->name[i], name[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&record->name_bytes_count, (uint32_t)bytes, __ATOMIC_RELAXED);
+    if (is_named) __atomic_store_n(&record->is_named, true, __ATOMIC_RELEASE);
+}
+
+uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]) {
+    uint32_t bytes_count = __atomic_load_n(&record->name_bytes_count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < bytes_count; i++) name[i] = __atomic_load_n(&record->name[i], __ATOMIC_RELAXED);
+    return bytes_count;
+}
+
+void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
+                                               void *context),
+                                 void *context) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++) visit(&block->writers[i], &block->records[i], context);
+}
+
+uint32_t thread_registry_tid(const struct thread_writers *writers) {
+    return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & ~HELD;
+}
+
+bool thread_registry_has(uint32_t tid) {
+    struct entry entry;
+    return find_word(tid, &entry) || find_word(HELD | tid, &entry);
+}
+
+/* ---- Numbers in the trace. ---- */
+
+enum { UID_BITS = 40, GENERATION_BITS = 23 };
+
+static const uint64_t UID_MASK = ((uint64_t)1 << UID_BITS) - 1;
+
+static uint64_t generation_tag(void) {
+    return ((uint64_t)recording_generation & (((uint64_t)1 << GENERATION_BITS) - 1)) << UID_BITS;
+}
+
+uint64_t thread_record_tagged_uid(struct thread_record *record) {
+    uint64_t tag = generation_tag();
+    uint64_t seen = __atomic_load_n(&record->shared_uid, __ATOMIC_ACQUIRE);
+    if (seen && (seen & ~UID_MASK) == tag) return seen;
+    uint64_t uid = __atomic_fetch_add(&recording_pool.header->next_thread_uid, 1, __ATOMIC_RELAXED);
+    bool is_ours =
+        __atomic_compare_exchange_n(&record->shared_uid, &seen, tag | uid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return is_ours ? tag | uid : seen;
+}
+
+uint64_t thread_uid_of_tagged(uint64_t tagged_uid) { return tagged_uid & UID_MASK; }
+
+uint64_t thread_record_uid(struct thread_record *record) {
+    return thread_uid_of_tagged(thread_record_tagged_uid(record));
+}
+
+bool thread_uid_is_current(uint64_t tagged_uid) {
+    return (tagged_uid & ~UID_MASK) == generation_tag() && thread_uid_of_tagged(tagged_uid) >= recording_first_uid;
+}
+
+/* A thread that has not recorded since the options changed has not updated is_muted: its name decides. */
+static bool is_left_out(const struct entry *entry) {
+    const struct thread_record *record = entry->record;
+    char name[THREAD_NAME_BYTES];
+    if (thread_writers_know_filter(entry->writers)) return __atomic_load_n(&entry->writers->is_muted, __ATOMIC_RELAXED);
+    return !recording_wants_thread(name, thread_record_copy_name(record, name));
+}
+
+struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid) {
+    struct entry entry;
+    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return NULL;
+    return __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid ? entry.record : NULL;
+}
+
+void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_left_out) {
+    struct entry entry;
+    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return;
+    /* The name of a held record is not known. */
+    bool is_known = __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid &&
+                    __atomic_load_n(&entry.record->name_bytes_count, __ATOMIC_RELAXED);
+    if (is_known) *is_known_left_out = is_left_out(&entry);
+}
+
+struct grec_thread thread_registry_main(void) {
+    uint32_t tid = (uint32_t)getpid();
+    struct entry entry;
+    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return (struct grec_thread){0, 0};
+    return thread_handle_make(thread_record_tagged_uid(entry.record), tid, false);
+}
+
+void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {
+    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
+        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
+            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_ACQUIRE)) visit(&block->writers[i], context);
+}

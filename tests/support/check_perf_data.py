@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Compares the readers of perf.data and of perf script's text: check_perf_data.py GECKO_CONVERT
+
+Both read each recording in fixtures/perf-data, and recordings that are made now if perf may record here. No symbols are
+looked up: threads must have the same samples, whose frames lie at the same addresses in the same files.
+"""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+converter = os.path.abspath(sys.argv[1])
+fixtures = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures" / "perf-data"
+
+# Without symbols copied stacks are not unwound here, and perf unwinds them. Without callchains perf prints addresses in
+# memory, which the text's reader cannot place in a forked process: only records of perf.data tell what it inherits.
+UNCOMPARABLE = {"dwarf", "lost", "no-callgraph"}
+
+# Markers of what perf script does not print with these fields.
+UNPRINTED = {"Control group", "Namespaces"}
+
+# What perf record is given before the program, and the fields that perf script can print of it.
+RECORDINGS = {
+    "frame pointers": ["-F", "999", "-e", "cpu-clock", "-g"],
+    "compressed": ["-z", "-F", "999", "-e", "cpu-clock", "-g"],
+    "several events": ["-F", "999", "-e", "cpu-clock,page-faults", "-g"],
+    "threads": ["--threads", "-F", "999", "-e", "cpu-clock", "-g"],
+    "threads, compressed": ["--threads", "-z", "-F", "999", "-e", "cpu-clock", "-g"],
+    "switches": ["--switch-events", "-F", "999", "-e", "cpu-clock", "-g"],
+    "build ids": ["--buildid-mmap", "-F", "999", "-e", "cpu-clock", "-g"],
+}
+FIELDS = "comm,pid,tid,time,period,event,ip,dso"
+BUSY = ["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; (ls /usr/bin; exec true) >/dev/null"]
+
+
+def convert(path, folder, name):
+    output = folder / f"{name}.json"
+    subprocess.run([converter, "--quiet", "--symbols=none", str(path), "-o", str(output)], check=True)
+    return json.loads(output.read_text())
+
+
+def samples(profile):
+    """Counts the samples of (pid, tid, thread's name; frames from the outermost in)."""
+    shared = profile["shared"]
+    strings, frames, stacks = shared["stringArray"], shared["frameTable"], shared["stackTable"]
+    libraries = [library["path"] for library in profile["libs"]]
+
+    def place(frame):
+        library = frames["lib"][frame]
+        if library >= 0:
+            return libraries[library], frames["address"][frame]
+        return "", strings[shared["funcTable"]["name"][frames["func"][frame]]].split("+")[0].startswith("[truncated")
+
+    paths = []
+    for row, offset in enumerate(stacks["prefixOffset"]):
+        paths.append((paths[row - offset] if offset else ()) + (place(stacks["frame"][row]),))
+    counts = collections.Counter()
+    for thread in profile["threads"]:
+        for stack in thread["samples"]["stack"]:
+            path = () if stack is None else paths[stack]
+            counts[(str(thread["pid"]), str(thread["tid"]), thread["name"], path)] += 1
+    return counts
+
+
+def markers(profile):
+    strings = profile["shared"]["stringArray"]
+    return collections.Counter(
+        (thread["name"], strings[name]) for thread in profile["threads"] for name in thread["markers"]["name"]
+        if strings[name] not in UNPRINTED)
+
+
+def compare(name, data, text, folder):
+    """Returns whether both profiles have the same samples and markers. The text lacks samples without frames."""
+    ours, theirs = convert(data, folder, "data"), convert(text, folder, "text")
+    missing = samples(theirs) - samples(ours)
+    surplus = samples(ours) - samples(theirs)
+    if name in UNCOMPARABLE:
+        has_fewer = sum(samples(ours).values()) < sum(samples(theirs).values())
+        if has_fewer:
+            print(f"perf.data: {name}: fewer samples than the text")
+        return not has_fewer
+    is_same = not missing and not surplus and markers(ours) == markers(theirs)
+    if not is_same:
+        print(f"perf.data: {name}: of the text alone: {sum(missing.values())}, of perf.data alone: {sum(surplus.values())}")
+        for only, sign in ((missing, "<"), (surplus, ">")):
+            for sample, count in list(only.items())[:3]:
+                print(f"  {sign} {count} {sample}")
+    return is_same
+
+
+def recording_of(case, folder):
+    """Returns the recording of a fixture. A recording that is a folder is unpacked first."""
+    packed = case / "folder.tar.zst"
+    if not packed.exists():
+        return case / "input.data.zst"
+    subprocess.run(["tar", "-C", str(folder), "-xf", str(packed)], check=True)
+    return folder / f"{case.name}.data"
+
+
+def record(name, options, folder):
+    """Returns the recording and its text; None if perf is not there or may not record."""
+    data, text = folder / f"{name}.data", folder / "recorded.txt"
+    try:
+        subprocess.run(["perf", "record", "-q", "-o", str(data), *options, *BUSY], check=True, capture_output=True)
+        printed = subprocess.run(
+            ["perf", "script", "-F", FIELDS, "--show-task-events", "--show-mmap-events",
+             "--show-switch-events", "-i", str(data)],
+            check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    text.write_bytes(printed.stdout)
+    return data, text
+
+
+def main():
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for text in sorted(fixtures.glob("*/script.txt.zst")):
+            is_same = compare(text.parent.name, recording_of(text.parent, folder), text, folder)
+            passed, failed = passed + is_same, failed + (not is_same)
+        for name, options in RECORDINGS.items():
+            recorded = record(name, options, folder)
+            if not recorded:
+                skipped += 1
+                continue
+            is_same = compare(name, *recorded, folder)
+            passed, failed = passed + is_same, failed + (not is_same)
+    if skipped:
+        print(f"perf.data: {skipped} recordings were not made: perf may not record here")
+    print(f"perf.data beside perf script: {passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Checks all sources without running them. usage: lint.sh BUILD JOBS COMPILER_FLAG…
+#
+# Each kind of source has its tool, whose settings are in the root of the project. "lint: N passed, N failed" counts
+# tools.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=$1
+jobs=$2
+shift 2
+flags=$*
+passed=0
+failed=0
+
+sources() {
+    find cli libconvert readers writer recorder tests fixtures bench examples packaging .ci -type f "$@"
+}
+
+check() {
+    name=$1
+    shift
+    if output=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s\n' "$output" | grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?generated'
+        echo "lint: $name failed"
+    fi
+}
+
+format_of_c() {
+    sources '(' -name '*.[ch]' -o -name '*.cc' ')' -print0 | xargs -0 clang-format --dry-run -Werror
+}
+
+# The analyzer's shallow mode looks at each function alone. Left out: benchmarks that need the headers of other recorders
+# or libraries, and programs for another processor.
+defects_in_c() {
+    sources -name '*.c' ! -name 'peer_*' ! -name 'aarch64_*' -print0 |
+        FLAGS="$flags -Xclang -analyzer-config -Xclang mode=shallow" xargs -0 -n 8 -P "$jobs" \
+            sh -c 'clang-tidy --quiet "$@" -- $FLAGS' clang-tidy
+}
+
+shell_scripts() {
+    { sources '(' -name '*.sh' -o -name '*.bash' ')' -print0 && printf '.ci/run\0'; } | xargs -0 shellcheck -x
+}
+
+ruff=$build/lint/bin/ruff
+
+# Debian has no package of ruff.
+install_ruff() {
+    version=$(sed -n 's/^required-version = "==\(.*\)"/\1/p' ruff.toml)
+    [ "$("$ruff" --version 2>/dev/null)" = "ruff $version" ] && return
+    python3 -m venv "$build/lint" && "$build/lint/bin/pip" -q install "ruff==$version"
+}
+
+python() {
+    sources -name '*.py' -print0 | xargs -0 "$ruff" check --quiet --output-format concise --cache-dir "$build/lint/cache"
+}
+
+# A section begins with "---- Title. ----" in a comment. An explanation may follow the title.
+section_marks() {
+    ! sources '(' -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mjs' -o -name '*.mk' ')' -print0 |
+        xargs -0 grep -nE '^ *(/\*|//|#) ?(-{2,}|={3,}) ' Makefile |
+        grep -vE ':[0-9]+: *((/\*|//|#) ---- .*[.?!] ----( \*/)?|/\* ---- .*[^-/])$'
+}
+
+check clang-format format_of_c
+check clang-tidy defects_in_c
+check shellcheck shell_scripts
+skipped=
+if install_ruff; then
+    check ruff python
+else
+    echo 'lint: PYTHON IS NOT CHECKED: ruff cannot be installed'
+    skipped=', 1 skipped'
+fi
+check 'section marks' section_marks
+echo "lint: $passed passed, $failed failed$skipped"
+[ "$failed" -eq 0 ]

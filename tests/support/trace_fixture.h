@@ -1,0 +1,122 @@
+/* A fixture for tests that build a recorder trace and read it into a profile. */
+#ifndef GECKO_TEST_TRACE_FIXTURE_H
+#define GECKO_TEST_TRACE_FIXTURE_H
+
+#include "readers/reader.h"
+#include "tests/support/assert_text.h"
+#include "tests/support/marker_text.h"
+#include "tests/support/profile_check.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/trace_builder.h"
+#include "tests/support/unit_test.h"
+
+struct fixture {
+    struct trace_builder trace;
+    struct reader_options options;
+    struct failure failure;
+    struct profile profile;
+    bool has_profile;
+    char *document; /* owned; NULL if the test writes no document */
+};
+
+static struct fixture fixture;
+
+static const char CAUSE_DAMAGED[] = "damaged block, or one after it in its chunk";
+
+static inline int setup(void **state) {
+    fixture = (struct fixture){.options = {.perf_map_folder = ""}};
+    trace_builder_init(&fixture.trace);
+    return 0;
+}
+
+static inline int teardown(void **state) {
+    if (fixture.has_profile) profile_fini(&fixture.profile);
+    trace_builder_fini(&fixture.trace);
+    free(fixture.document);
+    return 0;
+}
+
+/* Reads these bytes in windows of at most window_bytes (0 for no limit) and finishes the profile. */
+static inline void read_bytes(struct text bytes, size_t window_bytes) {
+    if (fixture.has_profile) profile_fini(&fixture.profile);
+    failure_clear(&fixture.failure);
+    profile_init(&fixture.profile, &fixture.failure);
+    fixture.has_profile = true;
+    struct input *input = input_from_memory(bytes, window_bytes, &fixture.failure);
+    assert_non_null(input);
+    reader_trace.run(input, &fixture.profile, &fixture.options);
+    if (!failure_is_set(&fixture.failure)) {
+        assert_int_equal(input_peek(input, 1).bytes_count, 0);
+        assert_true(ledger_is_balanced(&fixture.profile.ledger));
+    }
+    input_close(input);
+    profile_finish(&fixture.profile);
+    if (failure_is_set(&fixture.failure)) return;
+    assert_true(ledger_is_balanced(&fixture.profile.ledger));
+    const char *fault = profile_fault(&fixture.profile);
+    if (fault) fail_msg("%s", fault);
+}
+
+static inline void read_trace(void) {
+    read_bytes(trace_text(&fixture.trace), 0);
+    assert_string_equal(fixture.failure.message, "");
+}
+
+/* Begins a chunk of definitions, with which most traces of tests start. Returns the trace. */
+static inline struct trace_builder *begin_definitions(void) {
+    trace_definitions_chunk(&fixture.trace);
+    return &fixture.trace;
+}
+
+/* Seals the last chunk, two milliseconds after the start of the trace. */
+static inline void seal(void) { trace_seal(&fixture.trace, 4000000, 2000000); }
+
+static inline void seal_and_read(void) {
+    seal();
+    read_trace();
+}
+
+/* Checks the text against `expected`, and frees it. */
+static inline void assert_printed(struct profile_text *actual, const char *expected) {
+    if (strcmp(actual->bytes, expected) != 0) fail_msg("got:\n%s\nwanted:\n%s", actual->bytes, expected);
+    free(actual);
+}
+
+static inline void assert_samples(const char *expected) {
+    assert_printed(profile_samples_text(&fixture.profile), expected);
+}
+
+static inline void assert_markers(const char *expected) {
+    assert_printed(profile_markers_text(&fixture.profile), expected);
+}
+
+/* Returns the ledger's count for the cause. If first_offset is not NULL, sets it to the first offset, or 0. */
+static inline uint64_t ledger_of(const char *cause, uint64_t *first_offset) {
+    const struct ledger *ledger = &fixture.profile.ledger;
+    uint64_t count = 0;
+    if (first_offset) *first_offset = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (!text_equal(entry->cause, text_of(cause))) continue;
+        count += entry->count;
+        if (first_offset && entry->has_first) *first_offset = entry->first.offset;
+    }
+    return count;
+}
+
+static inline void assert_ledger(const char *cause, uint64_t count) {
+    uint64_t actual = ledger_of(cause, NULL);
+    if (actual == count) return;
+    struct profile_text *text = ledger_entries_text(&fixture.profile.ledger);
+    fail_msg("%s: %llu, wanted %llu; all:\n%s", cause, (unsigned long long)actual, (unsigned long long)count,
+             text->bytes);
+}
+
+static inline uint64_t lost_sum(void) {
+    uint64_t sum = 0;
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        sum += ledger_sum(&fixture.profile.ledger, unit, LEDGER_LOST);
+    return sum;
+}
+
+#endif

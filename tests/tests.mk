@@ -1,0 +1,184 @@
+# The tests. Each suite prints lines like "NAME: N passed, N failed", which .ci/run adds up.
+
+# More jobs than processors, because suites mostly wait for processes that they start.
+TEST_JOBS ?= $(shell expr 2 '*' $$(nproc))
+
+.PHONY: test check
+test:
+	tests/support/install_packages.sh build static package test
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' check asan tsan lint
+	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
+
+# The slow suites come first, so that the quick ones fill the gaps.
+check: hosts-test install-test client-test unit-test batch-test view-test viewer-test cli-test headers-test \
+    jobs-test profile-rules goldens perf-data-test readings include-test
+
+# A test program that is built with sanitizers fails if any of its processes reports an error.
+run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
+
+# ---- Unit tests. ----
+
+unit_test_sources := $(wildcard tests/unit/*/test_*.c)
+unit_tests        := $(basename $(notdir $(unit_test_sources)))
+vpath test_%.c $(sort $(dir $(unit_test_sources)))
+
+# These tests replace the allocator, as sanitizers do, or preload the recorder into programs without sanitizers.
+unsanitized_unit_tests := test_allocation_failure test_sampler_preload
+sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
+# The thread sanitizer is useful only for tests with several threads. It delays signal handlers, so it cannot run tests of
+# system calls that are interrupted.
+threaded_unit_tests    := test_batch test_convert test_gzip_writer test_perf_script \
+    $(filter-out test_sampler_calls,$(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
+
+.PHONY: unit-test
+unit-test: $(unit_tests:%=run-%)
+
+$(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
+	@$(call run_test,tests/support/run_unit_test.sh $<)
+
+# Each unit test links only what it uses of the converter, from this archive. It links the whole recorder, because parts
+# of that start by themselves.
+$(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+# Compiling a test without the optimizer takes a quarter of the time. Tests of the recorder are programs as users build
+# them, since its header has inline functions.
+recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
+$(patsubst %,$(BUILD)/tests/%,$(filter-out $(recorder_tests),$(unit_tests))): \
+    private target_flags = -O0 -U_FORTIFY_SOURCE
+$(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
+	    $(recorder_objects) $(BUILD)/tests/converter.a $(LDFLAGS) \
+	    $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread -o $@
+
+-include $(wildcard $(BUILD)/tests/*.d)
+# Files of dependencies may still name a test that has been moved.
+tests/unit/%.c: ;
+
+# A library that tests of stack walks load at run time. It binds symbols lazily, so walks also cross the dynamic linker.
+$(BUILD)/tests/walked_object.so: tests/recorder/walked_object.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 $(warnings) -O2 -fPIC -fomit-frame-pointer -shared -Wl,-z,lazy $< -o $@
+
+$(patsubst %,$(BUILD)/tests/test_%,stack_walk sampler_storms sampler_stacks): | $(BUILD)/tests/walked_object.so
+
+# Libraries from two compilers that the test of the unwinder loads. They bind symbols lazily.
+unwound_objects := $(BUILD)/tests/unwound_gcc.so $(BUILD)/tests/unwound_clang.so
+
+$(BUILD)/tests/test_unwinder_real: | $(unwound_objects)
+
+$(unwound_objects): $(BUILD)/tests/unwound_%.so: tests/unwind/unwound_object.c
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$* -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -fPIC -fomit-frame-pointer -shared -Wl,-z,lazy $< -o $@
+
+# Programs that the test of preloading runs.
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending
+
+$(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
+
+$(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -o $@
+
+# ---- The programs and libraries as users run them. ----
+
+.PHONY: perf-data-test readings cli-test batch-test view-test profile-rules goldens update-goldens client-test headers-test
+perf-data-test: $(BUILD)/gecko-convert
+	tests/support/check_perf_data.py $(abspath $<)
+	tests/support/check_perf_names.py $(abspath $<)
+
+readings: $(BUILD)/gecko-convert
+	tests/support/check_readings.py $(abspath $<)
+
+cli-test: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+
+batch-test: $(BUILD)/gecko-convert
+	tests/support/check_batches.py $<
+
+# TRACES=… are compared too.
+.PHONY: jobs-test
+jobs-test: $(BUILD)/gecko-convert
+	tests/support/check_jobs.py $< $(TRACES)
+
+view-test: $(BUILD)/gecko-convert $(BUILD)/demo/processed.plain.json
+	tests/view/server.py $< $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json
+
+# Loud when it is skipped: it needs a front-end that `make viewer` has built, and Chromium.
+.PHONY: viewer-test
+viewer-test: $(BUILD)/gecko-convert $(BUILD)/demo/plain.trace $(BUILD)/demo/pictures.trace $(BUILD)/demo/requests.trace
+	@if [ -e build/viewer/index.html ] && command -v chromium >/dev/null; then \
+	    tests/client/setup.sh build/client && \
+	    build/client/bin/node tests/view/browser.mjs $< $(BUILD)/demo/plain.trace $(BUILD)/demo/requests.trace build/viewer $(BUILD)/view-pictures && \
+	    build/client/bin/node docs/images/take.mjs $< $(BUILD)/demo/pictures.trace $(demo_in_pictures) build/viewer \
+	        $(BUILD)/view-pictures; \
+	else \
+	    echo 'viewer in chromium: NOT TESTED: run make viewer, and install chromium'; \
+	    echo 'viewer in chromium: 0 passed, 0 failed, 1 skipped'; \
+	fi
+
+profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
+	tests/check/rules.py $(abspath $<)
+	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
+	    $(BUILD)/demo/gecko.plain.json
+
+goldens: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.sh check)
+
+update-goldens: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
+
+client-test: $(BUILD)/gecko-convert $(demo_profiles)
+	tests/client/setup.sh build/client
+	tests/client/run.sh build/client
+	build/client/bin/node tests/client/check_demo.mjs build/client $(demo_profiles)
+
+headers-test: all
+	tests/recorder/headers.sh $(BUILD)
+
+# ---- Other programs with the recorder preloaded. ----
+
+# Small programs that the recorder must not disturb: see tests/hosts/run.py.
+host_programs := $(patsubst tests/hosts/%.c,$(BUILD)/hosts/%,$(wildcard tests/hosts/*.c))
+
+$(host_programs): $(BUILD)/hosts/%: tests/hosts/%.c tests/hosts/host.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -ldl -o $@
+
+.PHONY: hosts-test test-programs
+hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+	tests/hosts/run.py $(BUILD)
+
+# Programs whose packages cannot be installed are reported and left out.
+test-programs: all
+	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+	tests/programs/run.py $(BUILD)
+
+# ---- Sanitizers. ----
+
+.PHONY: asan sanitized-check tsan threads-check
+asan:
+	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
+
+# The slow suites come first.
+sanitized-check: fuzz-replay goldens $(sanitized_unit_tests:%=run-%)
+
+# The recorder, and several conversions at a time.
+tsan:
+	$(MAKE) BUILD=build/tsan SANITIZE=thread threads-check
+
+threads-check: $(threaded_unit_tests:%=run-%)
+
+# ---- Checks of the sources. ----
+
+.PHONY: include-test lint
+include-test:
+	tests/support/check_includes.sh
+
+# This includes clang's warnings. gcc's warnings are errors in all builds of the tests.
+lint:
+	@tests/support/lint.sh $(BUILD) $(JOBS) $(compile_flags) $(call package_flags,--cflags,$(all_packages)) \
+	    -Ilibconvert -Irecorder

@@ -1,0 +1,266 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/base/decimal.h"
+#include "tests/support/random_numbers.h"
+#include "tests/support/unit_test.h"
+
+static void assert_decimal(struct decimal value, int64_t mantissa, uint32_t scale) {
+    assert_true(value.mantissa == mantissa);
+    assert_int_equal(value.scale, scale);
+    assert_int_equal(value.reserved, 0);
+}
+
+static void numbers_are_kept_in_lowest_terms(void **state) {
+    assert_decimal(decimal_make(0, 0), 0, 0);
+    assert_decimal(decimal_make(0, 18), 0, 0);
+    assert_decimal(decimal_make(1500, 0), 1500, 0);
+    assert_decimal(decimal_make(1500, 1), 150, 0);
+    assert_decimal(decimal_make(1500, 2), 15, 0);
+    assert_decimal(decimal_make(1500, 3), 15, 1);
+    assert_decimal(decimal_make(-1500, 4), -15, 2);
+    assert_decimal(decimal_make(INT64_MIN, 1), INT64_MIN, 1);
+    struct decimal a = decimal_make(250, 2), b = decimal_make(25, 1);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+static const struct {
+    struct text text;
+    int64_t mantissa;
+    uint32_t scale;
+    bool is_rounded;
+} numbers[] = {
+    {TEXT("0"), 0, 0, false},
+    {TEXT("7"), 7, 0, false},
+    {TEXT("250000"), 250000, 0, false},
+    {TEXT("+3"), 3, 0, false},
+    {TEXT("-3"), -3, 0, false},
+    {TEXT("-0"), 0, 0, false},
+    {TEXT("+0.0"), 0, 0, false},
+    {TEXT("-0.000"), 0, 0, false},
+    {TEXT("0007"), 7, 0, false},
+    {TEXT("00"), 0, 0, false},
+    {TEXT("0000000000000000000000000000012"), 12, 0, false},
+    {TEXT(".5"), 5, 1, false},
+    {TEXT("-.5"), -5, 1, false},
+    {TEXT("5."), 5, 0, false},
+    {TEXT("0."), 0, 0, false},
+    {TEXT("0.5"), 5, 1, false},
+    {TEXT("1.50"), 15, 1, false},
+    {TEXT("-12.3400"), -1234, 2, false},
+    {TEXT("10.00"), 10, 0, false},
+    {TEXT("100"), 100, 0, false},
+    {TEXT("0.001"), 1, 3, false},
+    /* The most digits that fit. */
+    {TEXT("999999999999999999"), 999999999999999999, 0, false},
+    {TEXT("-999999999999999999"), -999999999999999999, 0, false},
+    {TEXT("000999999999999999999"), 999999999999999999, 0, false},
+    {TEXT("999999999999999999."), 999999999999999999, 0, false},
+    {TEXT("0.123456789012345678"), 123456789012345678, 18, false},
+    {TEXT("12345678901234567.8"), 123456789012345678, 1, false},
+    {TEXT("1.23456789012345678"), 123456789012345678, 17, false},
+    /* Further digits are rounded, halves away from zero. */
+    {TEXT("0.1234567890123456784"), 123456789012345678, 18, true},
+    {TEXT("0.1234567890123456785"), 123456789012345679, 18, true},
+    {TEXT("-0.1234567890123456785"), -123456789012345679, 18, true},
+    {TEXT("0.12345678901234567849999999"), 123456789012345678, 18, true},
+    {TEXT("123456789012345678.4"), 123456789012345678, 0, true},
+    {TEXT("123456789012345678.5"), 123456789012345679, 0, true},
+    {TEXT("999999999999999999.5"), 1000000000000000000, 0, true},
+    {TEXT("-999999999999999999.9"), -1000000000000000000, 0, true},
+    {TEXT("9.99999999999999999999"), 10, 0, true},
+    {TEXT("0.9999999999999999999"), 1, 0, true},
+    {TEXT("0.0000000000000000001"), 0, 0, true},
+    {TEXT("0.0000000000000000005"), 1, 18, true},
+    {TEXT("-0.0000000000000000004"), 0, 0, true},
+};
+
+static void numbers_are_read_exactly(void **state) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct decimal value = {77, 7, 7};
+        bool is_rounded = false;
+        if (!decimal_parse(numbers[i].text, &value, &is_rounded)) fail_msg("refused: %s", numbers[i].text.bytes);
+        if (value.mantissa != numbers[i].mantissa || value.scale != numbers[i].scale || value.reserved != 0)
+            fail_msg("%s became %lld / 10^%u", numbers[i].text.bytes, (long long)value.mantissa, value.scale);
+        if (is_rounded != numbers[i].is_rounded) fail_msg("rounding: %s", numbers[i].text.bytes);
+    }
+}
+
+static void rounding_before_is_not_forgotten(void **state) {
+    struct decimal value;
+    bool is_rounded = true;
+    assert_true(decimal_parse(TEXT("1"), &value, &is_rounded));
+    assert_true(is_rounded);
+}
+
+static void other_texts_are_refused(void **state) {
+    static const struct text cases[] = {
+        {NULL, 0},
+        TEXT(""),
+        TEXT("+"),
+        TEXT("-"),
+        TEXT("."),
+        TEXT("-."),
+        TEXT("+-1"),
+        TEXT("--1"),
+        TEXT("1-"),
+        TEXT("- 1"),
+        TEXT(" 1"),
+        TEXT("1 "),
+        TEXT("1 2"),
+        TEXT("1.2.3"),
+        TEXT("1..2"),
+        TEXT(".."),
+        TEXT("1,5"),
+        TEXT("1e5"),
+        TEXT("1.5e5"),
+        TEXT("0x10"),
+        TEXT("1_000"),
+        TEXT("nan"),
+        TEXT("inf"),
+        TEXT("a"),
+        TEXT("1a"),
+        TEXT(".a"),
+        TEXT("1.a"),
+        TEXT("1.5a"),
+        TEXT("1\0"),
+        TEXT("1.\0"),
+        TEXT("/"),
+        TEXT(":"),
+        TEXT("1.-5"),
+        TEXT("\xd9\xa1"),
+        /* Too many digits before the point. */
+        TEXT("1000000000000000000"),
+        TEXT("-1000000000000000000"),
+        TEXT("9999999999999999999999"),
+        TEXT("1000000000000000000.0"),
+        /* Something else after the digits that are rounded away. */
+        TEXT("0.1234567890123456789x"),
+        TEXT("0.1234567890123456789.1"),
+        TEXT("123456789012345678.x"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct decimal value = {77, 7, 7};
+        bool is_rounded = false;
+        if (decimal_parse(cases[i], &value, &is_rounded))
+            fail_msg("taken: %s", cases[i].bytes ? cases[i].bytes : "(nothing)");
+        assert_false(is_rounded);
+        assert_true(value.mantissa == 77);
+    }
+}
+
+static void a_number_ends_with_its_text(void **state) {
+    static const char digits[] = "123.456";
+    struct decimal value;
+    bool is_rounded = false;
+    assert_true(decimal_parse((struct text){digits, 5}, &value, &is_rounded));
+    assert_decimal(value, 1234, 1);
+    assert_true(decimal_parse((struct text){digits, 2}, &value, &is_rounded));
+    assert_decimal(value, 12, 0);
+}
+
+static void a_sum_is_exact(void **state) {
+    struct decimal sum;
+    assert_true(decimal_add(decimal_make(1, 1), decimal_make(2, 1), &sum)); /* 0.1 + 0.2 */
+    assert_decimal(sum, 3, 1);
+    assert_true(decimal_add(decimal_make(15, 1), decimal_make(5, 1), &sum)); /* 1.5 + 0.5 */
+    assert_decimal(sum, 2, 0);
+    assert_true(decimal_add(decimal_make(7, 0), decimal_make(1, 3), &sum)); /* 7 + 0.001 */
+    assert_decimal(sum, 7001, 3);
+    assert_true(decimal_add(decimal_make(1, 3), decimal_make(-7, 0), &sum)); /* 0.001 - 7 */
+    assert_decimal(sum, -6999, 3);
+    assert_true(decimal_add(decimal_make(INT64_MAX, 0), decimal_make(0, 0), &sum));
+    assert_decimal(sum, INT64_MAX, 0);
+    assert_true(decimal_add(decimal_make(INT64_MAX, 0), decimal_make(INT64_MIN, 0), &sum));
+    assert_decimal(sum, -1, 0);
+}
+
+static void a_difference_is_exact(void **state) {
+    struct decimal difference;
+    assert_true(decimal_subtract(decimal_make(3, 1), decimal_make(1, 1), &difference)); /* 0.3 - 0.1 */
+    assert_decimal(difference, 2, 1);
+    assert_true(decimal_subtract(decimal_make(4, 0), decimal_make(15, 1), &difference)); /* 4 - 1.5 */
+    assert_decimal(difference, 25, 1);
+    assert_true(decimal_subtract(decimal_make(4, 0), decimal_make(4, 0), &difference));
+    assert_decimal(difference, 0, 0);
+    assert_true(decimal_subtract(decimal_make(-4, 0), decimal_make(-10, 0), &difference));
+    assert_decimal(difference, 6, 0);
+}
+
+static void a_sum_that_does_not_fit_is_refused(void **state) {
+    static const struct {
+        struct decimal a, b;
+    } sums[] = {
+        {{INT64_MAX, 0, 0}, {1, 0, 0}},
+        {{INT64_MIN, 0, 0}, {-1, 0, 0}},
+        {{INT64_MAX / 2 + 1, 5, 0}, {INT64_MAX / 2 + 1, 5, 0}},
+        {{999999999999999999, 0, 0}, {123456789012345678, 18, 0}}, /* too far apart */
+        {{1, 18, 0}, {10, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        struct decimal sum = {77, 7, 0};
+        assert_false(decimal_add(sums[i].a, sums[i].b, &sum));
+        assert_false(decimal_add(sums[i].b, sums[i].a, &sum));
+        assert_true(sum.mantissa == 77);
+    }
+    struct decimal difference;
+    assert_false(decimal_subtract(decimal_make(INT64_MIN, 0), decimal_make(1, 0), &difference));
+    assert_false(decimal_subtract(decimal_make(0, 0), decimal_make(INT64_MIN, 0), &difference));
+    assert_false(decimal_subtract(decimal_make(INT64_MAX, 0), decimal_make(-1, 0), &difference));
+}
+
+static void a_value_is_scaled_up(void **state) {
+    int64_t scaled = 77;
+    assert_true(decimal_rescale(decimal_make(15, 1), 1, &scaled));
+    assert_int_equal(scaled, 15);
+    assert_true(decimal_rescale(decimal_make(15, 1), 6, &scaled));
+    assert_int_equal(scaled, 1500000);
+    assert_true(decimal_rescale(decimal_make(-2, 0), 18, &scaled));
+    assert_true(scaled == -2000000000000000000);
+    assert_true(decimal_rescale(decimal_make(9, 0), 18, &scaled));
+    assert_true(scaled == 9000000000000000000);
+    assert_true(decimal_rescale(decimal_make(0, 0), 18, &scaled));
+    assert_int_equal(scaled, 0);
+    assert_false(decimal_rescale(decimal_make(10, 0), 18, &scaled));
+    assert_false(decimal_rescale(decimal_make(-10, 0), 18, &scaled));
+    assert_false(decimal_rescale(decimal_make(INT64_MAX, 0), 1, &scaled));
+    assert_false(decimal_rescale(decimal_make(INT64_MIN, 3), 4, &scaled));
+    assert_int_equal(scaled, 0);
+}
+
+static void sums_of_thousandths_are_as_of_integers(void **state) {
+    struct random_numbers random = {6};
+    for (unsigned i = 0; i < 20000; i++) {
+        int64_t a = (int64_t)random_below(&random, 2000000) - 1000000,
+                b = (int64_t)random_below(&random, 2000000) - 1000000;
+        struct decimal sum, difference, back;
+        assert_true(decimal_add(decimal_make(a, 3), decimal_make(b, 3), &sum));
+        assert_true(decimal_subtract(decimal_make(a, 3), decimal_make(b, 3), &difference));
+        struct decimal expected_sum = decimal_make(a + b, 3), expected_difference = decimal_make(a - b, 3);
+        assert_memory_equal(&sum, &expected_sum, sizeof sum);
+        assert_memory_equal(&difference, &expected_difference, sizeof difference);
+        int64_t thousandths;
+        assert_true(decimal_rescale(sum, 3, &thousandths));
+        assert_int_equal(thousandths, a + b);
+        assert_true(decimal_subtract(sum, decimal_make(b, 3), &back));
+        assert_true(back.scale == 0 || back.mantissa % 10 != 0);
+        assert_true(decimal_rescale(back, 3, &thousandths));
+        assert_int_equal(thousandths, a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_kept_in_lowest_terms),
+        cmocka_unit_test(numbers_are_read_exactly),
+        cmocka_unit_test(rounding_before_is_not_forgotten),
+        cmocka_unit_test(other_texts_are_refused),
+        cmocka_unit_test(a_number_ends_with_its_text),
+        cmocka_unit_test(a_sum_is_exact),
+        cmocka_unit_test(a_difference_is_exact),
+        cmocka_unit_test(a_sum_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_value_is_scaled_up),
+        cmocka_unit_test(sums_of_thousandths_are_as_of_integers),
+    };
+    return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);
+}

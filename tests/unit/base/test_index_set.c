@@ -1,0 +1,213 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libconvert/base/index_set.h"
+#include "tests/support/full_tables.h"
+#include "tests/support/random_numbers.h"
+#include "tests/support/unit_test.h"
+
+enum { KEYS_MAX = 20000 };
+#define NOT_FOUND UINT32_MAX
+
+/* The caller's rows, whose hashes the test chooses. */
+static struct {
+    uint64_t keys[KEYS_MAX];
+    uint32_t count;
+} rows;
+
+static struct failure failure;
+static struct index_set set;
+
+static int begin(void **state) {
+    failure_clear(&failure);
+    index_set_init(&set, &failure);
+    rows.count = 0;
+    return 0;
+}
+
+static int end(void **state) {
+    index_set_fini(&set);
+    return 0;
+}
+
+static struct index_slot *walk(uint64_t key, uint32_t hash) {
+    struct index_slot *slot = index_set_first(&set, hash);
+    while (!index_slot_is_empty(slot) && !(slot->hash == hash && rows.keys[slot->index] == key))
+        slot = index_set_next(&set, slot);
+    return slot;
+}
+
+static uint32_t find(uint64_t key, uint32_t hash) {
+    if (!set.slots) return NOT_FOUND;
+    const struct index_slot *slot = walk(key, hash);
+    return index_slot_is_empty(slot) ? NOT_FOUND : slot->index;
+}
+
+static void insert(uint64_t key, uint32_t hash) {
+    assert_true(index_set_reserve(&set));
+    struct index_slot *slot = walk(key, hash);
+    assert_true(index_slot_is_empty(slot));
+    rows.keys[rows.count] = key;
+    index_set_fill(&set, slot, hash, rows.count++);
+}
+
+static void equal_bytes_have_equal_hashes(void **state) {
+    assert_int_equal(index_set_hash("", 0), index_set_hash(NULL, 0));
+    assert_int_not_equal(index_set_hash("a", 1), index_set_hash("b", 1));
+    assert_int_equal(index_set_hash("abc", 2), index_set_hash("abd", 2));
+    assert_true(XXH128_isEqual(index_set_identity("abc", 2), index_set_identity("abd", 2)));
+    assert_false(XXH128_isEqual(index_set_identity("abc", 3), index_set_identity("abd", 3)));
+}
+
+enum { NAME_BYTES = 8, COLLIDING_COUNT = 16 };
+
+/* Names whose unkeyed XXH3 has the same low 32 bits. They were found by running XXH3 backwards. */
+static const char *const colliding[COLLIDING_COUNT] = {
+    "cyU=Ytv6", "SK><n^1a", "'|5A*rD9", "xH6b6{7x", "tesGk`Za", "^grekK|=", "E.H7F3?J", "3HWYmhia",
+    "5bw5$~@r", "PObP,Z_I", "2Ge%o!Zl", "pWko!O~s", "Yh5k'p_m", "4J2'K%m>", "O%^98H|%", "_ei&@I2C",
+};
+
+static void names_that_were_made_to_collide_do_not(void **state) {
+    size_t alike_count = 0;
+    for (size_t i = 0; i < COLLIDING_COUNT; i++) {
+        assert_int_equal((uint32_t)XXH3_64bits(colliding[i], NAME_BYTES), 0x12345678);
+        for (size_t j = 0; j < i; j++)
+            alike_count += index_set_hash(colliding[i], NAME_BYTES) == index_set_hash(colliding[j], NAME_BYTES);
+    }
+    /* Two random hashes of 32 bits may be equal by chance. */
+    assert_true(alike_count <= 1);
+}
+
+static const char print_hash[] = "--print-hash";
+enum { HASH_DIGITS = 16 };
+
+/* Runs this program once more, which prints the hashes of its process. */
+static void ask_another_process(char *line, size_t capacity_bytes) {
+    char program[4096], command[4200];
+    ssize_t program_bytes = readlink("/proc/self/exe", program, sizeof program - 1);
+    assert_true(program_bytes > 0);
+    program[program_bytes] = '\0';
+    snprintf(command, sizeof command, "'%s' %s", program, print_hash);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(line, (int)capacity_bytes, pipe));
+    assert_int_equal(pclose(pipe), 0);
+}
+
+static void each_process_has_hashes_of_its_own(void **state) {
+    char first[64], second[64];
+    ask_another_process(first, sizeof first);
+    ask_another_process(second, sizeof second);
+    assert_memory_not_equal(first, second, HASH_DIGITS);
+    assert_string_not_equal(strchr(first, ' '), strchr(second, ' '));
+}
+
+static int print_hashes(void) {
+    printf("%016llx %016llx\n", index_set_hash("some", 4) * 0x100000000ull + index_set_hash("name", 4),
+           (unsigned long long)index_set_identity("name", 4).low64);
+    return 0;
+}
+
+static void a_set_grows_at_three_quarters(void **state) {
+    assert_null(set.slots);
+    for (uint32_t i = 0; i < 48; i++) insert(i, i * 77);
+    assert_int_equal(set.count, 48);
+    assert_int_equal(set.mask, 63);
+    insert(48, 48 * 77);
+    assert_int_equal(set.count, 49);
+    assert_int_equal(set.mask, 127);
+    assert_int_equal(set.limit, 96);
+    for (uint32_t i = 49; i < 97; i++) insert(i, i * 77);
+    assert_int_equal(set.mask, 255);
+    for (uint32_t i = 0; i < 97; i++) assert_int_equal(find(i, i * 77), i);
+    assert_int_equal(find(97, 97 * 77), NOT_FOUND);
+}
+
+static void rows_of_one_hash_are_told_apart(void **state) {
+    for (uint32_t i = 0; i < 200; i++) insert(i, 5);
+    for (uint32_t i = 0; i < 200; i++) assert_int_equal(find(i, 5), i);
+    assert_int_equal(find(200, 5), NOT_FOUND);
+    assert_int_equal(find(3, 5 + 256), NOT_FOUND);
+}
+
+static void walking_goes_on_at_the_first_slot(void **state) {
+    insert(1, 63);
+    insert(2, 63);
+    insert(3, 63 + 64);
+    insert(4, UINT32_MAX);
+    assert_int_equal(set.slots[63].index, 0);
+    assert_int_equal(set.slots[0].index, 1);
+    assert_int_equal(set.slots[1].index, 2);
+    assert_int_equal(set.slots[2].index, 3);
+    assert_int_equal(find(2, 63), 1);
+    assert_int_equal(find(3, 63 + 64), 2);
+    assert_int_equal(find(4, UINT32_MAX), 3);
+    assert_true(index_set_grow(&set));
+    assert_int_equal(find(1, 63), 0);
+    assert_int_equal(find(2, 63), 1);
+    assert_int_equal(find(3, 63 + 64), 2);
+    assert_int_equal(find(4, UINT32_MAX), 3);
+}
+
+static void check_against_a_plain_model(uint32_t hash_mask, uint32_t key_limit, uint32_t draw_count) {
+    static uint32_t model[KEYS_MAX];
+    for (uint32_t i = 0; i < key_limit; i++) model[i] = NOT_FOUND;
+    struct random_numbers numbers = {3};
+    for (uint32_t i = 0; i < draw_count; i++) {
+        uint64_t key = random_below(&numbers, key_limit);
+        uint32_t hash = index_set_hash(&key, sizeof key) & hash_mask;
+        assert_int_equal(find(key, hash), model[key]);
+        if (model[key] != NOT_FOUND) continue;
+        model[key] = rows.count;
+        insert(key, hash);
+        assert_int_equal(set.count, rows.count);
+        assert_true(set.count <= (set.mask + 1) / 4 * 3);
+    }
+    for (uint64_t key = 0; key < key_limit; key++)
+        assert_int_equal(find(key, index_set_hash(&key, sizeof key) & hash_mask), model[key]);
+}
+
+static void a_set_is_as_a_plain_map(void **state) {
+    check_against_a_plain_model(UINT32_MAX, KEYS_MAX, 40000);
+    assert_true(rows.count > 10000);
+}
+
+static void a_set_with_bad_hashes_is_as_a_plain_map(void **state) {
+    check_against_a_plain_model(0x3f0, 2000, 8000);
+    assert_true(rows.count > 1500);
+}
+
+static void memory_running_out_keeps_the_set(void **state) {
+    for (uint32_t i = 0; i < 40; i++) insert(i, i * 77);
+    struct index_set before = set;
+    index_set_make_full(&set);
+    assert_false(index_set_reserve(&set));
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    assert_string_equal(failure.message, "memory ran out");
+    assert_ptr_equal(set.slots, before.slots);
+    assert_int_equal(set.count, 40);
+    set = before;
+    for (uint32_t i = 0; i < 40; i++) assert_int_equal(find(i, i * 77), i);
+    insert(40, 7);
+    assert_int_equal(find(40, 7), 40);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(int argument_count, char **arguments) {
+    if (argument_count == 2 && strcmp(arguments[1], print_hash) == 0) return print_hashes();
+    const struct CMUnitTest tests[] = {
+        TEST(equal_bytes_have_equal_hashes),
+        TEST(names_that_were_made_to_collide_do_not),
+        TEST(each_process_has_hashes_of_its_own),
+        TEST(a_set_grows_at_three_quarters),
+        TEST(rows_of_one_hash_are_told_apart),
+        TEST(walking_goes_on_at_the_first_slot),
+        TEST(a_set_is_as_a_plain_map),
+        TEST(a_set_with_bad_hashes_is_as_a_plain_map),
+        TEST(memory_running_out_keeps_the_set),
+    };
+    return cmocka_run_group_tests_name("index_set", tests, NULL, NULL);
+}

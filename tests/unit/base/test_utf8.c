@@ -1,0 +1,267 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/base/utf8.h"
+#include "tests/support/unit_test.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+/* Copies exactly the text's bytes to the heap, so that a sanitizer sees a read past the end. */
+static struct text heap_copy(struct text text) {
+    char *bytes = malloc(text.bytes_count ? text.bytes_count : 1);
+    assert_non_null(bytes);
+    memcpy(bytes, text.bytes, text.bytes_count);
+    return (struct text){bytes, text.bytes_count};
+}
+
+static void free_copy(struct text copy) { free((char *)(uintptr_t)copy.bytes); }
+
+static size_t sequence_bytes(struct text text) {
+    struct text copy = heap_copy(text);
+    size_t bytes_count = utf8_sequence_bytes(copy);
+    free_copy(copy);
+    return bytes_count;
+}
+
+static void every_length_starts_and_ends_where_it_must(void **state) {
+    static const struct {
+        struct text text;
+        size_t bytes_count;
+    } cases[] = {
+        {TEXT("\x00"), 1},
+        {TEXT("\x7f"), 1},
+        {TEXT("a\xff"), 1},
+        {TEXT("\xc2\x80"), 2},
+        {TEXT("\xdf\xbf"), 2},
+        {TEXT("\xc3\xa9\xff"), 2},
+        {TEXT("\xe0\xa0\x80"), 3},
+        {TEXT("\xe0\xbf\xbf"), 3},
+        {TEXT("\xe1\x80\x80"), 3},
+        {TEXT("\xec\xbf\xbf"), 3},
+        {TEXT("\xed\x80\x80"), 3},
+        {TEXT("\xed\x9f\xbf"), 3},     /* U+D7FF, before the surrogates */
+        {TEXT("\xee\x80\x80"), 3},     /* U+E000, after the surrogates */
+        {TEXT("\xef\xbf\xbf"), 3},     /* U+FFFF */
+        {TEXT("\xf0\x90\x80\x80"), 4}, /* U+10000 */
+        {TEXT("\xf0\xbf\xbf\xbf"), 4},
+        {TEXT("\xf1\x80\x80\x80"), 4},
+        {TEXT("\xf3\xbf\xbf\xbf"), 4},
+        {TEXT("\xf4\x80\x80\x80"), 4},
+        {TEXT("\xf4\x8f\xbf\xbf"), 4}, /* U+10FFFF */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sequence_bytes(cases[i].text), cases[i].bytes_count);
+}
+
+static void malformed_sequences_are_none(void **state) {
+    static const struct text cases[] = {
+        /* A continuation byte at the start. */
+        TEXT("\x80"),
+        TEXT("\xbf"),
+        TEXT("\x80\x80"),
+        TEXT("\xbf\xbf\xbf"),
+        /* Overlong. */
+        TEXT("\xc0\x80"),
+        TEXT("\xc0\xaf"),
+        TEXT("\xc1\xbf"),
+        TEXT("\xe0\x80\x80"),
+        TEXT("\xe0\x80\xaf"),
+        TEXT("\xe0\x9f\xbf"),
+        TEXT("\xf0\x80\x80\x80"),
+        TEXT("\xf0\x8f\xbf\xbf"),
+        /* Surrogates. */
+        TEXT("\xed\xa0\x80"),
+        TEXT("\xed\xaf\xbf"),
+        TEXT("\xed\xb0\x80"),
+        TEXT("\xed\xbf\xbf"),
+        /* Above U+10FFFF. */
+        TEXT("\xf4\x90\x80\x80"),
+        TEXT("\xf4\xbf\xbf\xbf"),
+        TEXT("\xf5\x80\x80\x80"),
+        TEXT("\xf7\xbf\xbf\xbf"),
+        TEXT("\xf8\x88\x80\x80\x80"),
+        TEXT("\xfc\x84\x80\x80\x80\x80"),
+        TEXT("\xfe"),
+        TEXT("\xff"),
+        TEXT("\xff\xff\xff\xff"),
+        /* Cut off. */
+        TEXT("\xc2"),
+        TEXT("\xdf"),
+        TEXT("\xe0"),
+        TEXT("\xe0\xa0"),
+        TEXT("\xef\xbf"),
+        TEXT("\xf0"),
+        TEXT("\xf0\x90"),
+        TEXT("\xf0\x90\x80"),
+        TEXT("\xf4\x8f\xbf"),
+        /* Another byte where a continuation byte should be. */
+        TEXT("\xc2\x7f"),
+        TEXT("\xc2\xc0"),
+        TEXT("\xc2 "),
+        TEXT("\xe1\x7f\x80"),
+        TEXT("\xe1\xc0\x80"),
+        TEXT("\xe1\x80\x7f"),
+        TEXT("\xe1\x80\xc0"),
+        TEXT("\xf1\x7f\x80\x80"),
+        TEXT("\xf1\xc0\x80\x80"),
+        TEXT("\xf1\x80\x7f\x80"),
+        TEXT("\xf1\x80\xc0\x80"),
+        TEXT("\xf1\x80\x80\x7f"),
+        TEXT("\xf1\x80\x80\xc0"),
+        TEXT("\xf1\x80\x80\x00"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(sequence_bytes(cases[i]), 0);
+        assert_int_equal(utf8_valid_prefix_bytes(cases[i]), 0);
+    }
+}
+
+static size_t encode(uint32_t code_point, unsigned char out[4]) {
+    if (code_point < 0x80) {
+        out[0] = (unsigned char)code_point;
+        return 1;
+    }
+    size_t bytes_count = code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = bytes_count - 1; i > 0; i--, code_point >>= 6) out[i] = (unsigned char)(0x80 | (code_point & 0x3f));
+    out[0] = (unsigned char)(leads[bytes_count] | code_point);
+    return bytes_count;
+}
+
+static void every_code_point_but_surrogates_is_valid(void **state) {
+    for (uint32_t code_point = 0; code_point < 0x120000; code_point++) {
+        unsigned char bytes[4];
+        size_t bytes_count = encode(code_point, bytes);
+        bool is_valid = code_point <= 0x10ffff && (code_point < 0xd800 || code_point > 0xdfff);
+        struct text text = {(const char *)bytes, bytes_count};
+        if (utf8_sequence_bytes(text) != (is_valid ? bytes_count : 0)) fail_msg("U+%04X", code_point);
+        if (bytes_count > 1 && utf8_sequence_bytes(text_slice(text, 0, bytes_count - 1)) != 0)
+            fail_msg("cut U+%04X", code_point);
+    }
+}
+
+/* A model of the decoder, by definition: a sequence is valid if encoding its code point gives the same bytes. */
+static size_t model_sequence_bytes(const unsigned char bytes[4]) {
+    static const uint32_t lead_masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    size_t bytes_count = bytes[0] < 0x80   ? 1
+                         : bytes[0] < 0xc0 ? 0
+                         : bytes[0] < 0xe0 ? 2
+                         : bytes[0] < 0xf0 ? 3
+                         : bytes[0] < 0xf8 ? 4
+                                           : 0;
+    if (!bytes_count) return 0;
+    uint32_t code_point = bytes[0] & lead_masks[bytes_count];
+    for (size_t i = 1; i < bytes_count; i++) code_point = code_point << 6 | (bytes[i] & 0x3f);
+    if (code_point > 0x10ffff || (code_point >= 0xd800 && code_point <= 0xdfff)) return 0;
+    unsigned char again[4];
+    return encode(code_point, again) == bytes_count && memcmp(again, bytes, bytes_count) == 0 ? bytes_count : 0;
+}
+
+static void four_bytes_of_any_kind_are_judged_right(void **state) {
+    static const unsigned char edges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0,
+                                          0xaf, 0xbf, 0xc0, 0xc2, 0xe0, 0xed, 0xf4, 0xff};
+    enum { EDGE_COUNT = sizeof edges };
+    for (unsigned first = 0; first < 256; first++) {
+        for (unsigned rest = 0; rest < EDGE_COUNT * EDGE_COUNT * EDGE_COUNT; rest++) {
+            unsigned char bytes[4] = {(unsigned char)first, edges[rest % EDGE_COUNT],
+                                      edges[rest / EDGE_COUNT % EDGE_COUNT], edges[rest / EDGE_COUNT / EDGE_COUNT]};
+            if (utf8_sequence_bytes((struct text){(const char *)bytes, 4}) != model_sequence_bytes(bytes))
+                fail_msg("%02x %02x %02x %02x", bytes[0], bytes[1], bytes[2], bytes[3]);
+        }
+    }
+}
+
+static void the_valid_prefix_ends_at_the_first_malformed_byte(void **state) {
+    enum { BYTES_MAX = 40 };
+    for (size_t bytes_count = 1; bytes_count < BYTES_MAX; bytes_count++) {
+        for (size_t bad = 0; bad < bytes_count; bad++) {
+            char bytes[BYTES_MAX];
+            memset(bytes, 'a', bytes_count);
+            bytes[bad] = '\xff';
+            struct text copy = heap_copy((struct text){bytes, bytes_count});
+            assert_int_equal(utf8_valid_prefix_bytes(copy), bad);
+            assert_int_equal(utf8_valid_prefix_bytes(text_slice(copy, 0, bad)), bad);
+            free_copy(copy);
+        }
+    }
+    assert_int_equal(utf8_valid_prefix_bytes(TEXT("")), 0);
+    assert_int_equal(utf8_valid_prefix_bytes((struct text){NULL, 0}), 0);
+}
+
+static void characters_may_stand_anywhere(void **state) {
+    static const struct text characters[] = {TEXT("\xc3\xa9"), TEXT("\xe2\x82\xac"), TEXT("\xf0\x9f\xa6\x8a")};
+    enum { BYTES_MAX = 32 };
+    for (size_t c = 0; c < sizeof characters / sizeof *characters; c++) {
+        size_t character_bytes = characters[c].bytes_count;
+        for (size_t at = 0; at + character_bytes <= BYTES_MAX; at++) {
+            char bytes[BYTES_MAX];
+            memset(bytes, 'a', sizeof bytes);
+            memcpy(bytes + at, characters[c].bytes, character_bytes);
+            assert_int_equal(utf8_valid_prefix_bytes((struct text){bytes, sizeof bytes}), sizeof bytes);
+            /* Cut within the character. */
+            for (size_t kept = 1; kept < character_bytes; kept++) {
+                struct text copy = heap_copy((struct text){bytes, at + kept});
+                assert_int_equal(utf8_valid_prefix_bytes(copy), at);
+                free_copy(copy);
+            }
+        }
+    }
+}
+
+static void assert_repaired(struct text text, struct text expected) {
+    struct text copy = heap_copy(text);
+    char *out = malloc(utf8_repaired_bytes_max(text.bytes_count) + 1);
+    assert_non_null(out);
+    size_t bytes_count = utf8_repair(copy, out);
+    if (!text_equal((struct text){out, bytes_count}, expected))
+        fail_msg("\"%.*s\", wanted \"%.*s\"", (int)bytes_count, out, (int)expected.bytes_count, expected.bytes);
+    free(out);
+    free_copy(copy);
+}
+
+static void each_malformed_byte_becomes_a_replacement(void **state) {
+    static const struct {
+        struct text text, repaired;
+    } cases[] = {
+        {TEXT(""), TEXT("")},
+        {TEXT("plain text, longer than eight bytes"), TEXT("plain text, longer than eight bytes")},
+        {TEXT("caf\xc3\xa9 \xf0\x9f\xa6\x8a"), TEXT("caf\xc3\xa9 \xf0\x9f\xa6\x8a")},
+        {TEXT("a\0b"), TEXT("a\0b")},
+        {TEXT("\xff"), TEXT(REPLACEMENT)},
+        {TEXT("caf\xe9"), TEXT("caf" REPLACEMENT)},
+        {TEXT("\xff\xfe"), TEXT(REPLACEMENT REPLACEMENT)},
+        {TEXT("a\x80z"), TEXT("a" REPLACEMENT "z")},
+        {TEXT("\xc0\x80"), TEXT(REPLACEMENT REPLACEMENT)},
+        {TEXT("\xed\xa0\x80"), TEXT(REPLACEMENT REPLACEMENT REPLACEMENT)},
+        {TEXT("\xf0\x9f\xa6"), TEXT(REPLACEMENT REPLACEMENT REPLACEMENT)},
+        {TEXT("\xf0\x9f\xa6z"), TEXT(REPLACEMENT REPLACEMENT REPLACEMENT "z")},
+        {TEXT("\xe2\x82\xe2\x82\xac"), TEXT(REPLACEMENT REPLACEMENT "\xe2\x82\xac")},
+        {TEXT("\xc3\xc3\xa9"), TEXT(REPLACEMENT "\xc3\xa9")},
+        {TEXT(REPLACEMENT), TEXT(REPLACEMENT)},
+        {TEXT("12345678\xff"
+              "12345678"),
+         TEXT("12345678" REPLACEMENT "12345678")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_repaired(cases[i].text, cases[i].repaired);
+}
+
+static void the_bound_of_a_repair_is_reached(void **state) {
+    enum { COUNT = 100 };
+    char bytes[COUNT], out[COUNT * 3];
+    memset(bytes, 0xff, sizeof bytes);
+    assert_int_equal(utf8_repaired_bytes_max(COUNT), sizeof out);
+    assert_int_equal(utf8_repair((struct text){bytes, sizeof bytes}, out), sizeof out);
+    assert_int_equal(utf8_repaired_bytes_max(0), 0);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(every_length_starts_and_ends_where_it_must),        TEST(malformed_sequences_are_none),
+        TEST(every_code_point_but_surrogates_is_valid),          TEST(four_bytes_of_any_kind_are_judged_right),
+        TEST(the_valid_prefix_ends_at_the_first_malformed_byte), TEST(characters_may_stand_anywhere),
+        TEST(each_malformed_byte_becomes_a_replacement),         TEST(the_bound_of_a_repair_is_reached),
+    };
+    return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
+}

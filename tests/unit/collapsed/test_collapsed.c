@@ -1,0 +1,674 @@
+/* Tests the reader of collapsed stacks: what each line becomes, and which inputs the reader accepts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "readers/collapsed/collapsed_line.h"
+#include "readers/input/scan.h"
+#include "readers/reader.h"
+#include "tests/support/unit_test.h"
+
+enum { OUT_BYTES = 16 * 1024 };
+
+/* The content of a profile as text. */
+struct out {
+    char bytes[OUT_BYTES];
+    size_t count;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct out *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(out->bytes + out->count, OUT_BYTES - out->count, format, arguments);
+    va_end(arguments);
+    assert_true(count >= 0 && (size_t)count < OUT_BYTES - out->count);
+    out->count += (size_t)count;
+}
+
+static void put_text(struct out *out, struct text text) { put(out, "%.*s", (int)text.bytes_count, text.bytes); }
+
+static void put_decimal(struct out *out, struct decimal value) {
+    put(out, "%" PRId64, value.mantissa);
+    if (value.scale) put(out, "e-%" PRIu32, value.scale);
+}
+
+/* Writes "main/User;run/JIT+1": names with the category, and the inline depth if it is not 0. */
+static void put_stack(struct out *out, const struct profile *profile, stack_id id) {
+    if (stack_is_none(id)) {
+        put(out, "(none)");
+        return;
+    }
+    const struct stack *stack = profile_stack_at(profile, id);
+    if (!stack_is_none(stack->prefix)) {
+        put_stack(out, profile, stack->prefix);
+        put(out, ";");
+    }
+    const struct frame *frame = profile_frame_at(profile, stack->frame);
+    assert_int_equal(frame->address, ADDRESS_NONE);
+    assert_true(lib_is_none(frame->lib) && native_symbol_is_none(frame->native_symbol));
+    put_text(out, strings_text(&profile->strings, profile_func_at(profile, frame->func)->name));
+    put(out, "/");
+    put_text(out, categories_at(&profile->categories, frame->category)->name);
+    if (frame->inline_depth) put(out, "+%d", frame->inline_depth);
+}
+
+/* Writes "name pid tid.generation" and a line for each sample: its time in intervals, its weight and its stack. */
+static void put_threads(struct out *out, const struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        const struct process *process = profile_process_at(profile, thread->process);
+        put_text(out, thread->name);
+        if (process->pid == PID_UNKNOWN)
+            put(out, " ? ");
+        else
+            put(out, " %" PRId64 " ", process->pid);
+        put(out, "%" PRId64 ".%" PRIu32 "\n", thread->tid, thread->generation);
+        for (size_t j = 0; j < samples_count(&thread->samples); j++) {
+            int64_t time_ns = *(int64_t *)column_at(&thread->samples.time_ns, j);
+            assert_int_equal(time_ns % 1000000, 0);
+            put(out, "%" PRId64 ": ", time_ns / 1000000);
+            put_decimal(out, profile_weight_decode(profile, *(uint32_t *)column_at(&thread->samples.weight, j)));
+            put(out, " ");
+            put_stack(out, profile, *(stack_id *)column_at(&thread->samples.stack, j));
+            put(out, "\n");
+        }
+    }
+}
+
+static void put_ledger(struct out *out, const struct ledger *ledger) {
+    assert_true(ledger_is_balanced(ledger));
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        put(out, "%s %s %" PRIu64 " at %" PRIu64 ": ", gecko_convert_unit_name(entry->unit),
+            gecko_convert_fate_name(entry->fate), entry->count, entry->first.line);
+        put_text(out, entry->cause);
+        put(out, "\n");
+    }
+}
+
+/* The profile of some lines. */
+struct reading {
+    struct failure failure;
+    struct profile profile;
+    struct out out;
+};
+
+static void read_bytes(struct reading *reading, struct text bytes, enum gecko_convert_root root, size_t window_bytes) {
+    *reading = (struct reading){0};
+    profile_init(&reading->profile, &reading->failure);
+    struct input *input = input_from_memory(bytes, window_bytes, &reading->failure);
+    assert_non_null(input);
+    struct reader_options options = {.root = root};
+    reader_collapsed.run(input, &reading->profile, &options);
+    input_close(input);
+}
+
+static void forget(struct reading *reading) { profile_fini(&reading->profile); }
+
+/* The threads must be the same wherever the input's windows end. */
+static void expect_threads(const char *lines, enum gecko_convert_root root, const char *expected) {
+    static const size_t windows[] = {0, 1, 7, 64};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        static struct reading reading;
+        read_bytes(&reading, text_of(lines), root, windows[i]);
+        assert_int_equal(reading.failure.code, FAILURE_NONE);
+        put_threads(&reading.out, &reading.profile);
+        assert_string_equal(reading.out.bytes, expected);
+        forget(&reading);
+    }
+}
+
+static void expect_ledger(const char *lines, enum gecko_convert_root root, const char *expected) {
+    static struct reading reading;
+    read_bytes(&reading, text_of(lines), root, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    put_ledger(&reading.out, &reading.profile.ledger);
+    assert_string_equal(reading.out.bytes, expected);
+    forget(&reading);
+}
+
+/* ---- Lines. ---- */
+
+static void test_line_verdicts(void **state) {
+    static const struct {
+        const char *text;
+        bool is_difference;
+        enum collapsed_verdict verdict;
+    } cases[] = {
+        {"a;b 1", false, COLLAPSED_STACK},
+        {"a 1", false, COLLAPSED_STACK},
+        {"a\t1", false, COLLAPSED_STACK},
+        {"a;b 1 \t", false, COLLAPSED_STACK},
+        {"a;b -1", false, COLLAPSED_STACK},
+        {"a;b +1", false, COLLAPSED_STACK},
+        {"a;b 1.", false, COLLAPSED_STACK},
+        {"a;b .5", false, COLLAPSED_STACK},
+        {"#a;b 1", false, COLLAPSED_STACK},
+        {"a;b 999999999999999999", false, COLLAPSED_STACK},
+        {"", false, COLLAPSED_BLANK},
+        {" \t ", false, COLLAPSED_BLANK},
+        {"#", false, COLLAPSED_COMMENT},
+        {"# interval: 100", false, COLLAPSED_COMMENT},
+        {"#!collapsed", false, COLLAPSED_COMMENT},
+        {"a;b", false, COLLAPSED_NO_COUNT},
+        {"a;b 1e5", false, COLLAPSED_NO_COUNT},
+        {"a;b 1,000", false, COLLAPSED_NO_COUNT},
+        {"a;b 0x10", false, COLLAPSED_NO_COUNT},
+        {"a;b nan", false, COLLAPSED_NO_COUNT},
+        {"a;b -", false, COLLAPSED_NO_COUNT},
+        {"a;b .", false, COLLAPSED_NO_COUNT},
+        {"a;b 1.2.3", false, COLLAPSED_NO_COUNT},
+        {"a;b 1-2", false, COLLAPSED_NO_COUNT},
+        {"a;12", false, COLLAPSED_NO_COUNT},
+        {"12", false, COLLAPSED_NO_STACK},
+        {" 12", false, COLLAPSED_NO_STACK},
+        {";; 12", false, COLLAPSED_NO_STACK},
+        {"a;b 1000000000000000000", false, COLLAPSED_OUT_OF_RANGE},
+        {"a;b 1 2", true, COLLAPSED_STACK},
+        {"a;b\t1\t2", true, COLLAPSED_STACK},
+        {"a;b 2", true, COLLAPSED_ONE_COUNT},
+        {"a;b x 2", true, COLLAPSED_ONE_COUNT},
+        {"a;b 2 x", true, COLLAPSED_NO_COUNT},
+        {"1 2", true, COLLAPSED_NO_STACK},
+        {"2", true, COLLAPSED_NO_STACK},
+        {"a;b 1000000000000000000 1", true, COLLAPSED_OUT_OF_RANGE},
+        {"a;b 1 1000000000000000000", true, COLLAPSED_OUT_OF_RANGE},
+        {"a;b 0.000000000000000001 999999999999999999", true, COLLAPSED_OUT_OF_RANGE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct collapsed_line line;
+        enum collapsed_verdict verdict = collapsed_line_parse(text_of(cases[i].text), cases[i].is_difference, &line);
+        if (verdict != cases[i].verdict) print_error("line \"%s\"\n", cases[i].text);
+        assert_int_equal(verdict, cases[i].verdict);
+    }
+}
+
+static void test_line_keeps_numbers_in_names(void **state) {
+    struct collapsed_line line;
+    assert_int_equal(collapsed_line_parse(TEXT("a;state 3  \t 12"), false, &line), COLLAPSED_STACK);
+    assert_true(text_equal(line.stack, TEXT("a;state 3")));
+    assert_int_equal(line.weight.mantissa, 12);
+    assert_int_equal(collapsed_line_parse(TEXT("a;state 3 12 5.5"), true, &line), COLLAPSED_STACK);
+    assert_true(text_equal(line.stack, TEXT("a;state 3")));
+    assert_int_equal(line.weight.mantissa, -65);
+    assert_int_equal(line.weight.scale, 1);
+}
+
+/* ---- Samples. ---- */
+
+static void test_one_sample_a_line(void **state) {
+    expect_threads(
+        "main;parse;read 12\n"
+        "main;parse;read\t7\r\n"
+        "main;parse \t 30\n"
+        "\n"
+        "main;parse;reading 1\n"
+        "main 3\n"
+        "main;parse;read 4294967296",
+        GECKO_CONVERT_ROOT_FRAME,
+        "all stacks 0 0.0\n"
+        "0: 12 main/User;parse/User;read/User\n"
+        "1: 7 main/User;parse/User;read/User\n"
+        "2: 30 main/User;parse/User\n"
+        "3: 1 main/User;parse/User;reading/User\n"
+        "4: 3 main/User\n"
+        "5: 4294967296 main/User;parse/User;read/User\n");
+}
+
+static void test_weights_are_exact(void **state) {
+    expect_threads("a 74014.800\na 0.000000125\na -4294967297\na 0\na -0.5\na 2147483648\na 2147483647\n",
+                   GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 740148e-1 a/User\n"
+                   "1: 125e-9 a/User\n"
+                   "2: -4294967297 a/User\n"
+                   "3: 0 a/User\n"
+                   "4: -5e-1 a/User\n"
+                   "5: 2147483648 a/User\n"
+                   "6: 2147483647 a/User\n");
+}
+
+static void test_stacks_and_frames_are_unique(void **state) {
+    static struct reading reading;
+    read_bytes(&reading, TEXT("a;b;a 1\na;b 1\nx 1\na;b;a 1\na;b_[k] 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    assert_int_equal(row_table_count(&reading.profile.funcs), 3);
+    assert_int_equal(row_table_count(&reading.profile.frames), 4);
+    assert_int_equal(stack_table_count(&reading.profile.stacks), 5);
+    forget(&reading);
+}
+
+static void test_metadata(void **state) {
+    static struct reading reading;
+    read_bytes(&reading, TEXT("a;b 1\na 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_false(reading.profile.meta.has_times);
+    assert_true(reading.profile.meta.has_stacks);
+    assert_int_equal(reading.profile.meta.interval_ns, 1000000);
+    assert_int_equal(reading.profile.meta.weight_type, WEIGHT_ONE);
+    assert_true(text_equal(reading.profile.meta.imported_from, TEXT("collapsed stacks")));
+    assert_int_equal(reading.profile.meta.product.bytes_count, 0);
+    assert_int_equal(reading.profile.marker_schemas.count, 0);
+    forget(&reading);
+    read_bytes(&reading, TEXT("a 1\nb 2\n"), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_false(reading.profile.meta.has_stacks);
+    assert_int_equal(reading.profile.meta.weight_type, WEIGHT_SAMPLES);
+    forget(&reading);
+}
+
+static void test_the_one_thread_is_a_main_thread(void **state) {
+    static struct reading reading;
+    read_bytes(&reading, TEXT("a;b 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
+    profile_finish(&reading.profile);
+    assert_int_equal(reading.profile.thread_order.count, 1);
+    assert_true(profile_thread_at(&reading.profile, (thread_id){0})->is_main);
+    forget(&reading);
+}
+
+/* ---- Annotations. ---- */
+
+static void test_annotations_become_categories(void **state) {
+    expect_threads("a;b_[j];c_[k] 1\na;b;-;c_[k];--;d_[w] 2\n_[k];e_[x];f[k] 3\n", GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 1 a/User;b/JIT;c/Kernel\n"
+                   "1: 2 a/User;b/User;-/Other;c/Kernel;--/Other;d/Waker\n"
+                   "2: 3 _[k]/User;e_[x]/User;f[k]/User\n");
+}
+
+static void test_inlined_frames_have_depths(void **state) {
+    expect_threads("a_[j];b_[i];c_[i];d_[k];e_[i];c 1\na_[j];b_[i];c_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 1 a/JIT;b/JIT+1;c/JIT+2;d/Kernel;e/Kernel+1;c/User\n"
+                   "1: 2 a/JIT;b/JIT+1;c/JIT+2\n"
+                   "2: 3 x/User;y/User+1\n");
+    expect_ledger("x;y_[i] 1\nx_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
+                  "lines kept 3 at 1: stack with its count\n"
+                  "samples kept 3 at 1: stack with its count\n"
+                  "samples noted 2 at 2: frame marked as inlined without a caller\n");
+}
+
+static void test_inline_depth_has_an_end(void **state) {
+    enum { FRAME_COUNT = INLINE_DEPTH_MAX + 2 };
+    static char line[FRAME_COUNT * 6 + 16];
+    size_t at = 0;
+    for (int i = 0; i < FRAME_COUNT; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "%sf_[i]", i ? ";" : "r;");
+    snprintf(line + at, sizeof line - at, " 1\n");
+    static struct reading reading;
+    read_bytes(&reading, text_of(line), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    uint8_t expected = 0;
+    assert_int_equal(stack_table_count(&reading.profile.stacks), FRAME_COUNT + 1);
+    for (uint32_t i = 0; i <= FRAME_COUNT; i++, expected++) {
+        const struct stack *stack = profile_stack_at(&reading.profile, (stack_id){i});
+        assert_int_equal(profile_frame_at(&reading.profile, stack->frame)->inline_depth, expected);
+    }
+    put_ledger(&reading.out, &reading.profile.ledger);
+    assert_non_null(strstr(reading.out.bytes, "samples noted 1 at 1: more than 255 frames inlined into each other\n"));
+    forget(&reading);
+}
+
+/* ---- Names. ---- */
+
+static void test_names_are_kept(void **state) {
+    expect_threads(
+        "std::vector<int, a>::push(int const&) 4\n"
+        "run (app/main.py:12);12;state 3 4\n"
+        "\xe6\x97\xa5;bad\xff 4\n"
+        "#x;[unknown] 4\n",
+        GECKO_CONVERT_ROOT_FRAME,
+        "all stacks 0 0.0\n"
+        "0: 4 std::vector<int, a>::push(int const&)/User\n"
+        "1: 4 run (app/main.py:12)/User;12/User;state 3/User\n"
+        "2: 4 \xe6\x97\xa5/User;bad\xef\xbf\xbd/User\n"
+        "3: 4 #x/User;[unknown]/User\n");
+}
+
+static void test_empty_frames_are_left_out(void **state) {
+    static const char lines[] = "a;;b 3\n;a;b 4\na;b; 5\na;b 6\na;;b;c 7\n";
+    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 3 a/User;b/User\n"
+                   "1: 4 a/User;b/User\n"
+                   "2: 5 a/User;b/User\n"
+                   "3: 6 a/User;b/User\n"
+                   "4: 7 a/User;b/User;c/User\n");
+    expect_ledger(lines, GECKO_CONVERT_ROOT_FRAME,
+                  "lines kept 5 at 1: stack with its count\n"
+                  "samples kept 5 at 1: stack with its count\n"
+                  "samples noted 4 at 1: empty frames left out of a stack\n");
+    /* The empty frame is in the part that the second stack shares with the first. */
+    expect_ledger("a;;b 3\na;;b;c 3\n", GECKO_CONVERT_ROOT_FRAME,
+                  "lines kept 2 at 1: stack with its count\n"
+                  "samples kept 2 at 1: stack with its count\n"
+                  "samples noted 2 at 1: empty frames left out of a stack\n");
+}
+
+static void test_long_and_deep_stacks(void **state) {
+    enum { FRAME_COUNT = 200000 };
+    size_t bytes_count = FRAME_COUNT * 2 + 1;
+    char *line = malloc(bytes_count);
+    assert_non_null(line);
+    for (size_t i = 0; i < FRAME_COUNT; i++) memcpy(line + 2 * i, i % 2 ? "a;" : "b;", 2);
+    memcpy(line + bytes_count - 2, " 1", 2);
+    static struct reading reading;
+    read_bytes(&reading, (struct text){line, bytes_count}, GECKO_CONVERT_ROOT_FRAME, 4096);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    assert_int_equal(stack_table_count(&reading.profile.stacks), FRAME_COUNT);
+    assert_int_equal(row_table_count(&reading.profile.frames), 2);
+    forget(&reading);
+    free(line);
+}
+
+static void test_cut_line_is_lost(void **state) {
+    size_t bytes_count = SCAN_LINE_BYTES_MAX + 100;
+    char *lines = malloc(bytes_count + 8);
+    assert_non_null(lines);
+    /* The line happens to end in a number where it is cut. */
+    memset(lines, '7', bytes_count);
+    memcpy(lines, "a;b ", 4);
+    memcpy(lines + SCAN_LINE_BYTES_MAX - 4, "c 12", 4);
+    memcpy(lines + bytes_count, "\na;b 3\n", 7);
+    static struct reading reading;
+    read_bytes(&reading, (struct text){lines, bytes_count + 7}, GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    put_threads(&reading.out, &reading.profile);
+    put_ledger(&reading.out, &reading.profile.ledger);
+    assert_string_equal(reading.out.bytes,
+                        "all stacks 0 0.0\n"
+                        "0: 3 a/User;b/User\n"
+                        "lines kept 1 at 2: stack with its count\n"
+                        "samples kept 1 at 2: stack with its count\n"
+                        "lines lost 1 at 1: line longer than 4 MiB\n");
+    forget(&reading);
+    free(lines);
+}
+
+/* ---- Differences. ---- */
+
+static void test_difference(void **state) {
+    static const char lines[] = "a;b 31 33\na;c 12 0\na 0.5\t7.25\n";
+    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 2 a/User;b/User\n"
+                   "1: -12 a/User;c/User\n"
+                   "2: 675e-2 a/User\n");
+    static struct reading reading;
+    read_bytes(&reading, text_of(lines), GECKO_CONVERT_ROOT_FRAME, 0);
+    const struct profile *profile = &reading.profile;
+    const struct thread *thread = profile_thread_at(profile, (thread_id){0});
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        const struct marker *marker = column_at(&thread->markers, i);
+        const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+        assert_true(text_equal(schema->name, TEXT("CollapsedDifference")));
+        assert_int_equal(marker->phase, MARKER_INSTANT);
+        assert_int_equal(marker->start_ns, (int64_t)i * 1000000);
+        assert_int_equal(marker->end_ns, marker->start_ns);
+        put_text(&reading.out, strings_text(&profile->strings, marker->name));
+        for (uint32_t j = 0; j < schema->field_count; j++) {
+            const union marker_value *value = column_at(&profile->marker_values, marker->values_at + j);
+            put(&reading.out, " %.*s=", (int)schema->fields[j].key.bytes_count, schema->fields[j].key.bytes);
+            put_decimal(&reading.out, value->number);
+        }
+        put(&reading.out, " ");
+        put_stack(&reading.out, profile, marker->stack);
+        put(&reading.out, "\n");
+    }
+    for (size_t i = 0; i < profile->meta.extra.count; i++) {
+        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
+        put_text(&reading.out, entry->section);
+        put(&reading.out, ", %.*s: ", (int)entry->label.bytes_count, entry->label.bytes);
+        put_text(&reading.out, entry->value);
+        put(&reading.out, "\n");
+    }
+    assert_string_equal(reading.out.bytes,
+                        "Difference before=31 after=33 a/User;b/User\n"
+                        "Difference before=12 after=0 a/User;c/User\n"
+                        "Difference before=5e-1 after=725e-2 a/User\n"
+                        "Difference, Total before: 43.5\n"
+                        "Difference, Total after: 40.25\n"
+                        "Difference, Total change: -3.25\n");
+    forget(&reading);
+}
+
+static void test_difference_with_sums_that_do_not_fit(void **state) {
+    static struct reading reading;
+    read_bytes(&reading, TEXT("a 999999999999999999 1\nb 0.00000000000001 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    const struct extra_entry *entry = column_at(&reading.profile.meta.extra, 0);
+    assert_true(text_equal(entry->value, TEXT("too large")));
+    forget(&reading);
+}
+
+static void test_file_decides_whether_it_is_a_difference(void **state) {
+    /* In the first line a name ends in a number; in the second one a count is missing. */
+    expect_threads("a;state 3 12\na;run 7\n", GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n0: 12 a/User;state 3/User\n1: 7 a/User;run/User\n");
+    static const char lines[] = "a;b 1 3\na;state 3 7\na;run 7\n";
+    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME, "all stacks 0 0.0\n0: 2 a/User;b/User\n1: 4 a/User;state/User\n");
+    expect_ledger(lines, GECKO_CONVERT_ROOT_FRAME,
+                  "lines kept 2 at 1: stack with its count\n"
+                  "samples kept 2 at 1: stack with its count\n"
+                  "lines lost 1 at 3: stack with one count in a difference of two\n"
+                  "samples lost 1 at 3: stack with one count in a difference of two\n");
+}
+
+static void test_long_first_line_decides_too(void **state) {
+    size_t bytes_count = PROBE_BYTES * 3;
+    char *line = malloc(bytes_count);
+    assert_non_null(line);
+    memset(line, 'a', bytes_count);
+    memcpy(line + bytes_count - 5, " 3 5\n", 5);
+    static struct reading reading;
+    read_bytes(&reading, (struct text){line, bytes_count}, GECKO_CONVERT_ROOT_FRAME, 1024);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){0});
+    assert_int_equal(thread->markers.count, 1);
+    assert_int_equal(*(uint32_t *)column_at(&thread->samples.weight, 0), 2);
+    forget(&reading);
+    free(line);
+}
+
+/* ---- Threads. ---- */
+
+static void test_first_frames_become_threads(void **state) {
+    expect_threads(
+        "node;start;run 10\n"
+        "node-47/48;start 4\n"
+        "node-47/47;start 5\n"
+        "my-app-?/901;work 2\n"
+        "swapper-0/0;idle 9\n"
+        "kworker/u8:1-12;work 3\n"
+        "app-?;work 1\n"
+        "sh-80;exec 1\n"
+        "ls-80;exec 1\n"
+        "node;start 2\n"
+        "-77;odd 1\n"
+        "a-12345678901;odd 1\n"
+        "a-1/x;odd 1\n"
+        "a/5;odd 1\n"
+        "a_[k];odd 1\n",
+        GECKO_CONVERT_ROOT_THREAD,
+        "node ? 1.0\n0: 10 start/User;run/User\n9: 2 start/User\n"
+        "node 47 48.0\n1: 4 start/User\n"
+        "node 47 47.0\n2: 5 start/User\n"
+        "my-app ? 901.0\n3: 2 work/User\n"
+        "swapper 0 0.0\n4: 9 idle/User\n"
+        "kworker/u8:1 12 12.0\n5: 3 work/User\n"
+        "app ? 2.0\n6: 1 work/User\n"
+        "sh 80 80.0\n7: 1 exec/User\n"
+        "ls 80 80.1\n8: 1 exec/User\n"
+        "-77 ? 3.0\n10: 1 odd/User\n"
+        "a-12345678901 ? 4.0\n11: 1 odd/User\n"
+        "a-1/x ? 5.0\n12: 1 odd/User\n"
+        "a/5 ? 6.0\n13: 1 odd/User\n"
+        "a_[k] ? 7.0\n14: 1 odd/User\n");
+}
+
+static void test_thread_without_a_stack(void **state) {
+    static const char lines[] = "idle 9\nidle;run 1\nidle; 2\n;run 3\n";
+    expect_threads(lines, GECKO_CONVERT_ROOT_THREAD,
+                   "idle ? 1.0\n0: 9 (none)\n1: 1 run/User\n2: 2 (none)\n"
+                   " ? 2.0\n3: 3 run/User\n");
+    expect_ledger(lines, GECKO_CONVERT_ROOT_THREAD,
+                  "lines kept 4 at 1: stack with its count\n"
+                  "samples kept 4 at 1: stack with its count\n"
+                  "samples noted 2 at 1: thread without a stack\n");
+}
+
+static void test_threads_without_pid_are_one_process(void **state) {
+    static struct reading reading;
+    read_bytes(&reading, TEXT("a;x 1\nb;x 1\nc-?/4;x 1\n"), GECKO_CONVERT_ROOT_THREAD, 0);
+    assert_int_equal(reading.profile.processes.count, 1);
+    profile_finish(&reading.profile);
+    const struct process *process = profile_process_at(&reading.profile, (process_id){0});
+    assert_true(text_equal(process->name, TEXT("collapsed stacks")));
+    assert_true(text_equal(process->pid_text, TEXT("unknown pid")));
+    assert_int_equal(reading.profile.thread_order.count, 3);
+    forget(&reading);
+}
+
+static void test_threads_have_an_end(void **state) {
+    enum { THREAD_COUNT = 65536 + 3, LINE_BYTES = 16 };
+    char *lines = malloc(THREAD_COUNT * LINE_BYTES);
+    assert_non_null(lines);
+    size_t count = 0;
+    for (int i = 0; i < THREAD_COUNT; i++) count += (size_t)snprintf(lines + count, LINE_BYTES, "t%d;x 1\n", i);
+    static struct reading reading;
+    read_bytes(&reading, (struct text){lines, count}, GECKO_CONVERT_ROOT_THREAD, 0);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    assert_int_equal(reading.profile.threads.count, 65536 + 1);
+    const struct thread *others = profile_thread_at(&reading.profile, (thread_id){65536});
+    assert_true(text_equal(others->name, TEXT("other threads")));
+    assert_int_equal(samples_count(&others->samples), 3);
+    put_stack(&reading.out, &reading.profile, *(stack_id *)column_at(&others->samples.stack, 2));
+    assert_string_equal(reading.out.bytes, "t65538/User;x/User");
+    forget(&reading);
+    free(lines);
+}
+
+/* ---- Losses and failures. ---- */
+
+static void test_malformed_lines_are_counted(void **state) {
+    expect_ledger(
+        "main;parse 12\n"
+        "main;parse\n"
+        "\n"
+        "# made by hand 5\n"
+        "main;parse 1e5\n"
+        " 12\n"
+        "main 99999999999999999999\n"
+        "main 0.1234567890123456789\n",
+        GECKO_CONVERT_ROOT_FRAME,
+        "lines kept 2 at 1: stack with its count\n"
+        "samples kept 2 at 1: stack with its count\n"
+        "lines kept 1 at 3: blank line\n"
+        "lines kept 1 at 4: comment\n"
+        "lines lost 2 at 2: line without a decimal count at its end\n"
+        "lines lost 1 at 6: count without a stack\n"
+        "lines lost 1 at 7: stack with a count of more than 18 digits\n"
+        "samples lost 1 at 7: stack with a count of more than 18 digits\n"
+        "samples noted 1 at 8: count rounded to 18 digits\n");
+}
+
+static void expect_failure(const char *lines, bool has_position, uint64_t line, const char *message_part) {
+    static struct reading reading;
+    read_bytes(&reading, text_of(lines), GECKO_CONVERT_ROOT_FRAME, 0);
+    assert_int_equal(reading.failure.code, FAILURE_INPUT);
+    assert_int_equal(reading.failure.has_position, has_position);
+    assert_int_equal(reading.failure.position.line, line);
+    assert_non_null(strstr(reading.failure.message, message_part));
+    forget(&reading);
+}
+
+static void test_input_without_stacks_fails(void **state) {
+    expect_failure("", false, 0, "empty");
+    expect_failure("\n# nothing here\n", false, 0, "only comments");
+    expect_failure("\n12\nmain;run\n", true, 2, "count without a stack");
+    expect_failure("main;run\n\n12\n", true, 1, "line without a decimal count at its end");
+}
+
+/* ---- Probing. ---- */
+
+static void test_probe(void **state) {
+    static const struct {
+        const char *start;
+        enum probe_score score;
+    } cases[] = {
+        {"", PROBE_NO},
+        {"\n\n", PROBE_NO},
+        {"# only a comment 12\n", PROBE_NO},
+        {"a;b;c 12\na;b 3\n", PROBE_SURE},
+        {"a;b;c 12 14\na;b 3 0\n", PROBE_SURE},
+        {"# interval: 100\n\na;b;c -1.5\na;b\t3\nmain 5\n", PROBE_SURE},
+        {"a;operator new(unsigned long) 12\r\na;state 3 1\r\n", PROBE_SURE},
+        {"a;b;c 12", PROBE_LIKELY},
+        {"a;b 12\na;c 1\na;d 1\nbroken\n", PROBE_LIKELY},
+        {"a;b 12\nbroken\nbroken\nbroken\n", PROBE_MAYBE},
+        {"a;b 12\nbroken\nbroken\nbroken\nbroken\n", PROBE_NO},
+        {"main 12", PROBE_MAYBE},
+        {"main 12\nidle 3\n", PROBE_MAYBE},
+        {"main 12 3\n", PROBE_MAYBE},
+        {"see page 12", PROBE_NO},
+        {"It rained; we left at 12\nThe end of it came at 5\n", PROBE_NO},
+        {"name, 12\nother, 5\n", PROBE_NO},
+        {"name: 12\n", PROBE_NO},
+        {"a;b;c\n1;2;3\n4;5;6\n", PROBE_NO},
+        {"1,2,3\n4,5,6\n", PROBE_NO},
+        {"{\n  \"meta\": {\n    \"version\": 12\n  }\n}\n", PROBE_NO},
+        {"{\"a\":[1,2,3]}", PROBE_NO},
+        {"app 11527 [003] 538.237401:   1003009 cycles:P: \n"
+         "\t    7f0d1c2e2a10 _dl_start_user+0x0 (/usr/lib/ld-linux-x86-64.so.2)\n"
+         "\t    7f0d1c2e2a10 Lcom/acme/Loop;::turn (/tmp/perf-11527.map)\n"
+         "\n"
+         "app 11527 538.237401: sched:sched_switch: prev_pid=1 prev_state=S ==> next_comm=swapper/3 next_prio=120\n",
+         PROBE_NO},
+        {"#include <stdio.h>\nint main(void) {\n    int a = 5;\n    return a;\n}\n", PROBE_NO},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum probe_score score = reader_collapsed.probe(text_of(cases[i].start), true);
+        if (score != cases[i].score) print_error("start \"%s\"\n", cases[i].start);
+        assert_int_equal(score, cases[i].score);
+    }
+    assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\0a;b 13\n"), true), PROBE_NO);
+}
+
+static void test_probe_of_a_cut_start(void **state) {
+    /* The last line may be cut at any position. */
+    assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\na;b 3\na;b;c"), false), PROBE_SURE);
+    assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\na;b 3\na;b;c"), true), PROBE_MAYBE);
+    assert_int_equal(reader_collapsed.probe(TEXT("main;run;run;run"), false), PROBE_MAYBE);
+    assert_int_equal(reader_collapsed.probe(TEXT("{\"a\":\"x;y"), false), PROBE_NO);
+    assert_int_equal(reader_collapsed.probe(TEXT("main"), false), PROBE_NO);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_line_verdicts),
+        cmocka_unit_test(test_line_keeps_numbers_in_names),
+        cmocka_unit_test(test_one_sample_a_line),
+        cmocka_unit_test(test_weights_are_exact),
+        cmocka_unit_test(test_stacks_and_frames_are_unique),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_the_one_thread_is_a_main_thread),
+        cmocka_unit_test(test_annotations_become_categories),
+        cmocka_unit_test(test_inlined_frames_have_depths),
+        cmocka_unit_test(test_inline_depth_has_an_end),
+        cmocka_unit_test(test_names_are_kept),
+        cmocka_unit_test(test_empty_frames_are_left_out),
+        cmocka_unit_test(test_long_and_deep_stacks),
+        cmocka_unit_test(test_cut_line_is_lost),
+        cmocka_unit_test(test_difference),
+        cmocka_unit_test(test_difference_with_sums_that_do_not_fit),
+        cmocka_unit_test(test_file_decides_whether_it_is_a_difference),
+        cmocka_unit_test(test_long_first_line_decides_too),
+        cmocka_unit_test(test_first_frames_become_threads),
+        cmocka_unit_test(test_thread_without_a_stack),
+        cmocka_unit_test(test_threads_without_pid_are_one_process),
+        cmocka_unit_test(test_threads_have_an_end),
+        cmocka_unit_test(test_malformed_lines_are_counted),
+        cmocka_unit_test(test_input_without_stacks_fails),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_of_a_cut_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* Tests which source files are found and embedded in a profile. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libconvert/embed_sources.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
+
+static struct failure failure;
+static struct profile profile;
+static struct thread *thread;
+static struct temp_folder folder;
+
+static int set_up(void **state) {
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    thread = profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
+    return temp_folder_init(&folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    /* temp_folder_fini removes no folders. */
+    static const char *const inner[] = {"src/a/x.c", "src/y.c", "src/a", "src", "new/x.c", "new", "folder"};
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) remove(temp_folder_file(&folder, inner[i]));
+    temp_folder_fini(&folder);
+    profile_fini(&profile);
+    return 0;
+}
+
+/* Returns the path of a file in the folder, which the caller frees. */
+static char *path_of(const char *name) { return strdup(temp_folder_file(&folder, name)); }
+
+static void write_text(const char *name, const char *content) {
+    assert_true(file_write(temp_folder_file(&folder, name), text_of(content)));
+}
+
+/* Adds samples of a function in that file, which library `lib` contains; NULL: none. */
+static void add_samples(const char *file, unsigned count, const char *lib) {
+    struct func func = {.name = profile_string(&profile, TEXT("run")),
+                        .resource = resource_none(),
+                        .source = profile_source(&profile, text_of(file))};
+    struct frame frame = {.func = profile_func(&profile, &func),
+                          .address = lib ? 16 : ADDRESS_NONE,
+                          .lib = lib ? libs_intern(&profile.libs, text_of(lib), TEXT("")) : lib_none(),
+                          .native_symbol = native_symbol_none()};
+    stack_id stack = profile_stack(&profile, stack_none(), profile_frame(&profile, &frame));
+    for (unsigned i = 0; i < count; i++) thread_add_sample(thread, 1, stack, 1);
+}
+
+static void embed(const struct source_search *search, uint64_t max_bytes) {
+    profile_finish(&profile);
+    profile_embed_sources(&profile, search, max_bytes);
+    assert_false(failure_is_set(&failure));
+}
+
+/* Asserts what was embedded of the source of that number; NULL: nothing. */
+static void assert_content(uint32_t source, const char *content) {
+    struct text text = *(struct text *)column_at(&profile.source_contents, source);
+    if (content)
+        assert_true(text_equal(text, text_of(content)));
+    else
+        assert_null(text.bytes);
+}
+
+static void assert_noted(const char *cause, uint64_t count) {
+    for (size_t i = 0; i < profile.ledger.entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(&profile.ledger, i);
+        if (!text_equal(entry->cause, text_of(cause))) continue;
+        assert_int_equal(entry->count, count);
+        assert_int_equal(entry->fate, LEDGER_NOTED);
+        return;
+    }
+    if (count) fail_msg("not noted: %s", cause);
+}
+
+static const struct source_search nowhere = {0};
+
+static void files_at_their_paths_are_embedded(void **state) {
+    write_text("a.c", "int a;\n");
+    char *a = path_of("a.c"), *missing = path_of("missing.c"), url[PATH_MAX + 8];
+    snprintf(url, sizeof url, "file://%s", a);
+    add_samples(a, 1, NULL);
+    add_samples(missing, 1, NULL);
+    add_samples("a.c", 1, NULL);
+    add_samples(url, 1, NULL);
+    add_samples("node:internal/a", 1, NULL);
+    embed(&nowhere, 100);
+    assert_content(0, "int a;\n");
+    assert_content(1, NULL);
+    assert_content(2, NULL);
+    assert_content(3, "int a;\n");
+    assert_content(4, NULL);
+    assert_noted("source file embedded", 2);
+    assert_noted("source file not found", 3);
+    const struct extra_entry *shown = column_at(&profile.meta.extra, profile.meta.extra.count - 1);
+    assert_true(text_equal(shown->label, TEXT("Note: source file not found")));
+    free(a);
+    free(missing);
+}
+
+static void only_text_of_regular_files_is_embedded(void **state) {
+    static const char *const names[] = {"binary", "pipe", "folder", "link"};
+    assert_true(file_write(temp_folder_file(&folder, "binary"), TEXT("a\0b")));
+    assert_int_equal(mkfifo(temp_folder_file(&folder, "pipe"), 0600), 0);
+    assert_int_equal(mkdir(temp_folder_file(&folder, "folder"), 0700), 0);
+    assert_int_equal(symlink("link", temp_folder_file(&folder, "link")), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_samples(temp_folder_file(&folder, names[i]), 1, NULL);
+    add_samples("/dev/zero", 1, NULL);
+    embed(&nowhere, 100);
+    for (uint32_t i = 0; i < 5; i++) assert_content(i, NULL);
+    assert_noted("source file not text", 1);
+    assert_noted("source file not readable", 4);
+    assert_noted("source file embedded", 0);
+}
+
+static void files_with_the_most_samples_come_first(void **state) {
+    static const struct {
+        const char *name, *content;
+        unsigned samples;
+        bool is_embedded;
+    } files[] = {
+        {"0", "12345", 1, false}, {"1", "12", 3, true},   {"2", "1234567890", 2, false},
+        {"3", "1", 0, true},      {"4", "1234", 5, true}, {"5", "1", 0, true},
+    };
+    for (uint32_t i = 0; i < 6; i++) {
+        write_text(files[i].name, files[i].content);
+        add_samples(temp_folder_file(&folder, files[i].name), files[i].samples, NULL);
+    }
+    embed(&nowhere, 8);
+    for (uint32_t i = 0; i < 6; i++) assert_content(i, files[i].is_embedded ? files[i].content : NULL);
+    assert_noted("source file beyond the size limit", 2);
+}
+
+static void a_sample_counts_for_its_innermost_known_source(void **state) {
+    write_text("caller", "1234");
+    write_text("other", "1234");
+    add_samples(temp_folder_file(&folder, "other"), 1, NULL);
+    add_samples(temp_folder_file(&folder, "caller"), 0, NULL);
+    frame_id frame = profile_named_frame(&profile, TEXT("memcpy"), (struct category_pair){0});
+    stack_id stack = profile_stack(&profile, (stack_id){1}, frame);
+    for (int i = 0; i < 2; i++) thread_add_sample(thread, 1, stack, 1);
+    embed(&nowhere, 4);
+    assert_content(0, NULL);
+    assert_content(1, "1234");
+}
+
+static void files_changed_after_their_library_are_noted(void **state) {
+    static const char *const names[] = {"old.c", "lib.so", "new.c"};
+    for (int i = 0; i < 3; i++) {
+        write_text(names[i], "int a;\n");
+        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i}};
+        assert_int_equal(utimensat(AT_FDCWD, temp_folder_file(&folder, names[i]), times, 0), 0);
+    }
+    char *lib = path_of("lib.so");
+    add_samples(temp_folder_file(&folder, "old.c"), 1, lib);
+    add_samples(temp_folder_file(&folder, "new.c"), 1, lib);
+    embed(&nowhere, 100);
+    assert_noted("source file embedded", 2);
+    assert_noted("source file newer than the library built from it", 1);
+    free(lib);
+}
+
+/* ---- The search. ---- */
+
+/* Returns the first byte of the file that is found, or 0. */
+static char found(const struct source_search *search, const char *path) {
+    struct stat status;
+    char first = 0;
+    int file = source_search_open(search, text_of(path), &status);
+    if (file < 0) return 0;
+    assert_int_equal(read(file, &first, 1), 1);
+    close(file);
+    return first;
+}
+
+static void folders_have_files_by_the_end_of_their_path(void **state) {
+    assert_int_equal(mkdir(temp_folder_file(&folder, "src"), 0700), 0);
+    assert_int_equal(mkdir(temp_folder_file(&folder, "src/a"), 0700), 0);
+    write_text("out.c", "o");
+    write_text("src/a/x.c", "x");
+    write_text("src/y.c", "y");
+    char *src = path_of("src");
+    const struct source_search search = {.folders = (const char *const[]){"/nonexistent", src}, .folder_count = 2};
+    assert_int_equal(found(&search, "a/x.c"), 'x');
+    assert_int_equal(found(&search, "/build/app/a/x.c"), 'x');
+    assert_int_equal(found(&search, "/build/y.c"), 'y');
+    assert_int_equal(found(&search, "y.c"), 'y');
+    assert_int_equal(found(&search, "x.c"), 0);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(found(&search, "../out.c"), 0);
+    assert_int_equal(found(&search, "/b/../../out.c"), 0);
+    assert_int_equal(found(&search, "/build/a"), 0);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(found(&search, ""), 0);
+    char deep[2 * PATH_MAX];
+    memset(deep, '/', sizeof deep);
+    memcpy(deep + sizeof deep - 4, "y.c", 4);
+    assert_int_equal(found(&search, deep), 'y');
+    for (size_t i = 0; i + 4 < sizeof deep; i += 2) deep[i] = 'd';
+    assert_int_equal(found(&search, deep), 0);
+    assert_int_equal(errno, ENOENT);
+    free(src);
+}
+
+static void a_sysroot_comes_before_the_path_itself(void **state) {
+    char *out = path_of("out.c"), *src = path_of("src");
+    const struct source_search search = {.sysroot = src};
+    assert_int_equal(mkdir(src, 0700), 0);
+    assert_int_equal(mkdir(temp_folder_file(&folder, "src/a"), 0700), 0);
+    write_text("out.c", "o");
+    write_text("src/a/x.c", "x");
+    /* Links are resolved as in the other file system, and do not lead out of it. */
+    assert_int_equal(symlink("/a/x.c", temp_folder_file(&folder, "src/y.c")), 0);
+    assert_int_equal(found(&search, "/a/x.c"), 'x');
+    assert_int_equal(found(&search, "/y.c"), 'x');
+    assert_int_equal(found(&search, "/../../a/x.c"), 'x');
+    assert_int_equal(found(&search, "/../out.c"), 0);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(found(&search, out), 'o');
+    assert_int_equal(found(&search, "/a"), 0);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(found(&search, "a/x.c"), 0);
+    free(out);
+    free(src);
+}
+
+static void maps_lead_from_one_folder_to_another(void **state) {
+    assert_int_equal(mkdir(temp_folder_file(&folder, "new"), 0700), 0);
+    write_text("new/x.c", "x");
+    write_text("out.c", "o");
+    char first[2 * PATH_MAX], second[2 * PATH_MAX];
+    char *to = path_of("new");
+    snprintf(first, sizeof first, "/old/app=%s", to);
+    snprintf(second, sizeof second, "src/=%s", to);
+    const struct source_search search = {.maps = (const char *const[]){first, second}, .map_count = 2};
+    assert_int_equal(found(&search, "/old/app/x.c"), 'x');
+    assert_int_equal(found(&search, "src/x.c"), 'x');
+    assert_int_equal(found(&search, "/old/app2/x.c"), 0);
+    assert_int_equal(found(&search, "/old/app/../out.c"), 0);
+    char *out = path_of("out.c");
+    assert_int_equal(found(&search, out), 'o');
+    static const char *const bad[] = {"", "=", "a", "a=", "=b"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(source_map_is_valid(bad[i]));
+    assert_true(source_map_is_valid("a=b=c"));
+    free(to);
+    free(out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_at_their_paths_are_embedded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_text_of_regular_files_is_embedded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_with_the_most_samples_come_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_sample_counts_for_its_innermost_known_source, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_changed_after_their_library_are_noted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(folders_have_files_by_the_end_of_their_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_sysroot_comes_before_the_path_itself, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(maps_lead_from_one_folder_to_another, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

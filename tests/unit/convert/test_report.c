@@ -1,0 +1,333 @@
+/* Tests what is reported about a conversion, for people and as JSON, from results made by hand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/progress_tty.h"
+#include "libconvert/report.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
+
+static const struct gecko_convert_options options = {
+    .struct_bytes = sizeof options, .input_path = "app.txt.gz", .output_path = "out.json"};
+
+static struct gecko_convert_result good_result(void) {
+    return (struct gecko_convert_result){
+        .struct_bytes = sizeof(struct gecko_convert_result),
+        .input_format = "perf-script",
+        .input_title = "perf script text",
+        .wrapping = "gzip",
+        .input_bytes = 1234567,
+        .output_format = "processed",
+        .output_title = "processed v70",
+        .output_bytes = 410999,
+        .duration_ns = 49999999,
+        .counts = {.processes = 17, .threads = 41, .samples = 766},
+        .is_balanced = true,
+    };
+}
+
+/* An entry; the place of the first one, if it has any, follows in members. */
+#define ENTRY(unit_, fate_, cause_, count_, ...)                                                             \
+    {                                                                                                        \
+        .unit = GECKO_CONVERT_##unit_, .fate = GECKO_CONVERT_FATE_##fate_, .cause = cause_, .count = count_, \
+        ##__VA_ARGS__                                                                                        \
+    }
+
+static struct report_text text;
+
+static void assert_text(const char *expected) {
+    assert_int_equal(strlen(expected), text.bytes_count);
+    assert_memory_equal(text.bytes, expected, text.bytes_count);
+}
+
+static void test_summary(void **state) {
+    struct gecko_convert_result result = good_result();
+    report_summary(&options, &result, &text);
+    assert_text(
+        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
+        "wrote out.json: processed v70, 410 kB, in 0.04 s\n");
+}
+
+static void test_summary_of_one_each_and_standard_streams(void **state) {
+    static const struct gecko_convert_options streams = {.input_path = "-", .output_path = "-"};
+    struct gecko_convert_result result = good_result();
+    result.wrapping = "";
+    result.input_bytes = 999;
+    result.output_bytes = 1000;
+    result.duration_ns = 61230000000;
+    result.counts = (struct gecko_convert_counts){.processes = 1, .threads = 1, .samples = 1, .markers = 2};
+    report_summary(&streams, &result, &text);
+    assert_text(
+        "read standard input: perf script text, 999 B, 1 sample and 2 markers in 1 thread of 1 process\n"
+        "wrote standard output: processed v70, 1.0 kB, in 61.23 s\n");
+}
+
+static void test_sizes(void **state) {
+    static const struct {
+        uint64_t bytes;
+        const char *shown;
+    } cases[] = {{0, ", 0 B, "},           {999, ", 999 B, "},         {1000, ", 1.0 kB, "},
+                 {9999, ", 9.9 kB, "},     {10000, ", 10 kB, "},       {999999, ", 999 kB, "},
+                 {1000000, ", 1.0 MB, "},  {2500000000, ", 2.5 GB, "}, {7000000000000, ", 7.0 TB, "},
+                 {UINT64_MAX, ", 18 EB, "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gecko_convert_result result = good_result();
+        result.input_bytes = cases[i].bytes;
+        report_summary(&options, &result, &text);
+        text.bytes[text.bytes_count] = '\0';
+        assert_non_null(strstr(text.bytes, cases[i].shown));
+    }
+}
+
+/* A lost sample takes its lines and its period with it, so its cause is listed once. Entries that are kept or noted are
+ * not losses. */
+static void test_losses(void **state) {
+    static const struct gecko_convert_entry entries[] = {
+        ENTRY(LINES, LOST, "x", 78),
+        ENTRY(LINES, LOST, "stray", 1),
+        ENTRY(RECORDS, LOST, "cut", 2, .has_first = true, .first_offset = 77),
+        ENTRY(SAMPLES, KEPT, "fine", 700),
+        ENTRY(SAMPLES, LOST, "x", 39, .has_first = true, .first_line = 12, .first_offset = 300),
+        ENTRY(PERIODS, LOST, "x", 9999999),
+        ENTRY(SAMPLES, NOTED, "late", 5),
+    };
+    struct gecko_convert_result result = good_result();
+    result.entries = entries;
+    result.entry_count = sizeof entries / sizeof *entries;
+    report_summary(&options, &result, &text);
+    assert_text(
+        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
+        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 39 samples (x, first at line 12), 2 records "
+        "(cut, first at byte 77), 1 line (stray)\n");
+}
+
+static void test_many_losses(void **state) {
+    static const struct gecko_convert_entry entries[] = {
+        ENTRY(VALUES, LOST, "a", 1),  ENTRY(VALUES, LOST, "b", 3),  ENTRY(VALUES, LOST, "c", 3),
+        ENTRY(SAMPLES, LOST, "d", 1), ENTRY(LINES, LOST, "e", 900),
+    };
+    struct gecko_convert_result result = good_result();
+    result.entries = entries;
+    result.entry_count = sizeof entries / sizeof *entries;
+    report_summary(&options, &result, &text);
+    assert_text(
+        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
+        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 1 sample (d), 3 values (b), 3 values (c) and 2 more, "
+        "see --report\n");
+}
+
+static void test_errors(void **state) {
+    struct gecko_convert_result result = {
+        .struct_bytes = sizeof result, .status = GECKO_CONVERT_BAD_INPUT, .message = "no good"};
+    report_error(&options, &result, &text);
+    assert_text("gecko-convert: no good\n");
+    result.has_error_place = true;
+    result.error_offset = 77;
+    report_error(&options, &result, &text);
+    assert_text("gecko-convert: app.txt.gz: at byte 77: no good\n");
+    result.error_line = 12;
+    report_error(&options, &result, &text);
+    assert_text("gecko-convert: app.txt.gz:12: no good\n");
+    report_message("what is wrong", &text);
+    assert_text("gecko-convert: what is wrong\n");
+}
+
+static void test_the_terminal_is_not_steered(void **state) {
+    report_message(
+        "a\033[2Jb\nc\177d\xc2\x9b"
+        "e\xff"
+        "f\xc3\xa4",
+        &text);
+    assert_text("gecko-convert: a?[2Jb?c?d?e?f\xc3\xa4\n");
+}
+
+/* However long the names are, both lines are written and end with a line end. */
+static void test_long_names_are_cut(void **state) {
+    static char long_name[3 * REPORT_TEXT_BYTES];
+    memset(long_name, 'x', sizeof long_name - 1);
+    const struct gecko_convert_options long_options = {.input_path = long_name, .output_path = "out.json"};
+    struct gecko_convert_result result = good_result();
+    report_summary(&long_options, &result, &text);
+    const char *first_end = memchr(text.bytes, '\n', text.bytes_count);
+    assert_memory_equal(first_end - 3, "...", 3);
+    const char second[] = "wrote out.json: processed v70, 410 kB, in 0.04 s\n";
+    assert_memory_equal(first_end + 1, second, sizeof second - 1);
+    assert_int_equal(first_end + 1 + sizeof second - 1 - text.bytes, text.bytes_count);
+}
+
+static void assert_json(const struct gecko_convert_result *result, const char *expected) {
+    size_t bytes_count;
+    char *report = gecko_convert_report(&options, result, &bytes_count);
+    assert_string_equal(report, expected);
+    assert_int_equal(bytes_count, strlen(expected));
+    free(report);
+}
+
+#define NO_ENTRIES(unit) "\"" unit "\":{\"read\":0,\"kept\":0,\"lost\":0,\"entries\":[]},"
+
+static void test_json_of_a_good_conversion(void **state) {
+    static const struct gecko_convert_entry entries[] = {
+        ENTRY(SAMPLES, KEPT, "event", 7),
+        ENTRY(SAMPLES, LOST, "\"x\"\xff", 1, .has_first = true, .first_line = 12, .first_offset = 300),
+        ENTRY(PERIODS, NOTED, "y", UINT64_MAX, .has_first = true, .first_offset = 5),
+    };
+    struct gecko_convert_result result = good_result();
+    result.counts = (struct gecko_convert_counts){1, 2, 3, 4, 5, 6, 7, 8, 9};
+    result.sums[GECKO_CONVERT_SAMPLES] = (struct gecko_convert_unit_sums){8, 7, 1};
+    result.entries = entries;
+    result.entry_count = sizeof entries / sizeof *entries;
+    assert_json(&result,
+                "{\"version\":1,\"tool\":\"gecko-convert " GECKO_CONVERT_VERSION "\","
+                "\"input\":{\"name\":\"app.txt.gz\",\"format\":\"perf-script\",\"wrapping\":\"gzip\",\"bytes\":1234567},"
+                "\"output\":{\"name\":\"out.json\",\"format\":\"processed\",\"bytes\":410999},"
+                "\"milliseconds\":49,"
+                "\"counts\":{\"processes\":1,\"threads\":2,\"samples\":3,\"stacks\":5,\"frames\":6,\"funcs\":7,"
+                "\"strings\":8,\"libs\":9,\"markers\":4},"
+                "\"ledger\":{" NO_ENTRIES("lines")
+                "\"samples\":{\"read\":8,\"kept\":7,\"lost\":1,\"entries\":["
+                "{\"fate\":\"kept\",\"cause\":\"event\",\"count\":7},"
+                "{\"fate\":\"lost\",\"cause\":\"\\\"x\\\"\xef\xbf\xbd\",\"count\":1,\"line\":12,\"offset\":300}]},"
+                NO_ENTRIES("records")
+                "\"periods\":{\"read\":0,\"kept\":0,\"lost\":0,\"entries\":["
+                "{\"fate\":\"noted\",\"cause\":\"y\",\"count\":9223372036854775807,\"offset\":5}]},"
+                NO_ENTRIES("values")
+                "\"balanced\":true},\"error\":null}\n");
+}
+
+static void test_json_of_a_failure(void **state) {
+    static const char *const codes[] = {"\"input\",\"exit\":1",  "\"usage\",\"exit\":2",  "\"io\",\"exit\":3",
+                                        "\"memory\",\"exit\":4", "\"strict\",\"exit\":5", "\"cancelled\",\"exit\":6"};
+    for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++) {
+        struct gecko_convert_result result = {.struct_bytes = sizeof result,
+                                              .status = (enum gecko_convert_status)(i + 1),
+                                              .message = "no good",
+                                              .input_format = "",
+                                              .wrapping = ""};
+        char expected[1024];
+        snprintf(expected, sizeof expected,
+                 "{\"version\":1,\"tool\":\"gecko-convert " GECKO_CONVERT_VERSION "\","
+                 "\"input\":{\"name\":\"app.txt.gz\",\"format\":null,\"wrapping\":null,\"bytes\":0},"
+                 "\"output\":{\"name\":\"out.json\",\"format\":null,\"bytes\":0},\"milliseconds\":0,"
+                 "\"counts\":{\"processes\":0,\"threads\":0,\"samples\":0,\"stacks\":0,\"frames\":0,\"funcs\":0,"
+                 "\"strings\":0,\"libs\":0,\"markers\":0},"
+                 "\"ledger\":{" NO_ENTRIES("lines") NO_ENTRIES("samples") NO_ENTRIES("records") NO_ENTRIES("periods")
+                 NO_ENTRIES("values") "\"balanced\":false},"
+                 "\"error\":{\"code\":%s,\"message\":\"no good\",\"line\":3,\"offset\":9}}\n",
+                 codes[i]);
+        result.has_error_place = true;
+        result.error_line = 3;
+        result.error_offset = 9;
+        assert_json(&result, expected);
+    }
+}
+
+/* ---- The progress bar. ---- */
+
+static void assert_drawn(int fd, const char *expected) {
+    char drawn[1024];
+    ssize_t bytes_count = read(fd, drawn, sizeof drawn - 1);
+    drawn[bytes_count > 0 ? bytes_count : 0] = '\0';
+    assert_string_equal(drawn, expected);
+}
+
+static void draw(struct progress_tty *bar, unsigned permille, uint64_t total_bytes) {
+    struct gecko_convert_progress progress = {.permille = permille, .total_bytes = total_bytes};
+    assert_true(progress_tty_draw(bar, &progress));
+}
+
+static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
+    struct gecko_convert_progress progress = {.read_bytes = read_bytes};
+    assert_true(progress_tty_draw(bar, &progress));
+}
+
+static void test_bar(void **state) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct progress_tty bar;
+    progress_tty_init(&bar, ends[1], true, 0);
+    draw(&bar, 509, 0);
+    assert_drawn(ends[0], "\r[##########..........]  50 %");
+    draw(&bar, 501, 0);
+    draw(&bar, 1000, 0);
+    assert_drawn(ends[0], "\r[####################] 100 %");
+    progress_tty_clear(&bar);
+    assert_drawn(ends[0], "\r                            \r");
+    progress_tty_clear(&bar);
+    progress_tty_init(&bar, ends[1], true, 3600000000000u);
+    draw(&bar, 500, 0);
+    progress_tty_clear(&bar);
+    progress_tty_init(&bar, ends[1], false, 0);
+    draw(&bar, 500, 0);
+    progress_tty_clear(&bar);
+    close(ends[1]);
+    assert_drawn(ends[0], "");
+    close(ends[0]);
+}
+
+/* A bar that began so many seconds ago. */
+static void begin_bar(struct progress_tty *bar, int fd, uint64_t seconds) {
+    progress_tty_init(bar, fd, true, 0);
+    bar->start_ns -= seconds * 1000000000u;
+}
+
+static void test_bar_of_bytes(void **state) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct progress_tty bar;
+    begin_bar(&bar, ends[1], 8000);
+    progress_tty_draw_bytes(&bar, 100000000000u, 400000000000u);
+    assert_drawn(ends[0], "\r[#####...............]  25 %  100 GB of 400 GB, 12 MB/s, 6 h 40 min left");
+    progress_tty_draw_bytes(&bar, 500000000000u, 400000000000u);
+    assert_drawn(ends[0], "\r[####################] 100 %  400 GB of 400 GB, 49 MB/s, 0 s left       ");
+    progress_tty_clear(&bar);
+    assert_drawn(ends[0], "\r                                                                 \r");
+    begin_bar(&bar, ends[1], 8000);
+    draw(&bar, 800, 40000000);
+    assert_drawn(ends[0], "\r[################....]  80 %  32 MB of 40 MB, 3.9 kB/s, 33 min 20 s left");
+    begin_bar(&bar, ends[1], 8000);
+    progress_tty_draw_bytes(&bar, 0, 0);
+    assert_drawn(ends[0], "\r[....................]   0 %");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The size of a pipe is unknown. */
+static void test_bar_of_a_pipe(void **state) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct progress_tty bar;
+    begin_bar(&bar, ends[1], 8000);
+    draw_read(&bar, 36400000000u);
+    assert_drawn(ends[0], "\rread 36 GB, 4.5 MB/s");
+    draw_read(&bar, 36400000001u);
+    draw(&bar, 600, 0);
+    assert_drawn(ends[0], "\r[############........]  60 %");
+    progress_tty_clear(&bar);
+    assert_drawn(ends[0], "\r                            \r");
+    progress_tty_init(&bar, ends[1], true, 3600000000000u);
+    draw_read(&bar, 36400000000u);
+    progress_tty_init(&bar, ends[1], false, 0);
+    draw_read(&bar, 36400000000u);
+    close(ends[1]);
+    assert_drawn(ends[0], "");
+    close(ends[0]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_summary_of_one_each_and_standard_streams),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_many_losses),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_the_terminal_is_not_steered),
+        cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_json_of_a_good_conversion),
+        cmocka_unit_test(test_json_of_a_failure),
+        cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_bar_of_bytes),
+        cmocka_unit_test(test_bar_of_a_pipe),
+    };
+    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* Tests which reader accepts what, and the messages about contents that no reader accepts. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "readers/reader.h"
+#include "tests/support/unit_test.h"
+
+/* ---- Readers. ---- */
+
+static const struct reader *detect(struct text bytes, struct failure *failure) {
+    *failure = (struct failure){0};
+    struct input *input = input_from_memory(bytes, 100, failure);
+    assert_non_null(input);
+    const struct reader *reader = reader_detect(input, failure);
+    assert_int_equal(input_offset(input), 0);
+    input_close(input);
+    return reader;
+}
+
+static void test_names(void **state) {
+    assert_ptr_equal(reader_by_name("perf-data"), &reader_perf_data);
+    assert_ptr_equal(reader_by_name("perf-script"), &reader_perf_script);
+    assert_ptr_equal(reader_by_name("collapsed"), &reader_collapsed);
+    assert_ptr_equal(reader_by_name("native"), &reader_trace);
+    assert_null(reader_by_name("perf"));
+    assert_null(reader_by_name(""));
+    for (size_t i = 0; readers[i]; i++) assert_ptr_equal(reader_by_name(readers[i]->name), readers[i]);
+}
+
+static void test_formats(void **state) {
+    struct failure failure;
+    assert_ptr_equal(
+        detect(TEXT("app 12/13 [001] 5.000001: 250000 cycles:\n\t 55d0 main+0x10 (/bin/app)\n\n"), &failure),
+        &reader_perf_script);
+    assert_ptr_equal(detect(TEXT("main;run;step 12\nmain;run 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_trace);
+    assert_false(failure_is_set(&failure));
+}
+
+static void test_format_of_a_long_trace(void **state) {
+    enum { TRACE_BYTES = 3 * PROBE_BYTES };
+    static const char line[] = "main;run;step 12\n";
+    char *bytes = malloc(TRACE_BYTES);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < TRACE_BYTES; i++) bytes[i] = line[i % (sizeof line - 1)];
+    struct failure failure;
+    static const size_t sizes[] = {PROBE_BYTES - 1, PROBE_BYTES, PROBE_BYTES + 1, TRACE_BYTES};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        assert_ptr_equal(detect((struct text){bytes, sizes[i]}, &failure), &reader_collapsed);
+    free(bytes);
+}
+
+static void test_after_a_failure(void **state) {
+    struct failure failure = {0};
+    struct input *input = input_from_memory(TEXT("main;run 3\n"), 0, &failure);
+    failure_set(&failure, FAILURE_IO, "elsewhere");
+    assert_null(reader_detect(input, &failure));
+    assert_string_equal(failure.message, "elsewhere");
+    input_close(input);
+}
+
+/* ---- Everything else. ---- */
+
+struct content {
+    struct text bytes;
+    const char *message; /* follows "memory: this is " */
+};
+
+#define BYTES(literal) \
+    { literal, sizeof(literal) - 1 }
+#define DIRECTLY    ": it needs no conversion: open it at https://profiler.firefox.com"
+#define PERF_DATA   "convert the recording it was made from: gecko-convert perf.data"
+#define RECORD      "perf record -g PROGRAM, then gecko-convert perf.data"
+#define NO_STACKS   "it holds no stacks; record some: " RECORD
+#define PPROF_TO_US " | stackcollapse-go.pl --sample_index=0 | gecko-convert -"
+
+static const struct content contents[] = {
+    {BYTES("2ELIFREP\0\0\0\0\0\0\0\x68"),
+     "perf.data, the binary recording of perf, of a big-endian machine: perf script -F +pid -i FILE | "
+     "gecko-convert -"},
+    {BYTES("PERFFILE\x68\0\0\0"),
+     "perf.data, the binary recording of an old perf: perf script -F +pid -i FILE | gecko-convert -"},
+    {BYTES("SIMPLEPERF\x01\0\x10\0\0\0"), "a report of Android's simpleperf" DIRECTLY},
+    {BYTES("*version\n3\ndata-file-overflow=false\n"), "a method trace of Android's runtime" DIRECTLY},
+    {BYTES("SLOW\xf3\0\x20\0"), "a streamed method trace of Android's runtime" DIRECTLY},
+    {BYTES("\xdc\xdfJSLB\x01\0"), "a Firefox profile (JsonSlabs)" DIRECTLY},
+    {BYTES("FLR\0\0\x02\0\x01"),
+     "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv -o "
+     "collapsed FILE stacks.collapsed"},
+    {BYTES("Nettrace\x14\0\0\0!FastSerialization.1"),
+     "a trace of .NET: dotnet-trace convert --format Chromium FILE, and open the result at "
+     "https://profiler.firefox.com"},
+    {BYTES("\x17\x08\x44tracing6\0"),
+     "trace.dat, the binary recording of trace-cmd: trace-cmd report -i FILE | stackcollapse-tracecmd.pl | "
+     "gecko-convert -"},
+    {BYTES("\x5e\x97\xca\xfd\x01\0\0\0"), "a recording of sysprof: sysprof opens it; or " RECORD},
+    {BYTES("gmon\x01\0\0\0"), "gmon.out, the counts of gprof: " NO_STACKS},
+    {BYTES("SQLite format 3\0\x10\0"), "an SQLite database: " NO_STACKS},
+    {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0\x3e\0"),
+     "a core dump: it shows one moment, not a recording; record one: " RECORD},
+    {BYTES("\177ELF\2\2\1\0\0\0\0\0\0\0\0\0\0\4\0\x16"),
+     "a core dump: it shows one moment, not a recording; record one: " RECORD},
+    {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x3e\0"), "a program or a library: record it running: " RECORD},
+    {BYTES("\xcf\xfa\xed\xfe\7\0\0\1"), "a program or a library: record it running: " RECORD},
+    {BYTES("MZ\x90\0\3\0\0\0"), "a program or a library: record it running: " RECORD},
+    {BYTES("Rar!\x1a\7\1\0"), "a RAR archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
+    {BYTES("MSCF\0\0\0\0\x2c"), "a CAB archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
+    {BYTES("xar!\0\x1c\0\1"), "a XAR archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
+    {BYTES("\x89LZO\0\r\n\x1a\n"), "lzop-compressed: unpack it first: lzop -dc FILE | gecko-convert -"},
+    {BYTES("LRZI\0\6\0\0"), "lrzip-compressed: unpack it first: lrzip -d -o trace FILE"},
+    {BYTES("%PDF-1.7\n%\xe2\xe3"), "a PDF document: convert the trace that it was made from"},
+    {BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), "a picture: convert the trace that it was made from"},
+    {BYTES("\xff\xd8\xff\xe0\0\x10JFIF"), "a picture: convert the trace that it was made from"},
+    {BYTES("GIF89a\1\0"), "a picture: convert the trace that it was made from"},
+    {BYTES("RIFF\x24\0\0\0WEBPVP8 "), "a picture: convert the trace that it was made from"},
+    {BYTES("bplist00\xd4\1\2"),
+     "a binary property list of macOS: if it is of Instruments, export its call tree as CSV: "
+     "stackcollapse-instruments.pl FILE.csv | gecko-convert -"},
+    {BYTES("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+     "nothing but zero bytes: an empty tar archive, or a file that was never written; make the trace again"},
+    {BYTES("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+     "a CPU profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+    {BYTES("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"),
+     "a CPU profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+    {BYTES("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x01\x02"),
+     "a pprof profile: go tool pprof -raw FILE" PPROF_TO_US},
+    {BYTES("\x0a\x05\x50\x01\x9a\x04\0\x0a\x03\x40\x05\x01\x0a\x02\x40\x06"),
+     "a Perfetto trace, by its looks: traceconv json FILE OUT.json, and open the result at "
+     "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf FILE writes pprof profiles"},
+    {BYTES("\xff\xfem\0a\0i\0n\0;\0x\0 \0"
+           "1\0\r\0\n\0"),
+     "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE | gecko-convert - (PowerShell's > writes UTF-16; use cmd's "
+     "instead)"},
+
+    {BYTES("{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":70},\"threads\":[]}"),
+     "a Firefox profile already" DIRECTLY},
+    {BYTES("\xef\xbb\xbf {\n \"meta\": {\"version\": 27, \"interval\": 1, \"processType\": 0}, \"threads\": []}"),
+     "a Firefox profile already" DIRECTLY},
+    {BYTES("{\"traceEvents\":[{\"ph\":\"X\"}]}"), "a Chrome trace (trace events in JSON)" DIRECTLY},
+    {BYTES("[{\"name\":\"a\",\"ph\":\"B\",\"pid\":1,\"ts\":5}]"), "a Chrome trace (trace events in JSON)" DIRECTLY},
+    {BYTES("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"},\"hitCount\":0}]}"),
+     "a CPU profile of V8 (Chrome, Node.js)" DIRECTLY},
+    {BYTES("{\"dhatFileVersion\":2,\"mode\":\"heap\"}"), "a heap profile of DHAT" DIRECTLY},
+    {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
+     "a speedscope profile: https://www.speedscope.app opens it; if py-spy wrote it, convert what py-spy record "
+     "--format raw "
+     "writes"},
+    {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
+    {BYTES("{}"),
+     "JSON of some kind: it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
+    {BYTES("[1, 2]\n"),
+     "JSON of some kind: it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
+
+    {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"),
+     "a pointer of Git LFS, not the file itself: git lfs pull gets the file"},
+    {BYTES("\n0x128 [0x60]: event: 1\n.\n. ... raw event: size 96 bytes\n.  0000:  01 00\n"),
+     "a raw dump (perf script -D): " PERF_DATA},
+    {BYTES(
+         "# To display the perf.data header info, please use --header/--header-only options.\n#\n# Samples: 1  of "
+         "event 'cycles'\n# Event count (approx.): 9\n#\n# Overhead  Command  Symbol\n#\n    50.00%  app  [.] main\n"),
+     "the text of perf report, which has sums and no single samples: " PERF_DATA},
+    {BYTES("\n Performance counter stats for './app':\n\n 1.0 msec task-clock\n"), "the text of perf stat: " NO_STACKS},
+    {BYTES("# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\nevents: Ir\nfn=(1) main\n1 5\n"),
+     "a profile of callgrind or cachegrind, which has sums per call and no stacks: kcachegrind shows it; or " RECORD},
+    {BYTES("desc: I1 cache: 1\ncmd: ./app\nevents: Ir\nfl=a.c\nfn=main\n1 5\n"),
+     "a profile of callgrind or cachegrind, which has sums per call and no stacks: kcachegrind shows it; or " RECORD},
+    {BYTES("desc: --time-unit=i\ncmd: ./app\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\n"
+           "mem_heap_B=0\n"),
+     "a heap profile of massif: ms_print FILE shows it"},
+    {BYTES("v 10500 3\nx 8 /bin/app\nX ./app\nI 1000 f9e3\n"),
+     "a recording of heaptrack: heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt"},
+    {BYTES(
+         "PeriodType: cpu nanoseconds\nPeriod: 10000000\nSamples:\nsamples/count cpu/nanoseconds\n  1 10000000: 1 2\n"),
+     "the text of pprof -raw: stackcollapse-go.pl --sample_index=0 FILE | gecko-convert -"},
+    {BYTES("heap profile:      1:     64 [     1:     64] @ heapprofile\n"),
+     "a heap profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+    {BYTES("Analysis of sampling app (pid 9) every 1 millisecond\nProcess: app [9]\n\nCall graph:\n    8 Thread_1\n"),
+     "the text of macOS's sample: stackcollapse-sample.awk FILE | gecko-convert -"},
+    {BYTES("Running Time,Self,,Symbol Name\n11.0ms   55.0%,0,,main\n"),
+     "a call tree of Instruments: stackcollapse-instruments.pl FILE | gecko-convert -"},
+    {BYTES("Attaching 1 probe...\n\n@[\n    vfs_read+0\n    ksys_read+95\n]: 3\n"),
+     "the text of bpftrace: stackcollapse-bpftrace.pl FILE | gecko-convert -"},
+    {BYTES("CPU ID FUNCTION:NAME\n\n\n              genunix`kmem_alloc+0x2a\n              unix`trap+0x10\n"
+           "                7\n"),
+     "stacks as DTrace prints them: stackcollapse.pl FILE | gecko-convert -"},
+    {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
+     "backtraces of gdb: stackcollapse-gdb.pl FILE | gecko-convert -"},
+    {BYTES("Full thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
+     "a thread dump of Java: stackcollapse-jstack.pl FILE | gecko-convert -"},
+    {BYTES("# tracer: function\n#\n# entries-in-buffer/entries-written: 1/1\n"),
+     "a trace of the kernel's ftrace: " NO_STACKS},
+    {BYTES("<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\"><text>Flame Graph</text></svg>\n"),
+     "a picture (SVG), perhaps a flame graph: convert the collapsed stacks that it was made from"},
+    {BYTES("\n<!DOCTYPE html>\n<html><head></head></html>\n"),
+     "a web page: if it is a flame graph of async-profiler, jfrconv -o collapsed FILE stacks.collapsed makes "
+     "collapsed stacks; otherwise convert the trace that it was made from"},
+    {BYTES("<?xml version=\"1.0\"?>\n<trace-query-result/>\n"), "XML: convert the trace that it was made from"},
+
+    {BYTES("GREC\n\x1a\n\1\0\0\0"),
+     "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
+    {BYTES("GREC\r\r\n\x1a\r\n\1\0\0\0"),
+     "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
+    {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
+     "binary data of an unknown kind; traces of the recorder, perf script text and collapsed stacks are read here"},
+    {BYTES("Dear all,\nthis is no trace.\n"),
+     "text, but no trace format that is known here; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
+     "the same"},
+    {BYTES("\n\n  a\x1b[31mline that is so very long that it has to be cut some\xffwhere in the middle of it\r\n"),
+     "text, but no trace format that is known here; it begins \"a?[31mline that is so very long that it has to be cut "
+     "some?w...\"; --from FORMAT reads it as that format all the same"},
+};
+
+static void test_foreign_contents(void **state) {
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        struct failure failure;
+        const struct reader *reader = detect(contents[i].bytes, &failure);
+        if (reader) fail_msg("content %zu (%s) was taken for %s", i, contents[i].message, reader->title);
+        assert_int_equal(failure.code, FAILURE_INPUT);
+        char expected[sizeof failure.message];
+        snprintf(expected, sizeof expected, "memory: this is %s", contents[i].message);
+        assert_string_equal(failure.message, expected);
+    }
+}
+
+/* Tries every prefix of every content. Nothing beyond its end may be read. */
+static void test_cut_off_contents(void **state) {
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        for (size_t kept_bytes = 0; kept_bytes < contents[i].bytes.bytes_count; kept_bytes++) {
+            char *exact = malloc(kept_bytes ? kept_bytes : 1);
+            assert_non_null(exact);
+            memcpy(exact, contents[i].bytes.bytes, kept_bytes);
+            struct failure failure;
+            const struct reader *reader = detect((struct text){exact, kept_bytes}, &failure);
+            assert_true((reader != NULL) == (failure.code == FAILURE_NONE));
+            free(exact);
+        }
+    }
+}
+
+static void test_iso_image(void **state) {
+    enum { IMAGE_BYTES = 0x8800, DESCRIPTOR = 0x8001 };
+    char *bytes = calloc(1, IMAGE_BYTES);
+    assert_non_null(bytes);
+    memcpy(bytes + DESCRIPTOR, "CD001", 5);
+    struct failure failure;
+    assert_null(detect((struct text){bytes, IMAGE_BYTES}, &failure));
+    assert_string_equal(failure.message,
+                        "memory: this is an ISO 9660 image: unpack it first: bsdtar -xOf FILE | gecko-convert -");
+    free(bytes);
+}
+
+static void test_empty(void **state) {
+    struct failure failure;
+    assert_null(detect(TEXT(""), &failure));
+    assert_int_equal(failure.code, FAILURE_INPUT);
+    assert_string_equal(failure.message, "memory: is empty; there is nothing to convert");
+    assert_null(detect(TEXT(" \n\r\n\t"), &failure));
+    assert_int_equal(failure.code, FAILURE_INPUT);
+    assert_string_equal(failure.message, "memory: holds nothing but blank lines; there is nothing to convert");
+}
+
+static void test_foreign_content_in_a_wrapping(void **state) {
+    /* "PERFFILE" and a line end, as gzip writes it. */
+    static const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0,    0x03,
+                                           0x0b, 0x70, 0x0d, 0x72, 0x73, 0xf3, 0xf4, 0x71, 0xe5, 0x02,
+                                           0x00, 0x1a, 0x14, 0x99, 0xbd, 9,    0,    0,    0};
+    char path[] = "/tmp/test_registry_XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, packed, sizeof packed), sizeof packed);
+    close(descriptor);
+    struct failure failure = {0};
+    struct input *input = input_open(path, &failure);
+    unlink(path);
+    assert_non_null(input);
+    assert_null(reader_detect(input, &failure));
+    char expected[sizeof failure.message];
+    snprintf(expected, sizeof expected,
+             "%s: this is perf.data, the binary recording of an old perf, inside gzip: take it out of there, then perf "
+             "script "
+             "-F +pid -i FILE | gecko-convert -",
+             path);
+    assert_string_equal(failure.message, expected);
+    input_close(input);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_format_of_a_long_trace),
+        cmocka_unit_test(test_after_a_failure),
+        cmocka_unit_test(test_foreign_contents),
+        cmocka_unit_test(test_cut_off_contents),
+        cmocka_unit_test(test_iso_image),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_foreign_content_in_a_wrapping),
+    };
+    return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
+}

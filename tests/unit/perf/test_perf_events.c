@@ -1,0 +1,200 @@
+/* Tests events: names and modifiers, units, and which event makes the samples. */
+#include <stdio.h>
+
+#include "readers/perf/perf_events.h"
+#include "tests/support/unit_test.h"
+
+struct events_test {
+    struct failure failure;
+    struct perf_events events;
+};
+
+static struct events_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct events_test){0};
+    perf_events_init(&fixture.events, &fixture.failure);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    perf_events_fini(&fixture.events);
+    return is_good ? 0 : -1;
+}
+
+static struct perf_event *event_of(const char *name) {
+    uint32_t row = perf_events_intern(&fixture.events, text_of(name), (struct position){.line = 7, .offset = 70});
+    assert_int_not_equal(row, ID_NONE);
+    return perf_events_at(&fixture.events, row);
+}
+
+static void assert_chosen(const char *name) {
+    uint32_t row = perf_events_choose(&fixture.events);
+    assert_int_not_equal(row, ID_NONE);
+    struct text chosen = perf_events_at(&fixture.events, row)->name;
+    if (!text_equal(chosen, text_of(name)))
+        fail_msg("%.*s was chosen, not %s", (int)chosen.bytes_count, chosen.bytes, name);
+}
+
+static void test_modifiers(void **state) {
+    static const char *const names[][2] = {
+        {"cycles", "cycles"},
+        {"cycles:P", "cycles"},
+        {"cpu-clock:ppp", "cpu-clock"},
+        {"cycles:ukhpPGHSDIWebRX", "cycles"},
+        {"cycles:q", "cycles:q"}, /* perf has no such modifier */
+        {"cycles:", "cycles:"},
+        {"sched:sched_switch", "sched:sched_switch"},
+        {"sched:sched_switch:u", "sched:sched_switch"},
+        {"cpu/event=0x3c,umask=0x0/upp", "cpu/event=0x3c,umask=0x0/upp"},
+        {"cpu/event=0x3c,name=a:b/:u", "cpu/event=0x3c,name=a:b/"},
+        {"[unknown]", "[unknown]"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct text got = perf_event_base_name(text_of(names[i][0]));
+        if (!text_equal(got, text_of(names[i][1])))
+            fail_msg("%s: \"%.*s\"", names[i][0], (int)got.bytes_count, got.bytes);
+    }
+}
+
+static void test_units_and_tracepoints(void **state) {
+    static const struct {
+        const char *name;
+        enum perf_event_unit unit;
+        bool is_tracepoint;
+    } events[] = {
+        {"cpu-clock", PERF_EVENT_CLOCK_NS, false},
+        {"cpu-clock:ppp", PERF_EVENT_CLOCK_NS, false},
+        {"task-clock:u", PERF_EVENT_CLOCK_NS, false},
+        {"cycles", PERF_EVENT_CYCLES, false},
+        {"cycles:P", PERF_EVENT_CYCLES, false},
+        {"cpu-cycles:u", PERF_EVENT_CYCLES, false},
+        {"cpu_core/cycles/:u", PERF_EVENT_CYCLES, false},
+        {"instructions", PERF_EVENT_OTHER, false},
+        {"cycles:q", PERF_EVENT_OTHER, true},
+        {"sched:sched_switch", PERF_EVENT_OTHER, true},
+        {"probe_libc:malloc:u", PERF_EVENT_OTHER, true},
+        {"cpu/event=0x3c,name=a:b/", PERF_EVENT_OTHER, false},
+        {"mem:0x401000:rw", PERF_EVENT_OTHER, false},
+        {"mem:0x401000/4:x:u", PERF_EVENT_OTHER, false},
+        {"[unknown]", PERF_EVENT_OTHER, false},
+        {"", PERF_EVENT_OTHER, false},
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        const struct perf_event *event = event_of(events[i].name);
+        if (event->unit != events[i].unit) fail_msg("%s: unit %d", events[i].name, (int)event->unit);
+        if (event->is_tracepoint != events[i].is_tracepoint)
+            fail_msg("%s: is_tracepoint %d", events[i].name, event->is_tracepoint);
+    }
+}
+
+static void test_an_event_is_its_printed_name(void **state) {
+    const struct perf_event *first = event_of("cycles:P");
+    assert_ptr_equal(event_of("cycles:P"), first);
+    assert_ptr_not_equal(event_of("cycles"), first);
+    assert_true(text_equal(first->name, TEXT("cycles:P")));
+    assert_int_equal(first->first.line, 7);
+    assert_int_equal(first->first.offset, 70);
+    assert_int_equal(fixture.events.rows.count, 2);
+}
+
+static void test_choice(void **state) {
+    assert_int_equal(perf_events_choose(&fixture.events), ID_NONE);
+    event_of("page-faults");
+    assert_int_equal(perf_events_choose(&fixture.events), ID_NONE); /* no event has a stack */
+    event_of("sched:sched_switch")->sample_count = 1000;
+    assert_chosen("sched:sched_switch"); /* no other kind of event has a stack */
+    event_of("sched:sched_wakeup")->sample_count = 1001;
+    assert_chosen("sched:sched_wakeup");
+    event_of("cycles")->sample_count = 5;
+    assert_chosen("cycles");
+    event_of("instructions")->sample_count = 5;
+    assert_chosen("cycles"); /* the first of equal ones */
+    event_of("page-faults")->sample_count = 5;
+    assert_chosen("page-faults"); /* it came before the others */
+    event_of("instructions")->sample_count = 6;
+    assert_chosen("instructions");
+}
+
+static const struct ledger_entry *find_entry(const struct ledger *ledger, enum gecko_convert_unit unit,
+                                             enum gecko_convert_fate fate, const char *cause) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry;
+    }
+    fail_msg("no entry \"%s\"", cause);
+    return NULL;
+}
+
+static void test_ledger(void **state) {
+    struct profile profile;
+    profile_init(&profile, &fixture.failure);
+    struct perf_event *cycles = event_of("cycles"), *faults = event_of("page-faults"), *nameless = event_of("");
+    *cycles = (struct perf_event){.name = cycles->name, .sample_count = 10, .period_sum = 1000, .first = {3, 30}};
+    faults->sample_count = 4;
+    nameless->sample_count = 2;
+    event_of("never");
+    perf_events_enter(&fixture.events, perf_events_choose(&fixture.events), &profile);
+    const struct ledger *ledger = &profile.ledger;
+    assert_int_equal(ledger->entries.count, 4);
+    assert_int_equal(ledger->read[LEDGER_SAMPLES], 16);
+    assert_int_equal(ledger->read[LEDGER_PERIODS], 1000);
+    assert_true(ledger_is_balanced(ledger));
+    const struct ledger_entry *kept = find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event cycles");
+    assert_int_equal(kept->count, 10);
+    assert_int_equal(kept->first.line, 3);
+    assert_int_equal(find_entry(ledger, LEDGER_PERIODS, LEDGER_KEPT, "event cycles")->count, 1000);
+    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event page-faults")->count, 4);
+    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event without a name")->count, 2);
+    profile_fini(&profile);
+}
+
+/* Hostile input may name a new event on every line. */
+static void test_names_without_end(void **state) {
+    struct profile profile;
+    profile_init(&profile, &fixture.failure);
+    for (int i = 0; i < 100000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "e%d:t", i);
+        event_of(name)->sample_count++;
+    }
+    assert_int_equal(fixture.events.rows.count, PERF_EVENTS_MAX + 1);
+    assert_true(text_equal(event_of("e4095:t")->name, TEXT("e4095:t")));
+    assert_ptr_equal(event_of("e4096:t"), event_of("e99999:t"));
+    assert_int_equal(event_of("e4096:t")->sample_count, 100000 - PERF_EVENTS_MAX);
+    assert_true(text_equal(event_of("e4096:t")->name, TEXT("beyond the first 4096")));
+    perf_events_enter(&fixture.events, 0, &profile);
+    assert_int_equal(profile.ledger.read[LEDGER_SAMPLES], 100000);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_LOST), 99999);
+    assert_int_equal(find_entry(&profile.ledger, LEDGER_SAMPLES, LEDGER_LOST, "event beyond the first 4096")->count,
+                     100000 - PERF_EVENTS_MAX);
+    profile_fini(&profile);
+}
+
+static void test_a_long_name(void **state) {
+    struct profile profile;
+    profile_init(&profile, &fixture.failure);
+    static char name[1000];
+    memset(name, 'n', sizeof name - 1);
+    event_of(name)->sample_count = 1;
+    perf_events_enter(&fixture.events, 0, &profile);
+    assert_true(ledger_is_balanced(&profile.ledger));
+    assert_int_equal(ledger_at(&profile.ledger, 0)->cause.bytes_count, 255);
+    profile_fini(&profile);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modifiers),
+        cmocka_unit_test_setup_teardown(test_units_and_tracepoints, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_event_is_its_printed_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ledger, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_long_name, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

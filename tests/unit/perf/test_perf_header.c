@@ -1,0 +1,184 @@
+/* Tests the comments of perf script --header as metadata. */
+#include <stdio.h>
+
+#include "readers/perf/perf_header.h"
+#include "tests/support/unit_test.h"
+
+struct header_test {
+    struct failure failure;
+    struct profile profile;
+    struct perf_header header;
+};
+
+static struct header_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct header_test){0};
+    profile_init(&fixture.profile, &fixture.failure);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    profile_fini(&fixture.profile);
+    return is_good ? 0 : -1;
+}
+
+static void read_line(const char *line) { perf_header_read_line(&fixture.header, &fixture.profile, text_of(line)); }
+
+static void assert_text(struct text got, const char *wanted) {
+    if (!text_equal(got, text_of(wanted)))
+        fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+}
+
+static void test_every_key(void **state) {
+    read_line("# ========");
+    read_line("# captured on    : Sat Nov 21 07:35:50 2026");
+    read_line("# header version : 1");
+    read_line("# hostname : vm");
+    read_line("# os release : 6.1.0-18-amd64");
+    read_line("# perf version : 6.1.76");
+    read_line("# arch : x86_64");
+    read_line("# nrcpus online : 8");
+    read_line("# nrcpus avail : 16");
+    read_line("# cpudesc : Intel(R) Xeon(R) CPU: E5 @ 2.00GHz");
+    read_line("# total memory : 16384516 kB");
+    read_line("# cmdline : /usr/bin/perf record -g -- /opt/demo/app --fast ");
+    read_line("# ========");
+    read_line("#");
+    const struct profile_meta *meta = &fixture.profile.meta;
+    assert_int_equal(meta->captured_at_ms, INT64_C(1795246550000));
+    assert_text(meta->device, "vm");
+    assert_text(meta->platform, "Linux");
+    assert_text(meta->os_cpu, "Linux 6.1.0-18-amd64");
+    assert_text(meta->abi, "x86_64");
+    assert_int_equal(meta->logical_cpu_count, 8);
+    assert_text(meta->cpu_name, "Intel(R) Xeon(R) CPU: E5 @ 2.00GHz");
+    assert_int_equal(meta->main_memory_bytes, UINT64_C(16384516) * 1024);
+    assert_text(meta->arguments, "/usr/bin/perf record -g -- /opt/demo/app --fast");
+    assert_text(meta->product, "app");
+    assert_false(fixture.header.has_dwarf_stacks);
+    assert_true(fixture.header.frequency_hz == 0);
+}
+
+static void test_recorded_programs(void **state) {
+    static const struct {
+        const char *command_line;
+        const char *program;
+    } rows[] = {
+        {"perf record -F 99 -g ./app --fast", "app"},
+        {"perf record -F99 -ag -e cycles:u -o /tmp/p.data /opt/app", "app"},
+        {"perf record --call-graph dwarf,8192 --freq=max app record -- other", "app"},
+        {"perf record -agF 99 -- /opt/demo/app", "app"},
+        {"perf record -e cycles -a", ""},
+        {"perf record -a sleep 10", ""},
+        {"perf record -g -- env A=1 ./app", ""},
+        {"perf record -p 12 -- sleep 1", ""},
+        {"perf", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "# cmdline : %s", rows[i].command_line);
+        fixture.profile.meta.product = (struct text){0};
+        read_line(line);
+        assert_text(fixture.profile.meta.product, rows[i].program);
+    }
+}
+
+static void test_all_keys_are_shown(void **state) {
+    read_line("# hostname : vm");
+    read_line("# node0 meminfo  : total = 1 kB, free = 2 kB");
+    read_line("# HEADER_CACHE info available, use -I to display"); /* not "key : value" */
+    read_line("# missing features: AUXTRACE BRANCH_STACK ");
+    read_line("# empty : ");
+    read_line("# : value");
+    const struct column *extra = &fixture.profile.meta.extra;
+    assert_int_equal(extra->count, 3);
+    static const char *const wanted[][2] = {{"hostname", "vm"},
+                                            {"node0 meminfo", "total = 1 kB, free = 2 kB"},
+                                            {"missing features", "AUXTRACE BRANCH_STACK"}};
+    for (size_t i = 0; i < 3; i++) {
+        const struct extra_entry *entry = column_at(extra, i);
+        assert_text(entry->section, "perf");
+        assert_text(entry->label, wanted[i][0]);
+        assert_text(entry->value, wanted[i][1]);
+    }
+}
+
+static void test_the_sampling_frequency(void **state) {
+    read_line(
+        "# event : name = task-clock, , id = { 9 }, type = 1, { sample_period, sample_freq } = 1000000, sample_type = "
+        "IP|TID|TIME");
+    assert_true(fixture.header.frequency_hz == 0); /* this is a period, not a frequency */
+    read_line(
+        "# event : name = cycles:P, , id = { 1, 2 }, type = 0, size = 136, { sample_period, sample_freq } = 4000, "
+        "sample_type = "
+        "IP|TID|TIME|CALLCHAIN|PERIOD, read_format = ID, disabled = 1, inherit = 1, freq = 1, precise_ip = 3");
+    assert_true(fixture.header.frequency_hz == 4000);
+    read_line("# event : name = other, { sample_period, sample_freq } = 99, freq = 1"); /* the first one stays */
+    assert_true(fixture.header.frequency_hz == 4000);
+    assert_false(fixture.header.has_dwarf_stacks);
+}
+
+static void test_dwarf_stacks(void **state) {
+    static const char *const lines[] = {
+        "# cmdline : /usr/bin/perf record --call-graph dwarf -- app",
+        "# cmdline : /usr/bin/perf record --call-graph=dwarf,16384 app",
+        "# event : name = cycles, sample_type = IP|TID|TIME|CALLCHAIN|REGS_USER|STACK_USER, freq = 1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        fixture.header.has_dwarf_stacks = false;
+        read_line(lines[i]);
+        if (!fixture.header.has_dwarf_stacks) fail_msg("not seen: %s", lines[i]);
+    }
+    fixture.header.has_dwarf_stacks = false;
+    read_line("# cmdline : /usr/bin/perf record --call-graph fp -- dwarf");
+    assert_false(fixture.header.has_dwarf_stacks);
+}
+
+static void test_odd_values(void **state) {
+    static const char *const times[] = {
+        "Sat Nov 21 07:35:50 202",  "Sat Nov 21 07:35:50 20266", "Sat Nux 21 07:35:50 2026",
+        "Sat Nov 21 07-35-50 2026", "Sat Nov xx 07:35:50 2026",  "Sat Nov 21 07:35:50 1969",
+        "2026-11-21 07:35:50 UTC ", "Sat No\0 21 07:35:50 2026",
+    };
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "# captured on : %s", times[i]);
+        read_line(line);
+        if (fixture.profile.meta.captured_at_ms) fail_msg("\"%s\" was taken for a time", times[i]);
+    }
+    static const char with_nul[] = "# captured on : Sat Nov 21 \0 7:35:50 2026";
+    perf_header_read_line(&fixture.header, &fixture.profile, (struct text){with_nul, sizeof with_nul - 1});
+    assert_int_equal(fixture.profile.meta.captured_at_ms, 0);
+    read_line("# nrcpus online : many");
+    read_line("# nrcpus online : 99999999999999999999999999");
+    assert_int_equal(fixture.profile.meta.logical_cpu_count, 0);
+    read_line("# total memory : 99999999999999999999999999 kB");
+    assert_int_equal(fixture.profile.meta.main_memory_bytes, 0);
+    read_line("# cmdline : perf record -a");
+    assert_text(fixture.profile.meta.arguments, "perf record -a");
+    assert_text(fixture.profile.meta.product, "");
+    read_line("# cmdline : perf record -a -- ");
+    assert_text(fixture.profile.meta.product, "");
+}
+
+/* A day with one digit is padded with a blank. */
+static void test_a_short_day(void **state) {
+    read_line("# captured on    : Thu Jan  1 00:00:01 1970");
+    assert_int_equal(fixture.profile.meta.captured_at_ms, 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_recorded_programs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_all_keys_are_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_sampling_frequency, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_dwarf_stacks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_odd_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_short_day, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

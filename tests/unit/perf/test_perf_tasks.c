@@ -1,0 +1,315 @@
+/* Tests threads and processes: to which generation of its ids a line belongs. */
+#include <stdio.h>
+
+#include "readers/perf/perf_tasks.h"
+#include "tests/support/unit_test.h"
+
+struct tasks_test {
+    struct failure failure;
+    struct profile profile;
+    struct perf_tasks tasks;
+};
+
+static struct tasks_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct tasks_test){0};
+    profile_init(&fixture.profile, &fixture.failure);
+    perf_tasks_init(&fixture.tasks, &fixture.profile);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    perf_tasks_fini(&fixture.tasks);
+    profile_fini(&fixture.profile);
+    return is_good ? 0 : -1;
+}
+
+static struct perf_task *find(int64_t pid, int64_t tid) {
+    struct perf_task *task = perf_tasks_find(&fixture.tasks, 0, pid, tid);
+    assert_non_null(task);
+    return task;
+}
+
+static struct thread *thread_of(const struct perf_task *task) {
+    return profile_thread_at(&fixture.profile, task->thread);
+}
+
+static struct process *process_of(const struct perf_task *task) {
+    struct thread *thread = thread_of(task);
+    assert_false(process_is_none(thread->process));
+    return profile_process_at(&fixture.profile, thread->process);
+}
+
+static void add_sample(struct perf_task *task, uint32_t event, int64_t time_ns) {
+    struct perf_series *series = perf_tasks_series(&fixture.tasks, task, event);
+    assert_non_null(series);
+    samples_add(&series->samples, time_ns, stack_none(), 1);
+    task->has_samples = true;
+}
+
+static void assert_text(struct text got, const char *wanted) {
+    if (!text_equal(got, text_of(wanted)))
+        fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+}
+
+static void fork_task(int64_t pid, int64_t tid, struct perf_task *parent, int64_t time_ns) {
+    perf_tasks_fork(&fixture.tasks, 0, pid, tid, parent, time_ns);
+}
+
+/* ---- Ids. ---- */
+
+static void test_a_task_is_found_again(void **state) {
+    struct perf_task *main_task = find(7, 7), *other = find(7, 8);
+    assert_ptr_not_equal(main_task, other);
+    assert_ptr_equal(find(7, 7), main_task);
+    assert_ptr_equal(find(7, 8), other);
+    assert_ptr_equal(find(PID_UNKNOWN, 8), other); /* the tid suffices */
+    assert_ptr_equal(process_of(main_task), process_of(other));
+    assert_int_equal(process_of(main_task)->pid, 7);
+    assert_int_equal(thread_of(other)->tid, 8);
+    assert_int_equal(fixture.profile.processes.count, 1);
+}
+
+static void test_the_pid_is_learnt_later(void **state) {
+    struct perf_task *task = find(PID_UNKNOWN, 8);
+    assert_true(process_is_none(thread_of(task)->process));
+    assert_ptr_equal(find(7, 8), task);
+    assert_int_equal(process_of(task)->pid, 7);
+    assert_ptr_equal(find(PID_UNKNOWN, 8), task);
+    assert_int_equal(fixture.profile.threads.count, 1);
+}
+
+static void test_a_pid_that_is_never_told(void **state) {
+    struct perf_task *a = find(PID_UNKNOWN, 8), *b = find(-1, 9), *c = find(3, 3);
+    perf_tasks_finish(&fixture.tasks, ID_NONE);
+    assert_int_equal(process_of(a)->pid, PID_UNKNOWN);
+    assert_text(process_of(a)->name, "unknown pid");
+    assert_text(process_of(a)->pid_text, "unknown pid");
+    assert_ptr_equal(process_of(b), process_of(a));
+    assert_int_equal(process_of(c)->pid, 3);
+    assert_int_equal(fixture.profile.processes.count, 2);
+}
+
+static void test_ids_that_tell_their_pid(void **state) {
+    struct perf_task *idle = find(PID_UNKNOWN, 0), *unknown = find(PID_UNKNOWN, -1);
+    assert_int_equal(process_of(idle)->pid, 0);
+    assert_int_equal(process_of(unknown)->pid, -1);
+    assert_ptr_equal(find(0, 0), idle);
+    assert_ptr_equal(find(-1, -1), unknown);
+    perf_tasks_rename(&fixture.tasks, unknown, TEXT(":-1"), 5);
+    assert_text(thread_of(unknown)->name, "unknown");
+    perf_tasks_rename(&fixture.tasks, idle, TEXT("swapper"), 5);
+    assert_text(thread_of(idle)->name, "swapper");
+}
+
+static void test_another_pid_is_another_task(void **state) {
+    struct perf_task *first = find(7, 8), *second = find(9, 8), *third = find(7, 8);
+    assert_ptr_not_equal(second, first);
+    assert_ptr_not_equal(third, first);
+    assert_int_equal(thread_of(first)->generation, 0);
+    assert_int_equal(thread_of(second)->generation, 0); /* the first with this pid */
+    assert_int_equal(thread_of(third)->generation, 1);
+    assert_int_equal(process_of(first)->pid, 7);
+    assert_int_equal(process_of(second)->pid, 9);
+    assert_int_equal(process_of(third)->pid, 7);
+}
+
+static void test_a_guest_is_apart(void **state) {
+    struct perf_task *host = find(1, 1), *guest = perf_tasks_find(&fixture.tasks, 5000, 1, 1);
+    assert_non_null(guest);
+    assert_ptr_not_equal(guest, host);
+    assert_ptr_equal(perf_tasks_find(&fixture.tasks, 5000, PID_UNKNOWN, 1), guest);
+    assert_ptr_not_equal(perf_tasks_find(&fixture.tasks, 5001, 1, 1), guest);
+    assert_ptr_not_equal(process_of(guest), process_of(host));
+    assert_text(process_of(guest)->pid_text, "1 (VM 5000)");
+    assert_text(process_of(host)->pid_text, ""); /* profile_finish sets it */
+    assert_int_equal(thread_of(guest)->generation, 0);
+}
+
+/* ---- Lives. ---- */
+
+static void test_a_fork_names_and_starts_the_child(void **state) {
+    struct perf_task *parent = find(7, 7);
+    perf_tasks_rename(&fixture.tasks, parent, TEXT("shell"), 1);
+    fork_task(8, 8, parent, 100);
+    struct perf_task *child = find(8, 8);
+    assert_text(thread_of(child)->name, "shell");
+    assert_int_equal(thread_of(child)->start_ns, 100);
+    assert_int_equal(process_of(child)->start_ns, 100);
+    assert_int_equal(process_of(child)->generation, 0);
+    fork_task(8, 9, child, 200); /* the start of a thread is not that of its process */
+    assert_int_equal(thread_of(find(8, 9))->start_ns, 200);
+    assert_int_equal(process_of(child)->start_ns, 100);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 9, 300);
+    assert_int_equal(thread_of(find(8, 9))->end_ns, 300);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 250);
+    assert_int_equal(thread_of(child)->end_ns, 250);
+    perf_tasks_finish(&fixture.tasks, 0);
+    assert_int_equal(process_of(child)->end_ns, 300); /* ends with the last of its threads, not with the main thread */
+    assert_int_equal(process_of(parent)->end_ns, TIME_NONE);
+    assert_int_equal(thread_of(parent)->start_ns, TIME_NONE);
+    assert_int_equal(thread_of(parent)->end_ns, TIME_NONE);
+}
+
+/* If a line without samples has named a task, a later FORK record is about that task. */
+static void test_a_fork_behind_other_records(void **state) {
+    struct perf_task *task = find(8, 8);
+    fork_task(8, 8, NULL, 100);
+    assert_ptr_equal(find(8, 8), task);
+    assert_int_equal(thread_of(task)->start_ns, 100);
+    assert_int_equal(fixture.profile.threads.count, 1);
+    assert_int_equal(fixture.profile.processes.count, 1);
+}
+
+/* An EXIT record ends a generation even if it has no samples. */
+static void test_a_tid_is_used_again_without_samples(void **state) {
+    struct perf_task *first = find(8, 8);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
+    fork_task(8, 8, NULL, 100);
+    struct perf_task *second = find(8, 8);
+    assert_ptr_not_equal(second, first);
+    assert_int_equal(thread_of(second)->generation, 1);
+    assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
+}
+
+static void test_a_process_is_open_while_a_thread_is(void **state) {
+    find(8, 9);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
+    perf_tasks_finish(&fixture.tasks, 0);
+    assert_int_equal(process_of(find(8, 8))->end_ns, TIME_NONE);
+}
+
+static void test_a_pid_is_used_again(void **state) {
+    struct perf_task *first = find(8, 8);
+    add_sample(first, 0, 50);
+    perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
+    fork_task(8, 8, find(7, 7), 100);
+    struct perf_task *second = find(8, 8);
+    assert_ptr_not_equal(second, first);
+    assert_int_equal(thread_of(second)->generation, 1);
+    assert_ptr_not_equal(process_of(second), process_of(first));
+    assert_int_equal(process_of(second)->pid, 8);
+    assert_int_equal(process_of(second)->generation, 1);
+    assert_int_equal(process_of(second)->start_ns, 100);
+    assert_int_equal(thread_of(first)->end_ns, 60);
+    assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
+    fork_task(8, 8, NULL, 200); /* it was forked before, so this is a new one even without samples */
+    assert_int_equal(thread_of(find(8, 8))->generation, 2);
+    assert_int_equal(process_of(find(8, 8))->generation, 2);
+}
+
+static void test_a_tid_is_used_again_in_its_process(void **state) {
+    struct perf_task *main_task = find(7, 7);
+    fork_task(7, 8, main_task, 100);
+    struct perf_task *first = find(7, 8);
+    perf_tasks_exit(&fixture.tasks, 0, 7, 8, 150);
+    fork_task(7, 8, main_task, 200);
+    struct perf_task *second = find(7, 8);
+    assert_ptr_not_equal(second, first);
+    assert_int_equal(thread_of(second)->generation, 1);
+    assert_ptr_equal(process_of(second), process_of(first));
+    assert_int_equal(process_of(second)->generation, 0);
+    assert_int_equal(thread_of(first)->end_ns, 150);
+    assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
+}
+
+static void test_exit_of_an_unknown_task(void **state) {
+    perf_tasks_exit(&fixture.tasks, 0, 8, 9, 100);
+    assert_int_equal(thread_of(find(8, 9))->end_ns, 100);
+    assert_int_equal(process_of(find(8, 9))->pid, 8);
+}
+
+/* Adding one of a million generations must not walk the earlier ones. */
+static void test_many_generations(void **state) {
+    enum { GENERATION_COUNT = 20000 };
+    for (int i = 0; i < GENERATION_COUNT; i++) find(1 + i % 2, 8);
+    assert_int_equal(thread_of(find(2, 8))->generation, GENERATION_COUNT / 2 - 1);
+    for (int i = 0; i < GENERATION_COUNT; i++) fork_task(9, 9, NULL, i);
+    assert_int_equal(thread_of(find(9, 9))->generation, GENERATION_COUNT - 1);
+    assert_int_equal(process_of(find(9, 9))->generation, GENERATION_COUNT - 1);
+}
+
+/* ---- Names. ---- */
+
+static void test_renames(void **state) {
+    struct perf_task *task = find(7, 7);
+    perf_tasks_rename(&fixture.tasks, task, TEXT("perf"), 10);
+    perf_tasks_rename(&fixture.tasks, task, TEXT("app"), 20); /* no sample yet */
+    assert_int_equal(thread_of(task)->markers.count, 0);
+    add_sample(task, 0, 30);
+    perf_tasks_rename(&fixture.tasks, task, TEXT("app"), 40); /* the same name */
+    assert_int_equal(thread_of(task)->markers.count, 0);
+    perf_tasks_rename(&fixture.tasks, task, TEXT("worker"), 50);
+    assert_text(thread_of(task)->name, "worker");
+    assert_int_equal(thread_of(task)->markers.count, 1);
+    const struct marker *marker = column_at(&thread_of(task)->markers, 0);
+    assert_int_equal(marker->start_ns, 50);
+    assert_int_equal(marker->end_ns, 50);
+    assert_int_equal(marker->phase, MARKER_INSTANT);
+    assert_text(strings_text(&fixture.profile.strings, marker->name), "Renamed");
+    const union marker_value *values = column_at(&fixture.profile.marker_values, marker->values_at);
+    assert_text(strings_text(&fixture.profile.strings, values[0].string), "app");
+    assert_text(strings_text(&fixture.profile.strings, values[1].string), "worker");
+    const struct marker_schema *schema = column_at(&fixture.profile.marker_schemas, marker->schema);
+    assert_text(schema->name, "Renamed");
+    assert_int_equal(schema->field_count, 2);
+}
+
+/* ---- Samples. ---- */
+
+static void test_only_the_chosen_event_is_taken(void **state) {
+    struct perf_task *a = find(7, 7), *b = find(7, 8), *c = find(7, 9);
+    for (int64_t i = 0; i < 10; i++) {
+        add_sample(a, 1, i);
+        add_sample(a, 2, 100 + i);
+        add_sample(b, 2, 200 + i);
+        add_sample(c, 1, 300 + i);
+    }
+    assert_ptr_equal(perf_tasks_series(&fixture.tasks, a, 1), perf_tasks_series(&fixture.tasks, a, 1));
+    perf_tasks_finish(&fixture.tasks, 2);
+    assert_int_equal(samples_count(&thread_of(a)->samples), 10);
+    assert_int_equal(samples_count(&thread_of(b)->samples), 10);
+    assert_int_equal(samples_count(&thread_of(c)->samples), 0);
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal(*(const int64_t *)column_at(&thread_of(a)->samples.time_ns, i), 100 + (int64_t)i);
+        assert_int_equal(*(const int64_t *)column_at(&thread_of(b)->samples.time_ns, i), 200 + (int64_t)i);
+    }
+}
+
+static void test_many_events_in_a_task(void **state) {
+    enum { EVENT_COUNT = 4096 };
+    struct perf_task *task = find(7, 7);
+    for (int round = 0; round < 20; round++)
+        for (uint32_t event = 0; event < EVENT_COUNT; event++) add_sample(task, event, event);
+    perf_tasks_finish(&fixture.tasks, 3000);
+    assert_int_equal(samples_count(&thread_of(task)->samples), 20);
+    assert_int_equal(*(const int64_t *)column_at(&thread_of(task)->samples.time_ns, 19), 3000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_a_task_is_found_again),
+        TEST(test_the_pid_is_learnt_later),
+        TEST(test_a_pid_that_is_never_told),
+        TEST(test_ids_that_tell_their_pid),
+        TEST(test_another_pid_is_another_task),
+        TEST(test_a_guest_is_apart),
+        TEST(test_a_fork_names_and_starts_the_child),
+        TEST(test_a_fork_behind_other_records),
+        TEST(test_a_pid_is_used_again),
+        TEST(test_a_tid_is_used_again_without_samples),
+        TEST(test_a_process_is_open_while_a_thread_is),
+        TEST(test_a_tid_is_used_again_in_its_process),
+        TEST(test_exit_of_an_unknown_task),
+        TEST(test_many_generations),
+        TEST(test_renames),
+        TEST(test_only_the_chosen_event_is_taken),
+        TEST(test_many_events_in_a_task),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+/* Tests walks of copied stacks through this machine's vDSO. They are skipped if it has no function of that
+ * name, as on aarch64. */
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+
+#include "readers/perf_data/data_unwind.h"
+#include "tests/support/unit_test.h"
+
+enum { VDSO_ADDRESS = 0x7000000, CALLER_ADDRESS = 0x400000, STACK_ADDRESS = 0x10000, PID = 5 };
+
+static struct {
+    struct failure failure;
+    struct profile profile;
+    struct data_code code;
+    struct data_vdso vdso;
+    struct text os_release;
+    struct data_unwind unwind;
+} test;
+
+static void set_up_with(const struct debug_folders *folders, struct text os_release) {
+    profile_init(&test.profile, &test.failure);
+    data_code_init(&test.code, &test.profile);
+    data_vdso_init(&test.vdso, &test.failure);
+    test.os_release = os_release;
+    const struct data_unwind_sources sources = {&test.code, &test.vdso, &test.os_release, folders};
+    data_unwind_init(&test.unwind, &sources, &test.failure);
+    data_code_map(&test.code, &(struct data_mapping){PID, VDSO_ADDRESS, 0x10000, 0, TEXT("[vdso]"), TEXT("")});
+    data_code_map(&test.code, &(struct data_mapping){PID, CALLER_ADDRESS, 0x1000, 0, TEXT("/no/such"), TEXT("")});
+}
+
+static void tear_down(void) {
+    data_unwind_fini(&test.unwind);
+    data_vdso_fini(&test.vdso);
+    data_code_fini(&test.code);
+    profile_fini(&test.profile);
+}
+
+/* Walks from the first instruction of a function of the vDSO, where the caller's address is on top of the stack.
+ * Returns the count of frames. */
+static size_t walk(uint64_t function_offset) {
+    enum { MASK_OF_STACK_POINTER_AND_PC = 0x180, ABI_64_BIT = 2 };
+    const uint64_t registers[] = {STACK_ADDRESS, VDSO_ADDRESS + function_offset}, stack[] = {CALLER_ADDRESS + 0x10, 0};
+    const struct data_attr attr = {.registers_user = MASK_OF_STACK_POINTER_AND_PC};
+    const struct data_sample sample = {
+        .attr = &attr,
+        .pid = PID,
+        .registers_abi = ABI_64_BIT,
+        .registers = {(const char *)registers, sizeof registers},
+        .stack = {(const char *)stack, sizeof stack},
+    };
+    bool is_cut;
+    return data_unwind_walk(&test.unwind, &sample, &is_cut);
+}
+
+static void walks_pass_through_the_vdso(void **state) {
+    struct utsname names;
+    static const struct debug_folders no_folders = {NULL, 0, NULL};
+    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    const char *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
+    if (!function || uname(&names) != 0) skip();
+    uint64_t offset = (uint64_t)(uintptr_t)function - getauxval(AT_SYSINFO_EHDR);
+
+    set_up_with(&no_folders, text_of(names.release));
+    assert_true(walk(offset) >= 2);
+    assert_int_equal(test.unwind.frames[1].address, CALLER_ADDRESS + 0x10);
+    tear_down();
+
+    /* Another kernel has another vDSO, and without folders no file is used. */
+    set_up_with(&no_folders, TEXT("another"));
+    assert_int_equal(walk(offset), 1);
+    assert_false(test.vdso.image.bytes_count);
+    tear_down();
+    set_up_with(NULL, text_of(names.release));
+    assert_int_equal(walk(offset), 1);
+    assert_false(test.vdso.image.bytes_count);
+    tear_down();
+    dlclose(vdso);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(walks_pass_through_the_vdso)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

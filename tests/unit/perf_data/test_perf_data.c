@@ -1,0 +1,649 @@
+/* Tests reading perf.data from memory: what records become, their order, and what is kept of damaged recordings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "libconvert/symbols/debug_file_search.h"
+#include "readers/reader.h"
+#include "tests/support/marker_text.h"
+#include "tests/support/perf_data_builder.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit_test.h"
+
+struct reading {
+    struct failure failure;
+    struct profile profile;
+};
+
+static struct perf_data_builder builder;
+
+static void begin_reading(struct reading *reading) {
+    *reading = (struct reading){0};
+    profile_init(&reading->profile, &reading->failure);
+}
+
+/* Reads the input and closes it. Checks that the result is a profile whose ledger balances, or a failure of the
+ * input. */
+static void read_input_with(struct reading *reading, struct input *input, const struct reader_options *options) {
+    assert_non_null(input);
+    reader_perf_data.run(input, &reading->profile, options);
+    if (!failure_is_set(&reading->failure)) profile_finish(&reading->profile);
+    input_close(input);
+    if (failure_is_set(&reading->failure))
+        assert_int_equal(reading->failure.code, FAILURE_INPUT);
+    else if (!ledger_is_balanced(&reading->profile.ledger))
+        fail_msg("the ledger does not balance");
+}
+
+static void read_input(struct reading *reading, struct input *input) {
+    read_input_with(reading, input, &(struct reader_options){.ignores_code_files = true});
+}
+
+static void read_any(struct reading *reading, struct text bytes, size_t window_bytes) {
+    begin_reading(reading);
+    read_input(reading, input_from_memory(bytes, window_bytes, &reading->failure));
+}
+
+static void read_good(struct reading *reading, size_t window_bytes) {
+    read_any(reading, builder_finish(&builder), window_bytes);
+    if (failure_is_set(&reading->failure)) fail_msg("%s", reading->failure.message);
+}
+
+static void assert_samples(const char *expected) {
+    static const size_t windows[] = {0, 1, 7, 64};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        struct reading reading;
+        read_good(&reading, windows[i]);
+        struct profile_text *got = profile_samples_text(&reading.profile);
+        assert_string_equal(got->bytes, expected);
+        free(got);
+        profile_fini(&reading.profile);
+    }
+}
+
+static void assert_entry(enum gecko_convert_unit unit, enum gecko_convert_fate fate, const char *cause,
+                         uint64_t count) {
+    struct reading reading;
+    read_good(&reading, 0);
+    const struct ledger *ledger = &reading.profile.ledger;
+    uint64_t got = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) got += entry->count;
+    }
+    profile_fini(&reading.profile);
+    if (got != count) fail_msg("%s: %llu, not %llu", cause, (unsigned long long)got, (unsigned long long)count);
+}
+
+static void assert_markers(const char *expected) {
+    struct reading reading;
+    read_good(&reading, 0);
+    struct profile_text *got = profile_markers_text(&reading.profile);
+    assert_string_equal(got->bytes, expected);
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+#define CONTEXT_KERNEL   ((uint64_t)-128)
+#define CONTEXT_USER     ((uint64_t)-512)
+#define CONTEXT_DEFERRED ((uint64_t)-640)
+
+static void add_chain(uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t address, uint64_t caller) {
+    const uint64_t chain[] = {CONTEXT_USER, address, caller};
+    builder_sample(&builder, pid, tid, time_ns, chain, 3);
+}
+
+/* Adds a process with a name and a program. */
+static void begin_app(void) {
+    builder_begin(&builder);
+    builder_comm(&builder, 5, 5, "app", 0);
+    builder_mmap(&builder, 5, 0x400000, 0x10000, 0x1000, "/opt/app", 0);
+}
+
+/* ---- What records become. ---- */
+
+static void test_places(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    add_chain(5, 5, 200, 0x400010, 0x900000);
+    add_chain(5, 5, 300, 0x400010, 0x900000);
+    /* A return address is looked up one byte before. A caller that is no code is left out. */
+    assert_samples(
+        "5/5 app 0 1000000 0x101f;0x1010\n5/5 app 100 1000000 0x1010\n"
+        "5/5 app 200 1000000 0x1010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outermost callers are no code: left out", 2);
+}
+
+static void test_order(void **state) {
+    begin_app();
+    /* The second processor's buffer has the mapping, and then a sample in it. Both are older than the first processor's
+     * records. */
+    add_chain(5, 5, 300, 0x700010, 0x400020);
+    builder_mmap(&builder, 5, 0x700000, 0x1000, 0, "/opt/plugin", 100);
+    add_chain(5, 5, 200, 0x400010, 0x400020);
+    builder_round(&builder);
+    add_chain(5, 5, 400, 0x400010, 0x400020);
+    assert_samples(
+        "5/5 app 0 1000000 0x101f;0x1010\n5/5 app 100 1000000 0x101f;0x10\n"
+        "5/5 app 200 1000000 0x101f;0x1010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample earlier than the one before it in its thread: sorted", 0);
+}
+
+static void add_time_conversion(uint64_t shift, uint64_t multiplier, uint64_t zero_ns) {
+    builder_begin_record(&builder, 79, 0);
+    builder_u64(&builder, shift);
+    builder_u64(&builder, multiplier);
+    builder_u64(&builder, zero_ns);
+    builder_end_record(&builder);
+}
+
+static void test_clock_and_counter(void **state) {
+    static const struct {
+        uint64_t shift, multiplier;
+        bool is_known;
+    } cases[] = {{31, 894784853, true}, {64, 1, false}, {0, (uint64_t)1 << 32, false}, {0, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct reading reading;
+        begin_app();
+        add_time_conversion(cases[i].shift, cases[i].multiplier, 77);
+        add_chain(5, 5, 100, 0x400010, 0x400020);
+        read_good(&reading, 0);
+        const struct tick_relation *relation = &reading.profile.meta.tick_relation;
+        assert_int_equal(relation->is_known, cases[i].is_known);
+        if (relation->is_known) {
+            assert_int_equal(relation->shift, 31);
+            assert_int_equal(relation->multiplier, 894784853);
+            assert_int_equal(relation->base_ticks, 0);
+            assert_int_equal(relation->base_ns, 77);
+        }
+        profile_fini(&reading.profile);
+    }
+}
+
+static void test_forks(void **state) {
+    begin_app();
+    builder_task(&builder, 7, 6, 5, 6, 5, 100);
+    add_chain(6, 6, 200, 0x400010, 0x400020);
+    builder_mmap(&builder, 6, 0x400000, 0x10000, 0, "/opt/other", 300);
+    add_chain(6, 6, 400, 0x400010, 0x400020);
+    add_chain(5, 5, 500, 0x400010, 0x400020);
+    /* The child has its parent's name and mappings until it gets its own. Its own do not affect the parent. */
+    assert_samples(
+        "5/5 app 300 1000000 0x101f;0x1010\n6/6 app 0 1000000 0x101f;0x1010\n6/6 app 200 1000000 0x1f;0x10\n");
+}
+
+static void test_contexts(void **state) {
+    begin_app();
+    builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020, CONTEXT_USER, 0x400010, 0x400020};
+    builder_sample(&builder, 5, 5, 100, chain, 6);
+    /* The first address of each context is the interrupted one, not a return address. */
+    assert_samples(
+        "5/5 app 0 1000000 0x101f;0x1010;[kernel.kallsyms]+0xffffffff8100001f;"
+        "[kernel.kallsyms]+0xffffffff81000010\n");
+}
+
+static void test_garbage_in_a_callchain(void **state) {
+    begin_app();
+    const uint64_t chain[] = {CONTEXT_USER, 0x400010, 0x400020, (uint64_t)-7, 0x400030};
+    builder_sample(&builder, 5, 5, 100, chain, 5);
+    assert_samples("5/5 app 0 1000000 0x101f;0x1010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outer frames are garbage: left out", 1);
+}
+
+static void test_losses(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    builder_begin_record(&builder, 2, 0);
+    builder_u64(&builder, 1);
+    builder_u64(&builder, 40);
+    builder_end_with_trailer(&builder, 5, 5, 200);
+    builder_begin_record(&builder, 13, 0);
+    builder_u64(&builder, 48);
+    builder_end_with_trailer(&builder, 5, 5, 0);
+    /* LOST and LOST_SAMPLES records count the same losses. */
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample that perf itself lost while recording", 48);
+}
+
+static void test_unknown_records(void **state) {
+    begin_app();
+    builder_begin_record(&builder, 99, 0);
+    builder_u64(&builder, 0);
+    builder_end_record(&builder);
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    assert_samples("5/5 app 0 1000000 0x101f;0x1010\n");
+    assert_entry(LEDGER_RECORDS, LEDGER_LOST, "record of the unknown type 99", 1);
+}
+
+static void test_threads(void **state) {
+    begin_app();
+    builder_task(&builder, 7, 5, 5, 7, 5, 100);
+    builder_comm(&builder, 5, 7, "a worker", 150);
+    add_chain(5, 7, 200, 0x400010, 0x400020);
+    builder_task(&builder, 4, 5, 5, 7, 5, 250);
+    builder_task(&builder, 7, 5, 5, 7, 5, 300);
+    add_chain(5, 7, 400, 0x400010, 0x400020);
+    assert_samples("5/7 a worker 0 1000000 0x101f;0x1010\n5/7.2 app 200 1000000 0x101f;0x1010\n");
+}
+
+/* ---- What threads do. ---- */
+
+enum { SWITCH_OUT = 1 << 13, SWITCH_PREEMPTED = 1 << 14 };
+
+static void add_switch(uint16_t flags, uint32_t tid, uint64_t time_ns) {
+    builder_begin_record(&builder, 14, flags);
+    builder_end_with_trailer(&builder, 5, tid, time_ns);
+}
+
+static void test_switches(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    add_switch(0, 5, 150); /* when the thread stopped is unknown */
+    add_switch(SWITCH_OUT, 5, 200);
+    add_switch(0, 5, 300);
+    add_switch(SWITCH_OUT | SWITCH_PREEMPTED, 5, 400);
+    builder_begin_record(&builder, 15, 0); /* the same with the thread that ran before */
+    builder_u64(&builder, 0);
+    builder_end_with_trailer(&builder, 5, 5, 500);
+    add_switch(SWITCH_OUT, 0, 500); /* the idle task */
+    add_switch(0, 0, 600);
+    add_switch(SWITCH_OUT, 5, 700);
+    add_chain(6, 6, 900, 0x400010, 0x400020);
+    assert_markers(
+        "5/5 interval 100..200 Kernel Off CPU Off CPU{reason='waiting'}\n"
+        "5/5 interval 300..400 Kernel Off CPU Off CPU{reason='preempted'}\n"
+        "5/5 interval 600..800 Kernel Off CPU Off CPU{reason='waiting'}\n");
+}
+
+static void add_throttle(uint32_t type, uint64_t stream, uint64_t time_ns) {
+    builder_begin_record(&builder, type, 0);
+    builder_u64(&builder, time_ns);
+    builder_u64(&builder, 1);
+    builder_u64(&builder, stream);
+    builder_end_with_trailer(&builder, 5, 5, time_ns);
+}
+
+static void test_throttling(void **state) {
+    enum { THROTTLE = 5, UNTHROTTLE = 6 };
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    add_throttle(UNTHROTTLE, 7, 150);
+    add_throttle(THROTTLE, 7, 200);
+    add_throttle(THROTTLE, 8, 250);
+    add_throttle(UNTHROTTLE, 7, 300);
+    add_chain(5, 5, 400, 0x400010, 0x400020);
+    assert_markers(
+        "5/5 interval 100..200 Kernel Throttled Throttled{event='cpu-clock'}\n"
+        "5/5 interval 150..300 Kernel Throttled Throttled{event='cpu-clock'}\n");
+}
+
+static void add_namespaces(uint32_t tid, uint64_t network, uint64_t mounts, uint64_t time_ns) {
+    enum { NAMESPACES_COUNT = 7, NETWORK = 0, MOUNTS = 5 };
+    builder_begin_record(&builder, 16, 0);
+    builder_u32(&builder, tid);
+    builder_u32(&builder, tid);
+    builder_u64(&builder, NAMESPACES_COUNT);
+    for (int i = 0; i < NAMESPACES_COUNT; i++) {
+        builder_u64(&builder, 4);
+        builder_u64(&builder, i == NETWORK ? network : i == MOUNTS ? mounts : 100);
+    }
+    builder_end_with_trailer(&builder, tid, tid, time_ns);
+}
+
+static void test_namespaces(void **state) {
+    begin_app();
+    add_namespaces(5, 1, 2, 0);
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    builder_task(&builder, 7, 6, 5, 6, 5, 200);
+    add_namespaces(6, 1, 2, 200); /* the parent's */
+    add_namespaces(6, 11, 12, 300);
+    assert_markers("6/6 instant 200 Kernel Namespaces Namespaces{namespaces='net:[11] mnt:[12]'}\n");
+    struct reading reading;
+    read_good(&reading, 0);
+    for (uint32_t i = 0; i < reading.profile.processes.count; i++)
+        assert_int_equal(profile_process_at(&reading.profile, (process_id){i})->home_namespace, 100);
+    profile_fini(&reading.profile);
+}
+
+static void test_control_groups(void **state) {
+    begin_app();
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 21);
+    builder_begin_record(&builder, 19, 0);
+    builder_u64(&builder, 77);
+    builder_name(&builder, "/user.slice");
+    builder_end_with_trailer(&builder, 5, 5, 0);
+    static const uint64_t groups[] = {77, 77, 78};
+    for (unsigned i = 0; i < sizeof groups / sizeof *groups; i++) {
+        add_chain(5, 5, 100 * (i + 1), 0x400010, 0x400020);
+        builder_u64(&builder, groups[i]);
+        builder_end_record(&builder);
+    }
+    assert_markers(
+        "5/5 instant 0 Kernel Control group Control group{path='/user.slice'}\n"
+        "5/5 instant 200 Kernel Control group Control group{path='id 78'}\n");
+}
+
+/* ---- Deferred user stacks. ---- */
+
+static void add_deferred_sample(uint64_t cookie, uint64_t time_ns) {
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, CONTEXT_DEFERRED, cookie};
+    builder_sample(&builder, 5, 5, time_ns, chain, 4);
+}
+
+static void add_user_stack(uint64_t cookie, uint64_t address, uint64_t time_ns) {
+    const uint64_t chain[] = {CONTEXT_USER, address, 0x400020};
+    builder_begin_record(&builder, 22, 2);
+    builder_u64(&builder, cookie);
+    builder_u64(&builder, sizeof chain / sizeof *chain);
+    builder_put(&builder, chain, sizeof chain);
+    builder_end_with_trailer(&builder, 5, 5, time_ns);
+}
+
+static void begin_deferred(void) {
+    begin_app();
+    builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
+    add_deferred_sample(3, 100);
+    add_deferred_sample(3, 200);
+    add_user_stack(3, 0x400010, 300);
+}
+
+#define KERNEL_FRAME "[kernel.kallsyms]+0xffffffff81000010\n"
+
+static void test_deferred_stacks(void **state) {
+    begin_deferred();
+    assert_samples("5/5 app 0 1000000 0x101f;0x1010;" KERNEL_FRAME "5/5 app 100 1000000 0x101f;0x1010;" KERNEL_FRAME);
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose deferred user stack never came", 0);
+}
+
+/* A sample that interrupted user code has no kernel stack: its address is the start of the user stack. */
+static void test_deferred_stack_alone(void **state) {
+    begin_app();
+    const uint64_t chain[] = {CONTEXT_DEFERRED, 3};
+    builder_sample(&builder, 5, 5, 100, chain, 2);
+    add_user_stack(3, 0x400010, 200);
+    assert_samples("5/5 app 0 1000000 0x101f;0x1010\n");
+}
+
+static void test_lost_deferred_stacks(void **state) {
+    begin_deferred();
+    add_deferred_sample(4, 400); /* its user stack is lost: the next one has another cookie */
+    add_user_stack(5, 0x400010, 500);
+    add_deferred_sample(6, 600); /* the recording ends before its user stack */
+    assert_samples("5/5 app 0 1000000 0x101f;0x1010;" KERNEL_FRAME "5/5 app 100 1000000 0x101f;0x1010;" KERNEL_FRAME
+                   "5/5 app 300 1000000 " KERNEL_FRAME "5/5 app 500 1000000 " KERNEL_FRAME);
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose deferred user stack never came", 2);
+    assert_entry(LEDGER_RECORDS, LEDGER_NOTED, "deferred user stack that no sample waits for", 1);
+}
+
+/* ---- Damage. ---- */
+
+static struct text build_all(void) {
+    begin_app();
+    builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
+    builder_task(&builder, 7, 6, 5, 6, 5, 100);
+    add_chain(5, 5, 200, 0x400010, 0x400020);
+    builder_round(&builder);
+    add_chain(6, 6, 300, 0x400010, 0x400020);
+    add_switch(SWITCH_OUT, 6, 310);
+    add_switch(0, 6, 320);
+    add_throttle(5, 7, 330);
+    add_throttle(6, 7, 340);
+    add_namespaces(6, 11, 12, 350);
+    builder_begin_record(&builder, 19, 0);
+    builder_u64(&builder, 77);
+    builder_name(&builder, "/user.slice");
+    builder_end_with_trailer(&builder, 5, 5, 360);
+    add_deferred_sample(3, 370);
+    add_user_stack(3, 0x400010, 380);
+    builder_task(&builder, 4, 6, 5, 6, 5, 400);
+    return builder_finish(&builder);
+}
+
+static void test_cut_at_any_byte(void **state) {
+    struct text all = build_all();
+    for (size_t count = 0; count < all.bytes_count; count++) {
+        struct reading reading;
+        read_any(&reading, text_slice(all, 0, count), 0);
+        profile_fini(&reading.profile);
+    }
+}
+
+static void test_any_byte_changed(void **state) {
+    static const unsigned char changes[] = {0x01, 0x80, 0xff};
+    struct text all = build_all();
+    for (size_t at = 0; at < all.bytes_count; at++) {
+        for (size_t i = 0; i < sizeof changes; i++) {
+            builder.bytes[at] = (char)(builder.bytes[at] ^ changes[i]);
+            struct reading reading;
+            read_any(&reading, all, 0);
+            profile_fini(&reading.profile);
+            builder.bytes[at] = (char)(builder.bytes[at] ^ changes[i]);
+        }
+    }
+}
+
+/* A recorder that was killed wrote no size and no sections. All complete records are read. */
+static void test_killed_recorder(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    builder_finish(&builder);
+    builder_set_u64(&builder, 48, 0);
+    builder_set_u64(&builder, 72, UINT64_MAX);
+    struct reading reading;
+    read_any(&reading, (struct text){builder.bytes, builder.bytes_count}, 0);
+    assert_false(failure_is_set(&reading.failure));
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes, "5/5 app 0 1000000 0x101f;0x1010\n");
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+/* ---- Recordings in folders. ---- */
+
+enum { PARTS_COUNT = 2 };
+
+static struct temp_folder folder;
+static char parts[PARTS_COUNT][BUILDER_BYTES_MAX];
+static size_t parts_bytes[PARTS_COUNT];
+
+static int make_folder(void **state) { return temp_folder_init(&folder) ? 0 : -1; }
+
+static int remove_folder(void **state) {
+    remove(temp_folder_file(&folder, "kcore_dir/kallsyms"));
+    remove(temp_folder_file(&folder, "kcore_dir"));
+    temp_folder_fini(&folder);
+    return 0;
+}
+
+/* Moves the records that the builder has to a part. */
+static void end_part(unsigned number) {
+    parts_bytes[number] = builder.bytes_count - BUILDER_RECORDS_AT;
+    memcpy(parts[number], builder.bytes + BUILDER_RECORDS_AT, parts_bytes[number]);
+}
+
+static void write_part(unsigned number, size_t bytes_count) {
+    char name[16];
+    snprintf(name, sizeof name, "data.%u", number);
+    assert_true(file_write(temp_folder_file(&folder, name), (struct text){parts[number], bytes_count}));
+}
+
+/* Writes a recording whose records are in data.0 and data.1. */
+static void build_folder(void) {
+    builder_begin(&builder);
+    builder_comm(&builder, 5, 5, "app", 50);
+    add_chain(5, 5, 300, 0x400010, 0x400020);
+    add_chain(5, 5, 20000500, 0x400010, 0x400020);
+    end_part(0);
+    builder_begin(&builder);
+    builder_mmap(&builder, 5, 0x400000, 0x10000, 0x1000, "/opt/app", 100);
+    add_chain(5, 5, 400, 0x400010, 0x400020);
+    builder_task(&builder, 4, 5, 5, 5, 5, 20000600);
+    end_part(1);
+    builder_begin(&builder);
+    builder_comm(&builder, 5, 5, "before", 0);
+    struct text header = builder_finish(&builder);
+    builder_set_u64(&builder, 72, (uint64_t)1 << 24);
+    assert_true(file_write(temp_folder_file(&folder, "data"), header));
+    for (unsigned i = 0; i < PARTS_COUNT; i++) write_part(i, parts_bytes[i]);
+}
+
+static void read_folder(struct reading *reading) {
+    begin_reading(reading);
+    read_input(reading, input_open(folder.path, &reading->failure));
+}
+
+static void test_folder(void **state) {
+    build_folder();
+    struct reading reading;
+    read_folder(&reading);
+    if (failure_is_set(&reading.failure)) fail_msg("%s", reading.failure.message);
+    /* The mapping is in another file than the first sample, and is older. */
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes,
+                        "5/5 app 0 1000000 0x101f;0x1010\n5/5 app 100 1000000 0x101f;0x1010\n"
+                        "5/5 app 20000200 1000000 0x101f;0x1010\n");
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+static void test_folder_cut_or_changed(void **state) {
+    build_folder();
+    for (unsigned number = 0; number < PARTS_COUNT; number++) {
+        struct reading reading;
+        for (size_t count = 0; count < parts_bytes[number]; count++) {
+            write_part(number, count);
+            read_folder(&reading);
+            profile_fini(&reading.profile);
+        }
+        for (size_t at = 0; at < parts_bytes[number]; at++) {
+            parts[number][at] ^= 0x55;
+            write_part(number, parts_bytes[number]);
+            read_folder(&reading);
+            profile_fini(&reading.profile);
+            parts[number][at] ^= 0x55;
+        }
+        write_part(number, parts_bytes[number]);
+    }
+}
+
+/* perf record --kcore stores the kernel's list of symbols in the folder. */
+static void test_folder_with_kernel(void **state) {
+    static const struct debug_folders nowhere = {0};
+    static const uint64_t kernel = UINT64_C(0xffffffff9a000000);
+    const uint64_t chain[] = {CONTEXT_KERNEL, kernel + 0x18};
+    builder_begin(&builder);
+    builder_comm(&builder, 5, 5, "app", 0);
+    builder_mmap(&builder, UINT32_MAX, kernel, 0x1000, kernel, "[kernel.kallsyms]_text", 0);
+    builder_sample(&builder, 5, 5, 100, chain, 2);
+    assert_true(file_write(temp_folder_file(&folder, "data"), builder_finish(&builder)));
+    assert_int_equal(mkdir(temp_folder_file(&folder, "kcore_dir"), 0700), 0);
+    assert_true(file_write(temp_folder_file(&folder, "kcore_dir/kallsyms"),
+                           TEXT("ffffffff9a000000 T _text\nffffffff9a000010 t of_this_recording\n")));
+    struct reading reading;
+    begin_reading(&reading);
+    read_input_with(&reading, input_open(folder.path, &reading.failure),
+                    &(struct reader_options){.debug_folders = &nowhere});
+    if (failure_is_set(&reading.failure)) fail_msg("%s", reading.failure.message);
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes, "5/5 app 0 1000000 of_this_recording\n");
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+/* The header of a folder's recording has no samples: reading it alone would lose them. */
+static void test_file_of_a_folder(void **state) {
+    begin_app();
+    builder_finish(&builder);
+    builder_set_u64(&builder, 72, (uint64_t)1 << 24);
+    struct reading reading;
+    read_any(&reading, (struct text){builder.bytes, builder.bytes_count}, 0);
+    assert_true(failure_is_set(&reading.failure));
+    assert_non_null(strstr(reading.failure.message, "name the folder itself"));
+    profile_fini(&reading.profile);
+}
+
+/* Reads the recording and expects a failure whose message contains both texts. */
+static void assert_refused(struct text bytes, const char *what, const char *advice) {
+    struct reading reading;
+    read_any(&reading, bytes, 0);
+    assert_true(failure_is_set(&reading.failure));
+    assert_non_null(strstr(reading.failure.message, what));
+    assert_non_null(strstr(reading.failure.message, advice));
+    profile_fini(&reading.profile);
+}
+
+/* Ends the recording with one section of the header: the machine's name. */
+static struct text finish_on(const char *machine) {
+    enum { ARCH_BIT = 6, SECTION_BYTES = 16 };
+    struct text records = builder_finish(&builder);
+    builder_set_u64(&builder, 72, 1 << ARCH_BIT);
+    builder_u64(&builder, records.bytes_count + SECTION_BYTES);
+    builder_u64(&builder, 4 + strlen(machine) + 1);
+    builder_u32(&builder, (uint32_t)strlen(machine) + 1);
+    builder_put(&builder, machine, strlen(machine) + 1);
+    return (struct text){builder.bytes, builder.bytes_count};
+}
+
+static void test_other_machines(void **state) {
+    static const char *const narrow[] = {"i686", "armv7l", "mips", "riscv32"};
+    static const char *const wide[] = {"x86_64", "aarch64", "arm64", "mips64"};
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        begin_app();
+        add_chain(5, 5, 100, 0x400010, 0x400020);
+        assert_refused(finish_on(narrow[i]), "a 32-bit machine", "perf script");
+    }
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        begin_app();
+        struct reading reading;
+        read_any(&reading, finish_on(wide[i]), 0);
+        assert_false(failure_is_set(&reading.failure));
+        profile_fini(&reading.profile);
+    }
+    assert_refused(TEXT("2ELIFREP\0\0\0\0\0\0\0\150"), "a big-endian machine", "perf script");
+}
+
+static void test_cut_record(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    add_chain(5, 5, 200, 0x400010, 0x400020);
+    struct text all = builder_finish(&builder);
+    struct reading reading;
+    read_any(&reading, text_slice(all, 0, all.bytes_count - 5), 0);
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes, "5/5 app 0 1000000 0x101f;0x1010\n");
+    assert_true(ledger_has_losses(&reading.profile.ledger));
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_clock_and_counter),
+        cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_garbage_in_a_callchain),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_unknown_records),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_throttling),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_control_groups),
+        cmocka_unit_test(test_deferred_stacks),
+        cmocka_unit_test(test_deferred_stack_alone),
+        cmocka_unit_test(test_lost_deferred_stacks),
+        cmocka_unit_test(test_cut_at_any_byte),
+        cmocka_unit_test(test_any_byte_changed),
+        cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test_setup_teardown(test_folder, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_folder_cut_or_changed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_folder_with_kernel, make_folder, remove_folder),
+        cmocka_unit_test(test_file_of_a_folder),
+        cmocka_unit_test(test_other_machines),
+        cmocka_unit_test(test_cut_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

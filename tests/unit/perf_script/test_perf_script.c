@@ -1,0 +1,914 @@
+/* Tests whole texts of perf script, read in blocks of several sizes, from memory and as a stream, by one thread and by
+ * two: samples, threads, the ledger, detection. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "readers/reader.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/random_numbers.h"
+#include "tests/support/unit_test.h"
+
+struct reading {
+    struct failure failure;
+    struct profile profile;
+};
+
+static const size_t block_sizes[] = {0, 1, 2, 3, 7, 16, 64, 100, 4096};
+enum { BLOCK_SIZE_COUNT = sizeof block_sizes / sizeof *block_sizes };
+
+/* How a trace is read. */
+struct way {
+    size_t block_bytes; /* 0: the default */
+    unsigned job_count;
+    bool is_stream;
+};
+
+/* What is left of a stream. */
+struct stream {
+    struct text left;
+    size_t block_bytes;
+};
+
+/* An input_next_block. */
+static struct text next_of_stream(void *context) {
+    struct stream *stream = context;
+    struct text block = text_slice(stream->left, 0, stream->block_bytes);
+    stream->left = text_from(stream->left, block.bytes_count);
+    return block;
+}
+
+static void read_in_way(struct reading *reading, struct text trace, struct reader_options options, struct way way) {
+    struct stream stream = {trace, way.block_bytes ? way.block_bytes / 2 + 1 : trace.bytes_count};
+    *reading = (struct reading){0};
+    profile_init(&reading->profile, &reading->failure);
+    struct input *input = way.is_stream ? input_from_blocks("stream", next_of_stream, &stream, &reading->failure)
+                                        : input_from_memory(trace, 0, &reading->failure);
+    assert_non_null(input);
+    options.block_bytes = way.block_bytes;
+    options.job_count = way.job_count;
+    reader_perf_script.run(input, &reading->profile, &options);
+    profile_finish(&reading->profile);
+    input_close(input);
+    if (failure_is_set(&reading->failure)) fail_msg("%s", reading->failure.message);
+    if (!ledger_is_balanced(&reading->profile.ledger)) fail_msg("the ledger does not balance");
+}
+
+static void read_text(struct reading *reading, const char *trace) {
+    read_in_way(reading, text_of(trace), (struct reader_options){0}, (struct way){0});
+}
+
+static void reading_fini(struct reading *reading) { profile_fini(&reading->profile); }
+
+/* Checks that two profiles have the same frames, stacks and samples under the same numbers. */
+static void assert_same_stacks(const struct profile *left, const struct profile *right) {
+    assert_int_equal(row_table_count(&left->frames), row_table_count(&right->frames));
+    for (uint32_t i = 0; i < row_table_count(&left->frames); i++)
+        assert_memory_equal(row_table_at(&left->frames, i), row_table_at(&right->frames, i), sizeof(struct frame));
+    assert_int_equal(stack_table_count(&left->stacks), stack_table_count(&right->stacks));
+    for (uint32_t i = 0; i < stack_table_count(&left->stacks); i++) {
+        const struct stack *a = stack_table_at(&left->stacks, i), *b = stack_table_at(&right->stacks, i);
+        assert_true(stack_is_same(a->prefix, b->prefix) && frame_is_same(a->frame, b->frame));
+    }
+    struct profile_text *left_samples = profile_samples_text(left), *right_samples = profile_samples_text(right);
+    assert_string_equal(left_samples->bytes, right_samples->bytes);
+    free(left_samples);
+    free(right_samples);
+}
+
+/* Checks what the trace becomes, in whichever way it is read. Each expectation may be NULL. */
+static void assert_trace(struct text trace, struct reader_options options, const char *samples, const char *ledger) {
+    for (size_t i = 0; i < BLOCK_SIZE_COUNT * 4; i++) {
+        struct way way = {block_sizes[i / 4], 1 + i % 2, i % 4 > 1};
+        struct reading reading;
+        read_in_way(&reading, trace, options, way);
+        struct profile_text *got_samples = profile_samples_text(&reading.profile);
+        struct profile_text *got_ledger = ledger_entries_text(&reading.profile.ledger);
+        if (samples) assert_string_equal(got_samples->bytes, samples);
+        if (ledger) assert_string_equal(got_ledger->bytes, ledger);
+        free(got_samples);
+        free(got_ledger);
+        reading_fini(&reading);
+    }
+}
+
+static void assert_samples(const char *trace, const char *samples) {
+    assert_trace(text_of(trace), (struct reader_options){0}, samples, NULL);
+}
+
+static void assert_samples_and_ledger(const char *trace, const char *samples, const char *ledger) {
+    assert_trace(text_of(trace), (struct reader_options){0}, samples, ledger);
+}
+
+static uint64_t count_of(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                         const char *cause) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry->count;
+    }
+    return 0;
+}
+
+/* ---- Samples. ---- */
+
+static const char simple_trace[] =
+    "app 7/7 [000] 10.000000001: 250000 cycles:P:\n"
+    "\t1190 leaf+0x10 (/usr/bin/app)\n"
+    "\t1290 main+0x10 (/usr/bin/app)\n"
+    "\n"
+    "worker 7/8 [001] 10.5: 250000 cycles:P:\n"
+    "\tffffffff81001190 do_read+0x10 ([kernel.kallsyms])\n"
+    "\t1390 read+0x10 (/lib/libc.so.6)\n"
+    "\n"
+    "app 7/7 [000] 11.000000001: 250000 cycles:P:\n"
+    "\t1290 main+0x10 (/usr/bin/app)\n"
+    "\n";
+
+static const char simple_samples[] =
+    "7/7 app 0 250000 main;leaf\n"
+    "7/7 app 1000000000 250000 main\n"
+    "7/8 worker 499999999 250000 read;do_read\n";
+
+static void test_samples_and_ledger(void **state) {
+    assert_samples_and_ledger(simple_trace, simple_samples,
+                              "lines kept 3 blank line\n"
+                              "lines kept 3 event line\n"
+                              "lines kept 5 frame line\n"
+                              "values noted 3 processor number: profiles have no place for it\n"
+                              "samples kept 3 event cycles:P\n"
+                              "periods kept 750000 event cycles:P\n");
+}
+
+/* A walk along frame pointers ends at an address that is no code. As a root it would divide equal stacks. */
+static void test_unknown_roots(void **state) {
+    assert_samples(
+        "a 1/1 1.0: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n" /* callers */
+        "a 1/1 1.1: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t11 g (/a)\n\n"                /* in between */
+        "a 1/1 1.2: x:\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n"              /* alone */
+        "a 1/1 1.3: x:\n\t10 f (/a)\n\t20 [unknown] (/b)\n\n"                                    /* code */
+        "a 1/1 1.4: x:\n\t10 f (/a)\n\tffffffff81001190 [unknown] ([unknown])\n\n",              /* kernel */
+        "1/1 a 0 1 f\n"
+        "1/1 a 100000000 1 g;[unknown];f\n"
+        "1/1 a 200000000 1 [unknown]+0x20\n"
+        "1/1 a 300000000 1 b+0x20;f\n"
+        "1/1 a 400000000 1 [unknown];f\n");
+    /* Without -F sym and without -F dso. */
+    assert_samples("a 1/1 1.0: x:\n\t10 (/a)\n\t20 ([unknown])\n\n", "1/1 a 0 1 a+0x10\n");
+    assert_samples("a 1/1 1.0: x:\n\t10 f\n\t20 [unknown]\n\n", "1/1 a 0 1 [unknown];f\n");
+}
+
+static void test_line_ends(void **state) {
+    char *crlf = calloc(1, 2 * sizeof simple_trace);
+    assert_non_null(crlf);
+    for (size_t from = 0, to = 0; simple_trace[from]; from++) {
+        if (simple_trace[from] == '\n') crlf[to++] = '\r';
+        crlf[to++] = simple_trace[from];
+    }
+    assert_samples(crlf, simple_samples);
+    free(crlf);
+    size_t bytes_count = sizeof simple_trace - 1;
+    assert_trace((struct text){simple_trace, bytes_count - 1}, (struct reader_options){0}, simple_samples, NULL);
+    assert_trace((struct text){simple_trace, bytes_count - 2}, (struct reader_options){0}, simple_samples, NULL);
+    assert_samples("a 1/1 1.0: x:\n\t10 f (/a)\n  \t \na 1/1 2.0: x:\n\t10 g (/a)", /* a blank line of blanks */
+                   "1/1 a 0 1 f\n1/1 a 1000000000 1 g\n");
+    assert_samples("a 1/1 1.0: x:\n\t10 f (/a)\na 1/1 2.0: x:\n\t10 g (/a)", /* no blank line */
+                   "1/1 a 0 1 f\n1/1 a 1000000000 1 g\n");
+}
+
+/* Stacks are lexed only if all of their text is in one block. In blocks of three bytes, every line is read on its own.
+ * The stacks must be the same in both cases, whatever they share with earlier ones. */
+static void test_stacks_that_repeat(void **state) {
+    static const char *const lines[] = {
+        "\tffffffff81001190 do_read+0x10 ([kernel.kallsyms])\n",
+        "\tffffffff81001290 sys_read+0x10 ([kernel.kallsyms])\n",
+        "\t1390 read+0x10 (/lib/libc.so.6)\n",
+        "\t1390 main+0x10 (/usr/bin/app)\n",
+        "\t1391 main+0x11 (/usr/bin/app)\n",
+        "\t1391 helper (inlined)\n",
+        "\t7f0000001234 A::f->B::g (/tmp/perf-7.map)\n",
+        "\t7f0000001234 [unknown] ([unknown])\n",
+        "\t7f0000002234 far+0x4 (/usr/bin/app)\n",
+        "\tb00000006 (cookie)\n",
+        "\tnot a frame\n",
+        "  file.c:12\n",
+        "PERF_RECORD_THROTTLE\n",
+        "\n",
+    };
+    static const char *const starts[] = {
+        "app 7/7 10.0: cycles:\n",
+        "app 7/8 10.0: cycles:\n",
+        "app 8 10.0: cycles:\n",
+        "app 7/7 10.0: DEFERRED CALLCHAIN [cookie: b00000006]\n",
+        "app 7/7 10.0: PERF_RECORD_MMAP2 7/7: [0x7f0000000000(0x9000) @ 0 fe:00 1 2]: r-xp /usr/bin/app\n",
+        "# captured on: x\n",
+    };
+    /* Most stacks have only frames. Some have a line that is something else. */
+    enum { TEXT_BYTES = 1 << 20, SAMPLE_COUNT = 3000, LINES_MAX = 7, COMMON_LINES = 9, COMMON_STARTS = 2 };
+    struct random_numbers random = {.state = 17};
+    char *trace = malloc(TEXT_BYTES);
+    assert_non_null(trace);
+    size_t used = 0;
+    for (unsigned i = 0; i < SAMPLE_COUNT; i++) {
+        bool is_odd = random_below(&random, 40) == 0;
+        uint32_t start_count = is_odd ? sizeof starts / sizeof *starts : COMMON_STARTS;
+        used += (size_t)sprintf(trace + used, "%s", starts[random_below(&random, start_count)]);
+        for (uint32_t left = 1 + random_below(&random, LINES_MAX); left > 0; left--) {
+            uint32_t line_count = is_odd ? sizeof lines / sizeof *lines : COMMON_LINES;
+            used += (size_t)sprintf(trace + used, "%s", lines[random_below(&random, line_count)]);
+        }
+        used += (size_t)sprintf(trace + used, "\n");
+    }
+    static const struct way ways[] = {{0, 1, false},   {0, 1, true},    {4096, 1, false}, {4096, 2, false},
+                                      {4096, 2, true}, {300, 2, false}, {4096, 8, false}};
+    struct reading by_line, lexed;
+    read_in_way(&by_line, (struct text){trace, used}, (struct reader_options){0}, (struct way){3, 1, false});
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        read_in_way(&lexed, (struct text){trace, used}, (struct reader_options){0}, ways[i]);
+        assert_same_stacks(&by_line.profile, &lexed.profile);
+        reading_fini(&lexed);
+    }
+    reading_fini(&by_line);
+    free(trace);
+}
+
+static void test_an_empty_trace(void **state) {
+    assert_samples_and_ledger("", "", "");
+    assert_samples_and_ledger("\n\n", "", "lines kept 2 blank line\n");
+    struct reading reading;
+    read_text(&reading, "# hostname : vm\n");
+    assert_int_equal(reading.profile.thread_order.count, 0);
+    assert_true(text_equal(reading.profile.meta.device, TEXT("vm")));
+    reading_fini(&reading);
+}
+
+static void test_recorded_without_callgraphs(void **state) {
+    struct reading reading;
+    const char *trace =
+        "            bash 14404/14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)\n"
+        "            bash 14404/14404 [007] 2.08: 250000 cycles:  7f01 leaf+0x10 (/a)\n"
+        "   two words 14405/14405 [007] 2.09: 250000 cycles:  7f02 [unknown] ([unknown])\n"
+        "            bash 14404/14404 [007] 2.10: 250000 cycles:  /user.slice/x.scope 7f01 f(int) (/a b)\n"
+        "            bash 14404/14404 [007] 2.11: 250000 cycles:  7ffd0000 7f01 g+0x1 (/a)\n"
+        "            bash 14404/14404 [007] 2.12: 250000 cycles:  7f01 h (/a) 0x12/0x34/P/-/-/1\n";
+    assert_samples(trace,
+                   "14404/14404 bash 0 250000 leaf\n"
+                   "14404/14404 bash 10000000 250000 leaf\n"
+                   "14404/14404 bash 30000000 250000 f(int)\n"
+                   "14404/14404 bash 40000000 250000 g\n"
+                   "14404/14404 bash 50000000 250000 h\n"
+                   "14405/14405 two words 20000000 250000 [unknown]+0x7f02\n");
+    read_text(&reading, trace);
+    assert_false(reading.profile.meta.has_stacks);
+    assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "field behind the event"), 3);
+    reading_fini(&reading);
+}
+
+static void test_without_a_time(void **state) {
+    const char *trace =
+        "java 9 cycles:\n\t10 f (/a)\n\n"
+        "java 8 cycles:\n\t10 g (/a)\n\n"
+        "java 9 cycles:\n\t10 h (/a)\n\n";
+    assert_samples_and_ledger(trace,
+                              "unknown pid/9 java 0 1 f\n"
+                              "unknown pid/9 java 2000000 1 h\n"
+                              "unknown pid/8 java 1000000 1 g\n",
+                              "lines kept 3 blank line\n"
+                              "lines kept 3 event line\n"
+                              "lines kept 3 frame line\n"
+                              "samples noted 3 sample without a time: made up from the order\n"
+                              "samples kept 3 event cycles\n");
+    struct reading reading;
+    read_text(&reading, trace);
+    assert_false(reading.profile.meta.has_times);
+    reading_fini(&reading);
+    read_text(&reading, simple_trace);
+    assert_true(reading.profile.meta.has_times);
+    assert_true(reading.profile.meta.has_stacks);
+    reading_fini(&reading);
+    /* The time is the latest possible one. After a line with a time, a line without one is not an event. */
+    assert_samples("a 1/1 9223372036.854775807: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n", "1/1 a 0 1 f\n");
+}
+
+static void test_times_that_jump_back(void **state) {
+    assert_samples_and_ledger(
+        "a 1/1 5.000000003: x:\n\t10 f (/a)\n\n"
+        "a 1/1 5.000000001: x:\n\t10 g (/a)\n\n"
+        "b 2/2 4.0: x:\n\t10 h (/a)\n\n" /* another thread, so time does not go backwards */
+        "a 1/1 5.000000001: x:\n\t10 i (/a)\n\n",
+        "1/1 a 1000000001 1 g\n"
+        "1/1 a 1000000001 1 i\n"
+        "1/1 a 1000000003 1 f\n"
+        "2/2 b 0 1 h\n",
+        "lines kept 4 blank line\n"
+        "lines kept 4 event line\n"
+        "lines kept 4 frame line\n"
+        "samples noted 1 sample earlier than the one before it in its thread: sorted\n"
+        "samples kept 4 event x\n");
+}
+
+static void test_threads(void **state) {
+    assert_samples(
+        "worker 8 1.0: x:\n\t10 f (/a)\n\n"
+        "app 7/7 1.1: x:\n\t10 g (/a)\n\n"
+        "other 9 1.2: x:\n\t10 h (/a)\n\n"
+        "worker 7/8 1.3: x:\n\t10 i (/a)\n\n" /* names the process of thread 8, also for its earlier samples */
+        ":-1 -1/-1 1.4: x:\n\t10 j (/a)\n\n"
+        "swapper 0 1.5: x:\n\t10 k (/a)\n\n"
+        ":-1    -1 1.6: x:\n\t10 l (/a)\n\n",
+        "7/7 app 100000000 1 g\n"
+        "7/8 worker 0 1 f\n"
+        "7/8 worker 300000000 1 i\n"
+        "-1/-1 unknown 400000000 1 j\n"
+        "-1/-1 unknown 600000000 1 l\n"
+        "0/0 swapper 500000000 1 k\n"
+        "unknown pid/9 other 200000000 1 h\n");
+}
+
+static void test_a_comm_that_looks_like_a_comment(void **state) {
+    assert_samples("#1 worker 7/7 1.0: x:\n\t10 f (/a)\n\n", "7/7 #1 worker 0 1 f\n");
+}
+
+static void test_guests(void **state) {
+    assert_samples(
+        "app 1/1 1.0: x:\n\t10 f (/a)\n\n"
+        "VM:5000 VCPU:000 init 1/1 1.1: x:\n\t10 g (/a)\n\n",
+        "1/1 app 0 1 f\n"
+        "1 (VM 5000)/1 init 100000000 1 g\n");
+}
+
+/* ---- Events. ---- */
+
+static void test_several_events(void **state) {
+    assert_samples_and_ledger(
+        "a 1/1 1.0: 5 page-faults:\n\t10 f (/a)\n\n"
+        "a 1/1 1.1: 7 cycles:\n\t10 g (/a)\n\n"
+        "a 1/1 1.2: sched:sched_switch: prev=a\n\t10 h (/a)\n\n"
+        "a 1/1 1.3: 8 cycles:\n\t10 i (/a)\n\n"
+        "a 1/1 1.4: sched:sched_switch: prev=a\n\t10 j (/a)\n\n"
+        "a 1/1 1.5: sched:sched_switch: prev=a\n\t10 k (/a)\n\n"
+        "a 1/1 1.6: dummy:\n",
+        "1/1 a 0 7 g\n"
+        "1/1 a 200000000 8 i\n",
+        "lines kept 6 blank line\n"
+        "lines kept 7 event line\n"
+        "lines kept 6 frame line\n"
+        "samples lost 1 event line without a stack\n"
+        "values lost 3 fields of a tracepoint with a stack\n"
+        "samples lost 1 event page-faults\n"
+        "periods lost 5 event page-faults\n"
+        "samples kept 2 event cycles\n"
+        "periods kept 15 event cycles\n"
+        "samples lost 3 event sched:sched_switch\n");
+}
+
+static void test_weights(void **state) {
+    const struct reader_options by_period = {.weight = GECKO_CONVERT_WEIGHT_PERIOD};
+    static const struct {
+        const char *event;
+        enum gecko_convert_weight choice;
+        enum weight_type type;
+        const char *unit;
+        enum cpu_delta_unit cpu_delta;
+    } rows[] = {
+        {"cycles:P", GECKO_CONVERT_WEIGHT_SAMPLES, WEIGHT_ONE, "", CPU_DELTA_CYCLES},
+        {"cycles:P", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_SAMPLES, "cycles", CPU_DELTA_CYCLES},
+        {"cpu-clock:ppp", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_TRACING_MS, "cpu-clock", CPU_DELTA_NS},
+        {"instructions", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_SAMPLES, "instructions", CPU_DELTA_NONE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char trace[128];
+        snprintf(trace, sizeof trace, "a 1/1 1.0: 5000000000 %s:\n\t10 f (/a)\n\n", rows[i].event);
+        struct reading reading;
+        read_in_way(&reading, text_of(trace), (struct reader_options){.weight = rows[i].choice}, (struct way){0});
+        const struct profile_meta *meta = &reading.profile.meta;
+        assert_int_equal(meta->weight_type, rows[i].type);
+        assert_true(text_equal(meta->weight_unit, text_of(rows[i].unit)));
+        assert_int_equal(meta->cpu_delta_unit, rows[i].cpu_delta);
+        reading_fini(&reading);
+    }
+    assert_trace(TEXT("a 1/1 1.0: 18446744073709551615 x:\n\t10 f (/a)\n\na 1/1 1.1: 1 x:\n\t10 f (/a)\n\n"), by_period,
+                 "1/1 a 0 9223372036854775807 f\n1/1 a 100000000 1 f\n", NULL);
+}
+
+/* Reads ten samples on alternating processors, `gap_us` apart on each. Adds one that is a period after its predecessor
+ * if has_fitting_gap. */
+static void read_clock(struct reading *reading, unsigned gap_us, bool has_fitting_gap) {
+    char trace[2048];
+    size_t bytes = 0;
+    for (unsigned i = 0; i < 10; i++)
+        bytes += (size_t)snprintf(trace + bytes, sizeof trace - bytes,
+                                  "a %u/%u [00%u] 1.%06u: 200000 cpu-clock:\n\t10 f (/a)\n\n", i % 3 + 1, i % 3 + 1,
+                                  i % 2, i / 2 * gap_us);
+    if (has_fitting_gap)
+        snprintf(trace + bytes, sizeof trace - bytes, "a 1/1 [001] 1.%06u: 200000 cpu-clock:\n\t10 f (/a)\n\n",
+                 4 * gap_us + 200);
+    read_text(reading, trace);
+}
+
+/* If the timer is slower than was asked for, the period is not the processor time between samples. */
+static void test_periods_that_are_no_distances(void **state) {
+    struct reading reading;
+    read_clock(&reading, 4000, false);
+    assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NONE);
+    assert_int_equal(reading.profile.meta.interval_ns, 4000000);
+    reading_fini(&reading);
+    /* The program mostly waits. */
+    read_clock(&reading, 4000, true);
+    assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
+    assert_int_equal(reading.profile.meta.interval_ns, 200000);
+    reading_fini(&reading);
+}
+
+static void test_the_interval(void **state) {
+    struct reading reading;
+    read_text(&reading, "a 1/1 1.0: 250000 cpu-clock:\n\t10 f (/a)\n\na 1/1 1.7: 250000 cpu-clock:\n\t10 f (/a)\n");
+    assert_int_equal(reading.profile.meta.interval_ns, 250000); /* the period of the clock event */
+    reading_fini(&reading);
+    read_text(&reading,
+              "# event : name = cycles, { sample_period, sample_freq } = 4000, freq = 1\n"
+              "a 1/1 1.0: 99 cycles:\n\t10 f (/a)\n\na 1/1 1.7: 88 cycles:\n\t10 f (/a)\n");
+    assert_int_equal(reading.profile.meta.interval_ns, 250000); /* from 4000 Hz */
+    reading_fini(&reading);
+}
+
+/* ---- Tracepoints without stacks, and other lines between samples. ---- */
+
+static void test_tracepoint_markers(void **state) {
+    const char *trace =
+        "sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd prev_state=S ==> next_comm=b\n"
+        "sshd 9/9 [0] 1.5: sched:sched_wakeup: comm=a 12.5: x\n"
+        "app 7/7 2.0: cycles:\n"
+        "\t10 f (/a)\n"
+        "\n";
+    assert_samples_and_ledger(trace, "7/7 app 1000000000 1 f\n",
+                              "records kept 2 tracepoint without a stack: a marker\n"
+                              "lines kept 1 blank line\n"
+                              "lines kept 3 event line\n"
+                              "lines kept 1 frame line\n"
+                              "values noted 2 processor number: profiles have no place for it\n"
+                              "samples kept 1 event cycles\n");
+    struct reading reading;
+    read_text(&reading, trace);
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(profile->thread_order.count, 2);
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    assert_int_equal(thread->markers.count, 2);
+    static const char *const names[] = {"sched:sched_switch", "sched:sched_wakeup"};
+    static const char *const fields[] = {"prev_comm=sshd prev_state=S ==> next_comm=b", "comm=a 12.5: x"};
+    static const int64_t times_ns[] = {0, 500000000};
+    for (size_t i = 0; i < 2; i++) {
+        const struct marker *marker = column_at(&thread->markers, i);
+        assert_int_equal(marker->start_ns, times_ns[i]);
+        assert_int_equal(marker->phase, MARKER_INSTANT);
+        assert_true(text_equal(strings_text(&profile->strings, marker->name), text_of(names[i])));
+        const union marker_value *value = column_at(&profile->marker_values, marker->values_at);
+        assert_true(text_equal(strings_text(&profile->strings, value->string), text_of(fields[i])));
+        const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+        assert_true(text_equal(schema->name, TEXT("Tracepoint")));
+    }
+    reading_fini(&reading);
+}
+
+static void test_records(void **state) {
+    assert_samples_and_ledger(
+        "perf 7/7 1.0: PERF_RECORD_COMM: perf:7/7\n"
+        "perf 7/7 1.1: PERF_RECORD_COMM exec: my:app:7/7\n"
+        "my:app 7/7 1.2: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0x26000 fe:00 1 2]: r-xp /lib/libc.so.6\n"
+        "my:app 7/7 1.3: PERF_RECORD_FORK(7:8):(7:7)\n"
+        "my:app 7/8 1.4: x:\n"
+        "\t7f0000001190 read+0x10 (/lib/libc.so.6)\n"
+        "my:app 7/8 1.5: PERF_RECORD_EXIT(7:8):(7:7)\n"
+        "my:app 7/7 1.6: PERF_RECORD_LOST lost 123\n"
+        "my:app 7/7 1.7: PERF_RECORD_SWITCH OUT preempt\n"
+        "my:app 7/7 1.7: PERF_RECORD_SWITCH IN\n"
+        "my:app 7/7 1.8: PERF_RECORD_KSYMBOL addr ffffffffc0 len 5 type 1 flags 0x0 name bpf_prog_x\n"
+        "my:app 7/7 1.8: PERF_RECORD_EXIT(7:8)\n",
+        "7/8 my:app 0 1 read\n",
+        "records kept 2 COMM record\n"
+        "records kept 1 MMAP record\n"
+        "records kept 1 FORK record\n"
+        "records kept 1 EXIT record\n"
+        "records kept 1 LOST record\n"
+        "records kept 2 SWITCH record\n"
+        "records lost 1 KSYMBOL record\n"
+        "records lost 1 malformed EXIT record\n"
+        "lines kept 1 event line\n"
+        "lines kept 1 frame line\n"
+        "lines kept 10 record\n"
+        "samples noted 123 sample that perf itself lost while recording\n"
+        "samples kept 1 event x\n");
+}
+
+static void test_what_records_say(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "a 7/7 1.0: PERF_RECORD_COMM exec: my:app:7/7\n"
+              "my:app 7/7 1.1: x:\n"
+              "\t10 f (/a)\n"
+              "a 7/7 1.2: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0x26000 <00ff>]: r-xp /lib/libc.so.6\n"
+              "a 7/7 1.3: PERF_RECORD_FORK(7:8):(7:7)\n"
+              "b 7/8 1.4: x:\n"
+              "\t7f0000001190 read+0x10 (/lib/libc.so.6)\n"
+              "b 7/8 1.5: PERF_RECORD_EXIT(7:8):(7:7)\n"
+              "my:app 7/7 1.6: x:\n"
+              "\t10 f (/a)\n");
+    const struct profile *profile = &reading.profile;
+    const struct thread *main_thread =
+        profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
+    assert_true(text_equal(main_thread->name, TEXT("my:app")));
+    assert_int_equal(main_thread->markers.count, 0);
+    assert_int_equal(thread->start_ns, 200000000);
+    assert_int_equal(thread->end_ns, 400000000);
+    assert_int_equal(libs_count(&profile->libs), 2);
+    const struct lib *lib = libs_at(&profile->libs, (lib_id){1});
+    assert_true(text_equal(lib->path, TEXT("/lib/libc.so.6")));
+    assert_true(text_equal(lib->code_id, TEXT("00ff")));
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, 0x26190);
+    reading_fini(&reading);
+}
+
+/* The mappings of the host's process with the same pid do not apply to a guest. */
+static void test_mappings_of_a_guest(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "VM:5 VCPU:000 a 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0 fe:00 1 2]: r-xp /a.so\n"
+              "b 7/7 1.1: x:\n"
+              "\t7f0000001190 f (/a.so)\n");
+    const struct profile *profile = &reading.profile;
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, ADDRESS_NONE);
+    reading_fini(&reading);
+}
+
+static void test_lives_of_a_pid(void **state) {
+    assert_samples(
+        "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
+        "a 7/7 1.1: PERF_RECORD_EXIT(7:7):(1:1)\n"
+        "sh 1/1 1.2: PERF_RECORD_FORK(7:7):(1:1)\n"
+        "b 7/7 1.3: x:\n\t10 g (/a)\n\n",
+        "7/7 a 0 1 f\n"
+        "7.2/7.2 b 300000000 1 g\n");
+}
+
+/* Where no record tells when a thread began, it is not known before its first sample. */
+static void test_threads_without_records(void **state) {
+    static const char samples[] =
+        "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
+        "b 7/8 1.2: x:\n\t10 f (/a)\n\n"
+        "b 7/8 1.1: x:\n\t10 f (/a)\n\n";
+    struct reading reading;
+    read_text(&reading, samples);
+    assert_int_equal(profile_ordered_thread(&reading.profile, 0)->start_ns, 0);
+    assert_int_equal(profile_ordered_thread(&reading.profile, 1)->start_ns, 100000000);
+    reading_fini(&reading);
+    char text[256];
+    snprintf(text, sizeof text, "a 7/7 0.5: PERF_RECORD_COMM: a:7/7\n%s", samples);
+    read_text(&reading, text);
+    assert_int_equal(profile_ordered_thread(&reading.profile, 1)->start_ns, TIME_NONE);
+    reading_fini(&reading);
+}
+
+/* The child has the first sample. */
+static void test_parents(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "sh 8/8 0.9: PERF_RECORD_FORK(8:8):(7:7)\n"
+              "cc 8/8 1.0: x:\n\t10 f (/a)\n\n"
+              "make 7/7 1.1: x:\n\t10 f (/a)\n\n");
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(profile->thread_order.count, 2);
+    assert_int_equal(profile_ordered_thread(profile, 0)->tid, 7);
+    reading_fini(&reading);
+}
+
+static void test_records_without_a_time(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "a 7/7 x:\n\t10 f (/a)\n\n"
+              "a 7/7 PERF_RECORD_FORK(7:8):(7:7)\n"
+              "b 7/8 x:\n\t10 f (/a)\n\n");
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(profile->thread_order.count, 2);
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
+    assert_int_equal(thread->start_ns, 0); /* starts with the first sample, the one before it */
+    reading_fini(&reading);
+}
+
+static void test_deferred_callchains(void **state) {
+    assert_samples_and_ledger(
+        "a 1/1 1.0: x:\n\tffffffff81001190 k1 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
+        "a 1/1 1.1: x:\n\tffffffff81001190 k2 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
+        "b 2/2 1.2: x:\n\tffffffff81001190 k3 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
+        "a 1/1 1.3: DEFERRED CALLCHAIN [cookie: b6]\n\t10 read (/c)\n\t20 main (/a)\n\n"
+        "a 1/1 1.4: x:\n\t20 main (/a)\n\n"
+        "a 1/1 1.5: DEFERRED CALLCHAIN [cookie: b6]\n\t10 late (/c)\n\n"
+        "a 1/1 1.6: x:\n\tb7 (cookie) ([unknown])\n\n"
+        "a 1/1 1.7: DEFERRED CALLCHAIN [cookie: b7]\n\t10 only (/c)\n\n",
+        "1/1 a 0 1 main;read;k1\n"
+        "1/1 a 100000000 1 main;read;k2\n"
+        "1/1 a 400000000 1 main\n"
+        "1/1 a 600000000 1 only\n"
+        "2/2 b 200000000 1 k3\n",
+        "lines kept 8 blank line\n"
+        "lines kept 8 event line\n"
+        "lines kept 12 frame line\n"
+        "samples noted 1 sample whose deferred user stack never came\n"
+        "records lost 1 deferred user stack that no sample waits for\n"
+        "samples kept 5 event x\n");
+    /* A later cookie of the task shows that the user stack of the earlier one was lost. */
+    assert_samples_and_ledger(
+        "a 1/1 1.0: x:\n\tffffffff81001190 k1 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
+        "a 1/1 1.1: x:\n\tffffffff81001190 k2 ([kernel.kallsyms])\n\tb7 (cookie) ([unknown])\n\n"
+        "a 1/1 1.3: DEFERRED CALLCHAIN [cookie: b7]\n\t10 read (/c)\n\n",
+        "1/1 a 0 1 k1\n"
+        "1/1 a 100000000 1 read;k2\n",
+        "lines kept 3 blank line\n"
+        "lines kept 3 event line\n"
+        "lines kept 5 frame line\n"
+        "samples noted 1 sample whose deferred user stack never came\n"
+        "samples kept 2 event x\n");
+}
+
+static void test_source_lines_and_branches(void **state) {
+    assert_samples_and_ledger(
+        "a 1/1 1.0: x:\n"
+        "\t3477 compare (inlined)\n"
+        "  basic_string.h:234\n"
+        "\t3477 work+0x7 (/usr/bin/app)\n"
+        "  app.cpp:9\n"
+        "\t3577 main+0x7 (/usr/bin/app)\n"
+        "  app[3577]\n"
+        " 0x401000/0x402000/P/-/-/1/CALL/-\n"
+        "\n",
+        "1/1 a 0 1 main;work;compare\n",
+        "lines kept 1 blank line\n"
+        "lines kept 1 event line\n"
+        "lines kept 3 frame line\n"
+        "lines kept 3 source line of a frame\n"
+        "lines lost 1 branch stack\n"
+        "samples kept 1 event x\n");
+}
+
+/* ---- Rejected lines. ---- */
+
+/* A function whose lines are in several files has the file of most of them. Another function of that name stays. */
+static void test_functions_have_one_file(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "a 1/1 1.0: x:\n\t1005 f+0x5 (/a)\n  a.c:3\n\t2004 f+0x4 (/a)\n  b.c:9\n\n"
+              "a 1/1 1.1: x:\n\t1006 f+0x6 (/a)\n  a.c:4\n\n"
+              "a 1/1 1.2: x:\n\t1007 f+0x7 (/a)\n  a.inc:7\n\n"
+              "a 1/1 1.3: x:\n\t1008 f+0x8 (/a)\n  ??:0\n\n");
+    const struct profile *profile = &reading.profile;
+    static const struct {
+        const char *file;
+        uint32_t line;
+    } wanted[] = {{"a.c", 3}, {"a.c", 4}, {"a.c", 0}, {"a.c", 0}};
+    const struct thread *thread = column_at(&profile->threads, 0);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const stack_id *stack = column_at(&thread->samples.stack, i);
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, *stack)->frame);
+        source_id source = profile_func_at(profile, frame->func)->source;
+        assert_int_equal(frame->line, wanted[i].line);
+        assert_true(text_equal(strings_text(&profile->strings, profile_source_at(profile, source)->filename),
+                               text_of(wanted[i].file)));
+        if (i) continue;
+        frame = profile_frame_at(profile, profile_stack_at(profile, profile_stack_at(profile, *stack)->prefix)->frame);
+        assert_int_equal(frame->line, 9);
+    }
+    reading_fini(&reading);
+}
+
+static void test_lines_that_are_lost(void **state) {
+    assert_samples_and_ledger(
+        "\t10 stray (/a)\n"
+        "garbage\n"
+        "[ perf record: Captured and wrote 0.022 MB perf.data (12 samples) ]\n"
+        "Warning:\n"
+        " instruction trace error type 1 time 12.345 cpu 0 pid 12 tid 34 ip 0 code 8: Lost trace data\n"
+        "a 1/1 1.0: x:\n"
+        "\t10 f (/a)\n"
+        "\tnot a frame\n"
+        " instruction trace error type 1 cpu 0 pid 12 tid 34 ip 0 code 8: Lost trace data\n"
+        "Warning: in a stack\n"
+        "\t20 main (/a)\n"
+        "\n"
+        "\t10 stray (/a)\n"
+        "a 1/1 1.0\n"
+        "a 1/1 1.1: x:\n"
+        "\n",
+        "1/1 a 0 1 main;f\n",
+        "lines kept 2 blank line\n"
+        "lines kept 2 event line\n"
+        "lines kept 2 frame line\n"
+        "lines kept 3 message of perf\n"
+        "lines lost 2 instruction trace error: samples are missing there\n"
+        "lines lost 2 frame line without an event line before it\n"
+        "lines lost 1 line in a stack that is no frame\n"
+        "lines lost 2 line that is no event, frame or record\n"
+        "samples lost 1 event line without a stack\n"
+        "samples kept 1 event x\n");
+}
+
+static void test_the_first_place_of_a_loss(void **state) {
+    struct reading reading;
+    read_text(&reading, "a 1/1 1.0: x:\n\t10 f (/a)\n\ngarbage\n\nmore of it\n");
+    const struct ledger *ledger = &reading.profile.ledger;
+    bool found = false;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->fate != LEDGER_LOST) continue;
+        found = true;
+        assert_int_equal(entry->count, 2);
+        assert_true(entry->has_first);
+        assert_int_equal(entry->first.line, 4);
+        assert_int_equal(entry->first.offset, 26);
+    }
+    assert_true(found);
+    reading_fini(&reading);
+}
+
+/* A loss that is only known when the sample closes has the position of the sample's event line. */
+static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
+    struct reading reading;
+    read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\n\na 1/1 3.0: x:\n\t10 f (/a)\n");
+    const struct ledger *ledger = &reading.profile.ledger;
+    uint64_t lines[2] = {0};
+    for (size_t i = 0, count = 0; i < ledger->entries.count && count < 2; i++)
+        if (ledger_at(ledger, i)->fate == LEDGER_LOST) lines[count++] = ledger_at(ledger, i)->first.line;
+    assert_int_equal(lines[0], 4); /* the event line without a stack */
+    assert_int_equal(lines[1], 1); /* the field after the event */
+    reading_fini(&reading);
+}
+
+/* If lines have times, a line without one is not an event. A thread without a name is not another thread. */
+static void test_lines_without_a_comm(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "22154  7782.1:    10 cpu-clock: \n\t10 f (/a)\n ilen: 2 insn: 85 c0\n\n"
+              "22155  7782.2:    10 cpu-clock: \n\t10 f (/a)\n               0 N/A\n\n");
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(profile->thread_order.count, 2);
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
+    assert_int_equal(thread->tid, 22155);
+    assert_int_equal(samples_count(&thread->samples), 1);
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    assert_true(stack_is_none(profile_stack_at(profile, stack)->prefix));
+    assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_LOST, "line in a stack that is no frame"), 2);
+    reading_fini(&reading);
+}
+
+static void test_guests_of_unknown_pid(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "qemu 11 1.0: x: \n\t10 f (/a)\n\nVM:1 VCPU:0 init 11 1.1: x: \n\t10 f (/a)\n\n"
+              "VM:2 VCPU:0 init 11 1.2: x: \n\t10 f (/a)\n\n");
+    const struct profile *profile = &reading.profile;
+    static const char *const pids[] = {"unknown pid", "unknown pid (VM 1)", "unknown pid (VM 2)"};
+    assert_int_equal(profile->thread_order.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct thread *thread =
+            profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
+        assert_true(text_equal(profile_process_at(profile, thread->process)->pid_text, text_of(pids[i])));
+    }
+    reading_fini(&reading);
+}
+
+static void test_odd_bytes(void **state) {
+    static const char trace[] = "a\0b 1/1 1.0: x:\n\t10 \xff\0g (/a)\n\n";
+    struct reading reading;
+    read_in_way(&reading, (struct text){trace, sizeof trace - 1}, (struct reader_options){0}, (struct way){0});
+    const struct profile *profile = &reading.profile;
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    assert_int_equal(thread->name.bytes_count, 3);
+    assert_memory_equal(thread->name.bytes, "a\0b", 3);
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    struct text name = frame_func_name(profile, profile_stack_at(profile, stack)->frame);
+    assert_int_equal(name.bytes_count, 5);
+    assert_memory_equal(name.bytes, "\xef\xbf\xbd\0g", 5);
+    reading_fini(&reading);
+}
+
+static void test_a_line_that_is_too_long(void **state) {
+    enum { LONG_BYTES = 5 * 1024 * 1024 };
+    static const char start[] = "a 1/1 1.0: x:\n\t10 ", end[] = "\n\t20 main (/a)\n\n";
+    char *trace = malloc(sizeof start + LONG_BYTES + sizeof end);
+    assert_non_null(trace);
+    memcpy(trace, start, sizeof start - 1);
+    memset(trace + sizeof start - 1, 'f', LONG_BYTES);
+    memcpy(trace + sizeof start - 1 + LONG_BYTES, end, sizeof end);
+    struct reading reading;
+    read_text(&reading, trace);
+    const struct profile *profile = &reading.profile;
+    assert_int_equal(count_of(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, "end of a line longer than 4 MiB"), 1);
+    assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_KEPT, "frame line"), 2);
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    assert_int_equal(frame_func_name(profile, profile_stack_at(profile, stack)->frame).bytes_count,
+                     4 * 1024 * 1024 - 4);
+    reading_fini(&reading);
+    free(trace);
+}
+
+static void test_records_of_any_name(void **state) {
+    char *trace = malloc(50000 * 48);
+    assert_non_null(trace);
+    size_t used_bytes = 0;
+    for (int i = 0; i < 50000; i++)
+        used_bytes += (size_t)sprintf(trace + used_bytes, "a 1/1 1.0: PERF_RECORD_X%d oops\n", i);
+    struct reading reading;
+    read_text(&reading, trace);
+    const struct ledger *ledger = &reading.profile.ledger;
+    assert_int_equal(ledger->read[LEDGER_RECORDS], 50000);
+    assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "X127 record"), 1);
+    assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "other record"), 50000 - 128);
+    reading_fini(&reading);
+    free(trace);
+}
+
+/* ---- Recognition. ---- */
+
+static void test_probe(void **state) {
+    static const struct {
+        const char *start;
+        bool is_whole;
+        enum probe_score score;
+    } rows[] = {
+        {"", true, PROBE_NO},
+        {"java 25607 4794564.109216: cycles:\n", true, PROBE_SURE},
+        {"java 25607 4794564.109216: cycles:", true, PROBE_SURE},
+        {"java 25607 4794564.109216: cycles:", false, PROBE_NO}, /* the line may continue */
+        {"java 25607 4794564.109216: cycles:\r\n", false, PROBE_SURE},
+        {"# ========\n# captured on    : Sat Nov 21 07:35:50 2026\n", false, PROBE_SURE},
+        {"# ========\r\n# captured on    : x\r\n\r\na 1/1 1.0: x:\r\n", false, PROBE_SURE},
+        {"Warning:\n[ perf record: x ]\n\n  bash 14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)\n", false,
+         PROBE_SURE},
+        {"swapper     0     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x1000) @ 0]: x k\n", false,
+         PROBE_SURE},
+        {"java 19983 cycles:\n\t10 f (/a)\n", false, PROBE_LIKELY},
+        {"java 19983 cycles: 7f01 f (/a)\n", true, PROBE_LIKELY},
+        {"java 19983 cycles:\n", true, PROBE_NO},
+        {"java 19983 cycles:\nffffffff8103d0ca native_write_msr_safe ([kernel.kallsyms])\n", true, PROBE_LIKELY},
+        {"java 19983 cycles:\n401195 leaf\n", true, PROBE_LIKELY},
+        {"java 19983 cycles:\nadd one\n", true, PROBE_NO},
+        {"sshd 9/9 sched:sched_switch: prev_comm=sshd\n", true, PROBE_LIKELY},
+        {"app 7/8 PERF_RECORD_EXIT(7:8):(7:7)\n", true, PROBE_LIKELY},
+        {"java 19983 cycles:\n\t10 f (/a)\n\njava 1 1.0: cycles:\n", false, PROBE_SURE},
+        {"main;fib;fib 12\nmain;fib 3\n", true, PROBE_NO},
+        {"java-25607/25608;main;fib 12\n", true, PROBE_NO},
+        {"{\"meta\": {}}\n", true, PROBE_NO},
+        {"{\"x\":\"\n a 1 1.0: cycles:\n\"}", true, PROBE_NO},
+        {"The quick brown fox\njumps 3 times: over 4 dogs\n", true, PROBE_NO},
+        {"The quick brown fox\njumps 3 times:\n18 dogs\n", true, PROBE_NO},
+        {"On 10/12 report: good\n  all fine\n", true, PROBE_NO},
+        {"2024-01-02 10:00:00 host sshd[12]: Accepted\n", true, PROBE_NO},
+        {"# a comment\n# and another\n", true, PROBE_NO},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        enum probe_score score = reader_perf_script.probe(text_of(rows[i].start), rows[i].is_whole);
+        if (score != rows[i].score) fail_msg("\"%s\": %d, not %d", rows[i].start, (int)score, (int)rows[i].score);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples_and_ledger),
+        cmocka_unit_test(test_line_ends),
+        cmocka_unit_test(test_unknown_roots),
+        cmocka_unit_test(test_stacks_that_repeat),
+        cmocka_unit_test(test_an_empty_trace),
+        cmocka_unit_test(test_recorded_without_callgraphs),
+        cmocka_unit_test(test_without_a_time),
+        cmocka_unit_test(test_times_that_jump_back),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_a_comm_that_looks_like_a_comment),
+        cmocka_unit_test(test_guests),
+        cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_the_interval),
+        cmocka_unit_test(test_periods_that_are_no_distances),
+        cmocka_unit_test(test_tracepoint_markers),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_what_records_say),
+        cmocka_unit_test(test_mappings_of_a_guest),
+        cmocka_unit_test(test_lives_of_a_pid),
+        cmocka_unit_test(test_records_without_a_time),
+        cmocka_unit_test(test_parents),
+        cmocka_unit_test(test_threads_without_records),
+        cmocka_unit_test(test_deferred_callchains),
+        cmocka_unit_test(test_source_lines_and_branches),
+        cmocka_unit_test(test_functions_have_one_file),
+        cmocka_unit_test(test_lines_that_are_lost),
+        cmocka_unit_test(test_the_first_place_of_a_loss),
+        cmocka_unit_test(test_the_first_place_of_a_loss_of_a_sample),
+        cmocka_unit_test(test_lines_without_a_comm),
+        cmocka_unit_test(test_guests_of_unknown_pid),
+        cmocka_unit_test(test_odd_bytes),
+        cmocka_unit_test(test_a_line_that_is_too_long),
+        cmocka_unit_test(test_records_of_any_name),
+        cmocka_unit_test(test_probe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,492 @@
+/* Tests stacks: order, addresses relative to libraries, return addresses, inlined frames, source lines. */
+#include <stdio.h>
+
+#include "readers/perf_script/perf_stack.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/unit_test.h"
+
+enum { PID = 12 };
+
+struct stack_test {
+    struct failure failure;
+    struct profile profile;
+    struct perf_stack stack;
+    const frame_id *frames;
+    uint32_t count;
+    uint64_t cookie;
+};
+
+static struct stack_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct stack_test){0};
+    profile_init(&fixture.profile, &fixture.failure);
+    perf_stack_init(&fixture.stack, &fixture.profile);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    perf_stack_fini(&fixture.stack);
+    profile_fini(&fixture.profile);
+    return is_good ? 0 : -1;
+}
+
+static void add(const char *line) {
+    if (!perf_stack_add_line(&fixture.stack, text_of(line))) fail_msg("%s: refused", line);
+}
+
+static void add_source(const char *line) {
+    struct perf_source_line source;
+    assert_true(perf_source_line_parse(text_of(line), &source));
+    assert_true(perf_stack_add_source(&fixture.stack, &source));
+}
+
+static void take(void) { fixture.count = perf_stack_take(&fixture.stack, PID, &fixture.frames, &fixture.cookie); }
+
+static void map(int64_t pid, uint64_t start, uint64_t length, uint64_t file_offset, const char *path,
+                const char *build_id) {
+    const struct perf_map_record record = {pid, pid, start, length, file_offset, text_of(path), text_of(build_id)};
+    perf_maps_add(&fixture.stack.maps, &record);
+}
+
+/* Returns frame `i`, counted from the root. */
+static const struct frame *frame_at(uint32_t i) {
+    assert_true(i < fixture.count);
+    return profile_frame_at(&fixture.profile, fixture.frames[i]);
+}
+
+static void assert_names(const char *wanted) {
+    struct profile_text got = {0};
+    for (uint32_t i = 0; i < fixture.count; i++) {
+        if (i) profile_text_add(&got, TEXT(";"));
+        profile_text_add(&got, frame_func_name(&fixture.profile, fixture.frames[i]));
+    }
+    assert_string_equal(got.bytes, wanted);
+}
+
+static void assert_place(uint32_t i, const char *lib_path, int32_t address) {
+    const struct frame *frame = frame_at(i);
+    assert_int_equal(frame->address, address);
+    if (!lib_path) {
+        assert_true(lib_is_none(frame->lib));
+        return;
+    }
+    assert_false(lib_is_none(frame->lib));
+    assert_true(text_equal(libs_at(&fixture.profile.libs, frame->lib)->path, text_of(lib_path)));
+}
+
+static void assert_native_symbol(uint32_t i, const char *name, uint32_t address) {
+    const struct frame *frame = frame_at(i);
+    if (!name) {
+        assert_true(native_symbol_is_none(frame->native_symbol));
+        return;
+    }
+    assert_false(native_symbol_is_none(frame->native_symbol));
+    const struct native_symbol *symbol = profile_native_symbol_at(&fixture.profile, frame->native_symbol);
+    assert_true(text_equal(strings_text(&fixture.profile.strings, symbol->name), text_of(name)));
+    assert_int_equal(symbol->address, address);
+    assert_int_equal(symbol->lib.index, frame->lib.index);
+}
+
+static void assert_line(uint32_t i, const char *file, uint32_t line) {
+    const struct frame *frame = frame_at(i);
+    assert_int_equal(frame->line, line);
+    source_id source = profile_func_at(&fixture.profile, frame->func)->source;
+    if (!file) {
+        assert_true(source_is_none(source));
+        return;
+    }
+    assert_false(source_is_none(source));
+    assert_true(text_equal(
+        strings_text(&fixture.profile.strings, profile_source_at(&fixture.profile, source)->filename), text_of(file)));
+}
+
+static const char *resource_of(uint32_t i) {
+    resource_id resource = profile_func_at(&fixture.profile, frame_at(i)->func)->resource;
+    static char name[256];
+    if (resource_is_none(resource)) return "";
+    struct text text = strings_text(&fixture.profile.strings, profile_resource_at(&fixture.profile, resource)->name);
+    snprintf(name, sizeof name, "%.*s", (int)text.bytes_count, text.bytes);
+    return name;
+}
+
+/* ---- Order and addresses. ---- */
+
+static void test_nothing(void **state) {
+    take();
+    assert_int_equal(fixture.count, 0);
+    assert_int_equal(fixture.cookie, 0);
+    struct perf_source_line source = {.line = 1};
+    assert_false(perf_stack_add_source(&fixture.stack, &source));
+    assert_false(perf_stack_add_line(&fixture.stack, TEXT("  file.c:12")));
+}
+
+static void test_root_first_and_empty_again(void **state) {
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    add("\t1290 caller+0x10 (/usr/bin/app)");
+    add("\t1390 main+0x10 (/usr/bin/app)");
+    take();
+    assert_names("main;caller;leaf");
+    add("\t1390 main+0x10 (/usr/bin/app)");
+    take();
+    assert_names("main");
+}
+
+static void test_relative_addresses_as_printed(void **state) {
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    take();
+    assert_place(0, "/usr/bin/app", 0x1190);
+    assert_native_symbol(0, "leaf", 0x1180);
+    assert_string_equal(resource_of(0), "app");
+}
+
+static void test_absolute_addresses_by_the_mappings(void **state) {
+    map(PID, 0x7f0000001000, 0x5000, 0x26000, "/lib/libc.so.6", "00112233445566778899aabbccddeeff00112233");
+    map(99, 0x7f0000001000, 0x5000, 0, "/lib/other.so", "");
+    add("\t7f0000001190 read+0x10 (/lib/libc.so.6)");
+    take();
+    assert_place(0, "/lib/libc.so.6", 0x26190);
+    assert_native_symbol(0, "read", 0x26180);
+    assert_true(text_equal(libs_at(&fixture.profile.libs, frame_at(0)->lib)->code_id,
+                           TEXT("00112233445566778899aabbccddeeff00112233")));
+    add("\t7f0000009190 read+0x10 (/lib/libc.so.6)"); /* nothing is mapped there */
+    take();
+    assert_place(0, NULL, ADDRESS_NONE);
+    assert_native_symbol(0, NULL, 0);
+    assert_string_equal(resource_of(0), "libc.so.6");
+}
+
+/* The same line means another address in another process, and later in the same process. */
+static void test_a_line_is_read_in_its_process(void **state) {
+    const char *line = "\t7f0000001190 f+0x10 (/a.so)";
+    add(line);
+    take();
+    assert_place(0, NULL, ADDRESS_NONE);
+    map(PID, 0x7f0000001000, 0x5000, 0, "/a.so", "");
+    add(line);
+    take();
+    assert_place(0, "/a.so", 0x190);
+    map(PID, 0x7f0000000000, 0x5000, 0, "/a.so", "");
+    add(line);
+    take();
+    assert_place(0, "/a.so", 0x1190);
+    add(line);
+    fixture.count = perf_stack_take(&fixture.stack, PID_UNKNOWN, &fixture.frames, &fixture.cookie);
+    assert_place(0, NULL, ADDRESS_NONE);
+}
+
+static void test_kernel_addresses(void **state) {
+    add("\tffffffff8158e375 f+0x5 ([kernel.kallsyms])"); /* no record has the start */
+    take();
+    assert_place(0, "[kernel.kallsyms]", 0x158e375);
+    assert_native_symbol(0, "f", 0x158e370);
+    map(PERF_PID_KERNEL, 0xffffffff81000000, 0x1200000, 0xffffffff81000000, "[kernel.kallsyms]_text", "");
+    map(PERF_PID_KERNEL, 0xffffffffc0000000, 0x5000, 0, "/lib/modules/ext4.ko", "");
+    add("\tffffffffc0000123 g+0x3 ([ext4])");
+    add("\tffffffff8158e377 f+0x7 ([kernel.kallsyms])");
+    take();
+    assert_place(1, "[ext4]", 0x123);
+    assert_native_symbol(1, "g", 0x120);
+    assert_place(0, "[kernel.kallsyms]", 0x58e376); /* a return address */
+    assert_native_symbol(0, "f", 0x58e370);
+    add("\tffffffffd0000123 g+0x3 ([xfs])"); /* a module whose start is unknown */
+    add("\tffff8000801c1b2c h+0x2c ([kernel.kallsyms])");
+    take();
+    assert_place(1, NULL, ADDRESS_NONE);
+    assert_place(0, NULL, ADDRESS_NONE);
+    add("\tffffffff8158e375 f+0x5 ([guest.kernel.kallsyms])"); /* the mappings are the host's */
+    take();
+    assert_place(0, "[guest.kernel.kallsyms]", 0x158e375);
+}
+
+static void test_code_that_is_in_no_file(void **state) {
+    static const char *const lines[] = {
+        "\t1190 f (/tmp/perf-1.map)",
+        "\t1190 f ([JIT] tid 5)",
+        "\t1190 f (//anon)",
+        "\t1190 f ([heap])",
+        "\t1190 f ([stack])",
+        "\t1190 f",
+        "\t1190",
+        "\t[unknown] (/usr/bin/app)",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        add(lines[i]);
+        take();
+        assert_place(0, NULL, ADDRESS_NONE);
+        assert_native_symbol(0, NULL, 0);
+    }
+}
+
+static void test_addresses_that_do_not_fit(void **state) {
+    map(PID, 0x7f0000000000, 0x100000000, 0, "/large.so", "");
+    add("\t7f007fffffff f (/large.so)");
+    take();
+    assert_place(0, "/large.so", INT32_MAX);
+    add("\t7f0080000000 f (/large.so)");
+    take();
+    assert_place(0, NULL, ADDRESS_NONE);
+    add("\t7fffffff f (/small.so)");
+    take();
+    assert_place(0, "/small.so", INT32_MAX);
+    add("\t80000000 f (/small.so)");
+    take();
+    assert_place(0, NULL, ADDRESS_NONE);
+}
+
+/* Callers of which perf knows nothing are one function. Code that was interrupted keeps its address. */
+static void test_unknown_callers_are_one_function(void **state) {
+    add("\t7f01 [unknown] ([unknown])");
+    add("\t7f02 [unknown] ([unknown])");
+    add("\t7f03 [unknown] ([unknown])");
+    take();
+    assert_names("[unknown];[unknown];[unknown]+0x7f01");
+    assert_int_equal(fixture.frames[0].index, fixture.frames[1].index);
+    assert_place(0, NULL, ADDRESS_NONE);
+    add("\tffffffff81001190 k ([kernel.kallsyms])");
+    add("\tffffffff81001191 [unknown] ([unknown])");
+    add("\t7f02 [unknown] ([unknown])");
+    add("\t7f03");
+    add("\t7f03 [unknown] (/usr/bin/app)");
+    take();
+    assert_names("app+0x7f03;[unknown]+0x7f03;[unknown]+0x7f02;[unknown];k");
+}
+
+static void test_unknown_symbols_have_no_native_symbol(void **state) {
+    add("\t1190 [unknown] (/usr/bin/app)");
+    take();
+    assert_names("app+0x1190");
+    assert_place(0, "/usr/bin/app", 0x1190);
+    assert_native_symbol(0, NULL, 0);
+    add("\t1190 f (/usr/bin/app)"); /* without an offset the symbol's start is unknown */
+    take();
+    assert_native_symbol(0, NULL, 0);
+    add("\t1190 f+0x2000 (/usr/bin/app)"); /* the symbol would start before the library */
+    take();
+    assert_place(0, "/usr/bin/app", 0x1190);
+    assert_native_symbol(0, NULL, 0);
+}
+
+/* ---- Return addresses. ---- */
+
+static void test_callers_step_back_into_the_call(void **state) {
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    add("\t1290 caller+0x10 (/usr/bin/app)");
+    add("\t1300 ends_in_a_call+0x0 (/usr/bin/app)"); /* moving it back would leave the symbol */
+    add("\t1390 no_offset (/usr/bin/app)");
+    add("\t0 at_zero (/usr/bin/app)");
+    take();
+    assert_place(4, "/usr/bin/app", 0x1190);
+    assert_place(3, "/usr/bin/app", 0x128f);
+    assert_native_symbol(3, "caller", 0x1280);
+    assert_place(2, "/usr/bin/app", 0x1300);
+    assert_place(1, "/usr/bin/app", 0x138f);
+    assert_place(0, "/usr/bin/app", 0);
+}
+
+/* A line can be the leaf in one stack and a caller in another. */
+static void test_a_line_as_leaf_and_as_caller(void **state) {
+    for (int round = 0; round < 2; round++) {
+        add("\t1190 f+0x10 (/usr/bin/app)");
+        add("\t1190 f+0x10 (/usr/bin/app)");
+        take();
+        assert_place(1, "/usr/bin/app", 0x1190);
+        assert_place(0, "/usr/bin/app", 0x118f);
+        assert_int_equal(frame_at(0)->func.index, frame_at(1)->func.index);
+    }
+}
+
+static void test_the_first_user_frame_is_exact(void **state) {
+    add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
+    add("\tffffffff81001290 k2+0x10 ([kernel.kallsyms])");
+    add("\t1190 read+0x10 (/lib/libc.so.6)");
+    add("\t1290 main+0x10 (/usr/bin/app)");
+    take();
+    assert_place(3, "[kernel.kallsyms]", 0x1001190);
+    assert_place(2, "[kernel.kallsyms]", 0x100128f);
+    assert_place(1, "/lib/libc.so.6", 0x1190);
+    assert_place(0, "/usr/bin/app", 0x128f);
+}
+
+static void test_unwound_callers_stay(void **state) {
+    fixture.stack.callers_are_adjusted = true;
+    add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
+    add("\tffffffff81001290 k2+0x10 ([kernel.kallsyms])");
+    add("\t1190 read+0x10 (/lib/libc.so.6)");
+    add("\t1290 main+0x10 (/usr/bin/app)");
+    take();
+    assert_place(2, "[kernel.kallsyms]",
+                 0x100128f); /* perf does not unwind kernel frames, so this is a return address */
+    assert_place(0, "/usr/bin/app", 0x1290);
+}
+
+/* ---- Inlined frames. ---- */
+
+static void test_an_inlined_chain(void **state) {
+    add("\t3477 innermost+0x1f7 (inlined)");
+    add("\t3477 middle+0x1f7 (inlined)");
+    add("\t3477 physical+0x1f7 (/usr/bin/app)");
+    add("\t3577 main+0x10 (/usr/bin/app)");
+    take();
+    assert_names("main;physical;middle;innermost");
+    static const uint8_t depths[] = {0, 0, 1, 2};
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(frame_at(i)->inline_depth, depths[i]);
+    for (uint32_t i = 1; i < 4; i++) {
+        assert_place(i, "/usr/bin/app", 0x3477);
+        assert_native_symbol(i, "physical", 0x3280);
+        assert_string_equal(resource_of(i), "app");
+        assert_int_equal(frame_at(i)->category, frame_at(1)->category);
+        assert_int_equal(frame_at(i)->subcategory, frame_at(1)->subcategory);
+    }
+    assert_place(0, "/usr/bin/app", 0x3576);
+}
+
+static void test_an_inlined_chain_among_callers(void **state) {
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    add("\t3477 inlined+0x1f7 (inlined)");
+    add("\t3477 physical+0x1f7 (/usr/bin/app)");
+    take();
+    assert_names("physical;inlined;leaf");
+    assert_place(0, "/usr/bin/app", 0x3476);
+    assert_place(1, "/usr/bin/app", 0x3476);
+    assert_int_equal(frame_at(1)->inline_depth, 1);
+    assert_int_equal(frame_at(2)->inline_depth, 0);
+}
+
+static void test_an_inlined_chain_in_the_kernel(void **state) {
+    add("\tffffffff81001190 inlined (inlined)");
+    add("\tffffffff81001190 physical+0x10 ([kernel.kallsyms])");
+    add("\t1290 main+0x10 (/usr/bin/app)");
+    take();
+    assert_names("main;physical;inlined");
+    assert_place(0, "/usr/bin/app", 0x1290); /* the first user frame */
+    assert_int_equal(frame_at(2)->category, frame_at(1)->category);
+    assert_string_equal(resource_of(2), "[kernel.kallsyms]");
+}
+
+static void test_a_chain_without_its_physical_frame(void **state) {
+    add("\t3477 innermost (inlined)");
+    add("\t3477 last (inlined)");
+    take();
+    assert_names("last;innermost");
+    assert_int_equal(frame_at(0)->inline_depth, 0);
+    assert_int_equal(frame_at(1)->inline_depth, 1);
+    assert_place(0, NULL, ADDRESS_NONE);
+}
+
+static void test_a_chain_deeper_than_its_field(void **state) {
+    for (int i = 0; i < 600; i++) add("\t3477 f (inlined)");
+    add("\t3477 physical+0x7 (/usr/bin/app)");
+    take();
+    assert_int_equal(fixture.count, 601);
+    assert_int_equal(frame_at(0)->inline_depth, 0);
+    for (uint32_t i = 1; i < 601; i++) {
+        uint8_t depth = frame_at(i)->inline_depth, below = frame_at(i - 1)->inline_depth;
+        assert_true(depth == 0 || depth == below + 1);
+    }
+}
+
+static void test_inlined_by_name_in_perf_maps(void **state) {
+    add("\t7f01 A::f->B::g (/tmp/perf-1.map)");
+    add("\t7f09 Main::main (/tmp/perf-1.map)");
+    take();
+    assert_names("Main::main;A::f;B::g");
+    assert_int_equal(frame_at(1)->inline_depth, 0);
+    assert_int_equal(frame_at(2)->inline_depth, 1);
+    add("\t7f01 A::f->B::g (/usr/bin/app)");
+    take();
+    assert_names("A::f->B::g");
+}
+
+/* ---- Source lines. ---- */
+
+static void test_source_lines(void **state) {
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    add_source("  file.c:12");
+    add("\t1290 main+0x10 (/usr/bin/app)");
+    add_source("  app[1290]");
+    take();
+    assert_line(1, "file.c", 12);
+    assert_line(0, NULL, 0);
+    assert_place(1, "/usr/bin/app", 0x1190);
+    assert_string_equal(resource_of(1), "app");
+    add("\t1190 leaf+0x10 (/usr/bin/app)"); /* a frame without a source line is unchanged */
+    take();
+    assert_line(0, NULL, 0);
+    add("\t1190 leaf+0x10 (/usr/bin/app)");
+    add_source("  file.c:13");
+    take();
+    assert_line(0, "file.c", 13);
+}
+
+static void test_inlined_told_by_the_source_line(void **state) {
+    add("\t3477 compare");
+    add_source("  basic_string.h:234 (inlined)");
+    add("\t3477 physical+0x7 (/usr/bin/app)");
+    add_source("  app.cpp:9");
+    take();
+    assert_names("physical;compare");
+    assert_int_equal(frame_at(1)->inline_depth, 1);
+    assert_line(1, "basic_string.h", 234);
+    assert_line(0, "app.cpp", 9);
+    assert_place(1, "/usr/bin/app", 0x3477);
+    assert_string_equal(resource_of(1), "app");
+}
+
+/* ---- Cookies and limits. ---- */
+
+static void test_a_cookie_is_no_frame(void **state) {
+    add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
+    add("\tb00000006 (cookie) ([unknown])");
+    take();
+    assert_names("k1");
+    assert_int_equal(fixture.cookie, 0xb00000006);
+    add("\tb00000007 (cookie) ([unknown])"); /* the only line */
+    take();
+    assert_int_equal(fixture.count, 0);
+    assert_int_equal(fixture.cookie, 0xb00000007);
+    add("\t1190 leaf (/usr/bin/app)");
+    take();
+    assert_int_equal(fixture.cookie, 0);
+}
+
+static void test_depth_is_bounded(void **state) {
+    for (int i = 0; i < PERF_STACK_FRAMES_MAX + 10; i++) add("\t1190 f+0x10 (/usr/bin/app)");
+    take();
+    assert_int_equal(fixture.count, PERF_STACK_FRAMES_MAX);
+    assert_int_equal(fixture.stack.too_deep_count, 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_nothing),
+        TEST(test_root_first_and_empty_again),
+        TEST(test_relative_addresses_as_printed),
+        TEST(test_absolute_addresses_by_the_mappings),
+        TEST(test_a_line_is_read_in_its_process),
+        TEST(test_kernel_addresses),
+        TEST(test_code_that_is_in_no_file),
+        TEST(test_addresses_that_do_not_fit),
+        TEST(test_unknown_callers_are_one_function),
+        TEST(test_unknown_symbols_have_no_native_symbol),
+        TEST(test_callers_step_back_into_the_call),
+        TEST(test_a_line_as_leaf_and_as_caller),
+        TEST(test_the_first_user_frame_is_exact),
+        TEST(test_unwound_callers_stay),
+        TEST(test_an_inlined_chain),
+        TEST(test_an_inlined_chain_among_callers),
+        TEST(test_an_inlined_chain_in_the_kernel),
+        TEST(test_a_chain_without_its_physical_frame),
+        TEST(test_a_chain_deeper_than_its_field),
+        TEST(test_inlined_by_name_in_perf_maps),
+        TEST(test_source_lines),
+        TEST(test_inlined_told_by_the_source_line),
+        TEST(test_a_cookie_is_no_frame),
+        TEST(test_depth_is_bounded),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+#include <stdlib.h>
+
+#include "libconvert/profile/profile.h"
+#include "tests/support/full_tables.h"
+#include "tests/support/unit_test.h"
+
+static struct failure failure;
+static struct counter counter;
+
+static int begin(void **state) {
+    failure_clear(&failure);
+    counter = (struct counter){0};
+    column_init(&counter.samples, sizeof(struct counter_sample), &failure);
+    return 0;
+}
+
+static int end(void **state) {
+    column_fini(&counter.samples);
+    return 0;
+}
+
+static const struct counter_sample *sample(size_t i) { return column_at(&counter.samples, i); }
+
+static void add(const struct counter_sample *samples, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        counter_add_sample(&counter, samples[i].time_ns, samples[i].change, samples[i].number);
+}
+
+static void assert_samples(const struct counter_sample *expected, size_t count) {
+    assert_int_equal(counter.samples.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(sample(i)->time_ns, expected[i].time_ns);
+        assert_int_equal(sample(i)->change, expected[i].change);
+        assert_int_equal(sample(i)->number, expected[i].number);
+        assert_int_equal(sample(i)->reserved, 0);
+    }
+}
+
+#define ADD(...)                                              \
+    do {                                                      \
+        const struct counter_sample added_[] = {__VA_ARGS__}; \
+        add(added_, sizeof added_ / sizeof *added_);          \
+    } while (0)
+
+#define ASSERT_SAMPLES(...)                                        \
+    do {                                                           \
+        const struct counter_sample wanted_[] = {__VA_ARGS__};     \
+        assert_samples(wanted_, sizeof wanted_ / sizeof *wanted_); \
+    } while (0)
+
+static void samples_are_sorted_by_time(void **state) {
+    ADD({30, 3, 1, 0}, {10, 1, 2, 0}, {20, -2, 3, 0});
+    counter_order(&counter);
+    ASSERT_SAMPLES({10, 1, 2, 0}, {20, -2, 3, 0}, {30, 3, 1, 0});
+}
+
+static void samples_of_one_time_are_one(void **state) {
+    ADD({20, 5, 1, 0}, {10, 1, 2, 0}, {20, -7, 3, 0}, {20, 4, 0, 0}, {30, 1, 1, 0}, {30, 1, 1, 0});
+    counter_order(&counter);
+    ASSERT_SAMPLES({10, 1, 2, 0}, {20, 2, 4, 0}, {30, 2, 2, 0});
+}
+
+static void sums_stay_at_their_limits(void **state) {
+    ADD({1, INT64_MAX, UINT32_MAX, 0}, {1, 1, 1, 0}, {2, INT64_MIN, 5, 0}, {2, -1, 0, 0});
+    counter_order(&counter);
+    ASSERT_SAMPLES({1, INT64_MAX, UINT32_MAX, 0}, {2, INT64_MIN, 5, 0});
+}
+
+static void a_first_change_has_a_zero_before_it(void **state) {
+    ADD({100, 5, 0, 0}, {130, 1, 0, 0}, {200, 1, 0, 0});
+    counter_start_at_zero(&counter, 7);
+    ASSERT_SAMPLES({70, 0, 0, 0}, {100, 5, 0, 0}, {130, 1, 0, 0}, {200, 1, 0, 0});
+}
+
+static void a_lone_sample_is_an_interval_behind_its_zero(void **state) {
+    ADD({3, -5, 0, 0});
+    counter_start_at_zero(&counter, 7);
+    ASSERT_SAMPLES({-4, 0, 0, 0}, {3, -5, 0, 0});
+}
+
+static void a_first_number_has_a_zero_before_it(void **state) {
+    ADD({10, 0, 2, 0}, {11, 1, 1, 0});
+    counter_start_at_zero(&counter, 7);
+    ASSERT_SAMPLES({9, 0, 0, 0}, {10, 0, 2, 0}, {11, 1, 1, 0});
+}
+
+static void a_counter_that_starts_at_zero_stays(void **state) {
+    counter_start_at_zero(&counter, 7);
+    assert_int_equal(counter.samples.count, 0);
+    ADD({10, 0, 0, 0}, {11, 1, 1, 0});
+    counter_start_at_zero(&counter, 7);
+    ASSERT_SAMPLES({10, 0, 0, 0}, {11, 1, 1, 0});
+}
+
+static void numbers_are_known_where_one_is(void **state) {
+    assert_false(counter_has_numbers(&counter));
+    ADD({1, 1, 0, 0}, {2, 1, 0, 0});
+    assert_false(counter_has_numbers(&counter));
+    ADD({3, 0, 1, 0});
+    assert_false(counter_has_numbers(&counter)); /* a change is one operation anyway */
+    ADD({4, 0, 2, 0});
+    assert_true(counter_has_numbers(&counter));
+}
+
+static void a_level_holds_until_the_end(void **state) {
+    counter_extend(&counter, 20);
+    assert_int_equal(counter.samples.count, 0);
+    ADD({1, 5, 0, 0}, {2, -1, 0, 0});
+    counter.graph = COUNTER_RATE;
+    counter_extend(&counter, 20);
+    assert_int_equal(counter.samples.count, 2);
+    counter.graph = COUNTER_ACCUMULATED;
+    counter_extend(&counter, 2);
+    assert_int_equal(counter.samples.count, 2);
+    counter_extend(&counter, 20);
+    ASSERT_SAMPLES({1, 5, 0, 0}, {2, -1, 0, 0}, {20, 0, 0, 0});
+}
+
+static void many_samples_are_moved_by_one(void **state) {
+    for (int64_t i = 0; i < 1000; i++) counter_add_sample(&counter, i, i + 1, 0);
+    counter_start_at_zero(&counter, 7);
+    assert_int_equal(counter.samples.count, 1001);
+    assert_int_equal(sample(0)->time_ns, -1);
+    for (size_t i = 1; i <= 1000; i++) assert_int_equal(sample(i)->change, i);
+}
+
+static void without_memory_samples_stay(void **state) {
+    ADD({3, 5, 0, 0});
+    struct column before = counter.samples;
+    column_make_full(&counter.samples);
+    counter_start_at_zero(&counter, 7);
+    counter_add_sample(&counter, 4, 1, 1);
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    ASSERT_SAMPLES({3, 5, 0, 0});
+    counter.samples = before;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+static void steps_are_held_until_they_happen(void **state) {
+    ADD({0, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {9000, -7, 2, 0});
+    counter_hold_steps(&counter);
+    assert_int_equal(counter.samples.count, 4);
+    counter.is_stepped = true;
+    counter_hold_steps(&counter);
+    ASSERT_SAMPLES({0, 0, 0, 0}, {4000, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {8000, 0, 0, 0}, {9000, -7, 2, 0});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(samples_are_sorted_by_time),
+        TEST(samples_of_one_time_are_one),
+        TEST(sums_stay_at_their_limits),
+        TEST(a_first_change_has_a_zero_before_it),
+        TEST(a_lone_sample_is_an_interval_behind_its_zero),
+        TEST(a_first_number_has_a_zero_before_it),
+        TEST(a_counter_that_starts_at_zero_stays),
+        TEST(numbers_are_known_where_one_is),
+        TEST(a_level_holds_until_the_end),
+        TEST(many_samples_are_moved_by_one),
+        TEST(steps_are_held_until_they_happen),
+        TEST(without_memory_samples_stay),
+    };
+    return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/profile/libs.h"
+#include "tests/support/assert_text.h"
+#include "tests/support/full_tables.h"
+#include "tests/support/unit_test.h"
+
+#define BUILD_ID    "9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f70819203"
+#define BREAKPAD_ID "EBE5159D7C3F2F6D8B3E1A2B3C4D5E6F0"
+
+static struct failure failure;
+static struct libs libs;
+
+static int begin(void **state) {
+    failure_clear(&failure);
+    libs_init(&libs, &failure);
+    return 0;
+}
+
+static int end(void **state) {
+    libs_fini(&libs);
+    return 0;
+}
+
+static const struct lib *intern(struct text path, struct text build_id) {
+    lib_id id = libs_intern(&libs, path, build_id);
+    assert_false(lib_is_none(id));
+    return libs_at(&libs, id);
+}
+
+static const struct text no_id = {NULL, 0};
+
+static void a_library_is_described(void **state) {
+    const struct lib *lib = intern(TEXT("/usr/lib/libc.so.6"), TEXT(BUILD_ID));
+    assert_text(lib->name, "libc.so.6");
+    assert_text(lib->path, "/usr/lib/libc.so.6");
+    assert_text(lib->debug_name, "libc.so.6");
+    assert_text(lib->breakpad_id, BREAKPAD_ID);
+    assert_text(lib->code_id, BUILD_ID);
+    assert_int_equal(libs_count(&libs), 1);
+}
+
+static void a_library_without_a_build_id_has_no_ids(void **state) {
+    const struct lib *lib = intern(TEXT("/usr/bin/app"), no_id);
+    assert_text(lib->debug_name, "app");
+    assert_text(lib->breakpad_id, "");
+    assert_text(lib->code_id, "");
+    assert_ptr_equal(intern(TEXT("/usr/bin/app"), TEXT("")), lib);
+}
+
+static void breakpad_ids_are_made_from_build_ids(void **state) {
+    static const struct {
+        struct text build_id, breakpad_id, code_id;
+    } cases[] = {
+        {TEXT("00112233445566778899aabbccddeeff"), TEXT("33221100554477668899AABBCCDDEEFF0"),
+         TEXT("00112233445566778899aabbccddeeff")},
+        {TEXT(BUILD_ID), TEXT(BREAKPAD_ID), TEXT(BUILD_ID)},
+        {TEXT("9D15E5EB3F7C6D2F8b3e1a2b3c4d5e6f70819203"), TEXT(BREAKPAD_ID), TEXT(BUILD_ID)},
+        /* Only the first 16 bytes count. Shorter build ids are padded with zeros. */
+        {TEXT("00112233445566778899aabbccddeeff01"), TEXT("33221100554477668899AABBCCDDEEFF0"),
+         TEXT("00112233445566778899aabbccddeeff01")},
+        {TEXT("0123456789abcdef"), TEXT("67452301AB89EFCD00000000000000000"), TEXT("0123456789abcdef")},
+        {TEXT("ab"), TEXT("000000AB0000000000000000000000000"), TEXT("ab")},
+        {TEXT("00"), TEXT("000000000000000000000000000000000"), TEXT("00")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct lib *lib = intern(TEXT("/usr/lib/a.so"), cases[i].build_id);
+        assert_int_equal(lib->breakpad_id.bytes_count, 33);
+        if (!text_equal(lib->breakpad_id, cases[i].breakpad_id)) fail_msg("%.33s", lib->breakpad_id.bytes);
+        assert_true(text_equal(lib->code_id, cases[i].code_id));
+    }
+    /* Upper and lower case are the same id. */
+    assert_int_equal(libs_count(&libs), sizeof cases / sizeof *cases - 1);
+}
+
+static void the_longest_build_id_has_64_bytes(void **state) {
+    char hex[130];
+    memset(hex, 'f', sizeof hex);
+    const struct lib *lib = intern(TEXT("a.so"), (struct text){hex, 128});
+    assert_int_equal(lib->code_id.bytes_count, 128);
+    assert_memory_equal(lib->code_id.bytes, hex, 128);
+    assert_text(lib->breakpad_id, "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF0");
+    lib = intern(TEXT("b.so"), (struct text){hex, 130});
+    assert_text(lib->code_id, "");
+    assert_text(lib->breakpad_id, "");
+}
+
+static void what_is_no_build_id_is_ignored(void **state) {
+    static const struct text cases[] = {
+        TEXT("a"),
+        TEXT("abc"),
+        TEXT("0g"),
+        TEXT("g0"),
+        TEXT("0x12"),
+        TEXT(" 12 "),
+        TEXT("1-"),
+        TEXT("/0"),
+        TEXT("0:"),
+        TEXT("@0"),
+        TEXT("`0"),
+        TEXT("G0"),
+        TEXT("0\0"),
+        TEXT("\xff\xff"),
+        TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920"),
+        TEXT("9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f7081920x"),
+    };
+    const struct lib *plain = intern(TEXT("/a.so"), no_id);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_ptr_equal(intern(TEXT("/a.so"), cases[i]), plain);
+    assert_ptr_equal(intern(TEXT("/a.so"), text_slice(TEXT("abcd"), 0, 3)), plain);
+    assert_int_equal(libs_count(&libs), 1);
+}
+
+static void a_library_is_its_path_and_build_id(void **state) {
+    const struct lib *old = intern(TEXT("/usr/lib/a.so"), TEXT("01"));
+    const struct lib *new = intern(TEXT("/usr/lib/a.so"), TEXT("02"));
+    const struct lib *other = intern(TEXT("/opt/lib/b.so"), TEXT("01"));
+    assert_int_equal(libs_count(&libs), 3);
+    assert_ptr_equal(intern(TEXT("/usr/lib/a.so"), TEXT("01")), old);
+    assert_ptr_equal(intern(TEXT("/usr/lib/a.so"), TEXT("02")), new);
+    assert_ptr_equal(intern(TEXT("/opt/lib/b.so"), TEXT("01")), other);
+    assert_int_equal(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("02")).index, 1);
+    assert_int_equal(libs_count(&libs), 3);
+    /* The breakpad ids differ, so the front-end can tell the two apart. */
+    assert_text(old->debug_name, "a.so");
+    assert_text(new->debug_name, "a.so");
+}
+
+static void namesakes_have_debug_names_of_their_own(void **state) {
+    assert_text(intern(TEXT("/1/a.so"), no_id)->debug_name, "a.so");
+    assert_text(intern(TEXT("/2/a.so"), no_id)->debug_name, "a.so (2)");
+    assert_text(intern(TEXT("/3/a.so"), no_id)->debug_name, "a.so (3)");
+    assert_text(intern(TEXT("/2/a.so"), no_id)->debug_name, "a.so (2)");
+    assert_text(intern(TEXT("/4/a.so"), TEXT("01"))->debug_name, "a.so");
+    assert_text(intern(TEXT("/5/a.so"), TEXT("01"))->debug_name, "a.so (2)");
+    assert_text(intern(TEXT("/3/a.so"), no_id)->name, "a.so");
+    assert_int_equal(libs_count(&libs), 5);
+}
+
+static void a_numbered_name_may_be_taken_already(void **state) {
+    assert_text(intern(TEXT("/1/a.so (2)"), no_id)->debug_name, "a.so (2)");
+    assert_text(intern(TEXT("/1/a.so"), no_id)->debug_name, "a.so");
+    assert_text(intern(TEXT("/2/a.so"), no_id)->debug_name, "a.so (3)");
+    assert_text(intern(TEXT("/2/a.so (2)"), no_id)->debug_name, "a.so (2) (2)");
+    assert_text(intern(TEXT("/1/a.so (4)"), no_id)->debug_name, "a.so (4)");
+    assert_text(intern(TEXT("/3/a.so"), no_id)->debug_name, "a.so (5)");
+}
+
+static void odd_paths_are_paths(void **state) {
+    assert_text(intern(TEXT("app"), no_id)->name, "app");
+    assert_text(intern(TEXT("[vdso]"), no_id)->name, "[vdso]");
+    assert_text(intern(TEXT("//anon"), no_id)->name, "anon");
+    assert_text(intern(TEXT("/folder/"), no_id)->name, "");
+    assert_text(intern(TEXT(""), no_id)->debug_name, " (2)");
+    const struct lib *lib = intern(TEXT("/1/a\0b"), no_id);
+    assert_text(lib->name, "a\0b");
+    assert_text(intern(TEXT("/2/a\0b"), no_id)->debug_name, "a\0b (2)");
+    assert_text(intern(TEXT("/x/lib\xff.so"), no_id)->path, "/x/lib\xef\xbf\xbd.so");
+    assert_text(intern(TEXT("/x/lib\xfe.so"), no_id)->debug_name, "lib\xef\xbf\xbd.so");
+    assert_int_equal(libs_count(&libs), 8);
+}
+
+/* A trace may have a name that is longer than a formatted string can be. */
+static void long_names_are_told_apart(void **state) {
+    enum { NAME_BYTES = 6000, COUNT = 5 };
+    char path[NAME_BYTES + 3] = "/1/";
+    memset(path + 3, 'n', NAME_BYTES);
+    for (unsigned i = 0; i < COUNT; i++) {
+        path[1] = (char)('1' + i);
+        const struct lib *lib = intern((struct text){path, sizeof path}, no_id);
+        assert_int_equal(lib->name.bytes_count, NAME_BYTES);
+        assert_memory_equal(lib->debug_name.bytes, path + 3, NAME_BYTES);
+        char suffix[8];
+        snprintf(suffix, sizeof suffix, " (%u)", i + 1);
+        assert_true(text_equal(text_from(lib->debug_name, NAME_BYTES), i ? text_of(suffix) : TEXT("")));
+    }
+    assert_int_equal(libs_count(&libs), COUNT);
+}
+
+static void namesakes_may_be_many(void **state) {
+    enum { COUNT = 20000 };
+    char path[32], debug_name[32];
+    for (unsigned i = 1; i <= COUNT; i++) {
+        snprintf(path, sizeof path, "/%u/a.so", i);
+        snprintf(debug_name, sizeof debug_name, i > 1 ? "a.so (%u)" : "a.so", i);
+        assert_true(text_equal(intern(text_of(path), no_id)->debug_name, text_of(debug_name)));
+    }
+    /* If each library tried all numbers from 2 on, this would take 200 million attempts. */
+    assert_int_equal(row_table_count(&libs.debug_keys), COUNT);
+}
+
+static void memory_running_out_gives_none(void **state) {
+    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.debug_keys.rows, &libs.next_copies,
+                                     &libs.texts.rows};
+    libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"));
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct column before = *tables[i];
+        column_make_full(tables[i]);
+        /* Whatever the call returns, the failure is latched, and later calls do nothing. */
+        libs_intern(&libs, TEXT("/opt/new.so"), TEXT("02"));
+        assert_int_equal(failure.code, FAILURE_MEMORY);
+        assert_true(lib_is_none(libs_intern(&libs, TEXT("/opt/newer.so"), TEXT("03"))));
+        assert_true(lib_is_none(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"))));
+        *tables[i] = before;
+        libs_fini(&libs);
+        failure_clear(&failure);
+        libs_init(&libs, &failure);
+        assert_int_equal(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01")).index, 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_library_is_described),
+        TEST(a_library_without_a_build_id_has_no_ids),
+        TEST(breakpad_ids_are_made_from_build_ids),
+        TEST(the_longest_build_id_has_64_bytes),
+        TEST(what_is_no_build_id_is_ignored),
+        TEST(a_library_is_its_path_and_build_id),
+        TEST(namesakes_have_debug_names_of_their_own),
+        TEST(a_numbered_name_may_be_taken_already),
+        TEST(odd_paths_are_paths),
+        TEST(long_names_are_told_apart),
+        TEST(namesakes_may_be_many),
+        TEST(memory_running_out_gives_none),
+    };
+    return cmocka_run_group_tests_name("libs", tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/profile/markers.h"
+#include "libconvert/profile/profile.h"
+#include "tests/support/assert_text.h"
+#include "tests/support/full_tables.h"
+#include "tests/support/unit_test.h"
+
+static const struct marker_field period_fields[] = {
+    {.key = TEXT("event"), .label = TEXT("Event"), .format = MARKER_UNIQUE_STRING},
+    {.key = TEXT("period"), .label = TEXT("Period"), .format = MARKER_DECIMAL},
+};
+
+static const struct marker_schema period_schema = {
+    .name = TEXT("Period"),
+    .description = TEXT("A period"),
+    .table_label = TEXT("{marker.name} - {marker.data.event}"),
+    .fields = period_fields,
+    .field_count = 2,
+};
+
+static const struct marker_schema bare_schema = {.name = TEXT("Bare")};
+
+static struct failure failure;
+static struct profile profile;
+static struct thread *thread;
+
+static int begin(void **state) {
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    thread = profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
+    return 0;
+}
+
+static int end(void **state) {
+    profile_fini(&profile);
+    return 0;
+}
+
+static struct marker marker_at(int64_t start_ns, uint16_t schema) {
+    return (struct marker){.start_ns = start_ns,
+                           .end_ns = start_ns + 5,
+                           .name = {3},
+                           .stack = stack_none(),
+                           .values_at = 12345, /* set by the profile */
+                           .schema = schema,
+                           .phase = MARKER_INTERVAL,
+                           .category = 2};
+}
+
+static void add_period(int64_t start_ns, uint16_t schema, uint32_t event, int64_t period) {
+    const union marker_value values[] = {{.string = {event}}, {.number = decimal_make(period, 1)}};
+    profile_add_marker(&profile, thread, marker_at(start_ns, schema), values);
+}
+
+static const struct marker *row(size_t i) { return column_at(&thread->markers, i); }
+
+static const union marker_value *value(size_t i) { return column_at(&profile.marker_values, i); }
+
+static void formats_have_names(void **state) {
+    static const struct {
+        const char *name;
+        enum marker_value_kind kind;
+    } formats[] = {
+        [MARKER_URL] = {"url", VALUE_TEXT},
+        [MARKER_FILE_PATH] = {"file-path", VALUE_TEXT},
+        [MARKER_SANITIZED_STRING] = {"sanitized-string", VALUE_TEXT},
+        [MARKER_STRING] = {"string", VALUE_TEXT},
+        [MARKER_UNIQUE_STRING] = {"unique-string", VALUE_STRING},
+        [MARKER_FLOW_ID] = {"flow-id", VALUE_STRING},
+        [MARKER_TERMINATING_FLOW_ID] = {"terminating-flow-id", VALUE_STRING},
+        [MARKER_DURATION] = {"duration", VALUE_DURATION},
+        [MARKER_TIME] = {"time", VALUE_TIME},
+        [MARKER_SECONDS] = {"seconds", VALUE_NUMBER},
+        [MARKER_MILLISECONDS] = {"milliseconds", VALUE_NUMBER},
+        [MARKER_MICROSECONDS] = {"microseconds", VALUE_NUMBER},
+        [MARKER_NANOSECONDS] = {"nanoseconds", VALUE_NUMBER},
+        [MARKER_BYTES] = {"bytes", VALUE_NUMBER},
+        [MARKER_PERCENTAGE] = {"percentage", VALUE_NUMBER},
+        [MARKER_INTEGER] = {"integer", VALUE_NUMBER},
+        [MARKER_DECIMAL] = {"decimal", VALUE_NUMBER},
+        [MARKER_HEXADECIMAL] = {"hexadecimal", VALUE_NUMBER},
+        [MARKER_PID] = {"pid", VALUE_TEXT},
+        [MARKER_TID] = {"tid", VALUE_TEXT},
+        [MARKER_LIST] = {"list", VALUE_CELLS},
+        [MARKER_TABLE] = {"table", VALUE_CELLS},
+    };
+    assert_int_equal(MARKER_FORMAT_COUNT, sizeof formats / sizeof *formats);
+    for (enum marker_format format = 0; format < MARKER_FORMAT_COUNT; format++) {
+        assert_string_equal(marker_format_name(format), formats[format].name);
+        assert_int_equal(marker_format_kind(format), formats[format].kind);
+    }
+}
+
+static void colors_have_names(void **state) {
+    static const char *const names[] = {"blue",   "green",  "grey", "ink",  "magenta",
+                                        "orange", "purple", "red",  "teal", "yellow"};
+    assert_int_equal(GRAPH_COLOR_COUNT, sizeof names / sizeof *names);
+    for (enum graph_color color = 0; color < GRAPH_COLOR_COUNT; color++)
+        assert_string_equal(graph_color_name(color), names[color]);
+}
+
+static void values_of_all_kinds_can_be_absent(void **state) {
+    const union marker_value there[] = {
+        [VALUE_TEXT] = {.text = TEXT("")},     [VALUE_STRING] = {.string = {0}}, [VALUE_NUMBER] = {.number = {0, 0, 0}},
+        [VALUE_DURATION] = {.duration_ns = 0}, [VALUE_TIME] = {.time_ns = 0},    [VALUE_CELLS] = {.cells = {0, 0}},
+    };
+    for (enum marker_value_kind kind = VALUE_TEXT; kind <= VALUE_CELLS; kind++) {
+        union marker_value absent = marker_value_absent(kind);
+        assert_true(marker_value_is_absent(kind, &absent));
+        assert_false(marker_value_is_absent(kind, &there[kind]));
+    }
+}
+
+static void numbers_are_integers_or_reals(void **state) {
+    union marker_value integer = marker_value_integer(INT64_MIN);
+    assert_int_equal(integer.number.mantissa, INT64_MIN);
+    assert_int_equal(integer.number.scale, 0);
+    union marker_value real = marker_value_real(-0.1);
+    assert_int_equal(real.number.scale, MARKER_REAL);
+    assert_true(marker_value_real_of(real.number) == -0.1);
+    const double others[] = {INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        union marker_value other = marker_value_real(others[i]);
+        assert_true(marker_value_is_absent(VALUE_NUMBER, &other));
+    }
+}
+
+static void bits_are_those_of_the_integer_part(void **state) {
+    const struct {
+        union marker_value value;
+        uint64_t bits;
+    } cases[] = {
+        {marker_value_integer(255), 255},
+        {marker_value_integer(-1), UINT64_MAX},
+        {{.number = decimal_make(-25, 1)}, UINT64_MAX - 1},
+        {{.number = decimal_make(429496729699, 2)}, 4294967296},
+        {{.number = {.mantissa = 5, .scale = 1000}}, 0},
+        {marker_value_real(2.9), 2},
+        {marker_value_real(-2.9), UINT64_MAX - 1},
+        {marker_value_real(0x1p63), UINT64_C(1) << 63},
+        {marker_value_real(1e300), UINT64_MAX},
+        {marker_value_real(-1e300), UINT64_C(1) << 63},
+        {marker_value_absent(VALUE_NUMBER), 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(marker_value_bits(cases[i].value.number) == cases[i].bits);
+        assert_int_equal(marker_value_is_wide(cases[i].value.number), cases[i].bits > UINT32_MAX);
+    }
+}
+
+static void phases_are_those_of_the_front_end(void **state) {
+    assert_int_equal(MARKER_INSTANT, 0);
+    assert_int_equal(MARKER_INTERVAL, 1);
+    assert_int_equal(MARKER_INTERVAL_START, 2);
+    assert_int_equal(MARKER_INTERVAL_END, 3);
+}
+
+static void a_schema_is_its_name(void **state) {
+    assert_int_equal(profile_marker_schema(&profile, &period_schema), 0);
+    assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
+    struct marker_schema namesake = {.name = text_of("Period"), .description = TEXT("another")};
+    assert_int_equal(profile_marker_schema(&profile, &namesake), 0);
+    assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
+    assert_int_equal(profile.marker_schemas.count, 2);
+    const struct marker_schema *schema = column_at(&profile.marker_schemas, 0);
+    assert_text(schema->description, "A period");
+    assert_int_equal(schema->field_count, 2);
+    assert_text(schema->fields[1].key, "period");
+    assert_int_equal(schema->fields[1].format, MARKER_DECIMAL);
+}
+
+static void a_marker_owns_a_run_of_values(void **state) {
+    uint16_t bare = profile_marker_schema(&profile, &bare_schema),
+             period = profile_marker_schema(&profile, &period_schema);
+    add_period(100, period, 8, 25);
+    profile_add_marker(&profile, thread, marker_at(90, bare), NULL);
+    add_period(110, period, 9, 40);
+    assert_int_equal(thread->markers.count, 3);
+    assert_int_equal(profile.marker_values.count, 4);
+
+    assert_int_equal(row(0)->start_ns, 100);
+    assert_int_equal(row(0)->end_ns, 105);
+    assert_int_equal(row(0)->name.index, 3);
+    assert_true(stack_is_none(row(0)->stack));
+    assert_int_equal(row(0)->schema, period);
+    assert_int_equal(row(0)->phase, MARKER_INTERVAL);
+    assert_int_equal(row(0)->category, 2);
+    assert_int_equal(row(0)->values_at, 0);
+    assert_int_equal(value(0)->string.index, 8);
+    assert_int_equal(value(1)->number.mantissa, 25);
+    assert_int_equal(value(1)->number.scale, 1);
+
+    assert_int_equal(row(1)->start_ns, 90);
+    assert_int_equal(row(1)->schema, bare);
+
+    assert_int_equal(row(2)->values_at, 2);
+    assert_int_equal(value(2)->string.index, 9);
+    assert_int_equal(value(3)->number.mantissa, 4);
+    assert_int_equal(value(3)->number.scale, 0);
+}
+
+static void a_marker_without_a_schema_has_no_values(void **state) {
+    profile_add_marker(&profile, thread, marker_at(1, MARKER_SCHEMA_NONE), NULL);
+    assert_int_equal(thread->markers.count, 1);
+    assert_int_equal(row(0)->schema, MARKER_SCHEMA_NONE);
+    assert_int_equal(profile.marker_values.count, 0);
+}
+
+static const struct marker_table_column columns[] = {
+    {TEXT("Flags"), MARKER_HEXADECIMAL}, {TEXT("At"), MARKER_TIME}, {TEXT("Name"), MARKER_UNIQUE_STRING}};
+
+static const struct marker_field cell_fields[] = {
+    {.key = TEXT("list"), .format = MARKER_LIST},
+    {.key = TEXT("table"), .format = MARKER_TABLE, .columns = columns, .column_count = 3},
+    {.key = TEXT("flags"), .format = MARKER_HEXADECIMAL},
+    {.key = TEXT("odd"), .format = MARKER_TABLE},
+};
+
+static const struct marker_schema cell_schema = {.name = TEXT("Cells"), .fields = cell_fields, .field_count = 4};
+
+static struct marker_cells table_with(int64_t flags) {
+    const union marker_value cells[] = {marker_value_absent(VALUE_NUMBER), {.time_ns = 7}, {.string = {3}},
+                                        marker_value_integer(flags),       {.time_ns = 8}, {.string = {4}}};
+    return profile_marker_cells(&profile, cells, 6);
+}
+
+static void add_cells(uint16_t schema, int64_t flags_in_table, int64_t flags) {
+    const union marker_value list[] = {{.text = TEXT("one")}, marker_value_absent(VALUE_TEXT)};
+    const union marker_value values[] = {{.cells = profile_marker_cells(&profile, list, 2)},
+                                         {.cells = table_with(flags_in_table)},
+                                         marker_value_integer(flags),
+                                         {.cells = profile_marker_cells(&profile, list, 1)}};
+    profile_add_marker(&profile, thread, marker_at(1, schema), values);
+}
+
+static void cells_are_runs(void **state) {
+    assert_int_equal(profile_marker_cells(&profile, NULL, 0).first, 0);
+    table_with(1);
+    struct marker_cells cells = table_with(2);
+    assert_int_equal(cells.first, 6);
+    assert_int_equal(cells.count, 6);
+    const union marker_value *cell = column_at(&profile.marker_cells, 9);
+    assert_int_equal(cell->number.mantissa, 2);
+}
+
+static bool is_wide(uint16_t schema, size_t field) {
+    return ((const struct marker_schema *)column_at(&profile.marker_schemas, schema))->fields[field].has_wide_values;
+}
+
+static void wide_values_are_noted(void **state) {
+    uint16_t schema = profile_marker_schema(&profile, &cell_schema);
+    add_cells(schema, UINT32_MAX, UINT32_MAX);
+    for (size_t i = 0; i < 4; i++) assert_false(is_wide(schema, i));
+    add_cells(schema, UINT32_MAX, -1);
+    assert_true(is_wide(schema, 2));
+    assert_false(is_wide(schema, 1));
+    add_cells(schema, INT64_C(1) << 32, 0);
+    assert_true(is_wide(schema, 1));
+    assert_true(is_wide(schema, 2));
+    assert_false(cell_fields[1].has_wide_values); /* the reader's own fields are not changed */
+}
+
+static void count_visit(void *context, union marker_value *value) {
+    unsigned *count = context;
+    (*count)++;
+    assert_non_null(value);
+}
+
+static unsigned visits_of(const struct marker *marker, enum marker_value_kind kind) {
+    unsigned count = 0;
+    profile_visit_marker(&profile, marker, kind, count_visit, &count);
+    return count;
+}
+
+static void all_values_of_a_kind_that_are_there_are_visited(void **state) {
+    add_cells(profile_marker_schema(&profile, &cell_schema), 1, 1);
+    assert_int_equal(visits_of(row(0), VALUE_CELLS), 3);
+    assert_int_equal(visits_of(row(0), VALUE_TEXT), 1); /* the other text of the list is absent */
+    assert_int_equal(visits_of(row(0), VALUE_TIME), 2);
+    assert_int_equal(visits_of(row(0), VALUE_STRING), 2);
+    assert_int_equal(visits_of(row(0), VALUE_NUMBER), 2);
+    assert_int_equal(visits_of(row(0), VALUE_DURATION), 0);
+    profile_add_marker(&profile, thread, marker_at(1, MARKER_SCHEMA_NONE), NULL);
+    for (enum marker_value_kind kind = VALUE_TEXT; kind <= VALUE_CELLS; kind++)
+        assert_int_equal(visits_of(row(1), kind), 0);
+}
+
+static void what_the_client_knows_otherwise_gets_another_name(void **state) {
+    static const struct marker_field fields[] = {
+        {.key = TEXT("type")},   {.key = TEXT("cause")},   {.key = TEXT("stack")},  {.key = TEXT("types")},
+        {.key = TEXT("stack_")}, {.key = TEXT("stack__")}, {.key = TEXT("cause__")}};
+    static const struct marker_schema schema = {.name = TEXT("Network"), .fields = fields, .field_count = 7};
+    uint16_t id = profile_marker_schema(&profile, &schema);
+    assert_int_equal(profile_marker_schema(&profile, &schema), id);
+    const struct marker_schema *copy = column_at(&profile.marker_schemas, id);
+    assert_text(copy->name, "Network_");
+    assert_text(copy->fields[0].key, "type_");
+    assert_text(copy->fields[1].key, "cause_");
+    assert_text(copy->fields[2].key, "stack___");
+    assert_text(copy->fields[3].key, "types");
+    assert_text(copy->fields[4].key, "stack_");
+    assert_text(copy->fields[6].key, "cause__");
+}
+
+static void schemas_are_as_many_as_have_numbers(void **state) {
+    struct marker_schema schema = {.name = TEXT("")};
+    for (uint32_t i = 0; i < MARKER_SCHEMA_NONE; i++) {
+        /* The texts differ in length, so comparing them is fast. */
+        static char letters[MARKER_SCHEMA_NONE];
+        schema.name = (struct text){letters, i};
+        *(struct marker_schema *)column_push(&profile.marker_schemas) = schema;
+    }
+    schema.name = TEXT("one more");
+    assert_int_equal(profile_marker_schema(&profile, &schema), MARKER_SCHEMA_NONE);
+    assert_false(failure_is_set(&failure));
+}
+
+static void markers_of_all_threads_share_their_values(void **state) {
+    uint16_t period = profile_marker_schema(&profile, &period_schema);
+    add_period(1, period, 1, 1);
+    thread = profile_thread_at(&profile, profile_add_thread(&profile, (process_id){0}, 2, 0));
+    add_period(2, period, 2, 2);
+    assert_int_equal(thread->markers.count, 1);
+    assert_int_equal(row(0)->values_at, 2);
+    assert_int_equal(value(2)->string.index, 2);
+}
+
+static void a_sorted_marker_keeps_its_values(void **state) {
+    uint16_t period = profile_marker_schema(&profile, &period_schema);
+    add_period(300, period, 30, 1);
+    add_period(100, period, 10, 1);
+    add_period(200, period, 20, 1);
+    profile_finish(&profile);
+    assert_false(failure_is_set(&failure));
+    static const uint32_t events[] = {10, 20, 30};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(row(i)->start_ns, i * 100);
+        assert_int_equal(row(i)->end_ns, i * 100 + 5);
+        assert_int_equal(value(row(i)->values_at)->string.index, events[i]);
+    }
+}
+
+static void memory_running_out_adds_no_marker(void **state) {
+    uint16_t period = profile_marker_schema(&profile, &period_schema);
+    add_period(1, period, 1, 1);
+    struct column *const tables[] = {&profile.marker_values, &thread->markers};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct column before = *tables[i];
+        column_make_full(tables[i]);
+        add_period(2, period, 2, 2);
+        assert_int_equal(failure.code, FAILURE_MEMORY);
+        assert_int_equal(thread->markers.count, 1);
+        *tables[i] = before;
+        failure_clear(&failure);
+    }
+    struct column cells = profile.marker_cells;
+    column_make_full(&profile.marker_cells);
+    const union marker_value cell = {.text = TEXT("cell")};
+    assert_int_equal(profile_marker_cells(&profile, &cell, 1).first, ID_NONE);
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    profile.marker_cells = cells;
+    failure_clear(&failure);
+    struct column schemas = profile.marker_schemas;
+    column_make_full(&profile.marker_schemas);
+    assert_int_equal(profile_marker_schema(&profile, &bare_schema), MARKER_SCHEMA_NONE);
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    assert_int_equal(profile_marker_schema(&profile, &period_schema), period);
+    profile.marker_schemas = schemas;
+}
+
+static void nothing_is_added_behind_a_failure(void **state) {
+    uint16_t period = profile_marker_schema(&profile, &period_schema);
+    failure_set(&failure, FAILURE_IO, "before");
+    add_period(1, period, 1, 1);
+    assert_int_equal(thread->markers.count, 0);
+    assert_int_equal(profile.marker_values.count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(formats_have_names),
+        TEST(colors_have_names),
+        TEST(values_of_all_kinds_can_be_absent),
+        TEST(numbers_are_integers_or_reals),
+        TEST(bits_are_those_of_the_integer_part),
+        TEST(phases_are_those_of_the_front_end),
+        TEST(a_schema_is_its_name),
+        TEST(a_marker_owns_a_run_of_values),
+        TEST(a_marker_without_a_schema_has_no_values),
+        TEST(cells_are_runs),
+        TEST(wide_values_are_noted),
+        TEST(all_values_of_a_kind_that_are_there_are_visited),
+        TEST(what_the_client_knows_otherwise_gets_another_name),
+        TEST(schemas_are_as_many_as_have_numbers),
+        TEST(markers_of_all_threads_share_their_values),
+        TEST(a_sorted_marker_keeps_its_values),
+        TEST(memory_running_out_adds_no_marker),
+        TEST(nothing_is_added_behind_a_failure),
+    };
+    return cmocka_run_group_tests_name("markers", tests, NULL, NULL);
+}

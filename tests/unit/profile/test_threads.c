@@ -1,0 +1,351 @@
+/* Tests the details of samples, allocations, and overheads, in a profile that is put in order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/profile/sweep.h"
+#include "tests/support/assert_text.h"
+#include "tests/support/chunk_text.h"
+#include "tests/support/profile_check.h"
+#include "tests/support/unit_test.h"
+#include "writer/emitter.h"
+
+static struct failure failure;
+static struct profile profile;
+
+static int begin(void **state) {
+    failure_clear(&failure);
+    profile_init(&profile, &failure);
+    return 0;
+}
+
+static int end(void **state) {
+    profile_fini(&profile);
+    return 0;
+}
+
+static void finish(void) {
+    profile_finish(&profile);
+    assert_string_equal(failure.message, "");
+    assert_true(ledger_is_balanced(&profile.ledger));
+    const char *fault = profile_fault(&profile);
+    if (fault) fail_msg("%s", fault);
+}
+
+static struct thread *at(thread_id id) { return profile_thread_at(&profile, id); }
+
+static stack_id stack_named(const char *name) {
+    frame_id frame = profile_named_frame(&profile, text_of(name), (struct category_pair){0});
+    return profile_stack(&profile, stack_none(), frame);
+}
+
+static void add_sample(thread_id thread, int64_t time_ns, int64_t cpu_ns, int64_t delay_ns) {
+    thread_add_sample(at(thread), time_ns, stack_none(), 1);
+    samples_set_details(&at(thread)->samples, cpu_ns, delay_ns);
+}
+
+static char *emit(const struct emitter *emitter) {
+    struct chunk_list out;
+    chunk_list_init(&out, &failure);
+    emitter->emit(&profile, &profile.ledger, &out, (struct progress){0});
+    char *document = chunk_text(&out);
+    chunk_list_fini(&out);
+    assert_string_equal(failure.message, "");
+    assert_true(ledger_is_balanced(&profile.ledger));
+    return document;
+}
+
+static void assert_written(const struct emitter *emitter, const char *part) {
+    char *document = emit(emitter);
+    if (!strstr(document, part)) fail_msg("missing: %s\nin: %s", part, document);
+    free(document);
+}
+
+static void assert_not_written(const struct emitter *emitter, const char *part) {
+    char *document = emit(emitter);
+    if (strstr(document, part)) fail_msg("unwanted: %s\nin: %s", part, document);
+    free(document);
+}
+
+static uint64_t ledger_of(const char *cause) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile.ledger.entries.count; i++)
+        if (text_equal(ledger_at(&profile.ledger, i)->cause, text_of(cause)))
+            count += ledger_at(&profile.ledger, i)->count;
+    return count;
+}
+
+/* ---- Details of samples. ---- */
+
+static void samples_without_details_have_no_columns(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, TIME_NONE);
+    assert_null(at(thread)->samples.details);
+    assert_int_equal(samples_cpu_ns(&at(thread)->samples, 0), TIME_NONE);
+    assert_int_equal(samples_delay_ns(&at(thread)->samples, 0), TIME_NONE);
+    finish();
+    assert_not_written(&emitter_processed, "sampleUnits");
+    assert_not_written(&emitter_gecko, "sampleUnits");
+}
+
+static void details_begin_and_end_anywhere(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    for (int64_t i = 0; i < 100; i++)
+        add_sample(thread, i * 10, i == 40 ? 4 : TIME_NONE, i == 60 || i == 61 ? i : TIME_NONE);
+    const struct samples *samples = &at(thread)->samples;
+    assert_int_equal(samples->details->cpu_ns.count, 100);
+    assert_int_equal(samples->details->delay_ns.count, 100);
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_int_equal(samples_cpu_ns(samples, i), i == 40 ? 4 : TIME_NONE);
+        assert_int_equal(samples_delay_ns(samples, i), i == 60 || i == 61 ? i : TIME_NONE);
+    }
+    finish();
+}
+
+static void delays_alone_need_no_unit(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, 2000000);
+    finish();
+    assert_false(samples_have_cpu(&at(thread)->samples));
+    assert_written(&emitter_processed, "\"weightType\":\"samples\",\"eventDelay\":[2],\"length\":1}");
+    assert_written(&emitter_gecko, "\"data\":[[null,0,2]]");
+    assert_not_written(&emitter_processed, "sampleUnits");
+}
+
+static void details_go_with_their_samples(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 3000, 30, TIME_NONE);
+    add_sample(thread, 1000, TIME_NONE, 1);
+    add_sample(thread, 2000, 20, 2);
+    finish();
+    const struct samples *samples = &at(thread)->samples;
+    static const int64_t cpu_ns[] = {TIME_NONE, 20, 30}, delay_ns[] = {1, 2, TIME_NONE};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(samples_cpu_ns(samples, i), cpu_ns[i]);
+        assert_int_equal(samples_delay_ns(samples, i), delay_ns[i]);
+    }
+}
+
+/* If the weights are CPU time, they take precedence over the details. */
+static void weights_go_before_details(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
+    for (int64_t i = 0; i < 2; i++) {
+        thread_add_sample(at(thread), i * 10, stack_none(), 5);
+        samples_set_details(&at(thread)->samples, 77, TIME_NONE);
+    }
+    finish();
+    assert_written(&emitter_processed, "\"threadCPUDelta\":[0,5],\"length\":2}");
+    assert_written(&emitter_processed, "\"threadCPUDelta\":\"variable CPU cycles\"");
+    assert_written(&emitter_gecko, "\"data\":[[null,0,0],[null,0.00001,5]]");
+}
+
+/* The CPU time of a repeated sample must not be counted twice. */
+static void repeated_samples_lose_details(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    profile.meta.weight_type = WEIGHT_SAMPLES;
+    thread_add_sample(at(thread), 0, stack_none(), 1);
+    thread_add_sample(at(thread), 1000000, stack_none(), 2);
+    samples_set_details(&at(thread)->samples, 77, 3000000);
+    finish();
+    assert_written(&emitter_gecko, "\"time\":1,\"eventDelay\":2},\"data\":[[null,0],[null,1,3],[null,1,3]]");
+    assert_int_equal(ledger_of("CPU time of a sample (samples are repeated, or weights are differences)"), 1);
+    assert_not_written(&emitter_gecko, "sampleUnits");
+}
+
+static void a_failure_leaves_details_alone(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    add_sample(thread, 0, TIME_NONE, TIME_NONE);
+    failure_set_memory(&failure);
+    samples_set_details(&at(thread)->samples, 1, 1);
+    assert_null(at(thread)->samples.details);
+}
+
+/* ---- Allocations. ---- */
+
+static const struct allocation *allocation_at(thread_id thread, size_t row) {
+    return column_at(&at(thread)->allocations, row);
+}
+
+static void allocations_make_a_thread_and_the_range(void **state) {
+    process_id process = profile_add_process(&profile, 7, 0);
+    thread_id thread = profile_add_thread(&profile, process, 8, 0);
+    profile_add_allocation(&profile, thread, 5000, 16, 1, stack_none());
+    profile_add_allocation(&profile, thread, 2000, 32, 2, stack_none());
+    finish();
+    assert_int_equal(profile.origin_ns, 2000);
+    assert_int_equal(profile.end_ns, 3000);
+    assert_int_equal(profile.thread_order.count, 1);
+    assert_int_equal(allocation_at(thread, 0)->bytes, 32);
+    assert_int_equal(allocation_at(thread, 0)->time_ns, 0);
+    assert_int_equal(allocation_at(thread, 1)->time_ns, 3000);
+}
+
+static void what_is_given_back_goes_to_whom_took_it(void **state) {
+    process_id process = profile_add_process(&profile, 7, 0), other = profile_add_process(&profile, 8, 0);
+    thread_id a = profile_add_thread(&profile, process, 7, 0), b = profile_add_thread(&profile, process, 71, 0);
+    thread_id c = profile_add_thread(&profile, other, 8, 0);
+    profile_add_allocation(&profile, b, 300, -16, 0x10, stack_none());
+    profile_add_allocation(&profile, a, 100, 16, 0x10, stack_none());
+    /* Nobody has allocated it, so the deallocation stays in the thread that freed it. */
+    profile_add_allocation(&profile, b, 400, -16, 0x10, stack_none());
+    /* Another thread allocates the address next. */
+    profile_add_allocation(&profile, b, 500, 8, 0x10, stack_none());
+    profile_add_allocation(&profile, a, 600, -8, 0x10, stack_none());
+    /* The same address in another process. */
+    profile_add_allocation(&profile, c, 200, -16, 0x10, stack_none());
+    finish();
+    assert_int_equal(at(a)->allocations.count, 2);
+    assert_int_equal(at(b)->allocations.count, 3);
+    assert_int_equal(at(c)->allocations.count, 1);
+    assert_int_equal(allocation_at(a, 1)->time_ns, 200);
+    assert_int_equal(allocation_at(a, 1)->thread.index, b.index);
+    assert_int_equal(allocation_at(b, 0)->time_ns, 300);
+    assert_int_equal(allocation_at(b, 2)->thread.index, a.index);
+}
+
+static void stacks_of_allocations_are_used(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    stack_named("unused");
+    profile_add_allocation(&profile, thread, 0, 16, UINT64_MAX, stack_named("used"));
+    profile_add_allocation(&profile, thread, 0, 0, 0, stack_none());
+    finish();
+    sweep_profile(&profile);
+    assert_int_equal(stack_table_count(&profile.stacks), 1);
+    assert_int_equal(allocation_at(thread, 0)->stack.index, 0);
+    assert_true(stack_is_none(allocation_at(thread, 1)->stack));
+    assert_written(
+        &emitter_processed,
+        "\"nativeAllocations\":{\"time\":[0,0],\"weight\":[16,0],\"stack\":[0,null],"
+        "\"memoryAddress\":[9223372036854775807,0],\"threadId\":[7,7],\"weightType\":\"bytes\",\"length\":2}");
+}
+
+/* ---- Overhead. ---- */
+
+static void add_overhead(process_id process, int64_t time_ns, int64_t ns) {
+    profile_add_overhead(&profile, &(struct overhead){process, time_ns, ns, 2 * ns, 3 * ns});
+}
+
+static void overhead_is_in_order(void **state) {
+    process_id a = profile_add_process(&profile, 7, 0), b = profile_add_process(&profile, 8, 0);
+    process_id empty = profile_add_process(&profile, 9, 0);
+    thread_id thread = profile_add_thread(&profile, a, 7, 0);
+    thread_id worker = profile_add_thread(&profile, b, 81, 0);
+    thread_add_sample(at(thread), 1000, stack_none(), 1);
+    thread_add_sample(at(worker), 1000, stack_none(), 1);
+    add_overhead(b, 900, 1);
+    add_overhead(a, 3000, 1);
+    add_overhead(empty, 3000, 1);
+    add_overhead(a, 2000, 2);
+    finish();
+    /* An overhead does not extend the range of times. */
+    assert_int_equal(profile.origin_ns, 1000);
+    assert_int_equal(profile.end_ns, 0);
+    assert_int_equal(profile.overheads.count, 3);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 0))->time_ns, 1000);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 1))->time_ns, 2000);
+    assert_int_equal(((const struct overhead *)column_at(&profile.overheads, 2))->process.index, b.index);
+    assert_int_equal(ledger_of("overhead of recording in a process without threads"), 1);
+    assert_written(&emitter_processed, "\"time\":[0.001,0.002],\"locking\":[0.002,0.001],");
+    assert_written(&emitter_processed, "\"pid\":\"7\",\"mainThreadIndex\":0},{");
+    /* A single round has no duration. */
+    assert_written(&emitter_processed,
+                   "\"time\":[-0.0001],\"locking\":[0.001],\"expiredMarkerCleaning\":[0],\"counters\":[0.002],"
+                   "\"threads\":[0.003],\"length\":1},");
+    assert_written(&emitter_processed,
+                   "\"overheadDurations\":0.006,\"overheadPercentage\":0,\"profiledDuration\":0,\"samplingCount\":1},"
+                   "\"pid\":\"8\",\"mainThreadIndex\":1}]");
+    assert_written(&emitter_gecko, "\"data\":[[1,0.002,0,0.004,0.006],[2,0.001,0,0.002,0.003]]}");
+    /* The front-end identifies a process by its main thread. */
+    assert_int_equal(ledger_of("overhead of recording in a process without a main thread"), 1);
+}
+
+/* ---- The order of processes. ---- */
+
+static process_id add_process(int64_t pid, const char *name) {
+    process_id id = profile_add_process(&profile, pid, 0);
+    thread_id thread = profile_add_thread(&profile, id, pid, 0);
+    at(thread)->name = text_of(name);
+    thread_add_sample(at(thread), pid, stack_none(), 1);
+    return id;
+}
+
+static void set_parent(process_id child, process_id parent) { profile_process_at(&profile, child)->parent = parent; }
+
+static void parents_come_before_their_children(void **state) {
+    process_id grandchild = add_process(1, "grandchild"), alone = add_process(2, "alone");
+    process_id child = add_process(3, "child"), root = add_process(4, "root");
+    process_id unwritten = profile_add_process(&profile, 5, 0), plugin = add_process(6, "plugin");
+    set_parent(grandchild, child);
+    set_parent(child, root);
+    set_parent(root, unwritten);
+    finish();
+    const process_id order[] = {root, child, grandchild, alone, plugin};
+    assert_int_equal(profile.thread_order.count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(process_is_same(profile_ordered_thread(&profile, i)->process, order[i]));
+        assert_int_equal(profile_place_of_process(&profile, order[i]), i);
+    }
+    assert_int_equal(profile_place_of_process(&profile, unwritten), 5);
+    /* The viewer puts the type "default" first, and knows a type "plugin". */
+    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"root\"");
+    assert_written(&emitter_processed, "\"processType\":\"child\",\"processName\":\"child\"");
+    assert_written(&emitter_processed, "\"processType\":\"alone\",\"processName\":\"alone\"");
+    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"plugin\"");
+}
+
+static void processes_that_descend_from_themselves_are_written_once(void **state) {
+    process_id first = add_process(1, "first"), second = add_process(2, "second"), third = add_process(3, "third");
+    set_parent(first, second);
+    set_parent(second, third);
+    set_parent(third, first);
+    finish();
+    assert_int_equal(profile.thread_order.count, 3);
+}
+
+/* ---- Categories of callers. ---- */
+
+static stack_id stack_of(thread_id thread) { return *(const stack_id *)column_at(&at(thread)->samples.stack, 0); }
+
+static void categories_are_those_of_callers(void **state) {
+    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
+    thread_id other = profile_add_thread(&profile, profile_thread_at(&profile, thread)->process, 70, 0);
+    struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
+    struct frame frame = frame_of_func(profile_named_func(&profile, profile_string(&profile, TEXT("f"))), idle);
+    stack_id root = profile_stack(&profile, stack_none(), profile_frame(&profile, &frame));
+    frame.category = 0;
+    frame.inherits_category = 1;
+    frame_id inheriting = profile_frame(&profile, &frame);
+    for (int64_t i = 0; i < 3; i++) thread_add_sample(at(thread), i, profile_stack(&profile, root, inheriting), 1);
+    thread_add_sample(at(other), 0, profile_stack(&profile, stack_none(), inheriting), 1);
+    finish();
+    assert_written(&emitter_processed, "\"category\":[1,null],\"subcategory\":[0,null]");
+    assert_written(&emitter_gecko, "[0,false,1,0]");
+    assert_written(&emitter_gecko, "[0,false,null,null]");
+    /* The first thread idles, whatever function it calls to do so. */
+    size_t idle_category = profile_idle_category(&profile);
+    assert_true(profile_is_idle(&profile, stack_of(thread), idle_category));
+    assert_false(profile_is_idle(&profile, stack_of(other), idle_category));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(samples_without_details_have_no_columns),
+        TEST(details_begin_and_end_anywhere),
+        TEST(delays_alone_need_no_unit),
+        TEST(details_go_with_their_samples),
+        TEST(weights_go_before_details),
+        TEST(repeated_samples_lose_details),
+        TEST(a_failure_leaves_details_alone),
+        TEST(allocations_make_a_thread_and_the_range),
+        TEST(what_is_given_back_goes_to_whom_took_it),
+        TEST(stacks_of_allocations_are_used),
+        TEST(overhead_is_in_order),
+        TEST(categories_are_those_of_callers),
+        TEST(parents_come_before_their_children),
+        TEST(processes_that_descend_from_themselves_are_written_once),
+    };
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}

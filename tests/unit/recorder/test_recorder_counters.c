@@ -1,0 +1,678 @@
+/* Tests counters: changes and values, sampled sums, and the attributes that the viewer gets. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "recorder/write/process_counters.h"
+#include "tests/support/recorder_trace.h"
+#include "tests/support/unit_test.h"
+
+static struct grec_options no_options;
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+#define PLAIN(name, graph, flags) GREC_COUNTER(name, "Tests", NULL, NULL, graph, GREC_GRAPH_BLUE, flags)
+
+static const struct counter *counter_of(const struct profile *profile, const char *name) {
+    const struct counter *counter = find_counter(profile, name);
+    if (!counter) fail_msg("there is no counter \"%s\"", name);
+    return counter;
+}
+
+/* Returns the sum of all changes of a counter. */
+static int64_t sum_of(const struct profile *profile, const char *name) {
+    const struct counter *counter = counter_of(profile, name);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < counter->samples.count; i++)
+        sum += (uint64_t)((const struct counter_sample *)column_at(&counter->samples, i))->change;
+    return (int64_t)sum;
+}
+
+static uint64_t operations_of(const struct profile *profile, const char *name) {
+    const struct counter *counter = counter_of(profile, name);
+    uint64_t count = 0;
+    for (size_t i = 0; i < counter->samples.count; i++)
+        count += ((const struct counter_sample *)column_at(&counter->samples, i))->number;
+    return count;
+}
+
+/* Compares the changes of a counter, in order and without those of 0, with a text such as "+5 -3". Two changes at
+ * the same instant of the clock would become one sample, so the tests let some time pass between them. */
+static void assert_changes(const struct profile *profile, const char *name, const char *expected) {
+    const struct counter *counter = counter_of(profile, name);
+    struct profile_text *got = profile_text_create();
+    int64_t last_ns = INT64_MIN;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        assert_true(sample->time_ns > last_ns);
+        last_ns = sample->time_ns;
+        if (sample->change) profile_text_print(got, "%s%+" PRId64, got->used_bytes ? " " : "", sample->change);
+    }
+    if (strcmp(got->bytes, expected) != 0) fail_msg("%s: %s, not %s", name, got->bytes, expected);
+    free(got);
+}
+
+static void take_time(void) {
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 5000);
+}
+
+static void add(struct grec_counter *counter, int64_t change) {
+    grec_counter_add(counter, change);
+    take_time();
+}
+
+static void set(struct grec_counter *counter, int64_t value) {
+    grec_counter_set(counter, value);
+    take_time();
+}
+
+static void sample(void) {
+    grec_sample();
+    take_time();
+}
+
+/* ---- Changes recorded at once. ---- */
+
+static void test_add_and_set(void **state) {
+    static struct grec_counter added = PLAIN("added", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter rate = PLAIN("rate", GREC_COUNTER_RATE, 0);
+    static struct grec_counter was_set = PLAIN("set", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter mixed = PLAIN("mixed", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter large = PLAIN("large", GREC_COUNTER_ACCUMULATED, 0);
+    struct recorded recorded;
+    grec_counter_add(&added, 1000);
+    grec_counter_set(&was_set, 1000);
+    start_recording(*state, "add.trace", no_options);
+    static const int64_t changes[] = {5, -3, 63, 64, -64, -65, 8192, -1};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        add(&added, changes[i]);
+        add(&rate, changes[i]);
+        set(&was_set, changes[i]);
+    }
+    add(&mixed, 10);
+    set(&mixed, 100);
+    add(&mixed, -30);
+    set(&mixed, 70);
+    set(&mixed, 0);
+    add(&mixed, 1);
+    add(&large, INT64_MAX);
+    add(&large, INT64_MIN);
+    set(&large, INT64_MIN);
+    add(&large, 0);
+    grec_counter_add(NULL, 1);
+    grec_counter_set(NULL, 1);
+    stop_and_read(&recorded, *state, "add.trace");
+    grec_counter_add(&added, 1000);
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_changes(profile, "added", "+5 -3 +63 +64 -64 -65 +8192 -1");
+    assert_changes(profile, "rate", "+5 -3 +63 +64 -64 -65 +8192 -1");
+    assert_changes(profile, "set", "+5 -8 +66 +1 -128 -1 +8257 -8193");
+    assert_changes(profile, "mixed", "+10 +90 -30 -70 +1");
+    assert_changes(profile, "large", "+9223372036854775807 -9223372036854775808 -9223372036854775807");
+    assert_int_equal(operations_of(profile, "added"), COUNT_OF(changes));
+    assert_null(find_counter(profile, "unused"));
+    assert_int_equal(profile->counters.count, 5);
+    assert_int_equal(count_of_cause(&profile->ledger, LEDGER_KEPT, "change of a counter"), 2 * COUNT_OF(changes) + 6);
+    assert_int_equal(count_of_cause(&profile->ledger, LEDGER_KEPT, "value of a counter"), COUNT_OF(changes) + 4);
+    recorded_fini(&recorded);
+}
+
+/* ---- Changes summed up until the next sample. ---- */
+
+static void test_sampled(void **state) {
+    static struct grec_counter level = PLAIN("level", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter rate = PLAIN("sampled rate", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+    static struct grec_counter never = PLAIN("never sampled", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter was_set = PLAIN("sampled set", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    struct recorded recorded;
+    /* Changes made while no recording runs are not recorded. */
+    grec_counter_add(&level, 100000);
+    start_recording(*state, "sampled.trace", no_options);
+    sample();
+    grec_counter_add(&level, 5);
+    grec_counter_add(&level, 7);
+    grec_counter_add(&rate, 3);
+    grec_counter_set(&was_set, 40);
+    sample();
+    grec_counter_add(&level, -2);
+    grec_counter_add(&rate, 4);
+    sample();
+    sample();
+    for (int i = 0; i < 1000; i++) grec_counter_add(&rate, i);
+    grec_counter_set(&was_set, 41);
+    grec_counter_add(&was_set, 1);
+    sample();
+    /* Changes made after the last sample. */
+    grec_counter_add(&level, 1);
+    grec_counter_add(&never, 1);
+    stop_and_read(&recorded, *state, "sampled.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_changes(profile, "level", "+12 -2");
+    assert_changes(profile, "sampled rate", "+3 +4 +499500");
+    assert_changes(profile, "sampled set", "+40 +2");
+    assert_null(find_counter(profile, "never sampled"));
+    assert_int_equal(operations_of(profile, "level"), 0);
+    assert_int_equal(counter_of(profile, "level")->samples.count >= 4, true);
+    const struct thread *thread = column_at(&profile->threads, 0);
+    assert_int_equal(samples_count(&thread->samples), 5);
+    recorded_fini(&recorded);
+}
+
+/* ---- Attributes for the viewer. ---- */
+
+static void test_attributes(void **state) {
+    static struct grec_counter full = {.name = "full",
+                                       .category = "Memory",
+                                       .description = "What it is",
+                                       .label = "On the track",
+                                       .unit = "bytes",
+                                       .graph = GREC_COUNTER_RATE,
+                                       .color = GREC_GRAPH_TEAL,
+                                       .sort_weight = -3};
+    static struct grec_counter bare = {0};
+    static struct grec_counter macro =
+        GREC_COUNTER("macro", "power", "energy", "pWh", GREC_COUNTER_ACCUMULATED, GREC_GRAPH_YELLOW, 0);
+    static struct grec_counter strange = {.name =
+                                              "str\xff"
+                                              "ange",
+                                          .category = "c\x01",
+                                          .graph = 77,
+                                          .color = 99};
+    static char long_name[GREC_NAME_BYTES_MAX + 2];
+    static struct grec_counter long_one = {.name = long_name, .category = "Long"};
+    struct recorded recorded;
+    memset(long_name, 'n', GREC_NAME_BYTES_MAX + 1);
+    start_recording(*state, "attributes.trace", no_options);
+    struct grec_counter *const all[] = {&full, &bare, &macro, &strange, &long_one};
+    for (size_t i = 0; i < COUNT_OF(all); i++) grec_counter_add(all[i], (int64_t)i + 1);
+    stop_and_read(&recorded, *state, "attributes.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    const struct counter *counter = counter_of(profile, "full");
+    assert_true(text_equal(counter->category, TEXT("Memory")));
+    assert_true(text_equal(counter->description, TEXT("What it is")));
+    assert_true(text_equal(counter->label, TEXT("On the track")));
+    assert_true(text_equal(counter->unit, TEXT("bytes")));
+    assert_int_equal(counter->graph, COUNTER_RATE);
+    assert_int_equal(counter->color, GRAPH_TEAL);
+    assert_int_equal(counter->sort_weight, -3);
+    assert_int_equal(profile_process_at(profile, counter->process)->pid, getpid());
+    counter = counter_of(profile, "macro");
+    assert_true(text_equal(counter->category, TEXT("power")));
+    assert_true(text_equal(counter->description, TEXT("energy")));
+    assert_int_equal(counter->label.bytes_count, 0);
+    assert_true(text_equal(counter->unit, TEXT("pWh")));
+    assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
+    assert_int_equal(counter->color, GRAPH_YELLOW);
+    assert_int_equal(counter->sort_weight, 50);
+    counter = counter_of(profile, "");
+    assert_int_equal(counter->category.bytes_count + counter->description.bytes_count + counter->unit.bytes_count, 0);
+    assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
+    assert_int_equal(sum_of(profile, ""), 2);
+    counter = counter_of(profile,
+                         "str\xef\xbf\xbd"
+                         "ange");
+    assert_true(text_equal(counter->category, TEXT("c\x01")));
+    assert_true(counter->graph < COUNTER_GRAPH_COUNT && counter->color < GRAPH_COLOR_COUNT);
+    assert_int_equal(sum_of(profile,
+                            "str\xef\xbf\xbd"
+                            "ange"),
+                     4);
+    long_name[GREC_NAME_BYTES_MAX] = '\0';
+    assert_int_equal(sum_of(profile, long_name), 5);
+    assert_int_equal(recorded.header.cut_text_count, 1);
+    recorded_fini(&recorded);
+}
+
+/* Two counters of the same name stay two, but an equal description is the same counter. */
+static void test_same_names(void **state) {
+    static struct grec_counter first = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter again = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter other = PLAIN("same", GREC_COUNTER_RATE, 0);
+    struct recorded recorded;
+    start_recording(*state, "same.trace", no_options);
+    add(&first, 1);
+    add(&other, 10);
+    add(&again, 2);
+    stop_and_read(&recorded, *state, "same.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(recorded.profile.counters.count, 2);
+    const struct profile *profile = &recorded.profile;
+    for (size_t i = 0; i < 2; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        int64_t sum = 0;
+        for (size_t j = 0; j < counter->samples.count; j++)
+            sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
+        assert_int_equal(sum, counter->graph == COUNTER_RATE ? 10 : 3);
+    }
+    recorded_fini(&recorded);
+}
+
+/* ---- Power. ---- */
+
+static void test_energy_that_starts_again(void **state) {
+    static const struct {
+        uint64_t last_uj, now_uj, range_uj, used_uj;
+    } cases[] = {
+        {100, 100, 1000, 0},
+        {100, 250, 1000, 150},
+        {990, 5, 1000, 15},
+        /* The kernel reports no range, or a range that the last value exceeds. */
+        {990, 5, 0, 5},
+        {990, 5, 500, 5},
+        {UINT64_MAX, 0, 0, 0},
+        {0, UINT64_MAX, 0, UINT64_MAX},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(process_counters_used_uj(cases[i].last_uj, cases[i].now_uj, cases[i].range_uj),
+                         cases[i].used_uj);
+}
+
+/* ---- Pauses, stops and other options. ---- */
+
+static void test_pause(void **state) {
+    static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    struct recorded recorded;
+    start_recording(*state, "pause.trace", no_options);
+    add(&plain, 1);
+    add(&summed, 1);
+    sample();
+    grec_pause();
+    add(&plain, 10);
+    add(&summed, 10);
+    sample();
+    set(&plain, 50);
+    set(&summed, 50);
+    grec_resume();
+    sample();
+    add(&plain, 100);
+    add(&summed, 100);
+    sample();
+    stop_and_read(&recorded, *state, "pause.trace");
+    assert_nothing_lost(&recorded);
+    assert_changes(&recorded.profile, "plain", "+1 +49 +100");
+    assert_changes(&recorded.profile, "summed", "+1 +49 +100");
+    recorded_fini(&recorded);
+}
+
+/* Several changes in a pause become one change at the pause's end. In `kinds`, c means a change and v a new value. */
+static void test_changes_in_a_pause(void **state) {
+    enum { STEP_COUNT_MAX = 4 };
+    static const struct {
+        const char *kinds;
+        int64_t numbers[STEP_COUNT_MAX];
+        const char *expected;
+    } cases[] = {
+        {"c", {-4}, "+10 -4 +1"},
+        {"ccc", {5, -7, 1}, "+10 -1 +1"},
+        {"cc", {5, -5}, "+10 +1"},
+        {"v", {3}, "+10 -7 +1"},
+        {"v", {0}, "+10 -10 +1"},
+        {"v", {10}, "+10 +1"},
+        {"cv", {8, 3}, "+10 -7 +1"},
+        {"vc", {3, 8}, "+10 +1 +1"},
+        {"vcvc", {3, 8, 100, -1}, "+10 +89 +1"},
+        {"", {0}, "+10 +1"},
+        {"c", {INT64_MAX}, "+10 +4611686018427387903 +1"},
+        {"v", {INT64_MIN}, "+10 -4611686018427387913 +1"},
+        {"cc", {INT64_MIN, -1}, "+10 -4611686018427387903 +1"},
+    };
+    static struct grec_counter counters[COUNT_OF(cases)][2];
+    struct recorded recorded;
+    char names[COUNT_OF(cases)][2][16];
+    start_recording(*state, "changes.trace", no_options);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) {
+            snprintf(names[i][is_rate], sizeof names[i][is_rate], "%zu %d", i, is_rate);
+            counters[i][is_rate] = (struct grec_counter){.name = names[i][is_rate], .graph = (uint32_t)is_rate};
+            add(&counters[i][is_rate], 10);
+        }
+    grec_pause();
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t j = 0; cases[i].kinds[j]; j++)
+            for (int is_rate = 0; is_rate < 2; is_rate++)
+                (cases[i].kinds[j] == 'v' ? grec_counter_set : grec_counter_add)(&counters[i][is_rate],
+                                                                                 cases[i].numbers[j]);
+    grec_resume();
+    take_time();
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) add(&counters[i][is_rate], 1);
+    stop_and_read(&recorded, *state, "changes.trace");
+    assert_nothing_lost(&recorded);
+    const struct paused_range *pause = column_at(&recorded.profile.paused_ranges, 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) {
+            assert_changes(&recorded.profile, names[i][is_rate], cases[i].expected);
+            const struct counter *counter = counter_of(&recorded.profile, names[i][is_rate]);
+            for (size_t j = 0; j < counter->samples.count; j++) {
+                const struct counter_sample *sample = column_at(&counter->samples, j);
+                bool is_in_pause = sample->time_ns >= pause->start_ns && sample->time_ns < pause->end_ns;
+                assert_false(sample->change && is_in_pause);
+            }
+        }
+    recorded_fini(&recorded);
+}
+
+/* grec_resume records the true value and does not wait for the counter's next change. This also holds for sampled
+ * counters, and for counters that change only in the pause. */
+static void test_values_after_a_pause(void **state) {
+    static struct grec_counter plain = PLAIN("plain after", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed after", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter fresh = PLAIN("in the pause alone", GREC_COUNTER_ACCUMULATED, 0);
+    struct recorded recorded;
+    start_recording(*state, "after.trace", no_options);
+    add(&plain, 10);
+    add(&summed, 10);
+    sample();
+    grec_pause();
+    add(&plain, -9);
+    add(&summed, -9);
+    add(&fresh, 3);
+    grec_resume();
+    grec_pause();
+    add(&plain, -1);
+    add(&summed, -1);
+    stop_and_read(&recorded, *state, "after.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "plain after"), 1);
+    assert_int_equal(sum_of(&recorded.profile, "summed after"), 1);
+    assert_int_equal(sum_of(&recorded.profile, "in the pause alone"), 3);
+    /* Changes from the pause in which a recording ended must not be in the next recording. */
+    start_recording(*state, "next.trace", no_options);
+    add(&plain, 5);
+    recorded_fini(&recorded);
+    stop_and_read(&recorded, *state, "next.trace");
+    assert_int_equal(sum_of(&recorded.profile, "plain after"), 5);
+    recorded_fini(&recorded);
+}
+
+/* A recording that continues under other options is paused for a moment. If it was paused before, it stays paused. */
+static void test_other_options_in_a_pause(void **state) {
+    static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
+    struct recorded recorded;
+    start_recording(*state, "options.trace", no_options);
+    add(&plain, 10);
+    grec_pause();
+    add(&plain, -9);
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8u << 20});
+    add(&plain, 100);
+    grec_resume();
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 4u << 20});
+    stop_and_read(&recorded, *state, "options.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "plain"), 101);
+    recorded_fini(&recorded);
+}
+
+/* Each recording starts its sums at 0. */
+static void test_start_and_stop(void **state) {
+    static struct grec_counter plain = PLAIN("plain again", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed again", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter rate = PLAIN("rate again", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+    for (int64_t i = 1; i <= 3; i++) {
+        struct recorded recorded;
+        char expected[64];
+        start_recording(*state, "again.trace", no_options);
+        sample();
+        add(&plain, i);
+        add(&summed, i);
+        add(&rate, i);
+        sample();
+        stop_and_read(&recorded, *state, "again.trace");
+        grec_counter_add(&summed, 1000);
+        assert_nothing_lost(&recorded);
+        assert_int_equal(sum_of(&recorded.profile, "plain again"), i);
+        assert_int_equal(sum_of(&recorded.profile, "summed again"), i);
+        snprintf(expected, sizeof expected, "%+" PRId64, i);
+        assert_changes(&recorded.profile, "rate again", expected);
+        /* Counters of other recordings must not be in this one. */
+        assert_int_equal(recorded.profile.counters.count, 3);
+        recorded_fini(&recorded);
+    }
+}
+
+static void test_hand_over(void **state) {
+    static struct grec_counter plain = PLAIN("moved", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed and moved", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    struct recorded recorded;
+    start_recording(*state, NULL, (struct grec_options){.storage = GREC_STORAGE_MEMORY});
+    add(&plain, 1);
+    add(&summed, 1);
+    sample();
+    start_recording(*state, "moved.trace", (struct grec_options){.limit_bytes = 8u << 20});
+    add(&plain, 2);
+    add(&summed, 2);
+    sample();
+    stop_and_read(&recorded, *state, "moved.trace");
+    assert_nothing_lost(&recorded);
+    assert_changes(&recorded.profile, "moved", "+1 +2");
+    assert_changes(&recorded.profile, "summed and moved", "+1 +2");
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads. ---- */
+
+enum { THREAD_COUNT = 4, CHANGE_COUNT = 20000 };
+
+static struct grec_counter shared_plain = PLAIN("shared", GREC_COUNTER_ACCUMULATED, 0);
+static struct grec_counter shared_sum = PLAIN("shared sum", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+static struct grec_counter shared_balance = PLAIN("balance", GREC_COUNTER_ACCUMULATED, 0);
+
+static void *change_all(void *argument) {
+    int64_t own = (int64_t)(intptr_t)argument;
+    for (int64_t i = 0; i < CHANGE_COUNT; i++) {
+        grec_counter_add(&shared_plain, own);
+        grec_counter_add(&shared_sum, own);
+        grec_counter_add(&shared_balance, i % 2 ? -own : own);
+        if (i % 500 == 0) grec_sample();
+    }
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    pthread_t threads[THREAD_COUNT];
+    struct recorded recorded;
+    start_recording(*state, "threads.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+    for (int i = 0; i < THREAD_COUNT; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, change_all, (void *)(intptr_t)(i + 1)), 0);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+    grec_sample();
+    stop_and_read(&recorded, *state, "threads.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    enum { SUM = CHANGE_COUNT * THREAD_COUNT * (THREAD_COUNT + 1) / 2 };
+    assert_int_equal(sum_of(profile, "shared"), SUM);
+    assert_int_equal(sum_of(profile, "shared sum"), SUM);
+    assert_int_equal(sum_of(profile, "balance"), 0);
+    assert_int_equal(operations_of(profile, "shared"), THREAD_COUNT * CHANGE_COUNT);
+    assert_int_equal(operations_of(profile, "balance"), THREAD_COUNT * CHANGE_COUNT);
+    /* A process has one counter for all of its threads. */
+    assert_int_equal(profile->counters.count, 3);
+    recorded_fini(&recorded);
+}
+
+/* ---- Pauses while threads change counters. ---- */
+
+enum { PAUSE_COUNT = 300 };
+
+static bool is_counting_over;
+
+static void *count_until_over(void *argument) {
+    int64_t *added = argument;
+    for (int64_t count = 1; !__atomic_load_n(&is_counting_over, __ATOMIC_ACQUIRE); count++) {
+        grec_counter_add(&shared_plain, 1);
+        grec_counter_add(&shared_sum, 1);
+        __atomic_store_n(added, count, __ATOMIC_RELEASE);
+        if (count % 16 == 0) sched_yield();
+    }
+    return NULL;
+}
+
+/* No change is lost or counted twice, no matter when a pause begins or ends. */
+static void test_pauses_at_any_time(void **state) {
+    pthread_t threads[2];
+    int64_t added[2] = {0, 0};
+    struct recorded recorded;
+    __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
+    start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, count_until_over, &added[i]), 0);
+    for (int i = 0; i < 2; i++)
+        while (!__atomic_load_n(&added[i], __ATOMIC_ACQUIRE)) sched_yield();
+    for (int i = 0; i < PAUSE_COUNT; i++) {
+        grec_pause();
+        sched_yield();
+        grec_resume();
+        sched_yield();
+    }
+    __atomic_store_n(&is_counting_over, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    grec_sample();
+    stop_and_read(&recorded, *state, "any.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1]);
+    assert_int_equal(sum_of(&recorded.profile, "shared sum"), added[0] + added[1]);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that a filter leaves out. ---- */
+
+static struct grec_counter queue = PLAIN("queue", GREC_COUNTER_ACCUMULATED, 0);
+static struct grec_counter queue_sum = PLAIN("queue sum", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+static struct grec_counter size = PLAIN("size", GREC_COUNTER_ACCUMULATED, 0);
+
+enum { QUEUE_LENGTH = 1000, QUEUE_CHANGE_COUNT = 20000 };
+
+static void *produce(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT + QUEUE_LENGTH; i++) {
+        grec_counter_add(&queue, 1);
+        grec_counter_add(&queue_sum, 1);
+        GREC_INSTANT("produced", NULL);
+    }
+    grec_counter_set(&size, 70);
+    grec_sample();
+    return NULL;
+}
+
+static void *consume(void *name) {
+    grec_thread_register(name);
+    for (int i = 0; i < QUEUE_CHANGE_COUNT; i++) {
+        grec_counter_add(&queue, -1);
+        grec_counter_add(&queue_sum, -1);
+    }
+    GREC_INSTANT("consumed", NULL);
+    grec_sample();
+    return NULL;
+}
+
+static void run(void *(*function)(void *name), const char *name) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, function, (void *)(uintptr_t)name), 0);
+    pthread_join(thread, NULL);
+}
+
+/* Records with a thread filter. Returns the number of chunks that the recording has handed out. */
+static uint64_t record_queue(void **state, const char *words) {
+    struct recorded recorded;
+    start_recording(*state, "queue.trace",
+                    (struct grec_options){.threads = words, .chunk_bytes = 4096, .limit_bytes = GREC_UNLIMITED});
+    run(produce, "producer");
+    run(consume, "consumer");
+    stop_and_read(&recorded, *state, "queue.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(profile, "queue"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "queue sum"), QUEUE_LENGTH);
+    assert_int_equal(sum_of(profile, "size"), 70);
+    assert_int_equal(operations_of(profile, "queue"), 2 * QUEUE_CHANGE_COUNT + QUEUE_LENGTH);
+    bool has_producer = !words || strstr(words, "producer"), has_consumer = !words || strstr(words, "consumer");
+    assert_int_equal(count_markers(profile, "produced"), has_producer ? QUEUE_CHANGE_COUNT + QUEUE_LENGTH : 0);
+    assert_int_equal(count_markers(profile, "consumed"), has_consumer ? 1 : 0);
+    uint64_t chunk_count = recorded.header.next_global_index;
+    recorded_fini(&recorded);
+    return chunk_count;
+}
+
+/* Counters belong to the process: the filter leaves out threads, but no changes of a counter. Changes by a thread
+ * that is left out must not take much more space either; with a chunk for each, there would be thousands of chunks.
+ * The number of chunks differs from run to run, because times take more bytes on a slow machine. */
+static void test_filter(void **state) {
+    uint64_t chunk_count_max = 2 * record_queue(state, NULL);
+    assert_true(record_queue(state, "producer") <= chunk_count_max);
+    assert_true(record_queue(state, "consumer") <= chunk_count_max);
+    assert_true(record_queue(state, "nobody") <= chunk_count_max);
+}
+
+/* ---- Processes. ---- */
+
+/* A child has counters of its own, which start at 0. */
+static void test_child(void **state) {
+    static struct grec_counter plain = PLAIN("of both", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("sum of both", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+    struct recorded recorded;
+    start_recording(*state, "child.trace", no_options);
+    add(&plain, 100);
+    add(&summed, 100);
+    sample();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        add(&plain, 1);
+        add(&summed, 2);
+        sample();
+        add(&summed, 3);
+        sample();
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    add(&plain, 10);
+    add(&summed, 20);
+    sample();
+    stop_and_read(&recorded, *state, "child.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_int_equal(profile->counters.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        bool is_child = profile_process_at(profile, counter->process)->pid == child;
+        bool is_sum = counter->graph == COUNTER_RATE;
+        int64_t sum = 0;
+        for (size_t j = 0; j < counter->samples.count; j++)
+            sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
+        assert_int_equal(sum, is_child ? (is_sum ? 5 : 1) : (is_sum ? 120 : 110));
+    }
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_add_and_set),
+        TEST(test_sampled),
+        TEST(test_attributes),
+        TEST(test_same_names),
+        TEST(test_energy_that_starts_again),
+        TEST(test_pause),
+        TEST(test_changes_in_a_pause),
+        TEST(test_values_after_a_pause),
+        TEST(test_other_options_in_a_pause),
+        TEST(test_pauses_at_any_time),
+        TEST(test_start_and_stop),
+        TEST(test_hand_over),
+        TEST(test_threads),
+        TEST(test_filter),
+        TEST(test_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

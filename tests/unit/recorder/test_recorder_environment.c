@@ -1,0 +1,872 @@
+/* Tests recording by environment variables. This program executes itself with different variables in a temporary
+ * folder, and examines the files that it leaves there. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- The executed program: its first argument names what it does. ---- */
+
+static pid_t execute(char *const arguments[], char *const environment[]) {
+    pid_t pid = fork();
+    if (pid != 0) return pid;
+    if (environment)
+        execve("/proc/self/exe", arguments, environment);
+    else
+        execv("/proc/self/exe", arguments);
+    _exit(127);
+}
+
+static int execute_and_wait(const char *name, const char *program, const char *argument) {
+    char *const arguments[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)program, (char *)(uintptr_t)argument, NULL};
+    return wait_for_child(execute(arguments, NULL));
+}
+
+static void mark_exit(void) { GREC_INSTANT("at exit", NULL); }
+
+static int be_plain(const char *argument) {
+    atexit(mark_exit);
+    GREC_INSTANT("in main", NULL);
+    return 0;
+}
+
+/* Returns, as the exit status, whether the program is recorded. */
+static int tell_whether_recorded(const char *argument) { return grec_is_recording(); }
+
+static void *record_as(void *name) {
+    grec_thread_register(name);
+    grec_text_marker("in a thread", NULL, name);
+    return NULL;
+}
+
+static int run_threads(const char *argument) {
+    static char names[][16] = {"Worker one", "painter", "worker two"};
+    GREC_INSTANT("in main", NULL);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, record_as, names[i]) || pthread_join(thread, NULL)) return 1;
+    }
+    return 0;
+}
+
+/* Returns, as the exit status, whether the trace's file already exists. A recording in memory has no file before the
+ * program ends. */
+static int look_for_file(const char *path) {
+    GREC_INSTANT("in main", NULL);
+    return access(path, F_OK) == 0;
+}
+
+static int execute_child(const char *argument) {
+    GREC_INSTANT("parent", NULL);
+    int status = execute_and_wait("child", argument, NULL);
+    GREC_INSTANT("parent again", NULL);
+    return status;
+}
+
+static int stop_and_execute(const char *argument) {
+    GREC_INSTANT("parent", NULL);
+    grec_stop();
+    return execute_and_wait("child", argument, NULL);
+}
+
+/* Makes the trace read-only and executes a program. Root can write any file whatever its mode, unless executed
+ * programs lose that capability. */
+static int lock_and_execute(const char *path) {
+    GREC_INSTANT("parent", NULL);
+    if (chmod(path, 0444) != 0) return 1;
+    if (geteuid() == 0 && prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) != 0) return 1;
+    return execute_and_wait("child", "plain", NULL);
+}
+
+static int execute_grandchild(const char *argument) { return execute_child(argument ? argument : "execute-plain"); }
+static int execute_plain(const char *argument) {
+    GREC_INSTANT("middle", NULL);
+    return execute_and_wait("grandchild", "plain", NULL);
+}
+
+static int execute_with_empty_environment(const char *argument) {
+    static char name[] = "child", program[] = "whether";
+    char *const arguments[] = {name, program, NULL}, *const empty[] = {NULL};
+    return wait_for_child(execute(arguments, empty));
+}
+
+static int become_another(const char *argument) {
+    static char name[] = "another", program[] = "plain";
+    char *const arguments[] = {name, program, NULL};
+    GREC_INSTANT("before", NULL);
+    execv("/proc/self/exe", arguments);
+    return 127;
+}
+
+static int fork_child(const char *argument) {
+    GREC_INSTANT("parent", NULL);
+    pid_t pid = fork();
+    if (!pid) {
+        int is_recording = grec_is_recording();
+        GREC_INSTANT("forked", NULL);
+        _exit(is_recording);
+    }
+    return wait_for_child(pid);
+}
+
+static int start_with_path(const char *path) {
+    struct grec_options options = {.path = path, .product = "Named"};
+    GREC_INSTANT("before", NULL);
+    if (!grec_is_recording() || grec_start(&options)) return 1;
+    GREC_INSTANT("after", NULL);
+    return 0;
+}
+
+static int start_with_nothing(const char *argument) {
+    static const struct grec_options zeros;
+    struct grec_status before, after;
+    grec_get_status(&before);
+    if (grec_start(NULL) || grec_start(&zeros)) return 1;
+    grec_get_status(&after);
+    GREC_INSTANT("after", NULL);
+    return strcmp(before.path, after.path) != 0 || before.limit_bytes != after.limit_bytes || !after.is_recording;
+}
+
+static int start_with_bad_options(const char *argument) {
+    struct grec_options options = {.limit_bytes = 1};
+    GREC_INSTANT("before", NULL);
+    if (grec_start(&options) != GREC_ERROR_OPTIONS) return 1;
+    GREC_INSTANT("after", NULL);
+    return 0;
+}
+
+static int move_and_execute(const char *path) {
+    if (start_with_path(path)) return 1;
+    return execute_and_wait("child", "plain", NULL);
+}
+
+/* Changes the trace's version, as if another version of the library had created it, and executes a program. */
+static int age_and_execute(const char *path) {
+    const unsigned char version = 0xff;
+    int file = open(path, O_WRONLY);
+    if (file < 0 || pwrite(file, &version, 1, TRACE_HEADER_BYTES) != 1) return 1;
+    close(file);
+    return execute_and_wait("child", "plain", NULL);
+}
+
+static int stop_early(const char *argument) {
+    GREC_INSTANT("before", NULL);
+    grec_stop();
+    GREC_INSTANT("after", NULL);
+    return 0;
+}
+
+static int exit_at_once(const char *argument) {
+    GREC_INSTANT("in main", NULL);
+    _exit(0);
+}
+
+/* Works long enough for the recorder to notice that the first thread has ended. */
+static void *work_on(void *unused) {
+    const struct timespec pause = {0, 300000000};
+    nanosleep(&pause, NULL);
+    GREC_INSTANT("worked on", NULL);
+    return unused;
+}
+
+static int end_first_thread(const char *has_worker) {
+    pthread_t thread;
+    atexit(mark_exit);
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    pthread_exit(NULL);
+}
+
+static int end_behind_libc(const char *has_worker) {
+    pthread_t thread;
+    GREC_INSTANT("in main", NULL);
+    if (has_worker && pthread_create(&thread, NULL, work_on, NULL) != 0) return 1;
+    return (int)syscall(SYS_exit, 5);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const char *argument);
+} programs[] = {
+    {"plain", be_plain},
+    {"whether", tell_whether_recorded},
+    {"threads", run_threads},
+    {"look", look_for_file},
+    {"stop-and-execute", stop_and_execute},
+    {"execute", execute_child},
+    {"execute-twice", execute_grandchild},
+    {"lock-execute", lock_and_execute},
+    {"execute-plain", execute_plain},
+    {"execute-empty", execute_with_empty_environment},
+    {"become", become_another},
+    {"fork", fork_child},
+    {"start", start_with_path},
+    {"start-nothing", start_with_nothing},
+    {"start-bad", start_with_bad_options},
+    {"move-execute", move_and_execute},
+    {"age-execute", age_and_execute},
+    {"stop", stop_early},
+    {"exit", exit_at_once},
+    {"end-first", end_first_thread},
+    {"end-raw", end_behind_libc},
+};
+
+/* ---- Executing the program. ---- */
+
+enum { VARIABLE_COUNT = 8 };
+
+/* Avoids the sampler. Under the thread sanitizer, a child of a program with threads must not start threads, such as
+ * a sampler. */
+#define WITHOUT_SAMPLER "GECKO_RECORDER_INTERVAL=0"
+
+struct run {
+    const char *program, *argument;
+    const char *variables[VARIABLE_COUNT]; /* "NAME=value". These variables are added to those of this program, except
+                                              the recorder's. */
+};
+
+struct ended {
+    pid_t pid;
+    int status;
+    char *said; /* text on standard error; the caller frees it */
+};
+
+/* Returns whether the executed program inherits a variable. The recorder's variables come from the run alone. */
+static bool is_kept_variable(const char *variable) {
+    return strncmp(variable, "GECKO_RECORDER", strlen("GECKO_RECORDER")) != 0;
+}
+
+extern char **environ;
+
+static struct ended run_in(const struct temp_folder *folder, struct run run) {
+    char *environment[512];
+    size_t count = 0;
+    for (char **variable = environ; *variable && count < COUNT_OF(environment) - VARIABLE_COUNT - 2; variable++)
+        if (is_kept_variable(*variable)) environment[count++] = *variable;
+    for (int i = 0; i < VARIABLE_COUNT && run.variables[i]; i++)
+        environment[count++] = (char *)(uintptr_t)run.variables[i];
+    if (HAS_THREAD_SANITIZER) environment[count++] = (char *)(uintptr_t)WITHOUT_SAMPLER;
+    environment[count] = NULL;
+    char *const arguments[] = {(char *)(uintptr_t) "app", (char *)(uintptr_t)run.program,
+                               (char *)(uintptr_t)run.argument, NULL};
+    char said_path[PATH_MAX];
+    snprintf(said_path, sizeof said_path, "%s.said", folder->path);
+    struct ended ended = {.pid = fork()};
+    assert_true(ended.pid >= 0);
+    if (!ended.pid) {
+        int file = open(said_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        if (file < 0 || dup2(file, STDERR_FILENO) < 0 || chdir(folder->path) != 0) _exit(126);
+        alarm(60);
+        execve("/proc/self/exe", arguments, environment);
+        _exit(127);
+    }
+    ended.status = wait_for_child(ended.pid);
+    ended.said = file_read(said_path, NULL);
+    unlink(said_path);
+    assert_non_null(ended.said);
+    return ended;
+}
+
+#define RUN(folder, ...) run_in(folder, (struct run){__VA_ARGS__})
+#define WITH(...)        .variables = {__VA_ARGS__}
+
+/* Checks that the program succeeded without a message. Returns its pid. */
+static pid_t assert_quiet(struct ended ended) {
+    assert_string_equal(ended.said, "");
+    assert_int_equal(ended.status, 0);
+    free(ended.said);
+    return ended.pid;
+}
+
+/* Checks that the program succeeded, reported why it is not recorded, and left no file. */
+static void assert_refused(const struct temp_folder *folder, struct ended ended, const char *said) {
+    assert_string_equal(ended.said, said);
+    assert_int_equal(ended.status, 0);
+    assert_int_equal(temp_folder_count(folder), 0);
+    free(ended.said);
+}
+
+/* Reads the trace and removes the file. */
+static void take(struct recorded *recorded, const struct temp_folder *folder, const char *name) {
+    recorded_read(recorded, temp_folder_file(folder, name));
+    assert_nothing_lost(recorded);
+    unlink(temp_folder_file(folder, name));
+}
+
+static void take_of_pid(struct recorded *recorded, const struct temp_folder *folder, const char *program, pid_t pid) {
+    char name[64];
+    snprintf(name, sizeof name, "%s-%d.trace", program, pid);
+    take(recorded, folder, name);
+}
+
+static void assert_marked(const struct recorded *recorded, const char *name, size_t count) {
+    if (count_markers(&recorded->profile, name) != count)
+        fail_msg("%zu of \"%s\"", count_markers(&recorded->profile, name), name);
+}
+
+static const struct process *process_of_marker(const struct profile *profile, const char *name) {
+    const struct thread *thread = NULL;
+    find_marker(profile, name, &thread);
+    return profile_process_at(profile, thread->process);
+}
+
+/* ---- Switching recording on and off. ---- */
+
+static void test_off(void **state) {
+    static const char *const settings[] = {NULL, "GECKO_RECORDER=0", "GECKO_RECORDER=", "GECKO_RECORDERS=1"};
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        assert_quiet(RUN(*state, "plain", WITH(settings[i])));
+        assert_quiet(RUN(*state, "whether", WITH(settings[i])));
+        assert_int_equal(temp_folder_count(*state), 0);
+    }
+    /* The other variables do nothing without GECKO_RECORDER. */
+    assert_quiet(RUN(*state, "whether",
+                     WITH("GECKO_RECORDER_OUTPUT=x.trace", "GECKO_RECORDER_LIMIT=bad", "GECKO_RECORDER_HELP=0")));
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+static void test_on(void **state) {
+    static const char *const settings[] = {"GECKO_RECORDER=1", "GECKO_RECORDER=yes"};
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        struct recorded recorded;
+        pid_t pid = assert_quiet(RUN(*state, "plain", WITH(settings[i])));
+        take_of_pid(&recorded, *state, "app", pid);
+        assert_int_equal(temp_folder_count(*state), 0);
+        assert_marked(&recorded, "in main", 1);
+        assert_marked(&recorded, "at exit", 1);
+        assert_int_equal(recorded.header.limit_bytes, 128u << 20);
+        assert_int_equal(recorded.header.chunk_bytes, 65536);
+        assert_int_equal(recorded.header.creator_pid, pid);
+        assert_true(text_equal(recorded.profile.meta.product, TEXT("app")));
+        assert_true(text_equal(recorded.profile.meta.arguments, TEXT("app plain")));
+        const struct process *process = process_of_marker(&recorded.profile, "in main");
+        assert_int_equal(process->pid, pid);
+        assert_true(text_equal(process->name, TEXT("app")));
+        const struct marker *last = find_marker(&recorded.profile, "at exit", NULL);
+        assert_true(process->end_ns != TIME_NONE && process->end_ns >= last->start_ns);
+        assert_true(process->end_ns <= recorded.profile.end_ns);
+        recorded_fini(&recorded);
+    }
+}
+
+static void test_ends(void **state) {
+    static const struct {
+        const char *program;
+        bool has_end;
+        const char *marker;
+    } cases[] = {{"plain", true, "at exit"}, {"exit", false, "in main"}, {"stop", true, "before"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, cases[i].program, WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=end.trace")));
+        take(&recorded, *state, "end.trace");
+        assert_marked(&recorded, cases[i].marker, 1);
+        assert_marked(&recorded, "after", 0);
+        const struct process *process = process_of_marker(&recorded.profile, cases[i].marker);
+        assert_int_equal(process->end_ns != TIME_NONE, cases[i].has_end);
+        recorded_fini(&recorded);
+    }
+}
+
+/* The recorder's threads must not keep the process alive, and must not change how it ends. */
+static void test_ends_of_threads(void **state) {
+    static const char *const programs_that_end[] = {"end-first", "end-raw"}, *const workers[] = {NULL, "worker"},
+                             *const intervals[] = {"GECKO_RECORDER_INTERVAL=1", WITHOUT_SAMPLER};
+    if (HAS_THREAD_SANITIZER) skip(); /* the thread sanitizer's own thread runs until the end */
+    for (size_t i = 0; i < 8; i++) {
+        const char *program = programs_that_end[i / 4], *worker = workers[i / 2 % 2], *interval = intervals[i % 2];
+        struct ended plain = RUN(*state, program, worker, WITH(NULL));
+        struct ended ended =
+            RUN(*state, program, worker, WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=end.trace", interval));
+        struct recorded recorded;
+        bool is_exit = i < 4;
+        assert_int_equal(ended.status, plain.status);
+        assert_string_equal(ended.said, "");
+        take(&recorded, *state, "end.trace");
+        assert_marked(&recorded, "in main", 1);
+        assert_marked(&recorded, "worked on", worker != NULL);
+        assert_marked(&recorded, "at exit", is_exit);
+        assert_int_equal(process_of_marker(&recorded.profile, "in main")->end_ns != TIME_NONE, is_exit);
+        recorded_fini(&recorded);
+        free(plain.said);
+        free(ended.said);
+    }
+}
+
+/* ---- The variables. ---- */
+
+static void test_output(void **state) {
+    struct recorded recorded;
+    pid_t pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e_%p%%.x")));
+    char name[64];
+    snprintf(name, sizeof name, "app_%d%%.x", pid);
+    take(&recorded, *state, name);
+    recorded_fini(&recorded);
+    /* An empty variable is treated like one that is not set. */
+    pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=")));
+    take_of_pid(&recorded, *state, "app", pid);
+    recorded_fini(&recorded);
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%x")),
+        "gecko-recorder: GECKO_RECORDER_OUTPUT=%x is not a path of up to 1023 bytes, with %p, %e or %% where "
+        "it has a percent sign: nothing is recorded\n");
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=nowhere/x.trace")),
+                   "gecko-recorder: nothing is recorded: No such file or directory\n");
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=.")),
+                   "gecko-recorder: nothing is recorded: Is a directory\n");
+}
+
+static void test_sizes(void **state) {
+    static const struct {
+        const char *limit, *chunk;
+        uint64_t limit_bytes; /* 0: none */
+        uint32_t chunk_bytes;
+    } cases[] = {
+        {"64M", NULL, 64u << 20, 65536},  {"2m", "4k", 2u << 20, 4096},     {"1048576", "4096", 1u << 20, 4096},
+        {"1G", "1M", 1u << 30, 1u << 20}, {"512K", NULL, 512u << 10, 8192}, {"unlimited", NULL, 0, 65536},
+        {"", "", 128u << 20, 65536},      {"64K", "4K", 64u << 10, 4096},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char limit[64], chunk[64];
+        struct recorded recorded;
+        snprintf(limit, sizeof limit, "GECKO_RECORDER_LIMIT=%s", cases[i].limit);
+        snprintf(chunk, sizeof chunk, "GECKO_RECORDER_CHUNK=%s", cases[i].chunk ? cases[i].chunk : "");
+        assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=size.trace", limit, chunk)));
+        take(&recorded, *state, "size.trace");
+        assert_marked(&recorded, "in main", 1);
+        assert_int_equal(recorded.header.limit_bytes, cases[i].limit_bytes);
+        assert_int_equal(recorded.header.chunk_bytes, cases[i].chunk_bytes);
+        recorded_fini(&recorded);
+    }
+}
+
+static void test_bad_sizes(void **state) {
+    static const char *const names[] = {"GECKO_RECORDER_LIMIT", "GECKO_RECORDER_CHUNK"};
+    static const char *const values[] = {
+        "12Q",          "-5",   "+5",       " 5", "0", "0M", "5 M", "64MB", "M", "0x100000", "99999999999999999999",
+        "20000000000G", "64M ", "Unlimited"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        for (size_t j = 0; j < COUNT_OF(values); j++) {
+            char variable[64], said[160];
+            snprintf(variable, sizeof variable, "%s=%s", names[i], values[j]);
+            snprintf(said, sizeof said, "gecko-recorder: %s is not a size (64M, 1G): nothing is recorded\n", variable);
+            assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", variable)), said);
+        }
+    /* Sizes that are not valid for a recording. */
+    static const char *const out_of_range[] = {"GECKO_RECORDER_LIMIT=1K",        "GECKO_RECORDER_LIMIT=65535",
+                                               "GECKO_RECORDER_CHUNK=5000",      "GECKO_RECORDER_CHUNK=2048",
+                                               "GECKO_RECORDER_CHUNK=2M",        "GECKO_RECORDER_CHUNK=unlimited",
+                                               "GECKO_RECORDER_CHUNK=4294967296"};
+    for (size_t i = 0; i < COUNT_OF(out_of_range); i++) {
+        char said[160];
+        const char *wanted = i < 2 ? "a size from 64K, and of 16 chunks or more" : "a power of two from 4K to 1M";
+        snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", out_of_range[i], wanted);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])), said);
+    }
+    /* The limit is too low for this chunk size. */
+    assert_refused(
+        *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_LIMIT=8M", "GECKO_RECORDER_CHUNK=1M")),
+        "gecko-recorder: GECKO_RECORDER_LIMIT=8M is not a size from 64K, and of 16 chunks or more: nothing is "
+        "recorded\n");
+}
+
+static void test_storage(void **state) {
+    static const struct {
+        const char *storage, *program;
+        int status;
+        bool is_left;
+    } cases[] = {
+        {"GECKO_RECORDER_STORAGE=memory", "look", 0, true},
+        {"GECKO_RECORDER_STORAGE=file", "look", 1, true},
+        {"GECKO_RECORDER_STORAGE=", "look", 1, true},
+        /* The program calls _exit, so the recorder cannot save the recording in memory. */
+        {"GECKO_RECORDER_STORAGE=memory", "exit", 0, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recorded recorded;
+        struct ended ended = RUN(*state, cases[i].program, "kept.trace",
+                                 WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=kept.trace", cases[i].storage));
+        assert_int_equal(ended.status, cases[i].status);
+        assert_string_equal(ended.said, "");
+        free(ended.said);
+        if (cases[i].is_left) {
+            take(&recorded, *state, "kept.trace");
+            assert_marked(&recorded, "in main", 1);
+            recorded_fini(&recorded);
+        }
+        assert_int_equal(temp_folder_count(*state), 0);
+    }
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_STORAGE=disk")),
+                   "gecko-recorder: GECKO_RECORDER_STORAGE=disk is not file or memory: nothing is recorded\n");
+    assert_refused(*state,
+                   RUN(*state, "plain",
+                       WITH("GECKO_RECORDER=1", "GECKO_RECORDER_STORAGE=memory", "GECKO_RECORDER_OUTPUT=nowhere/x")),
+                   "gecko-recorder: nowhere/x cannot be written: No such file or directory\n");
+}
+
+static void test_threads(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "threads",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=t.trace", "GECKO_RECORDER_THREADS=WORKER,zz")));
+    take(&recorded, *state, "t.trace");
+    assert_marked(&recorded, "in main", 0);
+    assert_marked(&recorded, "in a thread", 2);
+    assert_non_null(find_thread(&recorded.profile, "Worker one"));
+    assert_non_null(find_thread(&recorded.profile, "worker two"));
+    assert_null(find_thread(&recorded.profile, "painter"));
+    recorded_fini(&recorded);
+}
+
+static void test_clock(void **state) {
+    static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK="};
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=c.trace", settings[i])));
+        take(&recorded, *state, "c.trace");
+        assert_marked(&recorded, "in main", 1);
+        if (i == 0) assert_int_equal(recorded.header.clock, TRACE_CLOCK_MONOTONIC);
+        if (i == 0) assert_int_equal(recorded.header.ticks_per_second, 1000000000);
+        if (i == 0) assert_int_equal(recorded.header.start_ticks, recorded.header.start_monotonic_ns);
+        recorded_fini(&recorded);
+    }
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_CLOCK=else")),
+                   "gecko-recorder: GECKO_RECORDER_CLOCK=else is not monotonic: nothing is recorded\n");
+}
+
+static void test_signal(void **state) {
+    static const char *const good[] = {"GECKO_RECORDER_SIGNAL=URG",   "GECKO_RECORDER_SIGNAL=SIGWINCH",
+                                       "GECKO_RECORDER_SIGNAL=prof",  "GECKO_RECORDER_SIGNAL=RTMIN+2",
+                                       "GECKO_RECORDER_SIGNAL=RTMAX", "GECKO_RECORDER_SIGNAL="};
+    static const char *const bad[] = {"KILL", "SEGV", "7", "RTMAX+1", "RTMIN-1", "RTMINx"};
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=s.trace", good[i])));
+        take(&recorded, *state, "s.trace");
+        recorded_fini(&recorded);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char setting[64], said[256];
+        snprintf(setting, sizeof setting, "GECKO_RECORDER_SIGNAL=%s", bad[i]);
+        snprintf(said, sizeof said,
+                 "gecko-recorder: %s is not one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N: "
+                 "nothing is recorded\n",
+                 setting);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", setting)), said);
+    }
+}
+
+static void test_help(void **state) {
+    static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",      "_CHUNK=SIZE",
+                                            "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS",     "_ALL_THREADS=1",
+                                            "_THREADS=WORDS",   "_CHILDREN=0",   "_CLOCK=monotonic", "_SIGNAL=NAME",
+                                            "_HELP=1"};
+    struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
+    assert_int_equal(ended.status, 0);
+    assert_int_equal(temp_folder_count(*state), 0);
+    const char *line = ended.said;
+    assert_true(
+        text_starts_with(text_of(line), TEXT("gecko-recorder " GREC_VERSION ": variables of the environment\n")));
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
+        char start[64];
+        snprintf(start, sizeof start, "%s%s", variables[i][0] == '_' ? "GECKO_RECORDER" : "", variables[i]);
+        line = strchr(line, '\n') + 1;
+        assert_true(text_starts_with(text_of(line), text_of(start)));
+        assert_true(line[strlen(start)] == ' ');
+    }
+    assert_string_equal(strchr(line, '\n'), "\n");
+    /* After printing the help the program continues, and records if GECKO_RECORDER is set. */
+    struct recorded recorded;
+    struct ended again =
+        RUN(*state, "plain", WITH("GECKO_RECORDER_HELP=1", "GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=help.trace"));
+    assert_string_equal(again.said, ended.said);
+    take(&recorded, *state, "help.trace");
+    assert_marked(&recorded, "in main", 1);
+    recorded_fini(&recorded);
+    free(again.said);
+    free(ended.said);
+}
+
+/* ---- Continuing under the program's own options. ---- */
+
+static void test_hand_over(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "start", "own.trace",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=early.trace", "GECKO_RECORDER_LIMIT=32M",
+                          "GECKO_RECORDER_CHUNK=8K")));
+    take(&recorded, *state, "own.trace");
+    assert_int_equal(temp_folder_count(*state), 0);
+    assert_marked(&recorded, "before", 1);
+    assert_marked(&recorded, "after", 1);
+    assert_int_equal(recorded.header.limit_bytes, 32u << 20);
+    assert_int_equal(recorded.header.chunk_bytes, 8192);
+    assert_true(text_equal(recorded.profile.meta.product, TEXT("Named")));
+    recorded_fini(&recorded);
+    /* A recording in memory continues in a file. */
+    assert_quiet(RUN(*state, "start", "own.trace",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=early.trace", "GECKO_RECORDER_STORAGE=memory")));
+    take(&recorded, *state, "own.trace");
+    assert_int_equal(temp_folder_count(*state), 0);
+    assert_marked(&recorded, "before", 1);
+    assert_marked(&recorded, "after", 1);
+    recorded_fini(&recorded);
+    static const char *const unchanged[] = {"start-nothing", "start-bad"};
+    for (size_t i = 0; i < COUNT_OF(unchanged); i++) {
+        assert_quiet(RUN(*state, unchanged[i], WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=early.trace")));
+        take(&recorded, *state, "early.trace");
+        assert_marked(&recorded, "after", 1);
+        recorded_fini(&recorded);
+    }
+}
+
+/* ---- Children. ---- */
+
+static void test_executed_child_joins(void **state) {
+    struct recorded recorded;
+    pid_t pid = assert_quiet(RUN(*state, "execute", "plain", WITH("GECKO_RECORDER=1")));
+    take_of_pid(&recorded, *state, "app", pid);
+    assert_int_equal(temp_folder_count(*state), 0);
+    const struct profile *profile = &recorded.profile;
+    assert_marked(&recorded, "parent", 1);
+    assert_marked(&recorded, "parent again", 1);
+    assert_marked(&recorded, "in main", 1);
+    assert_marked(&recorded, "at exit", 1);
+    const struct process *parent = process_of_marker(profile, "parent"), *child = process_of_marker(profile, "in main");
+    assert_int_equal(parent->pid, pid);
+    assert_true(child->pid != pid);
+    assert_true(text_equal(parent->name, TEXT("app")) && text_equal(child->name, TEXT("child")));
+    /* The markers must be in the order in which they were recorded. */
+    int64_t first_ns = find_marker(profile, "parent", NULL)->start_ns;
+    int64_t last_ns = find_marker(profile, "parent again", NULL)->start_ns;
+    int64_t child_ns = find_marker(profile, "in main", NULL)->start_ns;
+    assert_true(first_ns < child_ns && child_ns < child->end_ns && child->end_ns < last_ns);
+    recorded_fini(&recorded);
+}
+
+static void test_grandchild_joins(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "execute-twice", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=all.trace")));
+    take(&recorded, *state, "all.trace");
+    assert_int_equal(temp_folder_count(*state), 0);
+    static const char *const markers[] = {"parent", "middle", "in main", "parent again"};
+    for (size_t i = 0; i < COUNT_OF(markers); i++) assert_marked(&recorded, markers[i], 1);
+    assert_true(text_equal(process_of_marker(&recorded.profile, "middle")->name, TEXT("child")));
+    assert_true(text_equal(process_of_marker(&recorded.profile, "in main")->name, TEXT("grandchild")));
+    recorded_fini(&recorded);
+}
+
+/* A process executes another program. The trace must have two incarnations of one pid. */
+static void test_process_becomes_another(void **state) {
+    struct recorded recorded;
+    pid_t pid = assert_quiet(RUN(*state, "become", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=two.trace")));
+    take(&recorded, *state, "two.trace");
+    assert_int_equal(temp_folder_count(*state), 0);
+    const struct process *first = process_of_marker(&recorded.profile, "before");
+    const struct process *second = process_of_marker(&recorded.profile, "in main");
+    assert_true(first != second);
+    assert_int_equal(first->pid, pid);
+    assert_int_equal(second->pid, pid);
+    assert_int_equal(first->generation, 0);
+    assert_int_equal(second->generation, 1);
+    assert_true(text_equal(first->name, TEXT("app")) && text_equal(second->name, TEXT("another")));
+    recorded_fini(&recorded);
+}
+
+static void test_children_are_left_out(void **state) {
+    static const char *const programs_run[] = {"fork", "execute"};
+    for (size_t i = 0; i < COUNT_OF(programs_run); i++) {
+        struct recorded recorded;
+        /* The exit status of the child shows that it was not recorded. */
+        assert_quiet(RUN(*state, programs_run[i], "whether",
+                         WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace", "GECKO_RECORDER_CHILDREN=0")));
+        take(&recorded, *state, "app.trace");
+        assert_int_equal(temp_folder_count(*state), 0);
+        assert_marked(&recorded, "parent", 1);
+        assert_marked(&recorded, "forked", 0);
+        assert_int_equal(recorded.profile.processes.count, 1);
+        recorded_fini(&recorded);
+    }
+}
+
+static void test_forked_child(void **state) {
+    struct recorded recorded;
+    struct ended ended = RUN(*state, "fork", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=fork.trace"));
+    assert_int_equal(ended.status, 1);
+    assert_string_equal(ended.said, "");
+    free(ended.said);
+    take(&recorded, *state, "fork.trace");
+    assert_marked(&recorded, "forked", 1);
+    assert_true(process_of_marker(&recorded.profile, "forked")->pid != ended.pid);
+    assert_int_equal(process_of_marker(&recorded.profile, "parent")->pid, ended.pid);
+    recorded_fini(&recorded);
+}
+
+static void test_child_without_environment(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "execute-empty", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=one.trace")));
+    take(&recorded, *state, "one.trace");
+    assert_int_equal(temp_folder_count(*state), 0);
+    recorded_fini(&recorded);
+}
+
+/* The parent saves what the child has recorded. */
+static void test_child_of_a_recording_in_memory(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "execute", "plain",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace", "GECKO_RECORDER_STORAGE=memory")));
+    take(&recorded, *state, "app.trace");
+    assert_marked(&recorded, "parent again", 1);
+    assert_marked(&recorded, "in main", 1);
+    assert_marked(&recorded, "at exit", 1);
+    recorded_fini(&recorded);
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+/* Checks that the child is not in its parent's trace but in a trace of its own. Frees the parent's trace. */
+static void assert_child_apart(const struct temp_folder *folder, struct recorded *parent) {
+    struct recorded child;
+    assert_marked(parent, "in main", 0);
+    recorded_fini(parent);
+    take(&child, folder, "child.trace");
+    assert_marked(&child, "in main", 1);
+    recorded_fini(&child);
+    assert_int_equal(temp_folder_count(folder), 0);
+}
+
+/* The environment names the new file. */
+static void test_child_of_a_recording_that_moved(void **state) {
+    struct recorded recorded;
+    assert_quiet(
+        RUN(*state, "move-execute", "moved.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace")));
+    take(&recorded, *state, "moved.trace");
+    assert_marked(&recorded, "before", 1);
+    assert_marked(&recorded, "after", 1);
+    assert_marked(&recorded, "in main", 1);
+    recorded_fini(&recorded);
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+static void test_child_with_another_version(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "age-execute", "app.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace")));
+    take(&recorded, *state, "app.trace");
+    assert_child_apart(*state, &recorded);
+}
+
+/* The environment may name a recording that does not exist. */
+static void test_nothing_to_join(void **state) {
+    static const char *const locations[] = {
+        "GECKO_RECORDER_JOIN=",
+        "GECKO_RECORDER_JOIN=0",
+        "GECKO_RECORDER_JOIN=garbage",
+        "GECKO_RECORDER_JOIN= ",
+        "GECKO_RECORDER_JOIN=1 nowhere",
+        "GECKO_RECORDER_JOIN=1 /proc/self/exe",
+        "GECKO_RECORDER_JOIN=ffffffffffffffffffff /dev/null",
+    };
+    for (size_t i = 0; i < COUNT_OF(locations); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=own.trace", locations[i])));
+        take(&recorded, *state, "own.trace");
+        assert_marked(&recorded, "in main", 1);
+        assert_int_equal(recorded.profile.processes.count, 1);
+        recorded_fini(&recorded);
+    }
+}
+
+/* Checks that the parent's trace is complete, and that the child reported why it is not recorded. */
+static void assert_parent_alone(void **state, struct ended *ended, const char *trace, const char *start,
+                                const char *reason) {
+    struct recorded recorded;
+    assert_int_equal(ended->status, 0);
+    assert_non_null(strstr(ended->said, start));
+    assert_non_null(strstr(ended->said, reason));
+    free(ended->said);
+    take(&recorded, *state, trace);
+    assert_marked(&recorded, "parent", 1);
+    assert_marked(&recorded, "in main", 0);
+    recorded_fini(&recorded);
+}
+
+static void test_child_of_an_ended_recording(void **state) {
+    struct ended ended =
+        RUN(*state, "stop-and-execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=ended.trace"));
+    assert_parent_alone(state, &ended, "ended.trace", "gecko-recorder: nothing is recorded: the recording in ",
+                        "/ended.trace has ended, or another version of this library writes it\n");
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+/* The child may not write its parent's trace, as after a change of user. */
+static void test_child_that_may_not_write(void **state) {
+    struct ended ended =
+        RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
+    assert_parent_alone(state, &ended, "locked.trace", "gecko-recorder: nothing is recorded: ",
+                        "/locked.trace cannot be written: Permission denied\n");
+}
+
+/* This test records into the file that the executed program is told to use. */
+static void test_busy(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "busy.trace", (struct grec_options){0});
+    GREC_INSTANT("the first", NULL);
+    struct ended ended = RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=busy.trace"));
+    assert_int_equal(ended.status, 0);
+    assert_string_equal(
+        ended.said,
+        "gecko-recorder: nothing is recorded: another program is recording into that trace: put %p into "
+        "GECKO_RECORDER_OUTPUT\n");
+    free(ended.said);
+    stop_and_read(&recorded, *state, "busy.trace");
+    assert_nothing_lost(&recorded);
+    assert_marked(&recorded, "the first", 1);
+    assert_marked(&recorded, "in main", 0);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(int argument_count, char **arguments) {
+    if (argument_count > 1) {
+        for (size_t i = 0; i < COUNT_OF(programs); i++)
+            if (!strcmp(programs[i].name, arguments[1])) return programs[i].run(arguments[2]);
+        return 125;
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(test_off),
+        TEST(test_on),
+        TEST(test_ends),
+        TEST(test_ends_of_threads),
+        TEST(test_output),
+        TEST(test_sizes),
+        TEST(test_bad_sizes),
+        TEST(test_storage),
+        TEST(test_threads),
+        TEST(test_clock),
+        TEST(test_signal),
+        TEST(test_help),
+        TEST(test_hand_over),
+        TEST(test_executed_child_joins),
+        TEST(test_grandchild_joins),
+        TEST(test_process_becomes_another),
+        TEST(test_children_are_left_out),
+        TEST(test_forked_child),
+        TEST(test_child_without_environment),
+        TEST(test_child_of_a_recording_in_memory),
+        TEST(test_child_of_a_recording_that_moved),
+        TEST(test_child_with_another_version),
+        TEST(test_nothing_to_join),
+        TEST(test_child_of_an_ended_recording),
+        TEST(test_child_that_may_not_write),
+        TEST(test_busy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,719 @@
+/* One process tells all processes of its recording to pause, to resume and to stop, and to sample. Most of the others
+ * have no thread of the recorder, so they notice it at their next event. A sampler or a helper notices it by itself. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/support/recorder_team.h"
+#include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/unit_test.h"
+
+static const struct grec_options without_helper = {.flags = GREC_NO_HELPER};
+
+static void assert_counts(const struct recorded *recorded, const char *const recorded_once[],
+                          const char *const left_out[]) {
+    for (size_t i = 0; recorded_once[i]; i++)
+        if (count_markers(&recorded->profile, recorded_once[i]) != 1) fail_msg("no \"%s\"", recorded_once[i]);
+    for (size_t i = 0; left_out[i]; i++)
+        if (count_markers(&recorded->profile, left_out[i])) fail_msg("there is \"%s\"", left_out[i]);
+}
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static size_t count_paused_ranges(const struct recorded *recorded, const char *marker) {
+    const struct thread *owner = NULL;
+    size_t count = 0;
+    find_marker(&recorded->profile, marker, &owner);
+    for (size_t i = 0; i < recorded->profile.paused_ranges.count; i++) {
+        const struct paused_range *range = column_at(&recorded->profile.paused_ranges, i);
+        count += range->process.index == owner->process.index;
+    }
+    return count;
+}
+
+/* The process that has started the recording pauses all of them. */
+static void test_pause(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "group.trace", without_helper);
+    struct member worker = member_fork(), idle = member_fork();
+    order_mark("first");
+    member_run(&worker, order_mark, "worker");
+    member_run(&idle, order_mark, "idle");
+    grec_pause();
+    assert_int_equal(grec_is_recording(), 0);
+    member_run(&worker, order_mark, "in the pause");
+    assert_int_equal(member_run(&worker, order_tell_recording, NULL), 0);
+    member_run(&worker, order_mark, "in the pause");
+    grec_resume();
+    assert_int_equal(grec_is_recording(), 1);
+    member_run(&worker, order_mark, "worker again");
+    assert_int_equal(member_run(&worker, order_tell_recording, NULL), 1);
+    order_mark("first again");
+    /* This process has seen neither the pause nor its end. */
+    member_run(&idle, order_mark, "idle again");
+    assert_int_equal(member_end(&worker), 0);
+    assert_int_equal(member_end(&idle), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("first", "worker", "idle", "worker again", "first again", "idle again"),
+                  NAMES("in the pause"));
+    assert_int_equal(count_paused_ranges(&recorded, "first"), 1);
+    assert_int_equal(count_paused_ranges(&recorded, "worker"), 1);
+    assert_int_equal(count_paused_ranges(&recorded, "idle"), 0);
+    recorded_fini(&recorded);
+}
+
+/* Other processes pause themselves, unless they name the group. */
+static void test_scopes(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "group.trace", without_helper);
+    struct member one = member_fork(), other = member_fork();
+    assert_int_equal(member_run(&one, order_pause, NULL), 0);
+    order_mark("while one is paused");
+    assert_int_equal(member_run(&other, order_tell_recording, NULL), 1);
+    assert_int_equal(member_run(&other, order_pause_all, NULL), 0);
+    order_mark("while all are paused");
+    assert_int_equal(grec_is_recording(), 0);
+    /* The latest call decides. */
+    assert_int_equal(member_run(&one, order_resume, NULL), 1);
+    member_run(&one, order_mark, "in one alone");
+    order_mark("while all are paused");
+    assert_int_equal(member_run(&one, order_pause, NULL), 0);
+    assert_int_equal(member_run(&other, order_resume_all, NULL), 1);
+    member_run(&one, order_mark, "in one again");
+    order_mark("in the first again");
+    grec_control(GREC_PAUSE, GREC_PROCESS);
+    member_run(&one, order_mark, "while the first is paused");
+    order_mark("while all are paused");
+    assert_int_equal(member_end(&one), 0);
+    assert_int_equal(member_end(&other), 0);
+    grec_control((enum grec_action)77, GREC_GROUP);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_counts(
+        &recorded,
+        NAMES("while one is paused", "in one alone", "in one again", "in the first again", "while the first is paused"),
+        NAMES("while all are paused"));
+    recorded_fini(&recorded);
+}
+
+/* Who joins in a pause is paused too. A forked child goes on with its parent's pause. */
+static void test_join_in_a_pause(void **state) {
+    struct recorded recorded;
+    char location[GREC_LOCATION_BYTES];
+    struct member worker = member_fork();
+    start_recording(*state, "group.trace", without_helper);
+    assert_int_equal(grec_location(location), GREC_OK);
+    grec_pause();
+    struct member child = member_fork();
+    assert_int_equal(member_run(&worker, order_join, location), GREC_OK);
+    assert_int_equal(member_run(&worker, order_tell_recording, NULL), 0);
+    member_run(&worker, order_mark, "in the pause");
+    member_run(&child, order_mark, "in the pause");
+    grec_resume();
+    member_run(&worker, order_mark, "worker");
+    member_run(&child, order_mark, "child");
+    assert_int_equal(member_end(&worker), 0);
+    assert_int_equal(member_end(&child), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_counts(&recorded, NAMES("worker", "child"), NAMES("in the pause"));
+    recorded_fini(&recorded);
+}
+
+static void assert_process_ended(const struct recorded *recorded, const char *marker) {
+    const struct thread *owner = NULL;
+    find_marker(&recorded->profile, marker, &owner);
+    assert_true(profile_process_at(&recorded->profile, owner->process)->end_ns != TIME_NONE);
+}
+
+/* After a stop of all, the next recording may have the same path, although others have not yet left the last one. */
+static void test_stop(void **state) {
+    struct recorded recorded;
+    char location[GREC_LOCATION_BYTES];
+    start_recording(*state, "group.trace", without_helper);
+    assert_int_equal(grec_location(location), GREC_OK);
+    struct member worker = member_fork(), idle = member_fork();
+    member_run(&worker, order_mark, "worker");
+    member_run(&idle, order_mark, "idle");
+    grec_stop();
+    member_run(&worker, order_mark, "after the stop");
+    assert_int_equal(member_run(&worker, order_tell_recording, NULL), 0);
+    assert_int_equal(member_run(&worker, order_join, location), GREC_ERROR_STATE);
+    recorded_read(&recorded, temp_folder_file(*state, "group.trace"));
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("worker", "idle"), NAMES("after the stop"));
+    assert_process_ended(&recorded, "worker");
+    recorded_fini(&recorded);
+    start_recording(*state, "group.trace", without_helper);
+    assert_int_equal(grec_location(location), GREC_OK);
+    assert_int_equal(member_run(&worker, order_join, location), GREC_OK);
+    member_run(&worker, order_mark, "worker in the next one");
+    member_run(&idle, order_mark, "after the stop");
+    assert_int_equal(member_run(&idle, order_tell_recording, NULL), 0);
+    assert_int_equal(member_run(&worker, order_stop_all, NULL), 0);
+    order_mark("after the stop");
+    assert_int_equal(grec_is_recording(), 0);
+    assert_int_equal(member_end(&worker), 0);
+    assert_int_equal(member_end(&idle), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("worker in the next one"), NAMES("after the stop", "worker"));
+    recorded_fini(&recorded);
+}
+
+static int order_exit(const char *unused) { exit(0); }
+
+/* Reads the trace after the process that has joined has ended, and the first one has stopped. */
+static void end_and_read(struct recorded *recorded, const struct member *first, const struct member *joined,
+                         const char *path) {
+    member_run(joined, order_exit, NULL);
+    assert_int_equal(member_end(joined), 0);
+    assert_int_equal(member_run(first, order_stop, NULL), 0);
+    assert_int_equal(member_end(first), 0);
+    recorded_read(recorded, path);
+    assert_nothing_lost(recorded);
+}
+
+/* The end of the process that has started the recording stops no other one. */
+static void test_end_of_the_first(void **state) {
+    struct recorded recorded;
+    struct member first = member_fork(), other = member_fork();
+    const char *path = temp_folder_file(*state, "group.trace");
+    assert_int_equal(member_run(&first, order_start, path), GREC_OK);
+    assert_int_equal(member_run(&other, order_join, path), GREC_OK);
+    member_run(&first, order_exit, NULL);
+    assert_int_equal(member_end(&first), 0);
+    member_run(&other, order_mark, "other");
+    assert_int_equal(member_run(&other, order_tell_recording, NULL), 1);
+    assert_int_equal(member_end(&other), 0);
+    recorded_read(&recorded, path);
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("other"), NAMES(""));
+    recorded_fini(&recorded);
+}
+
+/* ---- What the log says of each process. ---- */
+
+static const struct log_line *find_fact(const struct recorded *recorded, const char *marker, const char *key) {
+    const struct column *log = &recorded->profile.gathering_log;
+    const struct thread *owner = NULL;
+    find_marker(&recorded->profile, marker, &owner);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct log_line *line = column_at(log, i);
+        if (line->process.index == owner->process.index && text_equal(line->key, text_of(key))) return line;
+    }
+    fail_msg("the log has no %s of the process with \"%s\"", key, marker);
+    return NULL;
+}
+
+static void assert_ended(const struct recorded *recorded, const char *marker, const char *how) {
+    const struct log_line *line = find_fact(recorded, marker, "ended");
+    if (!text_equal(line->text, text_of(how)))
+        fail_msg("\"%s\": %.*s", marker, (int)line->text.bytes_count, line->text.bytes);
+    assert_true(find_fact(recorded, marker, "chunks")->number >= 1);
+    assert_int_equal(find_fact(recorded, marker, "chunksRecycled")->number, 0);
+    assert_int_equal(find_fact(recorded, marker, "chunksSkipped")->number, 0);
+}
+
+static void test_ends(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "group.trace", without_helper);
+    struct member exits = member_fork(), stops = member_fork(), dies = member_fork(), waits = member_fork();
+    order_mark("the first");
+    member_run(&exits, order_mark, "exits");
+    member_run(&stops, order_mark, "stops");
+    member_run(&dies, order_mark, "dies");
+    member_run(&waits, order_mark, "is told");
+    member_run(&exits, order_exit, NULL);
+    member_run(&stops, order_stop, NULL);
+    assert_int_equal(member_kill(&dies), 128 + SIGKILL);
+    grec_stop();
+    member_run(&waits, order_mark, "not recorded");
+    assert_int_equal(member_end(&exits) | member_end(&stops) | member_end(&waits), 0);
+    recorded_read(&recorded, temp_folder_file(*state, "group.trace"));
+    assert_nothing_lost(&recorded);
+    assert_ended(&recorded, "the first", "stopped recording");
+    assert_ended(&recorded, "exits", "exited");
+    assert_ended(&recorded, "stops", "stopped recording");
+    assert_ended(&recorded, "dies", "was killed, or ended by _exit");
+    assert_ended(&recorded, "is told", "was stopped by another process");
+    recorded_fini(&recorded);
+}
+
+/* The kernel tells which processes without an end still record, if the trace is a file of this machine. */
+static void test_unfinished(void **state) {
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork(), dies = member_fork(), lives = member_fork();
+    assert_int_equal(member_run(&first, order_start, path), GREC_OK);
+    assert_int_equal(member_run(&dies, order_join, path), GREC_OK);
+    assert_int_equal(member_run(&lives, order_join, path), GREC_OK);
+    member_run(&dies, order_mark, "dies");
+    member_run(&lives, order_mark, "lives");
+    assert_int_equal(member_kill(&dies), 128 + SIGKILL);
+    recorded_read_in_place(&recorded, path);
+    assert_ended(&recorded, "dies", "was killed, or ended by _exit");
+    assert_ended(&recorded, "lives", "still recording");
+    assert_int_equal(ledger_sum(&recorded.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED), 2);
+    recorded_fini(&recorded);
+    /* Bytes alone do not tell whether a process that exists still records. */
+    recorded_read(&recorded, path);
+    assert_ended(&recorded, "lives", "unknown");
+    recorded_fini(&recorded);
+    assert_int_equal(member_end(&lives), 0);
+    recorded_read_in_place(&recorded, path);
+    assert_ended(&recorded, "lives", "was killed, or ended by _exit");
+    recorded_fini(&recorded);
+    assert_int_equal(member_end(&first), 0);
+}
+
+static int order_fill(const char *name) {
+    for (int i = 0; i < 40000; i++) order_mark(name);
+    return 0;
+}
+
+/* A process whose last chunk was recycled is not in the profile. Of others, the log says how many were. */
+static void test_recycled(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "group.trace",
+                    (struct grec_options){.limit_bytes = 128 << 10, .chunk_bytes = 4096, .flags = GREC_NO_HELPER});
+    struct member gone = member_fork(), filler = member_fork();
+    member_run(&gone, order_mark, "gone");
+    member_run(&gone, order_exit, NULL);
+    assert_int_equal(member_end(&gone), 0);
+    member_run(&filler, order_fill, "filling");
+    assert_int_equal(member_end(&filler), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_int_equal(count_markers(&recorded.profile, "gone"), 0);
+    for (size_t i = 0; i < recorded.profile.processes.count; i++)
+        assert_int_not_equal(((const struct process *)column_at(&recorded.profile.processes, i))->pid, gone.pid);
+    int64_t recycled_count = find_fact(&recorded, "filling", "chunksRecycled")->number;
+    assert_true(recycled_count > 0 && recycled_count <= (int64_t)recorded.header.recycled_chunk_count);
+    recorded_fini(&recorded);
+}
+
+/* ---- Many short children. ---- */
+
+static size_t count_lines(const char *path) {
+    FILE *file = fopen(path, "r");
+    size_t count = 0;
+    assert_non_null(file);
+    for (int byte; (byte = fgetc(file)) != EOF;) count += byte == '\n';
+    fclose(file);
+    return count;
+}
+
+struct sizes {
+    uint64_t trace_bytes;
+    size_t mapping_count;
+    int lowest_free_file;
+};
+
+static struct sizes sizes_now(void) {
+    struct grec_status status;
+    grec_get_status(&status);
+    assert_int_equal(status.events_lost + status.definitions_lost, 0);
+    struct sizes sizes = {.trace_bytes = status.size_bytes, .mapping_count = count_lines("/proc/self/maps")};
+    sizes.lowest_free_file = dup(STDERR_FILENO);
+    close(sizes.lowest_free_file);
+    return sizes;
+}
+
+static void run_short_child(int number) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        order_mark("child");
+        if (number % 3 == 0) exit(0);
+        if (number % 3 == 1) kill(getpid(), SIGKILL);
+        _exit(0);
+    }
+    int status = wait_for_child(pid);
+    assert_int_equal(status, number % 3 == 1 ? 128 + SIGKILL : 0);
+}
+
+/* Children that exit, are killed or end at once leave nothing but chunks, which are used again. */
+static void test_many_children(void **state) {
+    enum { CHILD_COUNT = 2000, LIMIT_BYTES = 256 << 10 };
+    struct recorded recorded;
+    struct sizes early = {0}, late;
+    start_recording(*state, "group.trace",
+                    (struct grec_options){.limit_bytes = LIMIT_BYTES, .chunk_bytes = 4096, .flags = GREC_NO_HELPER});
+    order_mark("the first");
+    for (int i = 0; i < CHILD_COUNT; i++) {
+        run_short_child(i);
+        if (i == CHILD_COUNT / 10) early = sizes_now();
+    }
+    late = sizes_now();
+    assert_int_equal(late.trace_bytes, early.trace_bytes);
+    assert_true(late.trace_bytes <= LIMIT_BYTES);
+    assert_int_equal(late.mapping_count, early.mapping_count);
+    assert_int_equal(late.lowest_free_file, early.lowest_free_file);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "the first"), 1);
+    assert_true(count_markers(&recorded.profile, "child") > 10);
+    recorded_fini(&recorded);
+}
+
+/* ---- Processes with a sampler. ---- */
+
+static int await_recording(const char *is_awaited) {
+    const struct timespec nap = {0, 1000000};
+    while (grec_is_recording() != (*is_awaited == '1')) nanosleep(&nap, NULL);
+    return 0;
+}
+
+static int start_with_sampler(const char *path) {
+    return (int)grec_start(&(struct grec_options){.path = path, .flags = GREC_SAMPLER});
+}
+
+/* A sampler notices commands although its process sleeps. */
+static void test_samplers(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork(), other = member_fork();
+    assert_int_equal(member_run(&first, start_with_sampler, path), GREC_OK);
+    assert_int_equal(member_run(&other, order_join, path), GREC_OK);
+    member_run(&other, order_mark, "other");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(member_run(&first, order_pause, NULL), 0);
+        assert_int_equal(member_run(&other, await_recording, "0"), 0);
+        assert_int_equal(member_run(&first, order_resume, NULL), 1);
+        assert_int_equal(member_run(&other, await_recording, "1"), 0);
+    }
+    assert_int_equal(member_run(&first, order_stop, NULL), 0);
+    assert_int_equal(member_run(&other, await_recording, "0"), 0);
+    member_run(&other, order_mark, "after the stop");
+    member_run(&other, order_exit, NULL);
+    assert_int_equal(member_end(&other), 0);
+    assert_int_equal(member_end(&first), 0);
+    recorded_read(&recorded, path);
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("other"), NAMES("after the stop"));
+    assert_int_equal(count_paused_ranges(&recorded, "other"), 2);
+    recorded_fini(&recorded);
+}
+
+/* ---- Options. ---- */
+
+static int mark_as(const char *name) {
+    grec_thread_register(name);
+    order_mark(name);
+    return 0;
+}
+
+static int leave_out_all_but_pid(const char *pid) {
+    char words[64];
+    snprintf(words, sizeof words, "pid:%s", pid);
+    struct grec_options options = {.threads = words, .flags = GREC_NO_HELPER | GREC_GROUP, .interval_us = 5000};
+    return (int)grec_start(&options);
+}
+
+static int tell_interval(const char *unused) {
+    struct grec_status status;
+    grec_get_status(&status);
+    return (int)status.interval_us;
+}
+
+/* The process that has started the recording changes the options of all; others do that if they name the group. */
+static void test_options(void **state) {
+    struct recorded recorded;
+    char pid[16];
+    start_recording(*state, "group.trace", without_helper);
+    struct member one = member_fork(), other = member_fork();
+    member_run(&one, mark_as, "worker a");
+    member_run(&other, mark_as, "worker b");
+    grec_start(&(struct grec_options){.threads = "worker,-B", .flags = GREC_NO_HELPER, .interval_us = 2000});
+    member_run(&one, order_mark, "a is wanted");
+    member_run(&other, order_mark, "b is not");
+    member_run(&other, order_mark, "b is not");
+    assert_int_equal(member_run(&other, tell_interval, NULL), 2000);
+    /* A change in one process alone. */
+    grec_start(&(struct grec_options){.threads = "nobody", .flags = GREC_NO_HELPER | GREC_PROCESS});
+    member_run(&one, order_mark, "a is wanted still");
+    snprintf(pid, sizeof pid, "%d", other.pid);
+    assert_int_equal(member_run(&one, leave_out_all_but_pid, pid), GREC_OK);
+    member_run(&one, order_mark, "a is not");
+    member_run(&other, order_mark, "b is wanted");
+    assert_int_equal(member_run(&other, tell_interval, NULL), 5000);
+    order_mark("the first is not");
+    assert_int_equal(member_end(&one), 0);
+    assert_int_equal(member_end(&other), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_counts(&recorded, NAMES("worker a", "worker b", "a is wanted", "a is wanted still", "b is wanted"),
+                  NAMES("b is not", "a is not", "the first is not"));
+    recorded_fini(&recorded);
+}
+
+/* ---- Sampling alone is paused. ---- */
+
+static size_t count_samples(const struct recorded *recorded) {
+    size_t count = 0;
+    for (size_t i = 0; i < recorded->profile.threads.count; i++)
+        count += ((const struct thread *)column_at(&recorded->profile.threads, i))->samples.time_ns.count;
+    return count;
+}
+
+/* Waits until the sampler has made rounds, which may take a while on a busy machine. */
+static int await_rounds(const char *unused) {
+    static struct grec_counter counter =
+        GREC_COUNTER("work", "work", NULL, NULL, GREC_COUNTER_RATE, GREC_GRAPH_RED, GREC_COUNTER_SAMPLED);
+    grec_counter_add(&counter, 1);
+    while (grec_wait_for_sampling() != GREC_OK) continue;
+    return 0;
+}
+
+static int pause_sampling(const char *unused) {
+    grec_pause_sampling();
+    return grec_is_recording();
+}
+
+static void test_sampling_paused(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork(), other = member_fork();
+    assert_int_equal(member_run(&first, start_with_sampler, path), GREC_OK);
+    assert_int_equal(member_run(&first, pause_sampling, NULL), 1);
+    assert_int_equal(member_run(&other, order_join, path), GREC_OK);
+    member_run(&first, await_rounds, NULL);
+    member_run(&other, order_mark, "other");
+    member_run(&other, await_rounds, NULL);
+    end_and_read(&recorded, &first, &other, path);
+    assert_int_equal(count_samples(&recorded), 0);
+    assert_int_equal(count_markers(&recorded.profile, "other"), 1);
+    assert_true(recorded.profile.counters.count >= 2);
+    assert_int_equal(recorded.profile.paused_ranges.count, 0);
+    recorded_fini(&recorded);
+}
+
+/* ---- Sampling begins and ends in all processes. ---- */
+
+static int start_with_flags(const char *path_and_flags) {
+    char path[PATH_MAX];
+    unsigned flags = 0;
+    if (sscanf(path_and_flags, "%u %4095s", &flags, path) != 2) return -1;
+    return (int)grec_start(&(struct grec_options){.path = path, .flags = flags});
+}
+
+static int change_flags(const char *flags) {
+    return (int)grec_start(&(struct grec_options){.flags = (uint32_t)strtoul(flags, NULL, 10)});
+}
+
+static int run_with_flags(const struct member *member, int (*run)(const char *text), uint32_t flags, const char *path) {
+    char text[PATH_MAX];
+    snprintf(text, sizeof text, "%u %s", flags, path);
+    return member_run(member, run, text);
+}
+
+static int tell_sampling(const char *unused) { return grec_wait_for_sampling() == GREC_OK; }
+
+/* Makes no call that could start a sampler. */
+static int await_sampling(const char *is_awaited) {
+    const struct timespec nap = {0, 1000000};
+    while ((grec_wait_for_sampling() == GREC_OK) != (*is_awaited == '1')) nanosleep(&nap, NULL);
+    return 0;
+}
+
+static int tell_flags(const char *unused) {
+    struct grec_status status;
+    grec_get_status(&status);
+    return (int)status.flags;
+}
+
+/* A process that has joined, and a child that was forked after GREC_GROUP was given, have helpers. */
+static void test_sampling_begins(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork(), joined = member_fork();
+    assert_int_equal(run_with_flags(&first, start_with_flags, 0, path), GREC_OK);
+    assert_int_equal(member_run(&joined, order_join, path), GREC_OK);
+    assert_int_equal(member_run(&joined, tell_sampling, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER, ""), GREC_OK);
+        assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
+        assert_int_equal(run_with_flags(&first, change_flags, 0, ""), GREC_OK);
+        assert_int_equal(member_run(&joined, await_sampling, "0"), 0);
+    }
+    /* A process that joined can tell the group, too. */
+    assert_int_equal(run_with_flags(&joined, change_flags, GREC_SAMPLER | GREC_GROUP, ""), GREC_OK);
+    assert_int_equal(member_run(&first, await_sampling, "1"), 0);
+    assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
+    member_run(&joined, order_mark, "joined");
+    end_and_read(&recorded, &first, &joined, path);
+    assert_counts(&recorded, NAMES("joined"), NAMES(""));
+    recorded_fini(&recorded);
+}
+
+static struct member forked;
+
+static int fork_member(const char *unused) {
+    forked = member_fork();
+    return forked.pid > 0 ? 0 : -1;
+}
+static int run_await_in_forked(const char *is_awaited) { return member_run(&forked, await_sampling, is_awaited); }
+static int run_tell_in_forked(const char *unused) { return member_run(&forked, tell_sampling, unused); }
+static int run_mark_in_forked(const char *name) { return member_run(&forked, order_mark, name); }
+static int run_status_in_forked(const char *unused) { return member_run(&forked, tell_flags, unused); }
+static int end_forked(const char *unused) { return member_end(&forked); }
+
+static void test_sampling_begins_in_a_forked_child(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork();
+    assert_int_equal(run_with_flags(&first, start_with_flags, GREC_GROUP, path), GREC_OK);
+    assert_int_equal(member_run(&first, fork_member, NULL), 0);
+    assert_int_equal(member_run(&first, run_tell_in_forked, NULL), 0);
+    assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER, ""), GREC_OK);
+    assert_int_equal(member_run(&first, run_await_in_forked, "1"), 0);
+    assert_int_equal(member_run(&first, end_forked, NULL), 0);
+    assert_int_equal(member_run(&first, order_stop, NULL), 0);
+    assert_int_equal(member_end(&first), 0);
+}
+
+/* Without a helper, the command is noticed at the next event, and the sampler starts in the next call that may start
+ * it. */
+static void test_sampling_begins_without_a_helper(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork();
+    assert_int_equal(run_with_flags(&first, start_with_flags, 0, path), GREC_OK);
+    assert_int_equal(member_run(&first, fork_member, NULL), 0);
+    assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER, ""), GREC_OK);
+    assert_int_equal(member_run(&first, run_mark_in_forked, "notices"), 0);
+    assert_int_equal(member_run(&first, run_tell_in_forked, NULL), 0);
+    assert_int_equal(member_run(&first, run_status_in_forked, NULL), GREC_SAMPLER);
+    assert_int_equal(member_run(&first, run_await_in_forked, "1"), 0);
+    assert_int_equal(member_run(&first, end_forked, NULL), 0);
+    assert_int_equal(member_run(&first, order_stop, NULL), 0);
+    assert_int_equal(member_end(&first), 0);
+}
+
+static void *live_unregistered(void *words) {
+    uint32_t *tid_and_end = words;
+    __atomic_store_n(&tid_and_end[0], (uint32_t)gettid(), __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&tid_and_end[1], __ATOMIC_RELAXED)) usleep(1000);
+    return NULL;
+}
+
+/* Returns the thread's id. The kernel's list of threads is read every 10 ms, and a thread that was found is sampled in
+ * the next rounds. */
+static int sample_with_a_stranger(const char *unused) {
+    const struct timespec nap = {0, 10000000};
+    pthread_t thread;
+    uint32_t tid_and_end[2] = {0};
+    if (pthread_create(&thread, NULL, live_unregistered, tid_and_end) != 0) return -1;
+    for (int i = 0; i < 50; i++) {
+        nanosleep(&nap, NULL);
+        while (grec_wait_for_sampling() != GREC_OK) continue;
+    }
+    __atomic_store_n(&tid_and_end[1], 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    return (int)tid_and_end[0];
+}
+
+static const struct thread *find_tid(const struct profile *profile, int tid) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (thread->tid == tid) return thread;
+    }
+    return NULL;
+}
+
+/* A sampler that runs takes up other threads. */
+static void test_all_threads(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    struct member first = member_fork(), joined = member_fork();
+    assert_int_equal(run_with_flags(&first, start_with_flags, GREC_SAMPLER, path), GREC_OK);
+    assert_int_equal(member_run(&joined, order_join, path), GREC_OK);
+    assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
+    assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER | GREC_ALL_THREADS, ""), GREC_OK);
+    while (!(member_run(&joined, tell_flags, NULL) & GREC_ALL_THREADS)) continue;
+    int tid = member_run(&joined, sample_with_a_stranger, NULL);
+    end_and_read(&recorded, &first, &joined, path);
+    const struct thread *stranger = find_tid(&recorded.profile, tid);
+    assert_non_null(stranger);
+    assert_true(samples_count(&stranger->samples) > 0);
+    recorded_fini(&recorded);
+}
+
+/* ---- A command that is noticed in a signal handler. ---- */
+
+static void mark_in_handler(int number) { GREC_INSTANT("in a handler", NULL); }
+
+/* Signals arrive while this process records, pauses and resumes. */
+static int record_with_signals(const char *unused) {
+    struct sigaction action = {.sa_handler = mark_in_handler, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    const struct itimerspec often = {{0, 50000}, {0, 50000}};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return 1;
+    timer_settime(timer, 0, &often, NULL);
+    for (int i = 0; i < 300; i++) {
+        grec_control(GREC_PAUSE, GREC_GROUP);
+        GREC_INSTANT("in the pause", NULL);
+        grec_control(GREC_RESUME, GREC_GROUP);
+        for (int j = 0; j < 20; j++) GREC_INSTANT("outside", NULL);
+    }
+    timer_delete(timer);
+    return 0;
+}
+
+static void test_signals(void **state) {
+    struct recorded recorded;
+    start_recording(*state, "group.trace", without_helper);
+    struct member one = member_fork();
+    struct order order = {.run = record_with_signals};
+    assert_int_equal(send(one.socket, &order, sizeof order, 0), sizeof order);
+    int result = -1;
+    while (recv(one.socket, &result, sizeof result, MSG_DONTWAIT) != (ssize_t)sizeof result) {
+        for (int j = 0; j < 20; j++) GREC_INSTANT("of the first", NULL);
+        grec_control(GREC_PAUSE, GREC_PROCESS);
+        grec_control(GREC_RESUME, GREC_PROCESS);
+    }
+    assert_int_equal(result, 0);
+    assert_int_equal(member_end(&one), 0);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    assert_true(count_markers(&recorded.profile, "outside") > 0);
+    recorded_fini(&recorded);
+}
+
+/* For the address sanitizer: forked processes exit in the middle of a test, which would free its memory later. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_pause),
+        TEST(test_scopes),
+        TEST(test_join_in_a_pause),
+        TEST(test_stop),
+        TEST(test_end_of_the_first),
+        TEST(test_samplers),
+        TEST(test_options),
+        TEST(test_ends),
+        TEST(test_unfinished),
+        TEST(test_many_children),
+        TEST(test_recycled),
+        TEST(test_sampling_paused),
+        TEST(test_sampling_begins),
+        TEST(test_sampling_begins_in_a_forked_child),
+        TEST(test_sampling_begins_without_a_helper),
+        TEST(test_all_threads),
+        TEST(test_signals),
+    };
+    alarm(300);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,483 @@
+/* Tests the pool of chunks under limits: which events are dropped first, which are kept, and which are counted. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "recorder/state/process.h"
+#include "recorder/write/chunk_pool.h"
+#include "tests/support/recorder_trace.h"
+#include "tests/support/recorder_workers.h"
+#include "tests/support/unit_test.h"
+
+static struct grec_status status_now(void) {
+    struct grec_status status;
+    grec_get_status(&status);
+    return status;
+}
+
+static void assert_status_is_header(const struct grec_status *status, const struct trace_header *header) {
+    assert_int_equal(status->chunks_recycled, header->recycled_chunk_count);
+    assert_int_equal(status->events_lost, header->lost_event_count);
+    assert_int_equal(status->texts_cut, header->cut_text_count);
+    assert_int_equal(status->definitions_lost, header->lost_definition_count);
+    assert_int_equal(status->values_mismatched, header->mismatched_value_count);
+}
+
+/* ---- One thread that exceeds the limit. ---- */
+
+/* Converts ticks to the profile's clock. This is approximate, because it uses only the tick at the trace's start. */
+static double ticks_to_ns(const struct recorded *recorded, uint64_t ticks) {
+    const struct trace_header *header = &recorded->header;
+    double ns = (double)(ticks - header->start_ticks) * 1e9 / (double)header->ticks_per_second;
+    return ns + (double)header->start_monotonic_ns - (double)recorded->profile.origin_ns;
+}
+
+/* Markers with a number and a long text, which fill chunks with few events. */
+static const struct grec_field padded_fields[] = {GREC_FIELD("number", NULL, GREC_FORMAT_INTEGER),
+                                                  GREC_FIELD("text", NULL, GREC_FORMAT_STRING)};
+static struct grec_marker_type padded_type = GREC_MARKER_TYPE("Padded", padded_fields);
+static struct grec_marker padded_marker = GREC_MARKER("number", NULL, &padded_type);
+
+enum { TEXT_BYTES_MAX = 400 };
+
+static void record_padded(uint64_t number, size_t text_bytes) {
+    static const char text[TEXT_BYTES_MAX];
+    const struct grec_value values[] = {GREC_INT(number), GREC_TEXT_OF(text, text_bytes)};
+    if (text_bytes)
+        grec_instant(&padded_marker, values, 2);
+    else
+        record_number(number);
+}
+
+static void record_beyond(struct temp_folder *folder, struct grec_options options, uint64_t event_count,
+                          size_t text_bytes) {
+    struct recorded recorded;
+    const char *path = temp_folder_file(folder, "beyond.trace");
+    uint64_t largest_bytes = 0;
+    start_recording(folder, "beyond.trace", options);
+    for (uint64_t i = 0; i < event_count; i++) {
+        record_padded(i, text_bytes);
+        if (i % 10000) continue;
+        uint64_t bytes = file_size_of(path);
+        if (bytes > largest_bytes) largest_bytes = bytes;
+    }
+    struct grec_status status = status_now();
+    stop_and_read(&recorded, folder, "beyond.trace");
+    assert_nothing_lost(&recorded);
+    assert_true(largest_bytes <= options.limit_bytes);
+    assert_true(file_size_of(path) <= options.limit_bytes);
+    assert_true(file_size_of(path) + 2 * options.chunk_bytes > options.limit_bytes - options.limit_bytes / 8);
+    assert_status_is_header(&status, &recorded.header);
+    assert_true(status.chunks_recycled > 0);
+
+    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", event_count);
+    uint64_t first = first_of_tail(&numbers);
+    /* The trace must have the newest events and no others. */
+    assert_true(first > 0 && first < event_count);
+    assert_int_equal(numbers.found_count, event_count - first);
+    free(numbers.counts);
+
+    /* The trace must have all events since the time in the header, and this time must be before the first event. */
+    const struct marker *marker = find_marker(&recorded.profile, "number", NULL);
+    double from_ns = ticks_to_ns(&recorded, recorded.header.complete_from_ticks);
+    enum { CLOCK_TOLERANCE_NS = 2000000 };
+    assert_true(from_ns <= (double)marker->start_ns + CLOCK_TOLERANCE_NS);
+    assert_true(recorded.header.complete_from_ticks > recorded.header.start_ticks);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "chunk that was recycled"),
+                     status.chunks_recycled);
+    recorded_fini(&recorded);
+}
+
+static void test_limit(void **state) {
+    static const struct {
+        struct grec_options options;
+        uint64_t event_count;
+        size_t text_bytes;
+    } cases[] = {
+        {{.limit_bytes = 64 * 1024, .chunk_bytes = 4096}, 30000, 0},
+        {{.limit_bytes = 100001, .chunk_bytes = 4096}, 30000, 0},
+        {{.limit_bytes = 256 * 1024, .chunk_bytes = 16384}, 100000, 0},
+        {{.limit_bytes = 1024 * 1024, .chunk_bytes = 65536}, 100000, 30},
+        {{.limit_bytes = 1024 * 1024, .chunk_bytes = 65536, .flags = GREC_NO_HELPER}, 20000, 100},
+        {{.limit_bytes = 4096 * 1024, .chunk_bytes = 262144}, 40000, 200},
+        {{.limit_bytes = 16 * 1024 * 1024, .chunk_bytes = 1024 * 1024}, 80000, TEXT_BYTES_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        record_beyond(*state, cases[i].options, cases[i].event_count, cases[i].text_bytes);
+}
+
+/* With several threads, the trace must have the newest events of each. */
+static void test_limit_with_threads(void **state) {
+    struct workers workers;
+    struct recorded recorded;
+    struct grec_options options = {.limit_bytes = 128 * 1024, .chunk_bytes = 4096};
+    start_recording(*state, "threads.trace", options);
+    workers_start(&workers);
+    workers_wait(&workers, 20000);
+    struct workers_mark end = workers_end(&workers);
+    stop_and_read(&recorded, *state, "threads.trace");
+    assert_nothing_lost(&recorded);
+    assert_true(file_size_of(temp_folder_file(*state, "threads.trace")) <= options.limit_bytes);
+    for (int i = 0; i < WORKER_COUNT; i++) {
+        struct numbers numbers = numbers_of_worker(&recorded, i, end.done_counts[i]);
+        uint64_t first = first_of_tail(&numbers);
+        assert_true(first > 0 && first < end.done_counts[i]);
+        assert_int_equal(numbers.found_count, end.done_counts[i] - first);
+        free(numbers.counts);
+    }
+    recorded_fini(&recorded);
+}
+
+/* Chunks that ended too long ago are used again although the limit leaves room, and are not in the trace. */
+static void test_duration(void **state) {
+    enum { OLD_COUNT = 2000, NEW_COUNT = 1000 };
+    const uint32_t flags[] = {0, GREC_NO_HELPER};
+    const struct timespec longer = {1, 200000000};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        struct recorded recorded;
+        start_recording(*state, "duration.trace",
+                        (struct grec_options){.chunk_bytes = 4096, .duration_s = 1, .flags = flags[i]});
+        assert_int_equal(status_now().duration_s, 1);
+        for (uint64_t number = 0; number < OLD_COUNT; number++) record_padded(number, TEXT_BYTES_MAX);
+        uint64_t old_bytes = status_now().size_bytes;
+        nanosleep(&longer, NULL);
+        for (uint64_t number = OLD_COUNT; number < OLD_COUNT + NEW_COUNT; number++)
+            record_padded(number, TEXT_BYTES_MAX);
+        assert_int_equal(status_now().size_bytes, old_bytes);
+        stop_and_read(&recorded, *state, "duration.trace");
+        assert_nothing_lost(&recorded);
+        assert_true(recorded.header.recycled_chunk_count > OLD_COUNT / 10 - 2);
+        assert_true(recorded.header.complete_from_ticks > 0);
+        struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", OLD_COUNT + NEW_COUNT);
+        /* The last chunk of the old events ended with the first of the new ones. */
+        assert_true(first_of_tail(&numbers) > OLD_COUNT - 20);
+        free(numbers.counts);
+        recorded_fini(&recorded);
+    }
+    assert_int_equal(grec_start(&(struct grec_options){.limit_bytes = GREC_UNLIMITED, .duration_s = 1}),
+                     GREC_ERROR_OPTIONS);
+}
+
+static void test_unlimited(void **state) {
+    enum { EVENT_COUNT = 100000 };
+    static const uint32_t chunk_sizes[] = {4096, 65536, 1024 * 1024};
+    for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++)
+        for (uint32_t flags = 0; flags <= GREC_NO_HELPER; flags += GREC_NO_HELPER) {
+            struct recorded recorded;
+            start_recording(
+                *state, "unlimited.trace",
+                (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = chunk_sizes[i], .flags = flags});
+            for (uint64_t number = 0; number < EVENT_COUNT; number++) record_number(number);
+            assert_true(status_now().limit_bytes == GREC_UNLIMITED);
+            stop_and_read(&recorded, *state, "unlimited.trace");
+            assert_nothing_lost(&recorded);
+            struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", EVENT_COUNT);
+            assert_numbers(&numbers, 0, EVENT_COUNT);
+            free(numbers.counts);
+            assert_int_equal(recorded.header.recycled_chunk_count, 0);
+            assert_int_equal(recorded.header.complete_from_ticks, 0);
+            /* The file must be cut to its used size: the space prepared in advance is gone. */
+            uint64_t file_bytes = file_size_of(temp_folder_file(*state, "unlimited.trace"));
+            assert_int_equal(file_bytes, recorded.header.chunks_offset + recorded.header.chunk_count * chunk_sizes[i]);
+            assert_true(file_bytes < EVENT_COUNT * 12u + 6 * 1024 * 1024);
+            recorded_fini(&recorded);
+        }
+}
+
+/* ---- Definitions. ---- */
+
+/* Definitions of early events must stay in the trace long after the events were recycled. */
+static void test_definitions_survive(void **state) {
+    static struct grec_category category = GREC_CATEGORY("Early category", GREC_COLOR_RED);
+    static const struct grec_field fields[] = {GREC_FIELD("early", NULL, GREC_FORMAT_STRING)};
+    static struct grec_marker_type type = GREC_MARKER_TYPE("Early type", fields);
+    static struct grec_marker early = GREC_MARKER("early", &category, &type);
+    static struct grec_string string = GREC_STRING_OF("early string");
+    const struct grec_value value = GREC_STRING(&string);
+    struct recorded recorded;
+    start_recording(*state, "early.trace", (struct grec_options){.limit_bytes = 64 * 1024});
+    grec_instant(&early, &value, 1);
+    for (uint64_t i = 0; i < 100000; i++) record_number(i);
+    assert_true(status_now().chunks_recycled > 20);
+    grec_instant(&early, &value, 1);
+    stop_and_read(&recorded, *state, "early.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "early"), 1);
+    assert_payload(&recorded.profile, "early", "Early type{early=\"early string\"}");
+    const struct marker *marker = find_marker(&recorded.profile, "early", NULL);
+    const struct category *row = categories_at(&recorded.profile.categories, marker->category);
+    assert_true(text_equal(row->name, TEXT("Early category")));
+    assert_int_equal(row->color, COLOR_RED);
+    assert_true(recorded.profile.meta.product.bytes_count > 0);
+    recorded_fini(&recorded);
+}
+
+/* Many names must all be in the trace if they fit into the part of the limit that is reserved for definitions. */
+static void test_many_names(void **state) {
+    enum { NAME_COUNT = 20000 };
+    struct recorded recorded;
+    start_recording(*state, "names.trace", (struct grec_options){.limit_bytes = 16u << 20});
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "name %d", i);
+        grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+    }
+    stop_and_read(&recorded, *state, "names.trace");
+    assert_nothing_lost(&recorded);
+    const struct thread *thread = recorded.profile.threads.count ? column_at(&recorded.profile.threads, 0) : NULL;
+    assert_non_null(thread);
+    assert_int_equal(thread->markers.count, NAME_COUNT);
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "name %d", i);
+        assert_true(marker_has_name(&recorded.profile, column_at(&thread->markers, (size_t)i), name));
+    }
+    recorded_fini(&recorded);
+}
+
+/* Fills the largest possible chunks with names. All names have the same length, so that sooner or later a name ends
+ * exactly at a chunk's end. */
+static void test_names_in_the_largest_chunks(void **state) {
+    enum { NAME_COUNT = 120000 };
+    struct recorded recorded;
+    start_recording(*state, "large.trace",
+                    (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = 1 << 20});
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name-%06d", i);
+        grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+    }
+    stop_and_read(&recorded, *state, "large.trace");
+    assert_nothing_lost(&recorded);
+    const struct thread *thread = column_at(&recorded.profile.threads, 0);
+    assert_int_equal(thread->markers.count, NAME_COUNT);
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name-%06d", i);
+        assert_true(marker_has_name(&recorded.profile, column_at(&thread->markers, (size_t)i), name));
+    }
+    recorded_fini(&recorded);
+}
+
+/* Names that exceed their part of the limit are lost and counted, together with the events that use them. Other
+ * events are recorded. */
+static void test_too_many_names(void **state) {
+    enum { NAME_COUNT = 30000, LIMIT_BYTES = 256 * 1024 };
+    struct recorded recorded;
+    start_recording(*state, "too-many.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES});
+    record_number(0);
+    for (int i = 0; i < NAME_COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "name %d", i);
+        grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+    }
+    for (uint64_t i = 1; i <= 100; i++) record_number(i);
+    struct grec_status status = status_now();
+    stop_and_read(&recorded, *state, "too-many.trace");
+    assert_status_is_header(&status, &recorded.header);
+    assert_true(status.definitions_lost > 0 && status.definitions_lost < NAME_COUNT);
+    assert_int_equal(status.events_lost, status.definitions_lost);
+    assert_true(file_size_of(temp_folder_file(*state, "too-many.trace")) <= LIMIT_BYTES);
+    /* The first names fitted, so their events are in the trace unless they were recycled. */
+    size_t kept_count = (size_t)NAME_COUNT - status.definitions_lost, found_count = 0;
+    const struct thread *thread = column_at(&recorded.profile.threads, 0);
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        struct text name =
+            strings_text(&recorded.profile.strings, ((const struct marker *)column_at(&thread->markers, i))->name);
+        if (!text_starts_with(name, TEXT("name "))) continue;
+        /* The name is not NUL-terminated: other texts follow it. */
+        char number[32];
+        snprintf(number, sizeof number, "%.*s", (int)name.bytes_count - 5, name.bytes + 5);
+        assert_true(strtoull(number, NULL, 10) < kept_count);
+        found_count++;
+    }
+    assert_true(found_count > 0 && found_count <= kept_count);
+    assert_true(status.chunks_recycled || found_count == kept_count);
+    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 101);
+    assert_numbers(&numbers, 1, 101);
+    free(numbers.counts);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "marker whose definition"), 0);
+    recorded_fini(&recorded);
+}
+
+/* Repeated names do not take more space. */
+static void test_names_again_and_again(void **state) {
+    enum { NAME_COUNT = 1000, ROUND_COUNT = 50 };
+    struct recorded recorded;
+    start_recording(*state, "again.trace", (struct grec_options){.limit_bytes = 4u << 20});
+    for (int round = 0; round < ROUND_COUNT; round++)
+        for (int i = 0; i < NAME_COUNT; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "name %d", i);
+            grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+        }
+    struct grec_status status = status_now();
+    stop_and_read(&recorded, *state, "again.trace");
+    assert_int_equal(status.definitions_lost, 0);
+    assert_int_equal(status.events_lost, 0);
+    recorded_fini(&recorded);
+}
+
+/* Several threads make equal and different definitions at the same time. */
+static void *define_many(void *argument) {
+    uint64_t first = (uint64_t)(uintptr_t)argument;
+    for (uint64_t i = 0; i < 2000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s %" PRIu64, i % 2 ? "shared" : "own", i % 2 ? i : first + i);
+        grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+static void test_definitions_at_once(void **state) {
+    enum { COUNT = 4 };
+    struct recorded recorded;
+    pthread_t threads[COUNT];
+    start_recording(*state, "at-once.trace", (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 8u << 20});
+    for (uint64_t i = 0; i < COUNT; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, define_many, (void *)(uintptr_t)(i * 10000)), 0);
+    for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+    stop_and_read(&recorded, *state, "at-once.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "shared 1999"), COUNT);
+    assert_int_equal(count_markers(&recorded.profile, "shared 1"), COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "own %d", i * 10000 + 1998);
+        assert_int_equal(count_markers(&recorded.profile, name), 1);
+    }
+    recorded_fini(&recorded);
+}
+
+/* ---- More threads than chunks. ---- */
+
+enum { CROWD_COUNT = 40 };
+
+struct crowd {
+    pthread_t threads[CROWD_COUNT];
+    pthread_barrier_t barrier;
+};
+
+static void *hold_a_chunk(void *argument) {
+    struct crowd *crowd = argument;
+    record_number(0);
+    pthread_barrier_wait(&crowd->barrier);
+    pthread_barrier_wait(&crowd->barrier);
+    return NULL;
+}
+
+static void test_more_threads_than_chunks(void **state) {
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    struct recorded recorded;
+    assert_non_null(crowd);
+    pthread_barrier_init(&crowd->barrier, NULL, CROWD_COUNT + 1);
+    start_recording(*state, "crowd.trace", (struct grec_options){.limit_bytes = 64 * 1024, .chunk_bytes = 4096});
+    for (int i = 0; i < CROWD_COUNT; i++)
+        assert_int_equal(pthread_create(&crowd->threads[i], NULL, hold_a_chunk, crowd), 0);
+    pthread_barrier_wait(&crowd->barrier);
+    struct grec_status status = status_now();
+    uint64_t lost_count = status.events_lost;
+    assert_true(lost_count > 0 && lost_count < CROWD_COUNT);
+    pthread_barrier_wait(&crowd->barrier);
+    for (int i = 0; i < CROWD_COUNT; i++) pthread_join(crowd->threads[i], NULL);
+    /* A thread that could not get a chunk tries again after a while. */
+    usleep(20000);
+    for (uint64_t i = 1; i <= 1000; i++) record_number(i);
+    assert_int_equal(status_now().events_lost, lost_count);
+    stop_and_read(&recorded, *state, "crowd.trace");
+    assert_int_equal(recorded.header.lost_event_count, lost_count);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "event that the recorder"), lost_count);
+    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 1001);
+    assert_numbers(&numbers, 1, 1001);
+    /* The chunks of the ended threads still had space, so no chunk was recycled, and no recorded event of these
+     * threads was dropped. */
+    assert_int_equal(recorded.header.recycled_chunk_count, 0);
+    assert_int_equal(numbers.counts[0], CROWD_COUNT - lost_count);
+    free(numbers.counts);
+    recorded_fini(&recorded);
+    pthread_barrier_destroy(&crowd->barrier);
+    free(crowd);
+}
+
+/* Tests every chunk size with blocks of the maximum length. */
+static void test_chunk_sizes(void **state) {
+    static const struct grec_field fields[] = {GREC_FIELD("number", NULL, GREC_FORMAT_INTEGER),
+                                               GREC_FIELD("text", NULL, GREC_FORMAT_STRING)};
+    static struct grec_marker_type type = GREC_MARKER_TYPE("Sized", fields);
+    static struct grec_marker marker = GREC_MARKER("sized", NULL, &type);
+    enum { EVENT_COUNT = 500, TEXT_BYTES = 1000 };
+    static char text[TEXT_BYTES];
+    memset(text, 't', sizeof text);
+    for (uint32_t chunk_bytes = 4096; chunk_bytes <= 1024 * 1024; chunk_bytes *= 2) {
+        struct recorded recorded;
+        start_recording(*state, "sizes.trace",
+                        (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = chunk_bytes});
+        for (size_t i = 0; i < EVENT_COUNT; i++) {
+            const struct grec_value values[] = {GREC_INT(i), GREC_TEXT_OF(text, i * 2)};
+            grec_instant(&marker, values, 2);
+        }
+        stop_and_read(&recorded, *state, "sizes.trace");
+        assert_nothing_lost(&recorded);
+        assert_int_equal(recorded.header.chunk_bytes, chunk_bytes);
+        assert_int_equal(recorded.header.cut_text_count, 0);
+        struct numbers numbers = collect_numbers(&recorded.profile, NULL, "sized", EVENT_COUNT);
+        assert_numbers(&numbers, 0, EVENT_COUNT);
+        free(numbers.counts);
+        const struct thread *thread = column_at(&recorded.profile.threads, 0);
+        for (size_t i = 0; i < EVENT_COUNT; i++)
+            assert_int_equal(value_of(&recorded.profile, column_at(&thread->markers, i), 1)->text.bytes_count, i * 2);
+        recorded_fini(&recorded);
+    }
+}
+
+/* ---- Chunks kept for the next thread of the same process. ---- */
+
+/* These functions change the header of a kept chunk to what another process, or an earlier one, would have written.
+ * The header identifies the owner. */
+static void be_of_this_process(struct trace_chunk_header *chunk) { (void)chunk; }
+static void be_of_another_pid(struct trace_chunk_header *chunk) { chunk->pid++; }
+static void be_of_another_namespace(struct trace_chunk_header *chunk) { chunk->pid_namespace++; }
+static void be_of_an_earlier_process(struct trace_chunk_header *chunk) { chunk->base_ns = 1; }
+static void be_used_again(struct trace_chunk_header *chunk) { chunk->global_index++; }
+
+static void test_kept_chunks_of_other_processes(void **state) {
+    static const struct {
+        void (*change)(struct trace_chunk_header *chunk);
+        bool is_taken;
+    } cases[] = {
+        {be_of_this_process, true},        {be_of_another_pid, false}, {be_of_another_namespace, false},
+        {be_of_an_earlier_process, false}, {be_used_again, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pool pool;
+        struct pool_owner owner = {.pid = process_self()->pid, .tid = 1, .thread_uid = 1};
+        assert_true(pool_create(&pool, &(struct pool_options){.limit_bytes = 1 << 20, .chunk_bytes = 4096}));
+        struct trace_chunk_header *chunk = pool_take(&pool, &owner);
+        assert_non_null(chunk);
+        pool_put_partial(&pool, chunk);
+        cases[i].change(chunk);
+        assert_ptr_equal(pool_take_partial(&pool), cases[i].is_taken ? chunk : NULL);
+        assert_null(pool_take_partial(&pool));
+        pool_close(&pool);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_limit),
+        TEST(test_limit_with_threads),
+        TEST(test_duration),
+        TEST(test_unlimited),
+        TEST(test_definitions_survive),
+        TEST(test_many_names),
+        TEST(test_names_in_the_largest_chunks),
+        TEST(test_too_many_names),
+        TEST(test_names_again_and_again),
+        TEST(test_definitions_at_once),
+        TEST(test_more_threads_than_chunks),
+        TEST(test_chunk_sizes),
+        TEST(test_kept_chunks_of_other_processes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

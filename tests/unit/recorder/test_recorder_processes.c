@@ -1,0 +1,388 @@
+/* Several processes record, or try to record, into one file. Some are forked children that outlive the recording.
+ * Others have the same pid, each in a pid namespace of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "tests/support/recorder_trace.h"
+#include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
+
+enum { EXIT_NOT_PERMITTED = 77 };
+
+/* In memory that processes share: the pid of the last first process, as its parent saw it. NULL: not wanted. */
+static pid_t *seen_first;
+
+/* Forks the first process of a new pid namespace. Its pid is 1 there. */
+static pid_t fork_first_process(void) {
+    bool is_permitted = unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
+    if (!is_permitted) _exit(EXIT_NOT_PERMITTED);
+    pid_t pid = fork();
+    if (pid < 0) _exit(EXIT_NOT_PERMITTED);
+    return pid;
+}
+
+/* Runs a function in the first process of a pid namespace. Returns false and skips the test if this is not
+ * permitted. */
+static bool run_as_first_process(void (*run)(const struct temp_folder *folder), const struct temp_folder *folder) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        pid_t first = fork_first_process();
+        if (first && seen_first) *seen_first = first;
+        if (first) _exit(wait_for_child(first));
+        run(folder);
+        _exit(0);
+    }
+    int status = wait_for_child(child);
+    if (status == EXIT_NOT_PERMITTED) {
+        print_message("skipped: no pid namespace can be made here\n");
+        return false;
+    }
+    assert_int_equal(status, 0);
+    return true;
+}
+
+static void start_or_exit(const struct temp_folder *folder, const char *name) {
+    struct grec_options options = {.path = temp_folder_file(folder, name), .flags = GREC_NO_HELPER};
+    if (grec_start(&options) != GREC_OK) _exit(1);
+}
+
+/* ---- Processes with the same pid in one recording. ---- */
+
+static void record_in_nested_namespaces(const struct temp_folder *folder) {
+    start_or_exit(folder, "nested.trace");
+    GREC_INSTANT("outer", NULL);
+    pid_t inner = fork_first_process();
+    GREC_INSTANT("of both", NULL);
+    if (!inner) {
+        GREC_INSTANT("inner", NULL);
+        grec_stop();
+        _exit(getpid() == 1 ? 0 : 1);
+    }
+    if (wait_for_child(inner) != 0) _exit(1);
+    grec_stop();
+}
+
+static void test_one_recording(void **state) {
+    struct recorded recorded;
+    const struct thread *outer = NULL, *inner = NULL;
+    if (!run_as_first_process(record_in_nested_namespaces, *state)) return;
+    recorded_read(&recorded, temp_folder_file(*state, "nested.trace"));
+    assert_nothing_lost(&recorded);
+    find_marker(&recorded.profile, "outer", &outer);
+    find_marker(&recorded.profile, "inner", &inner);
+    assert_int_equal(count_markers_of(&recorded.profile, outer, "of both"), 1);
+    assert_int_equal(count_markers_of(&recorded.profile, inner, "of both"), 1);
+    assert_int_not_equal(outer->process.index, inner->process.index);
+    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
+    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
+    /* Each thread has a different number. */
+    assert_int_equal(recorded.header.next_thread_uid, 3);
+    recorded_fini(&recorded);
+}
+
+/* The process that joins is the first of its pid namespace, as in a container. */
+static void join_from_nested_namespace(const struct temp_folder *folder) {
+    pid_t inner = fork_first_process();
+    if (!inner) {
+        while (grec_join(temp_folder_file(folder, "joined.trace")) != GREC_OK) usleep(1000);
+        GREC_INSTANT("inner", NULL);
+        grec_stop();
+        _exit(0);
+    }
+    start_or_exit(folder, "joined.trace");
+    GREC_INSTANT("outer", NULL);
+    if (wait_for_child(inner) != 0) _exit(1);
+    grec_stop();
+}
+
+static void test_join_from_a_container(void **state) {
+    struct recorded recorded;
+    const struct thread *outer = NULL, *inner = NULL;
+    if (!run_as_first_process(join_from_nested_namespace, *state)) return;
+    recorded_read(&recorded, temp_folder_file(*state, "joined.trace"));
+    assert_nothing_lost(&recorded);
+    find_marker(&recorded.profile, "outer", &outer);
+    find_marker(&recorded.profile, "inner", &inner);
+    assert_int_not_equal(outer->process.index, inner->process.index);
+    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
+    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
+    recorded_fini(&recorded);
+}
+
+/* ---- The same process in another namespace. ---- */
+
+static void *mark_in_second_thread(void *unused) {
+    grec_thread_register("second");
+    GREC_INSTANT("in the second thread", NULL);
+    return unused;
+}
+
+static void record_two_threads(const struct temp_folder *folder) {
+    pthread_t thread;
+    start_or_exit(folder, "inner.trace");
+    GREC_INSTANT("in the first thread", NULL);
+    if (pthread_create(&thread, NULL, mark_in_second_thread, NULL) != 0) _exit(1);
+    pthread_join(thread, NULL);
+    grec_stop();
+}
+
+/* The folder /proc is that of this process's namespace, so it tells the ids that this process sees. */
+static void test_outer_ids(void **state) {
+    struct recorded recorded;
+    const struct thread *first = NULL, *second = NULL;
+    seen_first = mmap(NULL, sizeof *seen_first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(seen_first, MAP_FAILED);
+    if (run_as_first_process(record_two_threads, *state)) {
+        recorded_read(&recorded, temp_folder_file(*state, "inner.trace"));
+        assert_nothing_lost(&recorded);
+        find_marker(&recorded.profile, "in the first thread", &first);
+        find_marker(&recorded.profile, "in the second thread", &second);
+        const struct process *process = profile_process_at(&recorded.profile, first->process);
+        assert_int_equal(process->pid, 1);
+        assert_int_equal(process->outer_pid, *seen_first);
+        assert_int_equal(first->outer_tid, *seen_first);
+        assert_true(second->outer_tid && second->outer_tid != second->tid && second->outer_tid != *seen_first);
+        recorded_fini(&recorded);
+    }
+    munmap(seen_first, sizeof *seen_first);
+    seen_first = NULL;
+}
+
+/* ---- A recording per process. ---- */
+
+/* A child that starts a recording with a path leaves its parent's recording, whose file keeps its name. */
+static void start_anew_in_nested_namespace(const struct temp_folder *folder) {
+    start_or_exit(folder, "parent.trace");
+    GREC_INSTANT("parent", NULL);
+    pid_t inner = fork_first_process();
+    if (!inner) {
+        start_or_exit(folder, "child.trace");
+        GREC_INSTANT("child", NULL);
+        grec_stop();
+        _exit(0);
+    }
+    if (wait_for_child(inner) != 0) _exit(1);
+    grec_stop();
+}
+
+static void test_recordings_of_their_own(void **state) {
+    struct recorded recorded;
+    if (!run_as_first_process(start_anew_in_nested_namespace, *state)) return;
+    recorded_read(&recorded, temp_folder_file(*state, "parent.trace"));
+    assert_int_equal(count_markers(&recorded.profile, "parent"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "child"), 0);
+    recorded_fini(&recorded);
+    recorded_read(&recorded, temp_folder_file(*state, "child.trace"));
+    assert_int_equal(count_markers(&recorded.profile, "parent"), 0);
+    assert_int_equal(count_markers(&recorded.profile, "child"), 1);
+    recorded_fini(&recorded);
+}
+
+/* ---- A file that a child still records into. ---- */
+
+/* A forked child that does something and then waits until the parent tells it to end. */
+struct child {
+    pid_t pid;
+    int ready, end; /* pipes: the parent reads `ready`, and closes `end` */
+};
+
+static void wait_for_end(int end) {
+    char byte;
+    while (read(end, &byte, 1) < 0 && errno == EINTR) continue;
+}
+
+static struct child fork_waiting_child(void (*before)(void), void (*after)(void)) {
+    int ready[2], end[2];
+    assert_int_equal(pipe(ready) | pipe(end), 0);
+    struct child child = {.pid = fork(), .ready = ready[0], .end = end[1]};
+    assert_true(child.pid >= 0);
+    if (child.pid) {
+        close(ready[1]);
+        close(end[0]);
+        wait_for_end(child.ready);
+        return child;
+    }
+    close(end[1]);
+    if (before) before();
+    close(ready[1]);
+    close(ready[0]);
+    wait_for_end(end[0]);
+    if (after) after();
+    _exit(0);
+}
+
+static void end_child(struct child *child) {
+    close(child->end);
+    close(child->ready);
+    assert_int_equal(wait_for_child(child->pid), 0);
+}
+
+static void record_before(void) { GREC_INSTANT("before", NULL); }
+static void record_after(void) { GREC_INSTANT("after", NULL); }
+static void record_and_stop(void) {
+    GREC_INSTANT("before", NULL);
+    grec_stop();
+}
+
+static enum grec_error start(const struct temp_folder *folder, const char *name, struct grec_options options) {
+    errno = 0;
+    options.flags |= GREC_NO_HELPER;
+    if (name) options.path = temp_folder_file(folder, name);
+    return grec_start(&options);
+}
+
+static struct grec_options with_limit(uint64_t mebibytes) {
+    return (struct grec_options){.limit_bytes = mebibytes << 20};
+}
+
+static const struct grec_options no_options;
+
+static void assert_child_recorded(const struct temp_folder *folder, const char *name) {
+    struct recorded recorded;
+    recorded_read(&recorded, temp_folder_file(folder, name));
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "before"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "after"), 1);
+    recorded_fini(&recorded);
+}
+
+/* The file stays in use by the child as long as the child lives. */
+static void test_start_over_a_living_child(void **state) {
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+    struct child child = fork_waiting_child(record_before, record_after);
+    grec_control(GREC_STOP, GREC_PROCESS);
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    assert_int_equal(grec_is_recording(), 0);
+    assert_int_equal(start(*state, "other.trace", no_options), GREC_OK);
+    assert_int_equal(grec_save(temp_folder_file(*state, "same.trace")), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    grec_stop();
+    end_child(&child);
+    assert_child_recorded(*state, "same.trace");
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+}
+
+/* A recording that continues under another limit moves to a new file of the same name. This fails while a child
+ * still records into the old file. */
+static void test_another_limit_with_a_living_child(void **state) {
+    assert_int_equal(start(*state, "limit.trace", with_limit(8)), GREC_OK);
+    struct child child = fork_waiting_child(record_before, record_after);
+    assert_int_equal(start(*state, NULL, with_limit(4)), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    GREC_INSTANT("goes on", NULL);
+    struct grec_status status;
+    grec_get_status(&status);
+    assert_int_equal(status.limit_bytes, 8 << 20);
+    /* With a new name, both processes can record. */
+    assert_int_equal(start(*state, "moved.trace", with_limit(4)), GREC_OK);
+    end_child(&child);
+    grec_stop();
+    assert_child_recorded(*state, "limit.trace");
+    struct recorded recorded;
+    recorded_read(&recorded, temp_folder_file(*state, "moved.trace"));
+    assert_int_equal(count_markers(&recorded.profile, "goes on"), 1);
+    recorded_fini(&recorded);
+}
+
+/* A child must not replace its parent's file either. It continues in its parent's recording. */
+static void test_child_that_starts_over_its_parent(void **state) {
+    assert_int_equal(start(*state, "parent.trace", no_options), GREC_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        GREC_INSTANT("before", NULL);
+        bool is_refused =
+            start(*state, "parent.trace", no_options) == GREC_ERROR_STORAGE && errno == EBUSY && grec_is_recording();
+        is_refused &= start(*state, NULL, with_limit(4)) == GREC_ERROR_STORAGE && errno == EBUSY;
+        GREC_INSTANT("after", NULL);
+        _exit(is_refused ? 0 : 1);
+    }
+    assert_int_equal(wait_for_child(child), 0);
+    grec_stop();
+    assert_child_recorded(*state, "parent.trace");
+}
+
+/* ---- A file that no other process records into. ---- */
+
+static void die(void) {
+    GREC_INSTANT("before", NULL);
+    kill(getpid(), SIGKILL);
+}
+
+static void run_another_program(void) {
+    GREC_INSTANT("before", NULL);
+    execl("/bin/cat", "cat", (char *)NULL);
+    _exit(1);
+}
+
+/* Starting again over the same file succeeds if the child has stopped, was killed, executes another program, or was
+ * never to record. */
+static void test_start_over_children_that_do_not_record(void **state) {
+    assert_int_equal(start(*state, "again.trace", no_options), GREC_OK);
+    struct child stopped = fork_waiting_child(record_and_stop, NULL);
+    assert_int_equal(start(*state, NULL, with_limit(8)), GREC_OK);
+    grec_stop();
+    assert_int_equal(start(*state, "again.trace", no_options), GREC_OK);
+
+    pid_t killed = fork();
+    assert_true(killed >= 0);
+    if (!killed) die();
+    assert_int_equal(wait_for_child(killed), 128 + SIGKILL);
+    assert_int_equal(start(*state, NULL, with_limit(8)), GREC_OK);
+    grec_stop();
+    assert_int_equal(start(*state, "again.trace", no_options), GREC_OK);
+
+    /* The executed program reads from the pipe, which nobody writes to, so it waits. */
+    int input[2];
+    assert_int_equal(pipe2(input, O_CLOEXEC), 0);
+    pid_t executed = fork();
+    assert_true(executed >= 0);
+    if (!executed) {
+        dup2(input[0], STDIN_FILENO);
+        run_another_program();
+    }
+    char name[64] = "";
+    while (strcmp(name, "cat\n") != 0) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/comm", executed);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        if (!fgets(name, sizeof name, file)) name[0] = '\0';
+        fclose(file);
+    }
+    assert_int_equal(start(*state, NULL, with_limit(8)), GREC_OK);
+    grec_stop();
+    assert_int_equal(start(*state, "again.trace", (struct grec_options){.flags = GREC_NO_CHILDREN}), GREC_OK);
+    close(input[0]);
+    close(input[1]);
+    assert_int_equal(wait_for_child(executed), 0);
+
+    struct child unwanted = fork_waiting_child(record_before, NULL);
+    grec_stop();
+    assert_int_equal(start(*state, "again.trace", no_options), GREC_OK);
+    end_child(&unwanted);
+    end_child(&stopped);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_recording),
+        TEST(test_join_from_a_container),
+        TEST(test_outer_ids),
+        TEST(test_recordings_of_their_own),
+        TEST(test_start_over_a_living_child),
+        TEST(test_another_limit_with_a_living_child),
+        TEST(test_child_that_starts_over_its_parent),
+        TEST(test_start_over_children_that_do_not_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* The recorder's threads have descriptor tables of their own, so the program does not see their files. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
+
+enum { ROUND_COUNT = 300, STACK_COUNT = 100 };
+
+static void *do_nothing(void *unused) { return unused; }
+
+/* Starts and joins a thread. New threads make the sampler open files. */
+static void start_and_join_thread(void) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+static void sample_all(const struct temp_folder *folder) {
+    start_sampling(folder, "files.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
+    wait_rounds(2);
+}
+
+static void stop_and_check(const struct temp_folder *folder) {
+    struct recorded recorded;
+    stop_and_read(&recorded, folder, "files.trace");
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* Returns the number of this process's descriptors that refer to files other than the trace. */
+static size_t count_other_files(const struct temp_folder *folder) {
+    const char *trace = temp_folder_file(folder, "files.trace");
+    DIR *list = opendir("/proc/self/fd");
+    struct dirent *entry;
+    size_t count = 0;
+    assert_non_null(list);
+    while ((entry = readdir(list))) {
+        char path[300], target[PATH_MAX];
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        ssize_t bytes_count = readlink(path, target, sizeof target - 1);
+        if (bytes_count < 0) continue;
+        target[bytes_count] = '\0';
+        count += strcmp(target, trace) != 0;
+    }
+    closedir(list);
+    return count;
+}
+
+static void test_no_file_is_seen(void **state) {
+    skip_under_thread_sanitizer();
+    size_t before = count_other_files(*state);
+    sample_all(*state);
+    for (uint64_t end = atomic_load(&round_count) + ROUND_COUNT; atomic_load(&round_count) < end;) {
+        start_and_join_thread();
+        assert_int_equal(count_other_files(*state), before);
+    }
+    stop_and_check(*state);
+}
+
+/* Each file of the program must get the lowest free number. */
+static void test_lowest_number(void **state) {
+    skip_under_thread_sanitizer();
+    sample_all(*state);
+    int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(lowest >= 0);
+    for (uint64_t end = atomic_load(&round_count) + ROUND_COUNT; atomic_load(&round_count) < end;) {
+        close(lowest);
+        start_and_join_thread();
+        assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), lowest);
+    }
+    close(lowest);
+    stop_and_check(*state);
+}
+
+/* A sampler starts while the program has a pipe open. When the program closes the write end, the reader must still
+ * see the end of the file. */
+static void test_closed_is_closed(void **state) {
+    skip_under_thread_sanitizer();
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    sample_all(*state);
+    alarm(HANG_SECONDS);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    alarm(0);
+    close(ends[0]);
+    stop_and_check(*state);
+}
+
+/* ---- A program that may open no more files, or has changed its root directory. ---- */
+
+static void work_here(struct busy_thread *self) {
+    volatile uint64_t sum __attribute__((unused)) = 0;
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+/* Runs in a process of its own and calls `change` while the sampler runs. A thread that starts after the change and
+ * works must still have whole stacks in all samples. */
+static void run_changed(const struct temp_folder *folder, void (*change)(const struct temp_folder *folder)) {
+    struct busy_thread thread = {.name = "worker", .run = work_here};
+    alarm(HANG_SECONDS);
+    sample_all(folder);
+    change(folder);
+    busy_thread_start(&thread);
+    wait_stacks_at_work(&thread, STACK_COUNT);
+    grec_stop();
+    busy_thread_join(&thread);
+}
+
+static void assert_whole_after(const struct temp_folder *folder, void (*change)(const struct temp_folder *folder)) {
+    struct recorded recorded;
+    pid_t pid = fork();
+    if (!pid) {
+        run_changed(folder, change);
+        _exit(0);
+    }
+    assert_int_equal(wait_for_child(pid), 0);
+    recorded_read(&recorded, temp_folder_file(folder, "files.trace"));
+    const struct thread *samples = need_thread(&recorded, "worker");
+    size_t count = 0, whole_count = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        if (sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
+        count++;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        whole_count += list.count > 2;
+    }
+    if (count < STACK_COUNT / 2 || whole_count < count) fail_msg("%zu of %zu samples have callers", whole_count, count);
+    recorded_fini(&recorded);
+}
+
+static void forbid_files(const struct temp_folder *folder) {
+    if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) _exit(1);
+}
+
+static void test_without_room_for_files(void **state) {
+    skip_forks_under_sanitizers();
+    assert_whole_after(*state, forbid_files);
+}
+
+static void change_root(const struct temp_folder *folder) {
+    if (chroot(folder->path) != 0 || chdir("/") != 0) _exit(1);
+}
+
+static void test_other_root(void **state) {
+    skip_forks_under_sanitizers();
+    if (geteuid() != 0) skip();
+    assert_whole_after(*state, change_root);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_no_file_is_seen),        TEST(test_lowest_number), TEST(test_closed_is_closed),
+        TEST(test_without_room_for_files), TEST(test_other_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* Tests samples that the program asks for. The sampler's own rounds are so far apart that none comes in a test. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+
+CODE_SECTION(working)
+
+enum { NEVER_US = 1000000000, DEMANDED_COUNT = 5 };
+
+static const struct grec_options seldom = {.interval_us = NEVER_US};
+
+static struct grec_thread handle;
+
+IN_SECTION(working) static void compute(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    handle = grec_thread_self();
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void wait_for_the_end(struct busy_thread *self) {
+    handle = grec_thread_self();
+    while (goes_on(self)) usleep(1000);
+}
+
+/* Starts a thread, and waits until its handle is there. */
+static void start_thread(struct busy_thread *thread) {
+    handle = (struct grec_thread){0, 0};
+    busy_thread_start(thread);
+    while (!__atomic_load_n(&handle.tid, __ATOMIC_ACQUIRE)) usleep(200);
+}
+
+static void test_thread_that_works(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = compute, .name = "busy"};
+    start_sampling(*state, "demand.trace", seldom);
+    start_thread(&thread);
+    assert_int_equal(grec_thread_is_recorded(handle), 1);
+    for (int i = 0; i < DEMANDED_COUNT; i++) assert_int_equal(grec_sample_thread(handle), GREC_OK);
+    busy_thread_join(&thread);
+    assert_int_equal(grec_thread_is_recorded(handle), 0);
+    assert_int_equal(grec_sample_thread(handle), GREC_ERROR_STATE);
+    stop_and_read(&recorded, *state, "demand.trace");
+    assert_nothing_lost(&recorded);
+    size_t count = count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code());
+    assert_true(count >= DEMANDED_COUNT);
+    recorded_fini(&recorded);
+}
+
+/* The thread has not run since its last sample, or it waits: its stack is read from outside. Also while sampling is
+ * paused, and then no other thread is sampled. */
+static void test_thread_that_sleeps(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = wait_for_the_end, .name = "sleepy"};
+    start_sampling(*state, "demand.trace", seldom);
+    grec_thread_register("the first");
+    grec_pause_sampling();
+    start_thread(&thread);
+    for (int i = 0; i < DEMANDED_COUNT; i++) assert_int_equal(grec_sample_thread(handle), GREC_OK);
+    stop_and_read(&recorded, *state, "demand.trace");
+    busy_thread_join(&thread);
+    assert_nothing_lost(&recorded);
+    assert_true(need_thread(&recorded, "sleepy")->samples.time_ns.count >= DEMANDED_COUNT);
+    const struct thread *first = find_thread(&recorded.profile, "the first");
+    assert_true(!first || !first->samples.time_ns.count);
+    recorded_fini(&recorded);
+}
+
+static void test_waiting(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = compute, .name = "busy"};
+    start_sampling(*state, "demand.trace", seldom);
+    start_thread(&thread);
+    assert_int_equal(grec_wait_for_sampling(), GREC_OK);
+    uint64_t seen_count = atomic_load(&round_count);
+    assert_true(seen_count >= 1);
+    assert_int_equal(grec_wait_for_sampling(), GREC_OK);
+    assert_true(atomic_load(&round_count) > seen_count);
+    grec_pause();
+    assert_int_equal(grec_wait_for_sampling(), GREC_ERROR_STATE);
+    assert_int_equal(grec_sample_thread(handle), GREC_ERROR_STATE);
+    assert_int_equal(grec_thread_is_recorded(handle), 0);
+    grec_resume();
+    assert_int_equal(grec_wait_for_sampling(), GREC_OK);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "demand.trace");
+    assert_nothing_lost(&recorded);
+    assert_true(recorded.profile.overheads.count >= 6);
+    recorded_fini(&recorded);
+}
+
+static void test_refused(void **state) {
+    struct recorded recorded;
+    const struct grec_thread none = {0, 0};
+    assert_int_equal(grec_thread_is_recorded(none), 0);
+    assert_int_equal(grec_main_thread().uid, 0);
+    assert_int_equal(grec_sample_thread(none), GREC_ERROR_STATE);
+    assert_int_equal(grec_wait_for_sampling(), GREC_ERROR_STATE);
+    start_recording(*state, "demand.trace", (struct grec_options){.threads = "wanted"});
+    struct busy_thread thread = {.run = wait_for_the_end, .name = "wanted"};
+    start_thread(&thread);
+    assert_int_equal(grec_thread_is_recorded(handle), 1);
+    assert_int_equal(grec_sample_thread(handle), GREC_ERROR_STATE); /* there is no sampler */
+    assert_int_equal(grec_wait_for_sampling(), GREC_ERROR_STATE);
+    grec_thread_register("the first");
+    assert_int_equal(grec_thread_is_recorded(grec_thread_self()), 0);
+    assert_int_equal(grec_sample_thread(grec_thread_self()), GREC_ERROR_STATE);
+    grec_thread_register("wanted too");
+    assert_int_equal(grec_main_thread().tid, getpid());
+    assert_int_equal(grec_main_thread().uid, grec_thread_self().uid);
+    assert_int_equal(grec_thread_is_recorded(grec_main_thread()), 1);
+    assert_int_equal(grec_sample_thread(grec_main_thread()), GREC_OK); /* the calling thread needs no sampler */
+    struct grec_thread main_thread = grec_main_thread();
+    stop_and_read(&recorded, *state, "demand.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(need_thread(&recorded, "wanted too")->samples.time_ns.count, 1);
+    recorded_fini(&recorded);
+    /* A handle of the last recording. */
+    start_recording(*state, "demand.trace", (struct grec_options){.threads = ""});
+    assert_int_equal(grec_thread_is_recorded(main_thread), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_thread_that_works),
+        TEST(test_thread_that_sleeps),
+        TEST(test_waiting),
+        TEST(test_refused),
+    };
+    alarm(300);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,434 @@
+/* Preloads the libraries into programs that do not use the recorder. The programs must do the same as without it,
+ * and must be recorded. Builds with sanitizers skip these tests, because such programs do not have the sanitizers'
+ * runtime. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
+
+/* Returns the path of a built file, relative to the folder of this test program. */
+static const char *built_file(const char *name) {
+    static char path[PATH_MAX];
+    ssize_t count = readlink("/proc/self/exe", path, sizeof path - 100);
+    assert_true(count > 0);
+    path[count] = '\0';
+    strcpy(strrchr(path, '/') + 1, name);
+    if (access(path, F_OK) != 0) fail_msg("%s is missing", path);
+    return path;
+}
+
+struct ended {
+    int status;
+    char *output; /* the caller frees it */
+    size_t output_bytes;
+};
+
+static void be_program(const struct temp_folder *folder, const char *library, char *const arguments[]) {
+    int output = open("output", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (output < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(126);
+    if (library) {
+        setenv("LD_PRELOAD", library, 1);
+        setenv("GECKO_RECORDER", "1", 1);
+        setenv("GECKO_RECORDER_OUTPUT", temp_folder_file(folder, "preloaded.trace"), 1);
+        setenv("GECKO_RECORDER_LIMIT", "unlimited", 1);
+    }
+    alarm(HANG_SECONDS);
+    execvp(arguments[0], arguments);
+    _exit(127);
+}
+
+/* Runs the program in the folder, with the library preloaded unless `library` is NULL. */
+static struct ended run(const struct temp_folder *folder, const char *library, char *const arguments[]) {
+    struct ended ended = {0};
+    pid_t pid = fork();
+    if (!pid) {
+        if (chdir(folder->path) != 0) _exit(125);
+        be_program(folder, library, arguments);
+    }
+    ended.status = wait_for_child(pid);
+    ended.output = file_read(temp_folder_file(folder, "output"), &ended.output_bytes);
+    assert_non_null(ended.output);
+    return ended;
+}
+
+/* Runs a program without and with the recorder, checks that both runs end the same way, and reads the trace. */
+static void run_both(struct recorded *recorded, const struct temp_folder *folder, char *const arguments[]) {
+    struct ended plain = run(folder, NULL, arguments);
+    struct ended preloaded = run(folder, built_file("../libgecko_recorder.so"), arguments);
+    assert_int_equal(preloaded.status, plain.status);
+    assert_int_equal(preloaded.output_bytes, plain.output_bytes);
+    assert_memory_equal(preloaded.output, plain.output, plain.output_bytes);
+    free(plain.output);
+    free(preloaded.output);
+    recorded_read(recorded, temp_folder_file(folder, "preloaded.trace"));
+    assert_nothing_lost(recorded);
+}
+
+/* Runs a program again until the trace has what the test needs. The machine's load decides when the program and the
+ * sampler get processors, so a single run may be too short. */
+static void run_until(bool (*has_seen)(const struct profile *profile), struct recorded *recorded,
+                      const struct temp_folder *folder, char *const arguments[]) {
+    enum { RUN_COUNT_MAX = 100 };
+    for (int i = 0; i < RUN_COUNT_MAX; i++) {
+        run_both(recorded, folder, arguments);
+        if (has_seen(&recorded->profile)) return;
+        recorded_fini(recorded);
+    }
+    fail_msg("%d runs, and never what the sampler has to see", RUN_COUNT_MAX);
+}
+
+struct stacks {
+    size_t count;
+    uint64_t frame_count;
+};
+
+/* Counts samples with native stacks in all threads. */
+static struct stacks count_stacks(const struct profile *profile) {
+    struct stacks stacks = {0};
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        for (size_t row = 0; row < samples_count(&thread->samples); row++) {
+            stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, row);
+            uint32_t depth = stack_depth(profile, stack);
+            if (depth < 2) continue;
+            stacks.count++;
+            stacks.frame_count += depth;
+        }
+    }
+    return stacks;
+}
+
+static bool has_stacks(const struct profile *profile) { return count_stacks(profile).count >= 30; }
+
+static bool has_some_stacks(const struct profile *profile) { return count_stacks(profile).count > 5; }
+
+static void assert_deep(const struct profile *profile) {
+    struct stacks stacks = count_stacks(profile);
+    if (stacks.frame_count < 5 * stacks.count)
+        fail_msg("%zu samples with %" PRIu64 " frames", stacks.count, stacks.frame_count);
+}
+
+static void run_python(bool (*has_seen)(const struct profile *profile), struct recorded *recorded,
+                       const struct temp_folder *folder, char *script) {
+    static char own[] = "/usr/bin/python3", any[] = "python3", option[] = "-c";
+    char *const arguments[] = {access(own, X_OK) == 0 ? own : any, option, script, NULL};
+    run_until(has_seen, recorded, folder, arguments);
+}
+
+static void test_python(void **state) {
+    static char script[] =
+        "import json, sys\n"
+        "def work(n): return sum(i * i for i in range(n))\n"
+        "print(work(2000000), len(json.dumps(list(range(100000)))))\n"
+        "sys.exit(3)\n";
+    struct recorded recorded;
+    run_python(has_stacks, &recorded, *state, script);
+    assert_deep(&recorded.profile);
+    recorded_fini(&recorded);
+}
+
+static size_t count_sampled_threads(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples) > 0;
+    return count;
+}
+
+static bool has_three_threads(const struct profile *profile) { return count_sampled_threads(profile) >= 3; }
+
+/* A program that handles the sampler's signal itself. Its threads must still have tracks. */
+static void test_own_handler(void **state) {
+    static char script[] =
+        "import signal, threading\n"
+        "signal.signal(signal.SIGURG, lambda number, frame: None)\n"
+        "def work(): sum(i * i for i in range(2000000))\n"
+        "threads = [threading.Thread(target=work) for i in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print('done')\n";
+    struct recorded recorded;
+    run_python(has_three_threads, &recorded, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded.profile), 3);
+    recorded_fini(&recorded);
+}
+
+static void write_lines(const struct temp_folder *folder) {
+    enum { LINE_COUNT = 300000 };
+    FILE *file = fopen(temp_folder_file(folder, "lines"), "w");
+    assert_non_null(file);
+    uint64_t number = 1;
+    for (int i = 0; i < LINE_COUNT; i++) {
+        number = number * 6364136223846793005u + 1442695040888963407u;
+        fprintf(file, "%" PRIu64 " line\n", number >> 33);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* sort starts threads of its own if the machine has several processors. */
+static void test_sort(void **state) {
+    static char program[] = "sort", order[] = "-n", threads[] = "--parallel=2", input[] = "lines";
+    char *const arguments[] = {program, order, threads, input, NULL};
+    struct recorded recorded;
+    write_lines(*state);
+    run_until(has_stacks, &recorded, *state, arguments);
+    assert_deep(&recorded.profile);
+    recorded_fini(&recorded);
+}
+
+static bool has_process(const struct profile *profile, const char *name) {
+    for (size_t i = 0; i < profile->processes.count; i++)
+        if (text_equal(profile_process_at(profile, (process_id){(uint32_t)i})->name, text_of(name))) return true;
+    return false;
+}
+
+static bool has_sort(const struct profile *profile) { return has_process(profile, "sort"); }
+
+/* Launchers execute the program in their place, or start it. The profile is named after what the recorded process
+ * executes at last, and is not named yet if that is a launcher. */
+static void test_launchers(void **state) {
+    static char nice_program[] = "nice", env[] = "env", variable[] = "A=1", sh[] = "sh", option[] = "-c",
+                script[] = "exec sort -n lines", timeout[] = "timeout", limit[] = "1000", sort[] = "sort",
+                order[] = "-n", input[] = "lines";
+    char *const replaced[] = {nice_program, env, variable, sh, option, script, NULL};
+    char *const started[] = {timeout, limit, sort, order, input, NULL};
+    struct recorded recorded;
+    write_lines(*state);
+    run_until(has_sort, &recorded, *state, replaced);
+    assert_true(text_equal(recorded.profile.meta.product, TEXT("sort")));
+    recorded_fini(&recorded);
+    run_until(has_sort, &recorded, *state, started);
+    assert_int_equal(recorded.profile.meta.product.bytes_count, 0);
+    recorded_fini(&recorded);
+}
+
+/* Writes a source file that takes the compiler longer than a child must live to be sampled. */
+static void write_source(const struct temp_folder *folder) {
+    enum { FUNCTION_COUNT = 400 };
+    FILE *file = fopen(temp_folder_file(folder, "input.c"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        fprintf(
+            file,
+            "int f%d(int n, int *p) { int s = %d; for (int i = 0; i < n; i++) { if (p[i] %% %d) s += p[i] * i; else "
+            "s ^= p[n - i]; } return s; }\n",
+            i, i, i + 2);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* gcc executes other programs. All of them must be in the trace. */
+static void test_gcc(void **state) {
+    static char program[] = "gcc", optimised[] = "-O2", option[] = "-c", input[] = "input.c", to[] = "-o",
+                output[] = "/dev/stdout";
+    char *const arguments[] = {program, optimised, option, input, to, output, NULL};
+    struct recorded recorded;
+    write_source(*state);
+    run_until(has_some_stacks, &recorded, *state, arguments);
+    assert_true(recorded.profile.processes.count >= 3);
+    recorded_fini(&recorded);
+}
+
+/* ---- Children. ---- */
+
+enum { CHILD_COUNT = 20 };
+
+static size_t count_samplers(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->profiling_log.count; i++) {
+        const struct log_line *line = column_at(&profile->profiling_log, i);
+        count += line->text.bytes && text_starts_with(line->text, TEXT("sampler: "));
+    }
+    return count;
+}
+
+/* Returns whether few processes had a sampler. One is the parent. A child that waits long for a processor may have
+ * one too. */
+static bool has_few_samplers(const struct profile *profile) { return count_samplers(profile) <= 1 + CHILD_COUNT / 2; }
+
+/* Short-lived children must be in the trace. Most of them must not have had a sampler. */
+static void test_short_children(void **state) {
+    static char program[] = "sh", option[] = "-c",
+                script[] = "n=0; while [ $n -lt 20 ]; do n=$((n + 1)); /bin/true; done; echo $n";
+    char *const arguments[] = {program, option, script, NULL};
+    struct recorded recorded;
+    run_until(has_few_samplers, &recorded, *state, arguments);
+    assert_true(recorded.profile.processes.count > CHILD_COUNT);
+    recorded_fini(&recorded);
+}
+
+static bool has_two_threads_with_stacks(const struct profile *profile) {
+    return count_sampled_threads(profile) >= 2 && has_stacks(profile);
+}
+
+/* A child that works must have samples with stacks. */
+static void test_working_child(void **state) {
+    static char script[] =
+        "import os\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    print(sum(i * i for i in range(3000000)), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n";
+    struct recorded recorded;
+    run_python(has_two_threads_with_stacks, &recorded, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded.profile), 2);
+    assert_deep(&recorded.profile);
+    recorded_fini(&recorded);
+}
+
+/* A program with one thread must appear single-threaded in system calls that report the number of threads or require
+ * a single thread. */
+static void test_alone(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("alone"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    run_until(has_some_stacks, &recorded, *state, arguments);
+    recorded_fini(&recorded);
+}
+
+/* ---- Ends. ---- */
+
+static size_t count_samples(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples);
+    return count;
+}
+
+/* A short program ends before the sampler has taken a stack, or while it takes the first one. The stacks in the
+ * trace must be whole. */
+static void test_short(void **state) {
+    enum { RUN_COUNT = 20 };
+    static char program[] = "true";
+    char *const arguments[] = {program, NULL};
+    for (int i = 0; i < RUN_COUNT; i++) {
+        struct recorded recorded;
+        run_both(&recorded, *state, arguments);
+        assert_int_equal(count_markers(&recorded.profile, "Process without samples"),
+                         count_samples(&recorded.profile) == 0);
+        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
+        recorded_fini(&recorded);
+    }
+}
+
+/* Returns whether the trace has the end of the first process. A process that records nothing and does not report its
+ * end is not in the trace. */
+static bool has_told_end(const struct profile *profile) {
+    return profile->processes.count && ((const struct process *)column_at(&profile->processes, 0))->end_ns != TIME_NONE;
+}
+
+/* The recorder's threads must not keep the process alive, and the program's exit handlers must run only once. */
+static void test_ends(void **state) {
+    static char ways[][20] = {"exit", "exit with worker", "raw", "raw with worker"};
+    static const char *const intervals[] = {"1", "0", "100000"};
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("ending"));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        for (size_t j = 0; j < sizeof intervals / sizeof *intervals; j++) {
+            char *const arguments[] = {program, ways[i], NULL};
+            struct recorded recorded;
+            setenv("GECKO_RECORDER_INTERVAL", intervals[j], 1);
+            run_both(&recorded, *state, arguments);
+            assert_int_equal(has_told_end(&recorded.profile), ways[i][0] == 'e');
+            recorded_fini(&recorded);
+        }
+    unsetenv("GECKO_RECORDER_INTERVAL");
+}
+
+/* ---- Memory. ---- */
+
+/* Finds the counter's values while the program did not allocate: before its work and after it. */
+static void find_plateaus(const struct counter *counter, int64_t *first, int64_t *last) {
+    enum { SAMPLE_COUNT_MIN = 15 };
+    int64_t value = 0;
+    size_t same_count = 0;
+    bool is_first = true;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        int64_t change = ((const struct counter_sample *)column_at(&counter->samples, i))->change;
+        same_count = change ? 0 : same_count + 1;
+        value += change;
+        if (same_count < SAMPLE_COUNT_MIN) continue;
+        if (is_first) *first = value;
+        is_first = false;
+        *last = value;
+    }
+    if (is_first) fail_msg("the counter never rests");
+}
+
+static int64_t sum_allocations(const struct profile *profile, size_t *count) {
+    int64_t sum = 0;
+    *count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct column *rows = &((const struct thread *)column_at(&profile->threads, i))->allocations;
+        for (size_t row = 0; row < rows->count; row++) {
+            const struct allocation *allocation = column_at(rows, row);
+            if (allocation->bytes <= 0) continue;
+            sum += allocation->bytes;
+            *count += 1;
+            assert_true(stack_depth(profile, allocation->stack) > 2);
+        }
+    }
+    return sum;
+}
+
+/* Counts frees of sampled memory. Each must give back as many bytes as were allocated at that address. */
+static size_t match_frees(const struct column *rows) {
+    size_t count = 0;
+    for (size_t row = 0; row < rows->count; row++) {
+        const struct allocation *freed = column_at(rows, row);
+        if (freed->bytes >= 0) continue;
+        const struct allocation *taken = NULL;
+        for (size_t i = row; i > 0 && !taken; i--) {
+            const struct allocation *candidate = column_at(rows, i - 1);
+            if (candidate->address == freed->address) taken = candidate;
+        }
+        assert_non_null(taken);
+        assert_int_equal(taken->bytes, -freed->bytes);
+        count++;
+    }
+    return count;
+}
+
+static void test_memory(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("allocating"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    int64_t kept_bytes, allocated_bytes, first = 0, last = 0;
+    struct ended ended = run(*state, built_file("../libgecko_recorder_memory.so"), arguments);
+    assert_int_equal(ended.status, 0);
+    assert_int_equal(sscanf(ended.output, "kept %" SCNd64 ", allocated %" SCNd64, &kept_bytes, &allocated_bytes), 2);
+    free(ended.output);
+    recorded_read(&recorded, temp_folder_file(*state, "preloaded.trace"));
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    const struct counter *counter = find_counter(profile, "malloc");
+    assert_non_null(counter);
+    find_plateaus(counter, &first, &last);
+    assert_int_equal(last - first, kept_bytes);
+    /* With some thousand sampled allocations, the random error of the sum is about 3 percent. */
+    size_t taken_count, freed_count = 0;
+    int64_t sampled_bytes = sum_allocations(profile, &taken_count);
+    if (sampled_bytes < allocated_bytes / 10 * 8 || sampled_bytes > allocated_bytes / 10 * 12)
+        fail_msg("%" PRId64 " of %" PRId64 " bytes", sampled_bytes, allocated_bytes);
+    for (size_t i = 0; i < profile->threads.count; i++)
+        freed_count += match_frees(&((const struct thread *)column_at(&profile->threads, i))->allocations);
+    if (freed_count * 10 < taken_count * 8) fail_msg("%zu of %zu freed", freed_count, taken_count);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_python), TEST(test_own_handler),    TEST(test_sort),          TEST(test_launchers),
+        TEST(test_gcc),    TEST(test_short_children), TEST(test_working_child), TEST(test_alone),
+        TEST(test_ends),   TEST(test_short),          TEST(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

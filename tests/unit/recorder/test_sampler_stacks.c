@@ -1,0 +1,650 @@
+/* Tests the stacks that the sampler takes, and the stacks of markers and samples on demand while a sampler runs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+
+/* ---- A chain of calls: a, b with a label, c. ---- */
+
+CODE_SECTION(chain_a)
+CODE_SECTION(chain_b)
+CODE_SECTION(chain_c)
+CODE_SECTION(framed_a)
+CODE_SECTION(framed_b)
+CODE_SECTION(framed_c)
+
+IN_SECTION(chain_c) static void run_c(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+IN_SECTION(chain_b) static void run_b(struct busy_thread *self) {
+    GREC_LABEL("in b", NULL);
+    run_c(self);
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(chain_a) static void run_a(struct busy_thread *self) {
+    run_b(self);
+    NOT_THE_LAST_THING();
+}
+
+/* The size of a variable-length array. A function with such an array keeps a frame pointer, whatever the compiler. */
+static volatile size_t room_bytes = 100;
+
+IN_SECTION(framed_c) static void run_framed_c(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    while (goes_on(self))
+        for (int i = 0; i < 1000; i++) room[1] = (char)(room[0] + i);
+}
+
+IN_SECTION(framed_b) static void run_framed_b(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    GREC_LABEL("in b", NULL);
+    run_framed_c(self);
+    room[1] = room[0];
+}
+
+IN_SECTION(framed_a) static void run_framed_a(struct busy_thread *self) {
+    volatile char room[room_bytes];
+    room[0] = 0;
+    run_framed_b(self);
+    room[1] = room[0];
+}
+
+struct chain {
+    struct code a, b, c;
+};
+
+static bool has_chain(const struct profile *profile, stack_id stack, const struct chain *chain) {
+    struct frame_list list;
+    frame_list_take(&list, profile, stack);
+    for (size_t i = 0; i + 3 < list.count; i++)
+        if (frame_is_in(profile, list.frames[i], chain->a))
+            return i > 0 && frame_is_in(profile, list.frames[i + 1], chain->b) &&
+                   frame_has_name(profile, list.frames[i + 2], "in b") &&
+                   frame_is_in(profile, list.frames[i + 3], chain->c);
+    return false;
+}
+
+/* Checks the chain in samples with native frames that were taken after the thread began to work. */
+static void assert_chain(const struct recorded *recorded, const char *name, const struct chain *chain,
+                         size_t count_min) {
+    const struct profile *profile = &recorded->profile;
+    const struct thread *thread = need_thread(recorded, name);
+    size_t all = 0, good = 0;
+    for (size_t i = 0; i < samples_count(&thread->samples); i++) {
+        stack_id stack = sample_stack(thread, i);
+        if (stack_depth(profile, stack) < 2 || sample_time_ns(thread, i) <= at_work_ns(profile)) continue;
+        all++;
+        good += has_chain(profile, stack, chain);
+    }
+    if (all < count_min || good * 100 < all * 95)
+        fail_msg("%s: %zu samples with stacks, %zu of them with the chain", name, all, good);
+    assert_nothing_lost(recorded);
+}
+
+static void look_at_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+    enum { STACK_COUNT = 60 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "chained", .run = run};
+    start_sampling(folder, "chain.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks_at_work(&thread, STACK_COUNT);
+    stop_and_read(&recorded, folder, "chain.trace");
+    busy_thread_join(&thread);
+    assert_chain(&recorded, "chained", &chain, STACK_COUNT / 2);
+    recorded_fini(&recorded);
+}
+
+static void test_without_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    look_at_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
+}
+
+static void test_with_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    look_at_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
+}
+
+/* Each label must be placed right after the function that pushed it. */
+CODE_SECTION(labelled)
+
+IN_SECTION(labelled) static void run_labelled(struct busy_thread *self, int depth) {
+    static struct grec_label labels[] = {
+        GREC_LABEL_AT("depth 0", NULL, NULL, 0), GREC_LABEL_AT("depth 1", NULL, NULL, 0),
+        GREC_LABEL_AT("depth 2", NULL, NULL, 0), GREC_LABEL_AT("depth 3", NULL, NULL, 0)};
+    struct grec_label_stack *pushed = grec_label_push(&labels[depth], NULL);
+    if (depth)
+        run_labelled(self, depth - 1);
+    else
+        work(self);
+    grec_label_pop(pushed);
+}
+
+static void run_labels(struct busy_thread *self) { run_labelled(self, 3); }
+
+static void test_labels_between_frames(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "labelled", .run = run_labels};
+    start_sampling(*state, "labels.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks_at_work(&thread, 50);
+    stop_and_read(&recorded, *state, "labels.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "labelled");
+    size_t all = 0, good = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        size_t at = 0;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
+        all++;
+        while (at < list.count && !frame_is_in(&recorded.profile, list.frames[at], labelled_code())) at++;
+        bool is_good = at + 8 <= list.count;
+        for (size_t depth = 0; is_good && depth < 4; depth++) {
+            char name[16];
+            snprintf(name, sizeof name, "depth %zu", 3 - depth);
+            is_good = frame_is_in(&recorded.profile, list.frames[at + 2 * depth], labelled_code()) &&
+                      frame_has_name(&recorded.profile, list.frames[at + 2 * depth + 1], name);
+        }
+        good += is_good;
+    }
+    if (all < 20 || good * 100 < all * 95) fail_msg("%zu samples with stacks, %zu in order", all, good);
+    recorded_fini(&recorded);
+}
+
+/* ---- Invalid stacks must not cause a crash. ---- */
+
+#if defined(__x86_64__)
+CODE_SECTION(broken)
+
+/* Runs with a frame pointer that is invalid, points into a cycle, or points just above the stack. */
+IN_SECTION(broken) static void run_with_frame_pointer(uint64_t pointer) {
+    uint64_t count = 3000000;
+    __asm__ volatile(
+        "lea -256(%%rsp), %%rsp\n\t"
+        "push %%rbp\n\t"
+        "mov %1, %%rbp\n"
+        "1:\n\t"
+        "dec %0\n\t"
+        "jnz 1b\n\t"
+        "pop %%rbp\n\t"
+        "lea 256(%%rsp), %%rsp"
+        : "+r"(count)
+        : "r"(pointer)
+        : "memory", "cc");
+}
+
+static void run_broken(struct busy_thread *self) {
+    uint64_t circle[2];
+    circle[0] = (uint64_t)(uintptr_t)circle;
+    circle[1] = 1;
+    while (goes_on(self)) {
+        run_with_frame_pointer(1);
+        run_with_frame_pointer(0);
+        run_with_frame_pointer(UINT64_MAX - 7);
+        run_with_frame_pointer((uint64_t)(uintptr_t)circle);
+        run_with_frame_pointer((uint64_t)(uintptr_t)circle + (8u << 20));
+    }
+}
+
+static void test_broken_frame_pointers(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "broken", .run = run_broken};
+    start_sampling(*state, "broken.trace", (struct grec_options){.interval_us = 100});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 200);
+    stop_and_read(&recorded, *state, "broken.trace");
+    busy_thread_join(&thread);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "broken"), broken_code()) > 20);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+#endif
+
+CODE_SECTION(elsewhere)
+
+static struct busy_thread *interrupted_thread;
+
+IN_SECTION(elsewhere) static void work_elsewhere(int number) {
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + 20000000;
+    while (clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
+    }
+}
+
+static void run_on_alternate_stack(struct busy_thread *self) {
+    static char memory[65536];
+    const stack_t alternate = {.ss_sp = memory, .ss_size = sizeof memory}, none = {.ss_flags = SS_DISABLE};
+    struct sigaction action = {.sa_handler = work_elsewhere, .sa_flags = SA_ONSTACK}, before;
+    interrupted_thread = self;
+    sigaltstack(&alternate, NULL);
+    sigaction(SIGUSR1, &action, &before);
+    while (goes_on(self)) {
+        raise(SIGUSR1);
+        for (int i = 0; i < 1000; i++) NOT_THE_LAST_THING();
+    }
+    sigaction(SIGUSR1, &before, NULL);
+    sigaltstack(&none, NULL);
+}
+
+/* Samples a thread inside a handler of another signal that runs on an alternate stack. */
+static void test_alternate_stack(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
+    start_sampling(*state, "elsewhere.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 60);
+    stop_and_read(&recorded, *state, "elsewhere.trace");
+    busy_thread_join(&thread);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "elsewhere"), elsewhere_code()) > 20);
+    recorded_fini(&recorded);
+}
+
+/* ---- A stack with too little space for the handler. ---- */
+
+enum { BELOW_BYTES = 16384, UNTOUCHED = 0x5a, ENTERING_BYTES = 768 };
+
+static char *cramped_memory;
+static size_t cramped_bytes;
+
+static size_t small_stack_bytes(void) {
+    unsigned long frame_bytes = getauxval(AT_MINSIGSTKSZ);
+    return (frame_bytes ? frame_bytes : 2048) + ENTERING_BYTES;
+}
+
+/* Runs on an alternate stack that has the space that the kernel needs for its frame, but too little for the handler. */
+static void run_with_small_alternate_stack(struct busy_thread *self) {
+    const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&alternate, NULL);
+    while (goes_on(self)) NOT_THE_LAST_THING();
+    sigaltstack(&none, NULL);
+}
+
+static void test_small_alternate_stack(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "cramped", .run = run_with_small_alternate_stack};
+    cramped_bytes = small_stack_bytes();
+    cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
+    assert_non_null(cramped_memory);
+    memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
+    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 60);
+    stop_and_read(&recorded, *state, "cramped.trace");
+    busy_thread_join(&thread);
+    for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
+    assert_int_equal(count_said(&recorded, "\"cramped\" had too little room on its stack for a handler of SIGURG"), 1);
+    const struct thread *samples = need_thread(&recorded, "cramped");
+    assert_true(samples_count(&samples->samples) > 20);
+    stack_id last = sample_stack(samples, samples_count(&samples->samples) - 1);
+    assert_true(stack_is_unasked(&recorded.profile, last));
+    recorded_fini(&recorded);
+    free(cramped_memory);
+}
+
+/* Alternates between a stack with enough space and one without. */
+static void run_with_and_without_room(struct busy_thread *self) {
+    const stack_t alternate = {.ss_sp = cramped_memory + BELOW_BYTES, .ss_size = cramped_bytes};
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    while (goes_on(self)) {
+        sigaltstack(&alternate, NULL);
+        for (int i = 0; i < 1000000; i++) NOT_THE_LAST_THING();
+        sigaltstack(&none, NULL);
+        for (int i = 0; i < 1000000; i++) NOT_THE_LAST_THING();
+    }
+}
+
+/* Only samples taken on the small stack may lack a stack. */
+static void test_room_comes_back(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "cramped", .run = run_with_and_without_room};
+    size_t change_count = 0, count;
+    cramped_bytes = small_stack_bytes();
+    cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
+    assert_non_null(cramped_memory);
+    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 150);
+    stop_and_read(&recorded, *state, "cramped.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "cramped");
+    count = samples_count(&samples->samples);
+    for (size_t i = 1; i < count; i++)
+        change_count += stack_is_none(sample_stack(samples, i - 1)) && !stack_is_none(sample_stack(samples, i));
+    assert_true(change_count > 1);
+    recorded_fini(&recorded);
+    free(cramped_memory);
+}
+
+/* ---- Coroutines. ---- */
+
+CODE_SECTION(coroutine)
+
+static ucontext_t outside, inside;
+static struct busy_thread *coroutine_thread;
+
+IN_SECTION(coroutine) static void work_in_coroutine(void) {
+    while (goes_on(coroutine_thread)) NOT_THE_LAST_THING();
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(coroutine) static void begin_coroutine(void) {
+    work_in_coroutine();
+    NOT_THE_LAST_THING();
+}
+
+static void run_coroutine(struct busy_thread *self) {
+    enum { STACK_BYTES = 262144 };
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    coroutine_thread = self;
+    getcontext(&inside);
+    inside.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+    inside.uc_link = &outside;
+    makecontext(&inside, begin_coroutine, 0);
+    swapcontext(&outside, &inside);
+    munmap(stack, STACK_BYTES);
+}
+
+static void test_coroutine(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
+    start_sampling(*state, "coroutine.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 60);
+    stop_and_read(&recorded, *state, "coroutine.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "coroutine");
+    size_t count = count_samples_in(&recorded.profile, samples, coroutine_code()), whole_count = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        bool is_whole = list.count == 3 && frame_is_in(&recorded.profile, list.frames[1], coroutine_code()) &&
+                        frame_is_in(&recorded.profile, list.frames[2], coroutine_code());
+        whole_count += is_whole;
+    }
+    assert_true(count > 20);
+    assert_int_equal(whole_count, count);
+    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
+    recorded_fini(&recorded);
+}
+
+/* ---- Functions of the kernel in the program's address space. ---- */
+
+static void read_clock(struct busy_thread *self) {
+    while (goes_on(self)) clock_now_ns(CLOCK_MONOTONIC);
+}
+
+static bool is_of_kernel(struct text name) {
+    return text_starts_with(name, TEXT("__vdso_")) || text_starts_with(name, TEXT("__kernel_"));
+}
+
+/* The vDSO's functions are in no file, so the trace must contain their names. */
+static void test_kernel_functions(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "clock", .run = read_clock};
+    if (!getauxval(AT_SYSINFO_EHDR)) skip();
+    start_sampling(*state, "clock.trace", (struct grec_options){.interval_us = 500});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    stop_and_read(&recorded, *state, "clock.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "clock");
+    size_t found = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        found += list.count && is_of_kernel(frame_func_name(&recorded.profile, list.frames[list.count - 1]));
+    }
+    assert_true(found > 10);
+    recorded_fini(&recorded);
+}
+
+/* ---- Stacks that a thread takes of itself. ---- */
+
+CODE_SECTION(taker)
+
+static struct grec_marker stack_marker = GREC_MARKER("with a stack", NULL, NULL);
+
+IN_SECTION(taker) static void take_stacks(void) {
+    GREC_LABEL("taker", NULL);
+    grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    grec_add_named_marker("named", NULL, NULL, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    grec_sample();
+    NOT_THE_LAST_THING();
+}
+
+/* Checks that the label of the taker is innermost, right after the frame of the taker. The stack must have no frames
+ * of the recorder. */
+static void assert_taker_is_innermost(const struct profile *profile, stack_id stack) {
+    struct frame_list list;
+    frame_list_take(&list, profile, stack);
+    assert_true(list.count > 3);
+    assert_true(frame_has_name(profile, list.frames[list.count - 1], "taker"));
+    assert_true(frame_is_in(profile, list.frames[list.count - 2], taker_code()));
+    assert_false(frame_is_in(profile, list.frames[list.count - 3], taker_code()));
+}
+
+static void test_stacks_on_demand(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = 20000});
+    grec_thread_register("taker");
+    wait_rounds(1);
+    take_stacks();
+    stop_and_read(&recorded, *state, "demand.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_taker_is_innermost(profile, find_marker(profile, "with a stack", NULL)->stack);
+    assert_taker_is_innermost(profile, find_marker(profile, "named", NULL)->stack);
+    const struct thread *thread = need_thread(&recorded, "taker");
+    size_t found = 0;
+    for (size_t i = 0; i < samples_count(&thread->samples); i++) {
+        if (!stack_has_code(profile, sample_stack(thread, i), taker_code())) continue;
+        assert_taker_is_innermost(profile, sample_stack(thread, i));
+        found++;
+    }
+    assert_int_equal(found, 1);
+    recorded_fini(&recorded);
+}
+
+/* ---- Stacks that are kept. ---- */
+
+static void mark(const char *name, const struct grec_backtrace *backtrace) {
+    grec_add_named_marker(name, NULL, NULL, &(struct grec_marker_options){.backtrace = backtrace}, NULL, 0);
+}
+
+IN_SECTION(taker) static void take_backtrace(struct grec_backtrace *backtrace) {
+    GREC_LABEL("taker", NULL);
+    grec_take_backtrace(backtrace);
+    NOT_THE_LAST_THING();
+}
+
+CODE_SECTION(shower)
+
+enum { SHOWN_COUNT = 5 };
+
+/* Shows the kept stacks in another thread, among stacks of its own. */
+IN_SECTION(shower) static void show_stacks(struct busy_thread *self) {
+    static struct grec_backtrace taken;
+    GREC_LABEL("shower", NULL);
+    take_backtrace(&taken);
+    for (int i = 0; i < SHOWN_COUNT; i++) {
+        mark("kept", &taken);
+        if (i % 2) grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+        mark("kept twice", &taken);
+        sleep_ms(1);
+    }
+}
+
+static void test_kept_stacks(void **state) {
+    struct recorded recorded;
+    static struct grec_backtrace taken;
+    struct busy_thread thread = {.name = "shows", .run = show_stacks};
+    start_sampling(*state, "kept.trace", (struct grec_options){.interval_us = 20000});
+    wait_rounds(1);
+    take_backtrace(&taken);
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    busy_thread_join(&thread);
+    mark("of the main thread", &taken);
+    stop_and_read(&recorded, *state, "kept.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    assert_taker_is_innermost(profile, find_marker(profile, "of the main thread", NULL)->stack);
+    static const char *const names[] = {"kept", "kept twice"};
+    for (size_t i = 0; i < 2; i++) {
+        stack_id first = find_marker(profile, names[i], NULL)->stack;
+        const struct marker *marker = NULL;
+        size_t count = 0;
+        for (; (marker = next_marker(profile, names[i], marker, NULL)); count++)
+            assert_int_equal(marker->stack.index, first.index);
+        assert_int_equal(count, SHOWN_COUNT);
+        assert_taker_is_innermost(profile, first);
+        assert_true(stack_has_code(profile, first, shower_code()));
+        assert_true(stack_has_name(profile, first, "shower"));
+    }
+    recorded_fini(&recorded);
+}
+
+IN_SECTION(taker) static void take_deep_down(struct grec_backtrace *backtrace, int depth) {
+    if (depth)
+        take_deep_down(backtrace, depth - 1);
+    else
+        take_backtrace(backtrace);
+    NOT_THE_LAST_THING();
+}
+
+/* If a kept stack is too deep, its outermost frames are dropped. */
+static void test_deep_kept_stack(void **state) {
+    static const uint32_t chunk_bytes[] = {4096, 65536};
+    for (size_t i = 0; i < 2; i++) {
+        struct recorded recorded;
+        static struct grec_backtrace taken;
+        start_sampling(*state, "deep.trace",
+                       (struct grec_options){.interval_us = 20000, .chunk_bytes = chunk_bytes[i]});
+        wait_rounds(1);
+        take_deep_down(&taken, 500);
+        mark("deep", &taken);
+        stop_and_read(&recorded, *state, "deep.trace");
+        assert_nothing_lost(&recorded);
+        struct frame_list list;
+        frame_list_take(&list, &recorded.profile, find_marker(&recorded.profile, "deep", NULL)->stack);
+        assert_true(list.count > (i ? 200 : 40) && list.count < 400);
+        assert_true(frame_has_name(&recorded.profile, list.frames[list.count - 1], "taker"));
+        for (size_t j = 0; j + 1 < list.count; j++)
+            assert_true(frame_is_in(&recorded.profile, list.frames[j], taker_code()));
+        recorded_fini(&recorded);
+    }
+}
+
+static struct grec_backtrace taken_in_object;
+
+/* The same declaration as in tests/recorder/walked_object.c. */
+struct walked_call {
+    int (*compare)(const void *, const void *);
+    int values[16];
+    int depth;
+};
+
+static int take_and_compare(const void *left, const void *right) {
+    const int *a = left, *b = right;
+    grec_take_backtrace(&taken_in_object);
+    return (*a > *b) - (*a < *b);
+}
+
+static void *load_object(void) {
+    char path[PATH_MAX];
+    ssize_t count = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(count > 0);
+    path[count] = '\0';
+    strcpy(strrchr(path, '/') + 1, "walked_object.so");
+    void *object = dlopen(path, RTLD_NOW);
+    assert_non_null(object);
+    return object;
+}
+
+/* The addresses of a kept stack are looked up in the mappings of the time when the stack was taken. */
+static void test_kept_stack_of_what_was_unloaded(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "unloaded.trace", (struct grec_options){.interval_us = 1000});
+    void *object = load_object(), *symbol = dlsym(object, "walked_call");
+    int (*call)(struct walked_call *, int);
+    assert_non_null(symbol);
+    memcpy(&call, &symbol, sizeof call);
+    wait_rounds(3);
+    struct walked_call argument = {.compare = take_and_compare, .values = {3, 2, 1}};
+    call(&argument, 3);
+    dlclose(object);
+    wait_rounds(3);
+    mark("unloaded", &taken_in_object);
+    grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
+    stop_and_read(&recorded, *state, "unloaded.trace");
+    const struct profile *profile = &recorded.profile;
+    assert_true(stack_has_library(profile, find_marker(profile, "unloaded", NULL)->stack, "walked_object.so"));
+    assert_false(stack_has_library(profile, find_marker(profile, "with a stack", NULL)->stack, "walked_object.so"));
+    recorded_fini(&recorded);
+}
+
+/* The stack is taken before a fork and shown in the child. */
+static void test_kept_stack_in_a_child(void **state) {
+    skip_forks_under_sanitizers();
+    struct recorded recorded;
+    static struct grec_backtrace taken;
+    start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 20000});
+    wait_rounds(1);
+    take_backtrace(&taken);
+    pid_t pid = fork();
+    if (!pid) {
+        mark("of the parent", &taken);
+        take_backtrace(&taken);
+        mark("of the child", &taken);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    stop_and_read(&recorded, *state, "child.trace");
+    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the parent", NULL)->stack);
+    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the child", NULL)->stack);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_stacks_on_demand),
+        TEST(test_kept_stacks),
+        TEST(test_deep_kept_stack),
+        TEST(test_kept_stack_of_what_was_unloaded),
+        TEST(test_kept_stack_in_a_child),
+        TEST(test_without_frame_pointers),
+        TEST(test_with_frame_pointers),
+        TEST(test_labels_between_frames),
+        TEST(test_alternate_stack),
+        TEST(test_small_alternate_stack),
+        TEST(test_room_comes_back),
+        TEST(test_coroutine),
+        TEST(test_kernel_functions),
+#if defined(__x86_64__)
+        TEST(test_broken_frame_pointers),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

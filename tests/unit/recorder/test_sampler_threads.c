@@ -1,0 +1,507 @@
+/* Tests which threads are sampled, under which names, which threads are only counted, and threads that cannot be
+ * interrupted. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+
+CODE_SECTION(working)
+
+IN_SECTION(working) static void work_here(struct busy_thread *self) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (goes_on(self))
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+/* ---- Threads that do not register. ---- */
+
+static void work_as_stranger(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    work_here(self);
+}
+
+struct cpu_marks {
+    size_t count;
+    int64_t used_ns;
+    int64_t longest_ns;
+};
+
+static struct cpu_marks look_at_marks(const struct profile *profile) {
+    struct cpu_marks marks = {0};
+    const struct marker *marker = NULL;
+    const struct thread *owner = NULL;
+    while ((marker = next_marker(profile, "CPU use of a thread that is not registered", marker, &owner))) {
+        assert_true(text_equal(owner->name, TEXT("main one")));
+        struct profile_text *payload = payload_text(profile, marker);
+        assert_non_null(strstr(payload->bytes, "name='stranger'"));
+        free(payload);
+        int64_t used_ns = value_of(profile, marker, 2)->duration_ns, span_ns = marker->end_ns - marker->start_ns;
+        double share = marker_value_real_of(value_of(profile, marker, 3)->number);
+        double exact_share = (double)used_ns / (double)span_ns;
+        assert_true(used_ns > 0 && share > exact_share * 0.99 && share < exact_share * 1.01 && share < 1.1);
+        marks.count++;
+        marks.used_ns += used_ns;
+        if (span_ns > marks.longest_ns) marks.longest_ns = span_ns;
+    }
+    return marks;
+}
+
+/* Processor time of unregistered threads is recorded as markers of the main thread, one a second. */
+static void test_unregistered_thread(void **state) {
+    skip_under_thread_sanitizer();
+    enum { PERIOD_MS = 1000, FOUND_MS = 30, LOOK_COUNT = 2, CPU_NS = 20000000 };
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_as_stranger};
+    start_sampling(*state, "stranger.trace", (struct grec_options){.interval_us = 1000});
+    grec_thread_register("main one");
+    busy_thread_start(&thread);
+    sleep_ms(FOUND_MS);
+    wait_rounds(2);
+    uint64_t from_ns = cpu_of_thread_ns(&thread);
+    for (int i = 0; i < LOOK_COUNT; i++) {
+        sleep_ms(PERIOD_MS + FOUND_MS);
+        wait_cpu(&thread, CPU_NS);
+        wait_rounds(2);
+    }
+    uint64_t seen_ns = cpu_of_thread_ns(&thread) - from_ns;
+    sleep_ms(FOUND_MS);
+    wait_rounds(2);
+    grec_stop();
+    uint64_t spent_ns = cpu_of_thread_ns(&thread);
+    busy_thread_join(&thread);
+    recorded_read(&recorded, temp_folder_file(*state, "stranger.trace"));
+    struct cpu_marks marks = look_at_marks(&recorded.profile);
+    assert_true(marks.count >= LOOK_COUNT);
+    if (marks.used_ns < (int64_t)seen_ns || marks.used_ns > (int64_t)spent_ns)
+        fail_msg("%" PRId64 " ns, not %" PRIu64 " to %" PRIu64, marks.used_ns, seen_ns, spent_ns);
+    assert_true(marks.longest_ns > PERIOD_MS * 990000);
+    assert_null(find_thread(&recorded.profile, "stranger"));
+    recorded_fini(&recorded);
+}
+
+static atomic_int rename_phase;
+
+static void work_under_two_names(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "first name");
+    atomic_store(&rename_phase, 1);
+    while (atomic_load_explicit(&rename_phase, memory_order_relaxed) == 1) {
+    }
+    pthread_setname_np(pthread_self(), "second name");
+    atomic_store(&rename_phase, 3);
+    work_here(self);
+}
+
+/* All threads are sampled under the names that the kernel has for them, and follow changes of these names. */
+static void test_all_threads(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_under_two_names};
+    atomic_store(&rename_phase, 0);
+    start_sampling(*state, "all.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    while (atomic_load(&rename_phase) != 1) usleep(100);
+    wait_stacks(&thread, 10);
+    atomic_store(&rename_phase, 2);
+    while (atomic_load(&rename_phase) != 3) usleep(100);
+    /* The sampler reads the names again once a second. */
+    sleep_ms(1100);
+    wait_stacks(&thread, 100);
+    stop_and_read(&recorded, *state, "all.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "second name");
+    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 50);
+    assert_null(find_thread(&recorded.profile, "first name"));
+    assert_null(find_thread(&recorded.profile, "grec-helper"));
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* A thread that registers itself keeps the name that it gave. */
+static void test_own_name_stays(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "named by itself", .run = work_as_stranger};
+    start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    wait_rounds(200);
+    wait_stacks(&thread, 30);
+    stop_and_read(&recorded, *state, "own.trace");
+    busy_thread_join(&thread);
+    assert_true(samples_count(&need_thread(&recorded, "named by itself")->samples) > 10);
+    assert_null(find_thread(&recorded.profile, "stranger"));
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that only sleep. ---- */
+
+CODE_SECTION(sleeping)
+
+struct sleeper {
+    pthread_t thread;
+    atomic_uint tid;
+    atomic_int phase;
+};
+
+static void sleep_until_interrupted(void) {
+    struct timespec long_time = {1000, 0};
+    assert_int_equal(nanosleep(&long_time, NULL), -1);
+}
+
+/* Sleeps, then records events. These events must be in the thread's own track. */
+IN_SECTION(sleeping) static void *sleep_and_speak(void *argument) {
+    struct sleeper *sleeper = argument;
+    pthread_setname_np(pthread_self(), "sleeper");
+    atomic_store(&sleeper->tid, (unsigned)syscall(SYS_gettid));
+    sleep_until_interrupted();
+    GREC_INSTANT("awake", NULL);
+    atomic_store(&sleeper->phase, 1);
+    sleep_until_interrupted();
+    NOT_THE_LAST_THING();
+    return NULL;
+}
+
+static void interrupt(int number) { (void)number; }
+
+static bool is_in_nanosleep(uint32_t tid) {
+    int call = call_of_thread(tid);
+    return call == SYS_nanosleep || call == SYS_clock_nanosleep;
+}
+
+static void sleeper_start(struct sleeper *sleeper) {
+    struct sigaction action = {.sa_handler = interrupt};
+    *sleeper = (struct sleeper){.phase = 0};
+    sigaction(SIGUSR1, &action, NULL);
+    assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_and_speak, sleeper), 0);
+    while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
+}
+
+static void sleeper_wake(struct sleeper *sleeper) {
+    assert_int_equal(atomic_load(&sleeper->phase), 0);
+    pthread_kill(sleeper->thread, SIGUSR1);
+    while (!atomic_load(&sleeper->phase)) usleep(100);
+    while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
+}
+
+static void sleeper_join(struct sleeper *sleeper) {
+    pthread_kill(sleeper->thread, SIGUSR1);
+    pthread_join(sleeper->thread, NULL);
+}
+
+/* Starts a sleeping thread and then the sampler. The thread sleeps before the sampler starts, so no signal can be on
+ * its way to it. */
+static void start_with_sleeper(const struct temp_folder *folder, struct sleeper *sleeper, const char *threads) {
+    sleeper_start(sleeper);
+    start_sampling(folder, "sleepers.trace",
+                   (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS, .threads = threads});
+    /* On a busy machine the first rounds may be over before the sampler has listed the threads. */
+    wait_rounds(40);
+}
+
+static void assert_sleeps(const struct recorded *recorded, const struct thread *thread) {
+    const struct profile *profile = &recorded->profile;
+    size_t count = samples_count(&thread->samples);
+    assert_true(count > 0);
+    stack_id stack = sample_stack(thread, count - 1);
+    assert_true(stack_has_name(profile, stack, "(waits in clock_nanosleep)"));
+    if (!IS_SANITIZED) assert_true(stack_has_code(profile, stack, sleeping_code()));
+}
+
+/* A sleeping thread that has not registered must have a track with its stack, and must not be woken for it. */
+static void test_sleeping_stranger(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, NULL);
+    assert_int_equal(atomic_load(&sleeper.phase), 0);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_wake(&sleeper);
+    sleeper_join(&sleeper);
+    assert_sleeps(&recorded, need_thread(&recorded, "sleeper"));
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* Events that a previously unregistered thread records later must be in the same track. */
+static void test_stranger_that_speaks(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, NULL);
+    sleeper_wake(&sleeper);
+    wait_rounds(5);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_join(&sleeper);
+    const struct thread *thread = need_thread(&recorded, "sleeper");
+    assert_int_equal(count_threads(&recorded.profile, "sleeper"), 1);
+    assert_int_equal(count_markers_of(&recorded.profile, thread, "awake"), 1);
+    assert_sleeps(&recorded, thread);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* A thread whose name the filter leaves out must have no track. */
+static void test_unwanted_stranger(void **state) {
+    struct recorded recorded;
+    struct sleeper sleeper;
+    start_with_sleeper(*state, &sleeper, "other");
+    sleeper_wake(&sleeper);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    sleeper_join(&sleeper);
+    assert_null(find_thread(&recorded.profile, "sleeper"));
+    recorded_fini(&recorded);
+}
+
+static void *sleep_or_end(void *argument) {
+    struct busy_thread *self = argument;
+    struct timespec time = {0, 1000 + 997 * (long)((uintptr_t)&time / 64 % 1000)};
+    while (goes_on(self) && time.tv_nsec < 3000000) {
+        nanosleep(&time, NULL);
+        time.tv_nsec *= 2;
+    }
+    if (time.tv_nsec % 2 == 0) GREC_INSTANT("late words", NULL);
+    return NULL;
+}
+
+/* Many threads sleep, end or record while the sampler holds records for them. Each thread must have at most one
+ * track at a time. */
+static void test_storm_of_sleepers(void **state) {
+    enum { ROUND_COUNT = 60, AT_A_TIME = 16 };
+    struct recorded recorded;
+    struct busy_thread control = {0};
+    start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
+    for (int round = 0; round < ROUND_COUNT; round++) {
+        pthread_t threads[AT_A_TIME];
+        for (int i = 0; i < AT_A_TIME; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, sleep_or_end, &control), 0);
+        if (round % 10 == 0) grec_pause();
+        for (int i = 0; i < AT_A_TIME; i++) pthread_join(threads[i], NULL);
+        grec_resume();
+    }
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    const struct profile *profile = &recorded.profile;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct thread *a = column_at(&profile->threads, i), *b = column_at(&profile->threads, j);
+            if (a->tid == b->tid && a->start_ns < b->end_ns && b->start_ns < a->end_ns)
+                fail_msg("thread %lld has two tracks at a time: %lld to %lld ns, %lld to %lld", (long long)a->tid,
+                         (long long)a->start_ns, (long long)a->end_ns, (long long)b->start_ns, (long long)b->end_ns);
+        }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that start and end. ---- */
+
+static void *register_and_end(void *unused) {
+    grec_thread_register("short");
+    GREC_INSTANT("in a short thread", NULL);
+    return NULL;
+}
+
+/* Threads start and end faster than the sampler can look at them. */
+static void test_short_threads(void **state) {
+    enum { THREAD_COUNT = 1000, AT_A_TIME = 4 };
+    char own_name[16];
+    struct recorded recorded;
+    pthread_getname_np(pthread_self(), own_name, sizeof own_name);
+    start_sampling(*state, "short.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
+    for (int i = 0; i < THREAD_COUNT; i += AT_A_TIME) {
+        pthread_t threads[AT_A_TIME];
+        for (int j = 0; j < AT_A_TIME; j++)
+            assert_int_equal(pthread_create(&threads[j], NULL, register_and_end, NULL), 0);
+        for (int j = 0; j < AT_A_TIME; j++) pthread_join(threads[j], NULL);
+    }
+    stop_and_read(&recorded, *state, "short.trace");
+    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
+    /* If the sampler found a thread before it registered, the thread may have kept the kernel's name. */
+    size_t named_count = 0;
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        if (!count_markers_of(&recorded.profile, thread, "in a short thread")) continue;
+        bool is_named = text_equal(thread->name, TEXT("short"));
+        if (!is_named) assert_true(text_equal(thread->name, text_of(own_name)));
+        named_count += is_named;
+    }
+    assert_true(named_count > 0);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+/* ---- The signal. ---- */
+
+static void work_deaf(struct busy_thread *self) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    work_here(self);
+}
+
+/* A thread that blocks the signal has processor time but no stacks. The recorder reports this once. */
+static void test_blocked_signal(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "deaf", .run = work_deaf};
+    start_sampling(*state, "deaf.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 10);
+    /* The recorder reports such a thread after half a second. */
+    sleep_ms(600);
+    uint64_t from_ns = cpu_of_thread_ns(&thread);
+    wait_stacks(&thread, 60);
+    uint64_t seen_ns = cpu_of_thread_ns(&thread) - from_ns;
+    wait_stacks(&thread, 2);
+    grec_stop();
+    uint64_t spent_ns = cpu_of_thread_ns(&thread);
+    busy_thread_join(&thread);
+    recorded_read(&recorded, temp_folder_file(*state, "deaf.trace"));
+    assert_int_equal(count_said(&recorded, "\"deaf\" blocks SIGURG"), 1);
+    const struct thread *samples = need_thread(&recorded, "deaf");
+    size_t without = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
+        without += stack_is_unasked(&recorded.profile, sample_stack(samples, i));
+    int64_t sum_ns = sum_cpu_ns(samples);
+    if (without < 50 || sum_ns < (int64_t)seen_ns || sum_ns > (int64_t)spent_ns)
+        fail_msg("%zu samples without stacks, %" PRId64 " ns, not %" PRIu64 " to %" PRIu64, without, sum_ns, seen_ns,
+                 spent_ns);
+    assert_int_equal(count_samples_in(&recorded.profile, samples, working_code()), 0);
+    recorded_fini(&recorded);
+}
+
+static atomic_bool has_resumed;
+
+/* Blocks the signal of a round until a pause has begun, so that the signal arrives in the pause. */
+static void work_after_pause(struct busy_thread *self) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    for (uint64_t end = atomic_load(&round_count) + 5; atomic_load(&round_count) < end;) {
+    }
+    grec_pause();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    grec_resume();
+    atomic_store(&has_resumed, true);
+    work_here(self);
+}
+
+static void test_signal_in_pause(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_after_pause};
+    atomic_store(&has_resumed, false);
+    start_sampling(*state, "in-pause.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    while (!atomic_load(&has_resumed)) usleep(1000);
+    wait_stacks(&thread, 20);
+    stop_and_read(&recorded, *state, "in-pause.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 3);
+    recorded_fini(&recorded);
+}
+
+static atomic_int own_signal_count;
+
+static void count_own_signal(int number, siginfo_t *info, void *context) { atomic_fetch_add(&own_signal_count, 1); }
+
+static void forget_signal(void) { signal(SIGURG, SIG_DFL); }
+
+/* The program's own handler must stay installed, whether it was set before or during the recording. */
+static void test_handler_of_the_program(void **state) {
+    skip_under_thread_sanitizer();
+    struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO}, now;
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_here};
+    atomic_store(&own_signal_count, 0);
+    sigaction(SIGURG, &own, NULL);
+    start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 30);
+    raise(SIGURG);
+    stop_and_read(&recorded, *state, "own.trace");
+    busy_thread_join(&thread);
+    sigaction(SIGURG, NULL, &now);
+    forget_signal();
+    assert_true(now.sa_sigaction == count_own_signal);
+    assert_int_equal(atomic_load(&own_signal_count), 1);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 10);
+    recorded_fini(&recorded);
+}
+
+static void test_handler_taken_over(void **state) {
+    skip_under_thread_sanitizer();
+    struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO};
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_here};
+    start_sampling(*state, "taken.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 30);
+    sigaction(SIGURG, &own, NULL);
+    /* A round that has already begun may send one more signal. The thread handles it when it runs. */
+    wait_stacks(&thread, 2);
+    atomic_store(&own_signal_count, 0);
+    wait_stacks(&thread, 20);
+    int later_count = atomic_load(&own_signal_count);
+    stop_and_read(&recorded, *state, "taken.trace");
+    busy_thread_join(&thread);
+    forget_signal();
+    assert_int_equal(later_count, 0);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    /* More samples than were taken before the program used the signal. */
+    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 40);
+    recorded_fini(&recorded);
+}
+
+/* ---- Parts of what the sampler records. ---- */
+
+static bool has_counter(const struct recorded *recorded, const char *name) {
+    const struct column *counters = &recorded->profile.counters;
+    for (size_t i = 0; i < counters->count; i++)
+        if (text_equal(((const struct counter *)column_at(counters, i))->name, text_of(name))) return true;
+    return false;
+}
+
+/* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. */
+static void test_without_stacks(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_here, .name = "busy"};
+    start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_STACKS | GREC_NO_MEMORY});
+    busy_thread_start(&thread);
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "parts.trace");
+    busy_thread_join(&thread);
+    assert_nothing_lost(&recorded);
+    const struct samples *samples = &need_thread(&recorded, "busy")->samples;
+    assert_true(samples->time_ns.count > 0);
+    for (size_t i = 0; i < samples->stack.count; i++)
+        assert_true(stack_is_none(*(const stack_id *)column_at(&samples->stack, i)));
+    assert_non_null(samples->details);
+    assert_true(has_counter(&recorded, "processCPU"));
+    assert_false(has_counter(&recorded, "resident set"));
+    recorded_fini(&recorded);
+}
+
+static void test_without_process_cpu(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_PROCESS_CPU | GREC_NO_POWER});
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "parts.trace");
+    assert_false(has_counter(&recorded, "processCPU"));
+    assert_true(has_counter(&recorded, "resident set"));
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_without_stacks),     TEST(test_without_process_cpu),    TEST(test_unregistered_thread),
+        TEST(test_short_threads),      TEST(test_handler_of_the_program), TEST(test_own_name_stays),
+        TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
+        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
+        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,828 @@
+/* Tests the times of sampling rounds, the recorded processor time, and threads that wait. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "readers/trace/trace_cursor.h"
+#include "tests/support/sampler_check.h"
+#include "tests/support/unit_test.h"
+
+/* ---- Rounds. ---- */
+
+static int64_t round_time_ns(const struct profile *profile, size_t row) {
+    return ((const struct overhead *)column_at(&profile->overheads, row))->time_ns;
+}
+
+/* Checks that rounds do not come in bursts. Each round ends before the next one is due, and no round begins before
+ * it is due. The only exception is a sampler that slept with the program: it resumes at the time when it wakes up.
+ * So five rounds always take more than two intervals, whatever else the machine does. */
+static void assert_no_burst(const struct profile *profile, int64_t interval_ns) {
+    int64_t least_ns = 2 * interval_ns - interval_ns / 20;
+    for (size_t i = 4; i < profile->overheads.count; i++) {
+        int64_t span_ns = round_time_ns(profile, i) - round_time_ns(profile, i - 4);
+        if (span_ns < least_ns) fail_msg("five rounds within %" PRId64 " ns", span_ns);
+    }
+}
+
+struct pace {
+    uint64_t at_pace_ns; /* if five rounds take at most this long, rounds come at the interval */
+    uint64_t times_ns[5];
+    atomic_bool is_met;
+};
+
+static void look_at_pace(void *context) {
+    struct pace *pace = context;
+    memmove(pace->times_ns, pace->times_ns + 1, sizeof pace->times_ns - sizeof *pace->times_ns);
+    pace->times_ns[4] = clock_now_ns(CLOCK_MONOTONIC);
+    if (pace->times_ns[0] && pace->times_ns[4] - pace->times_ns[0] < pace->at_pace_ns)
+        atomic_store(&pace->is_met, true);
+}
+
+/* Rounds must come at the interval as soon as the machine allows it, and never faster. */
+static void test_pace(void **state) {
+    static const uint32_t intervals_us[] = {1000, 5000};
+    alarm(HANG_SECONDS);
+    for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
+        uint64_t interval_ns = (uint64_t)intervals_us[i] * 1000;
+        struct pace pace = {.at_pace_ns = interval_ns * 6};
+        struct recorded recorded;
+        struct busy_thread thread = {.name = "busy", .run = work};
+        start_sampling(*state, "pace.trace", (struct grec_options){.interval_us = intervals_us[i]});
+        busy_thread_start(&thread);
+        wait_rounds(20);
+        sampler_call_after_rounds(look_at_pace, &pace);
+        while (!atomic_load(&pace.is_met)) usleep(1000);
+        stop_and_read(&recorded, *state, "pace.trace");
+        busy_thread_join(&thread);
+        assert_no_burst(&recorded.profile, (int64_t)interval_ns);
+        assert_int_equal(recorded.profile.meta.interval_ns, interval_ns);
+        recorded_fini(&recorded);
+    }
+    alarm(0);
+}
+
+/* At such a long interval the sampler never sleeps with the program. For each due time, a round is made, or it is
+ * left out and counted. */
+static void test_all_instants(void **state) {
+    enum { INTERVAL_US = 100000 };
+    struct recorded recorded;
+    unsigned long long made_count = 0, left_out_count = 0;
+    start_sampling(*state, "instants.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    wait_rounds(8);
+    stop_and_read(&recorded, *state, "instants.trace");
+    const struct column *log = &recorded.profile.profiling_log, *rounds = &recorded.profile.overheads;
+    for (size_t i = 0; i < log->count; i++) {
+        struct text text = ((const struct log_line *)column_at(log, i))->text;
+        char line[200];
+        snprintf(line, sizeof line, "%.*s", text.bytes ? (int)text.bytes_count : 0, text.bytes ? text.bytes : "");
+        sscanf(line, "sampler: %llu rounds, every 100000 µs asked for, %llu left out", &made_count, &left_out_count);
+    }
+    assert_int_equal(made_count, rounds->count);
+    int64_t span_ns = round_time_ns(&recorded.profile, rounds->count - 1) - round_time_ns(&recorded.profile, 0);
+    double instant_count = (double)span_ns / (INTERVAL_US * 1e3);
+    /* A round is late by less than an interval. Rounds that the last round missed are counted too. */
+    double counted = (double)(made_count - 1 + left_out_count);
+    if (counted < instant_count - 1.1 || counted > instant_count + 1.1)
+        fail_msg("%g rounds made or left out where %g were due", counted, instant_count);
+    recorded_fini(&recorded);
+}
+
+/* ---- Sleeping with the program. ---- */
+
+enum { ALL_ASLEEP_MS = 1000 };
+
+static sem_t has_slept;
+
+static void sleep_and_work(struct busy_thread *self) {
+    sleep_ms(ALL_ASLEEP_MS);
+    GREC_INSTANT("works", NULL);
+    sem_post(&has_slept);
+    work(self);
+}
+
+/* While all threads sleep there must be few rounds. A thread that begins to work must be sampled again. */
+static void test_all_asleep(void **state) {
+    skip_under_thread_sanitizer();
+    static const uint32_t intervals_us[] = {1000, 100};
+    for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
+        struct recorded recorded;
+        struct busy_thread thread = {.name = "sleeper", .run = sleep_and_work};
+        sem_init(&has_slept, 0, 0);
+        start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = intervals_us[i]});
+        busy_thread_start(&thread);
+        while (sem_wait(&has_slept) != 0) {
+        }
+        wait_stacks(&thread, 40);
+        stop_and_read(&recorded, *state, "asleep.trace");
+        busy_thread_join(&thread);
+        sem_destroy(&has_slept);
+        const struct thread *samples = need_thread(&recorded, "sleeper");
+        int64_t work_ns = find_marker(&recorded.profile, "works", NULL)->start_ns;
+        size_t asleep_count = 0, awake_count = 0;
+        for (size_t row = 0; row < recorded.profile.overheads.count; row++)
+            asleep_count += round_time_ns(&recorded.profile, row) < work_ns;
+        for (size_t row = 0; row < samples_count(&samples->samples); row++)
+            awake_count += sample_time_ns(samples, row) > work_ns;
+        /* The sampler goes to sleep after 50 milliseconds. */
+        if (asleep_count > 10000 / intervals_us[i] + (size_t)work_ns / 20000000 + 50)
+            fail_msg("%zu rounds while all slept", asleep_count);
+        if (awake_count < 20) fail_msg("%zu samples after that", awake_count);
+        recorded_fini(&recorded);
+    }
+}
+
+static void test_parts_of_a_round(void **state) {
+    struct recorded recorded;
+    start_sampling(*state, "parts.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "parts.trace");
+    int64_t counters_ns = 0, threads_ns = 0;
+    for (size_t i = 0; i < recorded.profile.overheads.count; i++) {
+        const struct overhead *overhead = column_at(&recorded.profile.overheads, i);
+        assert_true(overhead->locking_ns >= 0);
+        counters_ns += overhead->counters_ns;
+        threads_ns += overhead->threads_ns;
+    }
+    assert_true(counters_ns > 0 && threads_ns > 0);
+    recorded_fini(&recorded);
+}
+
+/* Forks a child that stops this process and continues it after `ms` milliseconds. */
+static pid_t fork_stopper(unsigned ms) {
+    pid_t parent = getpid(), pid = fork();
+    if (pid) return pid;
+    kill(parent, SIGSTOP);
+    sleep_ms(ms);
+    kill(parent, SIGCONT);
+    _exit(0);
+}
+
+static void test_stopped_process(void **state) {
+    skip_under_thread_sanitizer();
+    enum { STOP_MS = 100 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "stopped.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_NO_CHILDREN});
+    busy_thread_start(&thread);
+    wait_rounds(5);
+    pid_t pid = fork_stopper(STOP_MS);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    wait_rounds(20);
+    stop_and_read(&recorded, *state, "stopped.trace");
+    busy_thread_join(&thread);
+    int64_t longest_ns = 0;
+    for (size_t i = 1; i < recorded.profile.overheads.count; i++) {
+        int64_t span_ns = round_time_ns(&recorded.profile, i) - round_time_ns(&recorded.profile, i - 1);
+        if (span_ns > longest_ns) longest_ns = span_ns;
+    }
+    assert_true(longest_ns > (STOP_MS - 10) * 1000000);
+    assert_no_burst(&recorded.profile, 1000000);
+    recorded_fini(&recorded);
+}
+
+/* ---- Moves of the sampler between processors. ---- */
+
+static atomic_int turn_count, missed_count, narrow_count;
+
+/* Replaces the C library's function, to check each move of the recorder's thread. When the call that allows one
+ * processor returns, the thread runs on that processor. Where it runs afterwards is up to the kernel. */
+int sched_setaffinity(pid_t pid, size_t bytes_count, const cpu_set_t *processors) {
+    long outcome = syscall(SYS_sched_setaffinity, pid, bytes_count, processors);
+    if (CPU_COUNT(processors) > 1) return (int)outcome;
+    int processor = sched_getcpu();
+    atomic_fetch_add(&turn_count, 1);
+    atomic_fetch_add(&missed_count, processor < 0 || !CPU_ISSET((size_t)processor, processors));
+    return (int)outcome;
+}
+
+static void note_processors(void *allowed) {
+    cpu_set_t now;
+    bool is_narrow = sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, (const cpu_set_t *)allowed);
+    atomic_fetch_add(&narrow_count, is_narrow);
+}
+
+/* Restricts this thread to two of the allowed processors. The recorder's thread inherits the restriction. */
+static cpu_set_t take_two_processors(void) {
+    cpu_set_t allowed, two;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&two);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++)
+        if (CPU_ISSET(i, &allowed)) CPU_SET(i, &two);
+    assert_int_equal(sched_setaffinity(0, sizeof two, &two), 0);
+    return two;
+}
+
+static void test_turns(void **state) {
+    skip_under_thread_sanitizer();
+    enum { BUSY_COUNT = 4, TURN_COUNT = 5 };
+    cpu_set_t before, two;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < 2) {
+        print_message("left out: one processor, on which nobody can take turns\n");
+        skip();
+    }
+    alarm(HANG_SECONDS);
+    two = take_two_processors();
+    struct busy_thread threads[BUSY_COUNT];
+    for (int i = 0; i < BUSY_COUNT; i++) {
+        threads[i] = (struct busy_thread){.name = "busy", .run = work};
+        busy_thread_start(&threads[i]);
+    }
+    start_sampling(*state, "turns.trace", (struct grec_options){.interval_us = 1000});
+    sampler_call_after_rounds(note_processors, &two);
+    /* Other programs may leave so little time to these threads that they seldom keep both processors busy. So wait
+     * for a number of moves instead of a time. */
+    for (int end = atomic_load(&turn_count) + TURN_COUNT; atomic_load(&turn_count) < end;) usleep(1000);
+    grec_stop();
+    for (int i = 0; i < BUSY_COUNT; i++) busy_thread_join(&threads[i]);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    alarm(0);
+    assert_int_equal(atomic_load(&missed_count), 0);
+    assert_int_equal(atomic_load(&narrow_count), 0);
+}
+
+/* ---- Processor time. ---- */
+
+enum { WORK_NS = 300000000 };
+
+static void assert_between(int64_t actual, uint64_t least, uint64_t most) {
+    if (actual < (int64_t)least || actual > (int64_t)most)
+        fail_msg("%" PRId64 ", not %" PRIu64 " to %" PRIu64, actual, least, most);
+}
+
+/* The samples of a thread must have all processor time that it used between two looks of the sampler, and nothing
+ * more. */
+static void test_processor_time(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "busy.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 10);
+    uint64_t from_ns = cpu_of_thread_ns(&thread);
+    wait_cpu(&thread, WORK_NS);
+    uint64_t seen_ns = cpu_of_thread_ns(&thread) - from_ns;
+    wait_stacks(&thread, 3);
+    grec_stop();
+    uint64_t spent_ns = cpu_of_thread_ns(&thread);
+    busy_thread_join(&thread);
+    recorded_read(&recorded, temp_folder_file(*state, "busy.trace"));
+    assert_between(sum_cpu_ns(need_thread(&recorded, "busy")), seen_ns, spent_ns);
+    recorded_fini(&recorded);
+}
+
+static void test_counters_of_the_process(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    uint64_t before_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    start_sampling(*state, "counters.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_rounds(2);
+    uint64_t from_ns = cpu_of_thread_ns(&thread);
+    wait_cpu(&thread, WORK_NS);
+    uint64_t seen_ns = cpu_of_thread_ns(&thread) - from_ns;
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "counters.trace");
+    uint64_t spent_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
+    busy_thread_join(&thread);
+    const struct counter *cpu = find_counter(&recorded.profile, "processCPU"),
+                         *memory = find_counter(&recorded.profile, "resident set");
+    int64_t sum_ns = 0, resident_bytes = 0;
+    assert_true(cpu && memory);
+    for (size_t i = 0; i < cpu->samples.count; i++)
+        sum_ns += ((const struct counter_sample *)column_at(&cpu->samples, i))->change;
+    for (size_t i = 0; i < memory->samples.count; i++)
+        resident_bytes += ((const struct counter_sample *)column_at(&memory->samples, i))->change;
+    assert_between(sum_ns, seen_ns, spent_ns);
+    assert_true(resident_bytes > 1 << 20 && resident_bytes < (int64_t)16 << 30);
+    recorded_fini(&recorded);
+}
+
+/* ---- Threads that wait. ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static void wait_for_condition(struct busy_thread *self) {
+    pthread_mutex_lock(&mutex);
+    while (goes_on(self)) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void end_wait(struct busy_thread *thread) {
+    atomic_store(&thread->is_told_to_end, true);
+    pthread_mutex_lock(&mutex);
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+}
+
+struct same_entries {
+    uint64_t count;
+    uint64_t bytes_count; /* "same" samples; their length is counted in bytes */
+    uint64_t full_count;
+    uint64_t chunk_count; /* chunks with "same" samples */
+};
+
+/* Checks an entry of a chunk: in each chunk, a "same" sample of a thread must come after a full sample of this
+ * thread. Counts both kinds. */
+static void look_at_entry(struct text entry, size_t block_bytes, bool has_full[64], struct same_entries *entries) {
+    struct trace_cursor cursor = trace_cursor_of(entry);
+    uint8_t kind = trace_cursor_byte(&cursor);
+    if (kind != TRACE_THREAD_SAMPLE && kind != TRACE_THREAD_SAME) return;
+    trace_cursor_leb(&cursor);
+    uint64_t uid = trace_cursor_leb(&cursor);
+    assert_true(!cursor.is_bad && uid < 64);
+    if (kind == TRACE_THREAD_SAMPLE) {
+        has_full[uid] = true;
+        entries->full_count++;
+        return;
+    }
+    if (!has_full[uid]) fail_msg("a chunk has a same sample of thread %" PRIu64 " before a full one", uid);
+    entries->count++;
+    entries->bytes_count += block_bytes;
+}
+
+static void look_at_chunk(const char *bytes, const struct trace_chunk_header *chunk, struct same_entries *entries) {
+    bool has_full[64] = {false};
+    uint64_t before = entries->count;
+    uint32_t end = (uint32_t)chunk->commit;
+    struct trace_cursor cursor = trace_cursor_of((struct text){bytes + chunk->first_block, end - chunk->first_block});
+    while (trace_cursor_left(&cursor)) {
+        const unsigned char *start = cursor.next;
+        struct text entry = trace_cursor_text(&cursor);
+        assert_false(cursor.is_bad);
+        look_at_entry(entry, (size_t)(cursor.next - start), has_full, entries);
+    }
+    entries->chunk_count += entries->count > before;
+}
+
+static struct same_entries find_same_entries(const char *path) {
+    struct same_entries entries = {0};
+    struct trace_header header;
+    size_t bytes_count;
+    char *bytes = file_read(path, &bytes_count);
+    assert_non_null(bytes);
+    memcpy(&header, bytes, sizeof header);
+    for (size_t at = header.chunks_offset; at + header.chunk_bytes <= bytes_count; at += header.chunk_bytes) {
+        struct trace_chunk_header chunk;
+        memcpy(&chunk, bytes + at, sizeof chunk);
+        if (chunk.state != TRACE_CHUNK_FREE && chunk.kind == TRACE_CHUNK_EVENTS)
+            look_at_chunk(bytes + at, &chunk, &entries);
+    }
+    free(bytes);
+    return entries;
+}
+
+enum { WAITING_COUNT = 5 };
+
+static void start_waiting(struct busy_thread threads[WAITING_COUNT]) {
+    static const char *const names[WAITING_COUNT] = {"waits 0", "waits 1", "waits 2", "waits 3", "waits 4"};
+    for (int i = 0; i < WAITING_COUNT; i++) {
+        threads[i] = (struct busy_thread){.name = names[i], .run = wait_for_condition};
+        busy_thread_start(&threads[i]);
+    }
+}
+
+static void end_waiting(struct busy_thread threads[WAITING_COUNT]) {
+    for (int i = 0; i < WAITING_COUNT; i++) end_wait(&threads[i]);
+    for (int i = 0; i < WAITING_COUNT; i++) busy_thread_join(&threads[i]);
+}
+
+/* Uses small chunks, so that there are many. After a thread has gone to sleep, all of its samples are the same. */
+static void test_asleep(void **state) {
+    enum { ROUND_COUNT = 300 };
+    struct recorded recorded;
+    struct busy_thread threads[WAITING_COUNT];
+    start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = 500, .chunk_bytes = 4096});
+    start_waiting(threads);
+    for (int i = 0; i < WAITING_COUNT; i++) wait_asleep(&threads[i]);
+    GREC_INSTANT("all asleep", NULL);
+    wait_rounds(ROUND_COUNT);
+    grec_stop();
+    end_waiting(threads);
+    struct same_entries entries = find_same_entries(temp_folder_file(*state, "asleep.trace"));
+    recorded_read(&recorded, temp_folder_file(*state, "asleep.trace"));
+    assert_true(entries.count > WAITING_COUNT * ROUND_COUNT / 2);
+    assert_true(entries.chunk_count > 2);
+    if (entries.bytes_count > entries.count * 10)
+        fail_msg("%" PRIu64 " bytes in %" PRIu64 " entries", entries.bytes_count, entries.count);
+    int64_t asleep_ns = find_marker(&recorded.profile, "all asleep", NULL)->start_ns;
+    for (int i = 0; i < WAITING_COUNT; i++) {
+        const struct thread *thread = need_thread(&recorded, threads[i].name);
+        uint32_t count = samples_count(&thread->samples), asleep_count = 0;
+        for (uint32_t row = 1; row < count; row++) {
+            int64_t cpu_ns = samples_cpu_ns(&thread->samples, row);
+            assert_true(cpu_ns != TIME_NONE);
+            if (sample_time_ns(thread, row) <= asleep_ns) continue;
+            assert_int_equal(sample_stack(thread, row).index, sample_stack(thread, count - 1).index);
+            assert_int_equal(cpu_ns, 0);
+            asleep_count++;
+        }
+        assert_true(asleep_count >= ROUND_COUNT - 1);
+        assert_true(stack_depth(&recorded.profile, sample_stack(thread, count - 1)) > 3);
+    }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+CODE_SECTION(woken)
+
+static atomic_int woken_phase;
+static atomic_uint_fast64_t woken_cpu_ns;
+
+IN_SECTION(woken) static void work_when_woken(void) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (atomic_load_explicit(&woken_phase, memory_order_relaxed) == 1)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void wait_and_work(struct busy_thread *self) {
+    pthread_mutex_lock(&mutex);
+    while (!atomic_load(&woken_phase)) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    work_when_woken();
+    atomic_store(&woken_cpu_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID));
+    wait_for_condition(self);
+}
+
+/* One of many sleeping threads wakes up. The samples must have its work at the right time. */
+static void test_woken(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread threads[WAITING_COUNT], woken = {.name = "woken", .run = wait_and_work};
+    atomic_store(&woken_phase, 0);
+    atomic_store(&woken_cpu_ns, 0);
+    start_sampling(*state, "woken.trace", (struct grec_options){.interval_us = 1000});
+    start_waiting(threads);
+    busy_thread_start(&woken);
+    wait_asleep(&woken);
+    wait_rounds(100);
+    uint64_t asleep_cpu_ns = cpu_of_thread_ns(&woken);
+    atomic_store(&woken_phase, 1);
+    pthread_mutex_lock(&mutex);
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+    wait_stacks(&woken, 40);
+    atomic_store(&woken_phase, 2);
+    while (!atomic_load(&woken_cpu_ns)) usleep(200);
+    wait_asleep(&woken);
+    GREC_INSTANT("sleeps again", NULL);
+    wait_rounds(100);
+    stop_and_read(&recorded, *state, "woken.trace");
+    uint64_t spent_ns = cpu_of_thread_ns(&woken);
+    end_waiting(threads);
+    end_wait(&woken);
+    busy_thread_join(&woken);
+    const struct thread *samples = need_thread(&recorded, "woken");
+    int64_t end_ns = find_marker(&recorded.profile, "sleeps again", NULL)->start_ns;
+    assert_true(count_samples_in(&recorded.profile, samples, woken_code()) > 10);
+    for (size_t i = 0; i < samples_count(&samples->samples); i++)
+        if (sample_time_ns(samples, i) > end_ns)
+            assert_false(stack_has_code(&recorded.profile, sample_stack(samples, i), woken_code()));
+    assert_between(sum_cpu_ns(samples), atomic_load(&woken_cpu_ns) - asleep_cpu_ns, spent_ns);
+    recorded_fini(&recorded);
+}
+
+CODE_SECTION(hinted)
+
+static atomic_int hint_phase, reached_phase;
+
+IN_SECTION(hinted) static void work_in_phase(int phase) {
+    static volatile uint64_t sum __attribute__((unused));
+    while (atomic_load_explicit(&hint_phase, memory_order_relaxed) == phase)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void wait_in_phase(int phase) {
+    while (atomic_load_explicit(&hint_phase, memory_order_relaxed) == phase) {
+    }
+}
+
+static void sleep_by_hint(struct busy_thread *self) {
+    wait_in_phase(0);
+    grec_thread_sleep();
+    atomic_store(&reached_phase, 1);
+    wait_in_phase(1);
+    work_in_phase(2);
+    grec_thread_wake();
+    work_in_phase(3);
+}
+
+/* The sampler trusts a hint of sleep after one more look at the thread. If the thread works nevertheless, its
+ * samples repeat the stack from that look without processor time, until it wakes up. */
+static void test_hints(void **state) {
+    skip_under_thread_sanitizer();
+    enum { ROUND_COUNT = 60 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "hinted", .run = sleep_by_hint};
+    atomic_store(&hint_phase, 0);
+    atomic_store(&reached_phase, 0);
+    start_sampling(*state, "hints.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 20);
+    atomic_store(&hint_phase, 1);
+    while (!atomic_load(&reached_phase)) usleep(200);
+    /* Waits until the signals from before the hint are answered. */
+    wait_stacks(&thread, 5);
+    GREC_INSTANT("sleeps", NULL);
+    atomic_store(&hint_phase, 2);
+    wait_rounds(ROUND_COUNT);
+    wait_stacks(&thread, 10);
+    GREC_INSTANT("wakes", NULL);
+    atomic_store(&hint_phase, 3);
+    wait_stacks(&thread, 30);
+    stop_and_read(&recorded, *state, "hints.trace");
+    atomic_store(&hint_phase, 4);
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "hinted");
+    int64_t from_ns = find_marker(&recorded.profile, "sleeps", NULL)->start_ns,
+            to_ns = find_marker(&recorded.profile, "wakes", NULL)->start_ns;
+    size_t all = 0, asleep = 0, awake = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i);
+        bool is_in_section = stack_has_code(&recorded.profile, sample_stack(samples, i), hinted_code());
+        if (time_ns > from_ns && time_ns < to_ns) {
+            all++;
+            asleep += !is_in_section && samples_cpu_ns(&samples->samples, i) == 0;
+        } else if (time_ns > to_ns) {
+            awake += is_in_section;
+        }
+    }
+    if (asleep < ROUND_COUNT - 1 || asleep < all || awake < 10)
+        fail_msg("%zu samples, %zu of them asleep, %zu awake", all, asleep, awake);
+    recorded_fini(&recorded);
+}
+
+/* ---- System calls that a signal could interrupt. ---- */
+
+enum { SLEEP_COUNT_MIN = 20, SLEEP_MS = 10, ASLEEP_ROUND_COUNT = 40 };
+
+static atomic_int sleep_count, cut_short_count;
+
+static void work_a_little(void) {
+    static volatile uint64_t sum __attribute__((unused));
+    for (uint64_t i = 0; i < 20000; i++) sum += i;
+}
+
+/* Sleeps and polls until the sampler has looked often enough while the thread slept. */
+static void sleep_and_poll(struct busy_thread *self) {
+    uint64_t asleep_round_counts[2] = {0, 0};
+    for (int i = 0; i < SLEEP_COUNT_MIN || asleep_round_counts[0] < ASLEEP_ROUND_COUNT ||
+                    asleep_round_counts[1] < ASLEEP_ROUND_COUNT;
+         i++) {
+        work_a_little();
+        uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC), from_round = atomic_load(&round_count);
+        const struct timespec time = {0, SLEEP_MS * 1000000};
+        int result = i % 2 ? poll(NULL, 0, SLEEP_MS) : clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+        bool is_full = clock_now_ns(CLOCK_MONOTONIC) - from_ns >= SLEEP_MS * 1000000u;
+        uint64_t ended_count = atomic_load(&round_count) - from_round;
+        asleep_round_counts[i % 2] += ended_count > 1 ? ended_count - 1 : 0;
+        atomic_fetch_add(&sleep_count, 1);
+        if (result != 0 || !is_full) atomic_fetch_add(&cut_short_count, 1);
+    }
+}
+
+/* System calls are interrupted only seldom: only if the thread begins one between the sampler's look at it and the
+ * signal. If the sampler sent its signal without looking, nearly all of them would be interrupted. */
+static void test_sleeps_are_not_cut_short(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "sleeper", .run = sleep_and_poll};
+    atomic_store(&cut_short_count, 0);
+    atomic_store(&sleep_count, 0);
+    start_sampling(*state, "sleeps.trace", (struct grec_options){.interval_us = 100});
+    wait_rounds(5);
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "sleeps.trace");
+    int all_count = atomic_load(&sleep_count), short_count = atomic_load(&cut_short_count);
+    if (short_count > all_count / 2) fail_msg("%d of %d sleeps were cut short", short_count, all_count);
+    const struct thread *samples = need_thread(&recorded, "sleeper");
+    size_t asleep = 0, in_poll = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        asleep += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in clock_nanosleep)");
+        in_poll += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in poll)");
+    }
+    assert_true(asleep > ASLEEP_ROUND_COUNT / 4);
+#if defined(__x86_64__)
+    assert_true(in_poll > ASLEEP_ROUND_COUNT / 4);
+#endif
+    recorded_fini(&recorded);
+}
+
+static atomic_uint_fast64_t slept_round_count;
+
+static void sleep_long(struct busy_thread *self) {
+    while (goes_on(self)) sleep_ms(10);
+}
+
+static void sleep_and_count(struct busy_thread *self) {
+    while (goes_on(self)) atomic_fetch_add(&slept_round_count, sleep_and_count_rounds(10));
+}
+
+/* A thread that is never found at work must have its own name and id. A thread that is left out must be left out
+ * while it waits too. */
+static void test_threads_that_only_sleep(void **state) {
+    struct recorded recorded;
+    struct busy_thread wanted = {.name = "wanted sleeper", .run = sleep_and_count},
+                       other = {.name = "other sleeper", .run = sleep_long};
+    start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 500, .threads = "wanted"});
+    busy_thread_start(&wanted);
+    busy_thread_start(&other);
+    for (uint64_t end = atomic_load(&slept_round_count) + 40; atomic_load(&slept_round_count) < end;) usleep(1000);
+    busy_thread_join(&other);
+    busy_thread_join(&wanted);
+    stop_and_read(&recorded, *state, "sleepers.trace");
+    assert_true(samples_count(&need_thread(&recorded, "wanted sleeper")->samples) > 10);
+    assert_int_equal(count_threads(&recorded.profile, "wanted sleeper"), 1);
+    assert_null(find_thread(&recorded.profile, "other sleeper"));
+    assert_nothing_lost(&recorded);
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        if (!text_equal(thread->name, TEXT("wanted sleeper"))) assert_int_equal(samples_count(&thread->samples), 0);
+    }
+    recorded_fini(&recorded);
+}
+
+/* ---- Delay of events. ---- */
+
+enum { DELAY_NS = 60000000 };
+
+static atomic_bool is_busy, is_told_to_idle, is_idle_again;
+
+static void handle_events(struct busy_thread *self) {
+    grec_event_loop_idle();
+    sleep_ms(30);
+    GREC_INSTANT("busy", NULL);
+    grec_event_loop_busy();
+    atomic_store(&is_busy, true);
+    /* The thread sanitizer runs signal handlers within such calls. */
+    while (!atomic_load(&is_told_to_idle)) clock_now_ns(CLOCK_MONOTONIC);
+    grec_event_loop_idle();
+    atomic_store(&is_idle_again, true);
+    while (goes_on(self)) atomic_fetch_add(&slept_round_count, sleep_and_count_rounds(5));
+}
+
+static void test_event_delay(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "loop", .run = handle_events};
+    start_sampling(*state, "loop.trace", (struct grec_options){.interval_us = 1000});
+    atomic_store(&is_busy, false);
+    atomic_store(&is_told_to_idle, false);
+    atomic_store(&is_idle_again, false);
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    while (!atomic_load(&is_busy)) usleep(1000);
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + DELAY_NS;
+    while (clock_now_ns(CLOCK_MONOTONIC) < end_ns) usleep(1000);
+    wait_stacks(&thread, 10);
+    atomic_store(&is_told_to_idle, true);
+    while (!atomic_load(&is_idle_again)) usleep(1000);
+    /* Waits until a round that may have looked at the thread earlier has ended. */
+    wait_rounds(2);
+    GREC_INSTANT("idle", NULL);
+    for (uint64_t end = atomic_load(&slept_round_count) + 20; atomic_load(&slept_round_count) < end;) usleep(1000);
+    stop_and_read(&recorded, *state, "loop.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "loop");
+    int64_t busy_ns = find_marker(&recorded.profile, "busy", NULL)->start_ns,
+            idle_ns = find_marker(&recorded.profile, "idle", NULL)->start_ns, longest_ns = 0;
+    size_t idle_count = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i), delay_ns = samples_delay_ns(&samples->samples, i);
+        int64_t since_ns = time_ns - busy_ns;
+        if (since_ns > 0 && time_ns < idle_ns) {
+            /* The event that waits began after the marker, so its delay cannot be longer than the time since the
+             * marker. */
+            if (delay_ns > since_ns + since_ns / 100 + 1000)
+                fail_msg("%" PRId64 " ns, %" PRId64 " ns after the event", delay_ns, since_ns);
+            if (delay_ns > longest_ns) longest_ns = delay_ns;
+        } else if (time_ns > idle_ns) {
+            assert_int_equal(delay_ns, 0);
+            idle_count++;
+        }
+    }
+    if (longest_ns < DELAY_NS / 100 * 99 || !idle_count)
+        fail_msg("%" PRId64 " ns at most, %zu idle", longest_ns, idle_count);
+    recorded_fini(&recorded);
+}
+
+/* ---- Pauses, starts, another file. ---- */
+
+static void test_pause(void **state) {
+    skip_under_thread_sanitizer();
+    enum { PAUSE_CPU_NS = 300000000 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "pause.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 20);
+    uint64_t from_clock_ns = clock_now_ns(CLOCK_MONOTONIC);
+    grec_pause();
+    /* A round that has already begun may end in the pause. */
+    wait_rounds(2);
+    int64_t begins_ns = (int64_t)(clock_now_ns(CLOCK_MONOTONIC) - from_clock_ns);
+    wait_cpu(&thread, PAUSE_CPU_NS);
+    grec_resume();
+    wait_stacks(&thread, 20);
+    stop_and_read(&recorded, *state, "pause.trace");
+    busy_thread_join(&thread);
+    const struct profile *profile = &recorded.profile;
+    assert_int_equal(profile->paused_ranges.count, 1);
+    const struct paused_range *range = column_at(&profile->paused_ranges, 0);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    size_t before = 0, after = 0;
+    int64_t after_cpu_ns = 0;
+    int64_t from_ns = range->start_ns + begins_ns + begins_ns / 100;
+    assert_true(range->end_ns - range->start_ns >= PAUSE_CPU_NS / 100 * 99);
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        int64_t time_ns = sample_time_ns(samples, i);
+        assert_false(time_ns > from_ns && time_ns < range->end_ns);
+        before += time_ns <= from_ns;
+        after += time_ns >= range->end_ns;
+        int64_t cpu_ns = samples_cpu_ns(&samples->samples, (uint32_t)i);
+        /* Entries after the pause must not contain processor time from the pause. */
+        if (time_ns < range->end_ns || cpu_ns == TIME_NONE) continue;
+        after_cpu_ns += cpu_ns;
+        assert_true(after_cpu_ns < time_ns - range->end_ns + PAUSE_CPU_NS / 2);
+    }
+    for (size_t i = 0; i < profile->overheads.count; i++)
+        assert_false(round_time_ns(profile, i) > from_ns && round_time_ns(profile, i) < range->end_ns);
+    assert_true(before > 3 && after > 3);
+    recorded_fini(&recorded);
+}
+
+static void test_start_and_stop_again_and_again(void **state) {
+    struct busy_thread thread = {.name = NULL, .run = work};
+    busy_thread_start(&thread);
+    for (int i = 0; i < 20; i++) {
+        struct recorded recorded;
+        start_sampling(*state, "again.trace", (struct grec_options){.interval_us = 500, .flags = GREC_ALL_THREADS});
+        grec_thread_register("main one");
+        if (i % 4) wait_rounds((uint64_t)i);
+        stop_and_read(&recorded, *state, "again.trace");
+        assert_nothing_lost(&recorded);
+        if (i % 4) assert_true(recorded.profile.overheads.count >= (size_t)i);
+        recorded_fini(&recorded);
+    }
+    busy_thread_join(&thread);
+}
+
+/* A recording continues in another file and at another interval, and keeps its events. */
+static void test_hand_over(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    start_sampling(*state, "first.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 20);
+    GREC_INSTANT("moves", NULL);
+    start_sampling(*state, "second.trace", (struct grec_options){.interval_us = 2000});
+    wait_stacks(&thread, 20);
+    stop_and_read(&recorded, *state, "second.trace");
+    busy_thread_join(&thread);
+    int64_t move_ns = find_marker(&recorded.profile, "moves", NULL)->start_ns;
+    const struct thread *samples = need_thread(&recorded, "busy");
+    size_t before = 0, after = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++)
+        *(sample_time_ns(samples, i) < move_ns ? &before : &after) += 1;
+    assert_int_equal(count_threads(&recorded.profile, "busy"), 1);
+    if (before < 5 || after < 5) fail_msg("%zu samples before, %zu after", before, after);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_pace),
+        TEST(test_all_instants),
+        TEST(test_all_asleep),
+        TEST(test_parts_of_a_round),
+        TEST(test_stopped_process),
+        TEST(test_turns),
+        TEST(test_processor_time),
+        TEST(test_counters_of_the_process),
+        TEST(test_asleep),
+        TEST(test_woken),
+        TEST(test_threads_that_only_sleep),
+        TEST(test_event_delay),
+        TEST(test_pause),
+        TEST(test_start_and_stop_again_and_again),
+        TEST(test_hand_over),
+        TEST(test_hints),
+        TEST(test_sleeps_are_not_cut_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

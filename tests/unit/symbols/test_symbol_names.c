@@ -1,0 +1,150 @@
+/* Tests demangling. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libconvert/symbols/symbol_names.h"
+#include "tests/support/unit_test.h"
+
+static char out[SYMBOL_NAME_BYTES_MAX];
+
+static void assert_demangled(const char *name, const char *expected) {
+    struct text result = symbol_name_demangle(text_of(name), out);
+    char *terminated = strndup(result.bytes, result.bytes_count);
+    assert_non_null(terminated);
+    assert_string_equal(terminated, expected);
+    free(terminated);
+}
+
+static void names_of_cpp(void **state) {
+    assert_demangled("_ZN4demo7counter3addEi", "demo::counter::add(int)");
+    assert_demangled("_ZNSt6vectorIiSaIiEE9push_backERKi",
+                     "std::vector<int, std::allocator<int> >::push_back(int const&)");
+    assert_demangled("_ZN3fooC4Ev", "foo::foo()");
+    assert_demangled("_ZN12_GLOBAL__N_14workEv", "(anonymous namespace)::work()");
+    assert_demangled("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const");
+    assert_demangled("_Z4workIiET_S0_", "work<int>(int)");
+    assert_demangled("_ZN4demo3runEv.part.0", "demo::run() [clone .part.0]");
+}
+
+static void names_of_rust(void **state) {
+    assert_demangled("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
+    assert_demangled("_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
+                     "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop");
+    assert_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+    assert_demangled("_RNvMs0_NtCs1_4core3fmtNtB5_9Formatter3pad", "<core::fmt::Formatter>::pad");
+    assert_demangled("_RINvCs1_1a3mapjEB2_", "a::map::<usize>");
+    assert_demangled("_RNvCs1_1au8gdel_5qa",
+                     "a::g\xc3\xb6"
+                     "del");
+}
+
+static void other_names_stay(void **state) {
+    assert_demangled("main", "main");
+    assert_demangled("runtime.mallocgc", "runtime.mallocgc");
+    assert_demangled("_Znot_a_name", "_Znot_a_name");
+    assert_demangled("_R", "_R");
+    assert_demangled("_ZN", "_ZN");
+    assert_demangled("", "");
+}
+
+static void what_the_linker_added_goes(void **state) {
+    assert_demangled("memcpy@@GLIBC_2.14", "memcpy");
+    assert_demangled("memcpy@GLIBC_2.2.5", "memcpy");
+    assert_demangled("@", "@");
+    assert_demangled("_ZN4demo3runEv.llvm.1234567890", "demo::run()");
+    assert_demangled("helper.llvm.99", "helper");
+    assert_demangled("helper.llvm.x", "helper.llvm.x");
+    assert_demangled(".llvm.99", ".llvm.99");
+    assert_demangled("helper.99", "helper.99");
+}
+
+static void assert_name_of_perf(const char *name, const char *expected) {
+    struct text found = symbol_name_of_perf(text_of(name), true, out);
+    assert_int_equal(found.bytes_count, strlen(expected));
+    assert_memory_equal(found.bytes, expected, found.bytes_count);
+}
+
+static void names_of_perf_have_no_versions_and_no_clones(void **state) {
+    assert_name_of_perf("memcpy@@GLIBC_2.14", "memcpy");
+    assert_name_of_perf("memcpy@@GLIBC_2.14@plt", "memcpy@plt");
+    assert_name_of_perf("camlStdlib.@_12", "camlStdlib.@_12");
+    assert_name_of_perf("puts@plt", "puts@plt");
+    assert_name_of_perf("helper.part.0", "helper.part.0");
+    assert_name_of_perf("_ZN4demo3runEv.part.0.cold", "demo::run()");
+    assert_name_of_perf("_ZN4demo3runEv@plt", "demo::run()@plt");
+    assert_name_of_perf("odd]", "odd]");
+}
+
+static void stubs_keep_their_ending(void **state) {
+    assert_demangled("puts@plt", "puts@plt");
+    assert_demangled("_ZN4demo3runEv@plt", "demo::run()@plt");
+    assert_demangled("memcpy@@GLIBC_2.14@plt", "memcpy@plt");
+    assert_demangled("@plt", "@plt");
+    static char name[SYMBOL_NAME_BYTES_MAX + 4];
+    memset(name, 'x', sizeof name);
+    memcpy(name + SYMBOL_NAME_BYTES_MAX - 4, "@plt", 4);
+    struct text fits = symbol_name_demangle((struct text){name, SYMBOL_NAME_BYTES_MAX}, out);
+    assert_int_equal(fits.bytes_count, SYMBOL_NAME_BYTES_MAX);
+    assert_memory_equal(fits.bytes, name, SYMBOL_NAME_BYTES_MAX);
+    memset(name, 'x', sizeof name);
+    memcpy(name + SYMBOL_NAME_BYTES_MAX, "@plt", 4);
+    struct text too_long = symbol_name_demangle((struct text){name, sizeof name}, out);
+    assert_int_equal(too_long.bytes_count, SYMBOL_NAME_BYTES_MAX);
+}
+
+static void assert_cut(struct text result) {
+    assert_int_equal(result.bytes_count, SYMBOL_NAME_BYTES_MAX);
+    assert_memory_equal(result.bytes + SYMBOL_NAME_BYTES_MAX - 3, "...", 3);
+}
+
+static void long_names_are_cut(void **state) {
+    static char name[10000];
+    memset(name, 'x', sizeof name);
+    assert_cut(symbol_name_demangle((struct text){name, sizeof name}, out));
+    struct text whole = symbol_name_demangle((struct text){name, SYMBOL_NAME_BYTES_MAX}, out);
+    assert_int_equal(whole.bytes_count, SYMBOL_NAME_BYTES_MAX);
+    assert_ptr_equal(whole.bytes, name);
+    memcpy(name, "_Z", 2);
+    assert_cut(symbol_name_demangle((struct text){name, sizeof name}, out));
+}
+
+/* pair<A, A>, then pairs of the previous pair: each step doubles the length of the name. */
+static void names_that_unfold_are_cut(void **state) {
+    char name[2048];
+    int used = snprintf(name, sizeof name, "_Z1f1pIiiE");
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    assert_true(used > 0);
+    size_t end = (size_t)used;
+    for (size_t i = 0; i < 30; i++)
+        end += (size_t)snprintf(name + end, sizeof name - end, "S_IS%.1s_S%.1s_E", i ? digits + i : "0",
+                                i ? digits + i : "0");
+    assert_cut(symbol_name_demangle((struct text){name, end}, out));
+    assert_memory_equal(out, "f(p<int, int>, p<p<int, int>, p<int, int> >", 43);
+}
+
+/* The deepest nesting that a name of the greatest length can have. */
+static void deep_names_do_no_harm(void **state) {
+    static char name[4096];
+    for (const char *letters = "PRKFATIXS"; *letters; letters++) {
+        memset(name, *letters, sizeof name);
+        memcpy(name, "_Z1f", 4);
+        assert_true(symbol_name_demangle((struct text){name, sizeof name - 1}, out).bytes_count > 0);
+        memcpy(name, "_RNv", 4);
+        assert_true(symbol_name_demangle((struct text){name, sizeof name - 1}, out).bytes_count > 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_cpp),
+        cmocka_unit_test(names_of_rust),
+        cmocka_unit_test(other_names_stay),
+        cmocka_unit_test(what_the_linker_added_goes),
+        cmocka_unit_test(names_of_perf_have_no_versions_and_no_clones),
+        cmocka_unit_test(stubs_keep_their_ending),
+        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(names_that_unfold_are_cut),
+        cmocka_unit_test(deep_names_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

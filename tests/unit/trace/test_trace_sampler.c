@@ -1,0 +1,1331 @@
+/* Tests what a sampler records of other threads: samples, machine code, allocations and overhead. Also tests where the
+ * stacks of markers were captured. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libconvert/profile/sweep.h"
+#include "tests/support/chunk_text.h"
+#include "tests/support/jitdump_builder.h"
+#include "tests/support/sampler_trace.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/trace_fixture.h"
+#include "tests/support/unit_test.h"
+#include "writer/emitter.h"
+
+static void emit(const struct emitter *emitter) {
+    struct chunk_list out;
+    chunk_list_init(&out, &fixture.failure);
+    emitter->emit(&fixture.profile, &fixture.profile.ledger, &out, (struct progress){0});
+    free(fixture.document);
+    fixture.document = chunk_text(&out);
+    chunk_list_fini(&out);
+    assert_string_equal(fixture.failure.message, "");
+    assert_true(ledger_is_balanced(&fixture.profile.ledger));
+}
+
+static void assert_has(const char *part) {
+    if (!strstr(fixture.document, part)) fail_msg("missing: %s\nin: %s", part, fixture.document);
+}
+
+static const char CAUSE_BASE[] = "sample that continues a missing one";
+static const char CAUSE_UNNAMED[] = "sample of a thread that was not named";
+
+/* Begins an events chunk with process 10 and its sampler. */
+static void begin_events(void) {
+    trace_events_chunk(&fixture.trace, 0, 0);
+    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    add_thread(&fixture.trace, 0, 1, 11, 0, "sampler");
+}
+
+/* Adds a full sample of one label. */
+static void add_label_sample(uint64_t t, uint64_t uid, uint64_t kept, uint64_t label) {
+    struct trace_builder *trace = &fixture.trace;
+    put_thread_sample(trace, t, uid, 0, kept);
+    put_leb(trace, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+}
+
+/* Adds a full sample of one address. It is absolute if the running address is 0. */
+static void add_address_sample(uint64_t t, uint64_t uid, unsigned kind, int64_t delta) {
+    struct trace_builder *trace = &fixture.trace;
+    put_thread_sample(trace, t, uid, 0, 0);
+    put_leb(trace, 1);
+    put_address(trace, kind, delta);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+}
+
+static const struct frame *leaf_of(uint32_t thread, uint32_t row) {
+    const struct samples *samples = &profile_ordered_thread(&fixture.profile, thread)->samples;
+    stack_id stack = *(const stack_id *)column_at(&samples->stack, row);
+    return profile_frame_at(&fixture.profile, profile_stack_at(&fixture.profile, stack)->frame);
+}
+
+/* ---- All of it. ---- */
+
+static void test_sampler_trace(void **state) {
+    build_sampler_trace(&fixture.trace);
+    read_trace();
+    assert_samples(
+        "10/10 main 0 1 run;0x1010;0x1021\n"
+        "10/10 main 1000000 1 run;0x1010;0x1121\n"
+        "10/10 main 2000000 1 run;0x1010;0x1121\n"
+        "10/12 worker 0 1 0x1020\n"
+        "10/12 worker 1000000 1 \n");
+    assert_int_equal(lost_sum(), 0);
+    assert_ledger("sample of another thread", 4);
+    assert_ledger("sample of another thread, same as the previous one", 1);
+    assert_ledger("thread of samples that follow", 2);
+    assert_ledger("end of a sampled thread", 1);
+    assert_ledger("mappings of the next entries", 1);
+    assert_ledger("round of the sampler", 2);
+    assert_ledger("allocation", 2);
+    assert_ledger("sample whose outermost frames are missing", 1);
+    assert_ledger("sample of a thread that could not be stopped: it has no stack", 1);
+    assert_int_equal(fixture.profile.meta.interval_ns, 1000000);
+    assert_true(fixture.profile.meta.has_stacks);
+    const struct thread *worker = profile_ordered_thread(&fixture.profile, 2);
+    assert_int_equal(worker->end_ns, 2000000);
+    const struct frame *leaf = leaf_of(0, 0);
+    assert_int_equal(leaf->address, 0x1021);
+    /* A label with a category calls it, directly or through a native frame that the sample before has too. */
+    assert_int_equal(leaf->inherits_category, 1);
+    assert_int_equal(leaf_of(0, 1)->inherits_category, 1);
+    const struct frame *unlabelled = leaf_of(2, 0);
+    const struct category *user = categories_at(&fixture.profile.categories, unlabelled->category);
+    assert_int_equal(unlabelled->inherits_category, 0);
+    assert_text(user->name, "User");
+    assert_text(*category_subcategory_at(user, unlabelled->subcategory), "libapp.so");
+    const struct lib *lib = libs_at(&fixture.profile.libs, leaf->lib);
+    assert_text(lib->path, "/usr/lib/libapp.so");
+    assert_text(lib->code_id, "0123456789abcdef");
+    assert_text(lib->breakpad_id, "67452301AB89EFCD00000000000000000");
+}
+
+/* Adds a sample without a stack, in which the thread ran. */
+static void add_running_sample(uint64_t t, uint64_t uid) {
+    struct trace_builder *trace = &fixture.trace;
+    put_leb(trace, t);
+    put_leb(trace, uid);
+    put_leb(trace, BUILD_HAS_CPU);
+    put_leb(trace, 1000);
+    put_leb(trace, 0);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+}
+
+/* The recorder was told 0.1 ms, and took a sample each 0.5 ms. */
+static void test_interval_is_measured(void **state) {
+    enum { SAMPLE_COUNT = 40, CONFIGURED_NS = 100000, DISTANCE_TICKS = 500000 };
+    trace_definitions_chunk(&fixture.trace);
+    define_meta(&fixture.trace, "samplingInterval", "100000");
+    begin_events();
+    add_sampled_thread(&fixture.trace, 7, 10, 0, "main");
+    for (int i = 0; i < SAMPLE_COUNT; i++) add_running_sample(DISTANCE_TICKS, 7);
+    trace_seal(&fixture.trace, 100000000, 50000000);
+    read_trace();
+    assert_int_equal(fixture.profile.meta.interval_ns, 250000);
+    assert_int_equal(fixture.profile.meta.configuration.interval_ns, CONFIGURED_NS);
+}
+
+static void test_windows_make_no_difference(void **state) {
+    build_sampler_trace(&fixture.trace);
+    for (size_t window_bytes = 1; window_bytes < 5000; window_bytes += 611) {
+        read_bytes(trace_text(&fixture.trace), window_bytes);
+        assert_int_equal(lost_sum(), 0);
+        assert_ledger("sample of another thread", 4);
+    }
+}
+
+static const char statistics[] =
+    "\"statistics\":{\"maxCleaning\":0,\"meanCleaning\":0,\"minCleaning\":0,\"maxCounter\":1.5,\"meanCounter\":1,"
+    "\"minCounter\":0.5,\"maxInterval\":1100,\"meanInterval\":1100,\"minInterval\":1100,\"maxLockings\":1.25,"
+    "\"meanLockings\":0.75,\"minLockings\":0.25,\"maxOverhead\":4.75,\"meanOverhead\":3.75,\"minOverhead\":2.751,"
+    "\"maxThread\":3,\"meanThread\":2,\"minThread\":1.001,\"overheadDurations\":7.501,\"overheadPercentage\":0.006819,"
+    "\"profiledDuration\":1100,\"samplingCount\":2}";
+
+static void test_processed(void **state) {
+    build_sampler_trace(&fixture.trace);
+    read_trace();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_processed);
+    assert_has("\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
+    assert_has("\"interval\":1,");
+    assert_has(
+        "\"timeDeltas\":[0,1,1],\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[null,800000,900001],"
+        "\"eventDelay\":[null,1.234567,null],\"length\":3}");
+    /* The worker's samples have no CPU times. */
+    assert_has("\"timeDeltas\":[0,1],\"weight\":null,\"weightType\":\"samples\",\"length\":2}");
+    /* The main thread's deallocation belongs to the sampler's allocation. */
+    assert_has("\"nativeAllocations\":{\"time\":[2,2.5],\"weight\":[4096,-4096],\"stack\":[");
+    assert_has(
+        ",null],\"memoryAddress\":[139637976731648,139637976731648],\"threadId\":[11,10],\"weightType\":\"bytes\","
+        "\"length\":2}");
+    assert_has(
+        "\"profilerOverhead\":[{\"samples\":{\"time\":[0.05,1.15],\"locking\":[0.25,1.25],"
+        "\"expiredMarkerCleaning\":[0,0],\"counters\":[1.5,0.5],\"threads\":[3,1.001],\"length\":2},");
+    assert_has(statistics);
+    assert_has("\"pid\":\"10\",\"mainThreadIndex\":0}]");
+    assert_has("\"category\":[1,null,null,");
+    assert_has("\"subcategory\":[0,null,null,");
+}
+
+static void test_gecko(void **state) {
+    build_sampler_trace(&fixture.trace);
+    read_trace();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_gecko);
+    assert_has("\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
+    assert_has(
+        "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"threadCPUDelta\":2,\"eventDelay\":3},\"data\":[[2,0,null],"
+        "[3,1,800000,1.234567],[3,2,900001]]}");
+    assert_has("\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[0,0],[null,1]]}");
+    assert_has(
+        "\"data\":[[0,2,null,0,0,{\"type\":\"Native allocation\",\"size\":4096,"
+        "\"memoryAddress\":139637976731648,\"threadId\":11,\"stack\":{\"tid\":11,\"samples\":{\"schema\":{\"stack\":0,"
+        "\"time\":1},\"data\":[[");
+    assert_has(
+        "[0,2.5,null,0,0,{\"type\":\"Native allocation\",\"size\":-4096,\"memoryAddress\":139637976731648,"
+        "\"threadId\":10}]");
+    assert_has("\"stringTable\":[\"Native allocation\",");
+    assert_has(
+        "\"profilerOverhead\":{\"samples\":{\"schema\":{\"time\":0,\"locking\":1,\"expiredMarkerCleaning\":2,"
+        "\"counters\":3,\"threads\":4},\"data\":[[50,0.25,0,1.5,3],[1150,1.25,0,0.5,1.001]]},");
+    assert_has(statistics);
+    assert_has(",false,null,null]");
+}
+
+/* ---- Where stacks of markers were taken. ---- */
+
+/* Writes a marker with options and a stack of one label. Write its origin next. */
+static void put_marker_with_stack(uint64_t t, unsigned flags, uint64_t marker, uint64_t label) {
+    struct trace_builder *trace = &fixture.trace;
+    put_lebs(trace, t, 32 | flags, marker, 0, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+}
+
+enum { HAS_ORIGIN = 64 };
+
+static void build_origins(void) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t typed = define_marker(trace, "typed", 0, define_type(trace, "T", 15));
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    add_thread(trace, 100, 2, 12, 0, "asks");
+    add_instant(trace, 0, plain);
+    add_thread(trace, 200, 3, 13, 0, "works");
+    put_marker_with_stack(2000, 0, plain, label);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 3, 13, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, 200, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 8100, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* The origin is in the process that this one was forked from, which has no chunk here. */
+    put_marker_with_stack(2000, HAS_ORIGIN, typed, label);
+    put_origin(trace, 0, 90, 91, 9);
+    trace_block(trace, BUILD_MARKER);
+    add_instant(trace, 2000, typed);
+    seal_and_read();
+}
+
+static void test_origins_of_stacks(void **state) {
+    build_origins();
+    assert_markers(
+        "10/12 instant 0 Other plain\n"
+        "10/13 instant 1050 Other plain <label>\n"
+        "10/13 instant 2050 Other plain <label> taken at 1950\n"
+        "10/13 instant 3050 Other plain StackOfAnotherThread{} <label> taken at 2950 in 10/12\n"
+        "10/13 instant 4050 Other typed T{v=-} <label> taken at 0 in 10/12\n"
+        "10/13 instant 5050 Other typed T{v=-} <label> in 9/91\n"
+        "10/13 instant 6050 Other typed T{v=-}\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_origins_in_processed(void **state) {
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_processed);
+    assert_has("{\"name\":\"T\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],");
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00105,\"tid\":13}}");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00195,\"tid\":13}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.00295,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"cause\":{\"stack\":0,\"time\":0.00505,\"tid\":91}}");
+    assert_has("{\"type\":\"T\"}");
+}
+
+static void test_origins_in_gecko(void **state) {
+    build_origins();
+    sweep_profile(&fixture.profile);
+    emit(&emitter_gecko);
+    assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
+    assert_has(
+        "{\"type\":\"NoPayloadUserData\",\"stack\":{\"tid\":13,\"samples\":{\"schema\":{\"stack\":0,\"time\":1},"
+        "\"data\":[[0,0.00195]]}}}");
+    assert_has(
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"stack\":{\"tid\":12,\"samples\":{\"schema\":"
+        "{\"stack\":0,\"time\":1},\"data\":[[0,0.00295]]}}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"stack\":{\"tid\":91,");
+}
+
+/* An origin has no effect if the stack is missing or cannot be read. An impossible origin is ignored. */
+static void test_origins_that_cannot_be(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    uint64_t plain = define_marker(trace, "plain", 0, 0);
+    begin_events();
+    /* The stack has no frames. */
+    put_lebs(trace, 2000, 32 | HAS_ORIGIN, plain, 0, 0);
+    put_origin(trace, 10, 2, 12, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* The stack has a frame of an unknown kind. */
+    put_lebs(trace, 2000, 32 | HAS_ORIGIN, plain, 0, 1);
+    put_byte(trace, 99);
+    trace_block(trace, BUILD_MARKER);
+    /* The marker has no stack. */
+    add_block(trace, BUILD_MARKER, 2000, HAS_ORIGIN, plain);
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_origin(trace, INT64_MAX, 1, 11, 10);
+    trace_block(trace, BUILD_MARKER);
+    /* The origin is cut off. */
+    put_marker_with_stack(2000, HAS_ORIGIN, plain, label);
+    put_zigzag(trace, 10);
+    trace_block(trace, BUILD_MARKER);
+    seal_and_read();
+    assert_markers(
+        "10/11 instant 0 Other plain\n"
+        "10/11 instant 1000 Other plain\n"
+        "10/11 instant 2000 Other plain\n"
+        "10/11 instant 3000 Other plain <label>\n");
+    assert_ledger(CAUSE_DAMAGED, 1);
+    assert_ledger("stack with a frame of an unknown kind", 1);
+}
+
+/* ---- Threads. ---- */
+
+static void test_thread_that_has_entries_of_its_own(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 400, "young");
+    add_label_sample(1000, 7, 0, label);
+    add_sampled_thread(trace, 7, 20, 400, "old");
+    seal();
+    trace_events_chunk(trace, 3000, 1500);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 7, 20, -2600, "");
+    put_lebs(trace, 0, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+    trace_block(trace, BUILD_SAMPLE);
+    seal_and_read();
+    assert_samples("10/20 old 0 1 label\n10/20 old 1000 1 label\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* The sampler records a name that it saw earlier than the thread recorded its own name. */
+static void test_ranks_of_names(void **state) {
+    enum { IS_NAMED = 2 };
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    begin_events();
+    for (unsigned uid = 7; uid < 9; uid++) {
+        add_sampled_thread_of(trace, uid, 13 + uid, IS_NAMED, 0, "by the program");
+        add_label_sample(1000, uid, 0, label);
+        add_sampled_thread(trace, uid, 13 + uid, 0, "by the system");
+    }
+    seal();
+    trace_events_chunk(trace, 100, 50);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread_of(trace, 0, 7, 20, IS_NAMED, 0, "its own");
+    seal_and_read();
+    assert_samples("10/20 its own 0 1 label\n10/21 by the program 500 1 label\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* A thread must be named again in each chunk and for each process. Otherwise its samples are lost. */
+static void test_threads_that_are_not_named(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    begin_events();
+    add_label_sample(1000, 7, 0, label);
+    add_thread_same(trace, 0, 7);
+    add_block(trace, BUILD_SAMPLED_THREAD_END, 0, 7);
+    add_sampled_thread(trace, 7, 20, 0, "named");
+    add_label_sample(1000, 7, 0, label);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_label_sample(0, 7, 0, label);
+    seal();
+    trace_events_chunk(trace, 5000, 2500);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread_same(trace, 0, 7);
+    seal_and_read();
+    assert_samples("10/20 named 0 1 label\n");
+    assert_ledger(CAUSE_UNNAMED, 4);
+    assert_ledger("end of a sampled thread that was not named", 1);
+    assert_int_equal(lost_sum(), 5);
+}
+
+static void test_entries_without_a_process(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    add_sampled_thread(trace, 7, 20, 0, "named");
+    add_mappings(trace, 5);
+    put_thread_sample(trace, 10, 7, 0, 0);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_thread_same(trace, 10, 7);
+    add_tick(trace, 10, 1, 2, 3);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_sampled_thread(trace, 7, 20, 0, "named");
+    put_thread_sample(trace, 0, 7, 0, 0);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    put_leb(trace, 0);
+    put_zigzag(trace, 1);
+    put_lebs(trace, 1, 0);
+    trace_block(trace, BUILD_ALLOCATION);
+    seal_and_read();
+    assert_samples("10/20 named 0 1 \n");
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS + 15);
+    assert_ledger("sample without a thread named before it", 2);
+    assert_ledger("entry without a process or thread named before it", 4);
+}
+
+/* ---- Stacks that continue the previous one. ---- */
+
+static void test_kept_frames(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t a = define_label(trace, "a", 0, "", 0), b = define_label(trace, "b", 0, "", 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_sampled_thread(trace, 8, 21, 0, "two");
+    add_label_sample(2, 7, 0, a);
+    add_label_sample(0, 8, 0, b);
+    add_label_sample(2, 7, 1, b);
+    add_label_sample(2, 7, 2, a);
+    put_thread_sample(trace, 2, 7, 0, 1);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_thread_same(trace, 2, 7);
+    add_thread_same(trace, 0, 8);
+    seal_and_read();
+    assert_samples(
+        "10/20 one 0 1 a\n10/20 one 1 1 a;b\n10/20 one 2 1 a;b;a\n10/20 one 3 1 a\n10/20 one 4 1 a\n"
+        "10/21 two 0 1 b\n10/21 two 4 1 b\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_stacks_without_a_base(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t a = define_label(trace, "a", 0, "", 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_thread_same(trace, 0, 7);
+    add_label_sample(0, 7, 1, a);
+    add_label_sample(2, 7, 0, a);
+    add_label_sample(2, 7, 2, a);
+    add_thread_same(trace, 2, 7);
+    add_label_sample(2, 7, 1, a);
+    add_label_sample(2, 7, UINT64_MAX, a);
+    add_label_sample(2, 7, 0, a);
+    /* A stack with an unknown frame is invalid, so no later stack can continue it. */
+    put_thread_sample(trace, 2, 7, 0, 1);
+    put_leb(trace, 1);
+    put_byte(trace, 9);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_thread_same(trace, 2, 7);
+    add_label_sample(2, 7, 1, a);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 a\n10/20 one 5 1 a\n10/20 one 6 1 \n10/20 one 7 1 \n");
+    assert_ledger(CAUSE_BASE, 7);
+    assert_ledger("stack with a frame of an unknown kind", 1);
+}
+
+static void test_unknown_flags(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t a = define_label(trace, "a", 0, "", 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_label_sample(0, 7, 0, a);
+    put_thread_sample(trace, 2, 7, 16, 0);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_thread_same(trace, 2, 7);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 16);
+    add_label_sample(2, 7, 0, a);
+    add_block(trace, BUILD_THREAD_SAME, 2, 7, 32);
+    seal_and_read();
+    /* The running address is unknown from here on. */
+    assert_samples("10/20 one 0 1 a\n10/20 one 3 1 \n10/20 one 4 1 a\n");
+    assert_ledger("sample with unknown flags", 2);
+    assert_ledger(CAUSE_BASE, 1);
+    assert_ledger("stack with a frame of an unknown kind", 1);
+}
+
+static void test_flags_of_the_last_full_sample(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    put_thread_sample(trace, 0, 7, BUILD_IS_TRUNCATED | BUILD_IS_UNREACHED, 0);
+    put_leb(trace, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_thread_same(trace, 2, 7);
+    seal_and_read();
+    assert_ledger("sample whose outermost frames are missing", 2);
+    assert_ledger("sample of a thread that could not be stopped: it has no stack", 2);
+}
+
+/* ---- Addresses. ---- */
+
+static void test_mappings_over_time(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t old = define_library(trace, "/old.so", ""), young = define_library(trace, "/young.so (deleted)", "");
+    uint64_t first = define_mapping(trace, 0x1000, 0x1000, 0, old);
+    uint64_t second = define_mapping(trace, 0x1800, 0x100, 0x40, young);
+    uint64_t third = define_mapping(trace, 0x1800, 0x800, 0, 0);
+    /* This definition equals the second one but has another id: it maps the library again. */
+    uint64_t fourth = define_mapping(trace, 0x1800, 0x100, 0x40, young);
+    put_mapping(trace, 11, BUILD_START_NS, 0x1000, 0x1000, 0x7000, old);
+    trace_definition(trace, BUILD_MAPPING);
+    put_mapping(trace, 10, BUILD_START_NS + 1, 0x1000, 0x1000, 0x7000, old);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1810);
+    const uint64_t ids[] = {first, second, third, fourth, last, first};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        add_mappings(trace, ids[i]);
+        add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    }
+    add_address_sample(2, 7, BUILD_FRAME_RETURNS, 0x2000 - 0x1810);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    seal_and_read();
+    assert_samples(
+        "10/20 one 0 1 0x1810\n10/20 one 1 1 0x810\n10/20 one 2 1 0x50\n10/20 one 3 1 0x1810\n10/20 one 4 1 0x50\n"
+        "10/20 one 5 1 0x50\n10/20 one 6 1 0x810\n10/20 one 7 1 0xfff\n10/20 one 8 1 0x2000\n");
+    assert_int_equal(leaf_of(0, 1)->address, 0x810);
+    assert_int_equal(leaf_of(0, 3)->address, ADDRESS_NONE);
+    assert_text(libs_at(&fixture.profile.libs, leaf_of(0, 2)->lib)->path, "/young.so");
+    assert_int_equal(leaf_of(0, 7)->address, 0xfff);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_inherited_mappings(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", ""), other = define_library(trace, "/other.so", "");
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
+    uint64_t parents = trace_definition(trace, BUILD_MAPPING);
+    uint64_t inherited = define_inheritance(trace, 10, 9, parents);
+    uint64_t own = define_mapping(trace, 0x1800, 0x100, 0x40, other);
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, other);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1810);
+    const uint64_t ids[] = {parents, inherited, own, last};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        add_mappings(trace, ids[i]);
+        add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    }
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x1000 - 0x1810);
+    seal_and_read();
+    assert_samples(
+        "10/20 one 0 1 0x1810\n10/20 one 1 1 0x1810\n10/20 one 2 1 0x810\n10/20 one 3 1 0x50\n"
+        "10/20 one 4 1 0x50\n10/20 one 5 1 0x0\n");
+    assert_text(libs_at(&fixture.profile.libs, leaf_of(0, 2)->lib)->path, "/lib.so");
+    assert_text(libs_at(&fixture.profile.libs, leaf_of(0, 5)->lib)->path, "/lib.so");
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_inheritances_that_cannot_be(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", "");
+    put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
+    trace_definition(trace, BUILD_MAPPING);
+    define_inheritance(trace, 10, 9, 3);
+    put_lebs(trace, 10, BUILD_START_NS, 9);
+    trace_definition(trace, BUILD_INHERITANCE);
+    begin_events();
+    add_mappings(trace, 4);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("damaged definition", 2);
+}
+
+static void test_addresses_of_any_size(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", "");
+    define_mapping(trace, 0x1000, 0x1000, 0x7ffffff0, library);
+    define_mapping(trace, 0x3000, 0x1000, UINT64_MAX - 0xf, library);
+    uint64_t last = define_mapping(trace, UINT64_MAX - 0xfff, 0x1000, 0, library);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x100f);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 1);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x2000);
+    add_address_sample(2, 7, BUILD_FRAME_RETURNS, -0x3010);
+    /* Addresses wrap around below 0. */
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, -1);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, INT64_MIN);
+    seal_and_read();
+    assert_samples(
+        "10/20 one 0 1 0x7fffffff\n10/20 one 1 1 0x80000000\n10/20 one 2 1 0x3010\n10/20 one 3 1 0x0\n"
+        "10/20 one 4 1 0xfff\n10/20 one 5 1 0x7fffffffffffffff\n");
+    assert_int_equal(leaf_of(0, 0)->address, INT32_MAX);
+    assert_int_equal(leaf_of(0, 1)->address, ADDRESS_NONE);
+    assert_int_equal(leaf_of(0, 4)->address, 0xfff);
+}
+
+static void test_runs_of_addresses(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    put_thread_sample(trace, 0, 7, 0, 0);
+    put_leb(trace, 3);
+    put_byte(trace, BUILD_FRAME_RETURNS);
+    put_leb(trace, 2);
+    put_zigzag(trace, 0x11);
+    put_zigzag(trace, 0x10);
+    put_address(trace, BUILD_FRAME_EXACT, -1);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0x10;0x20;0x20\n");
+    /* Tries a run longer than the stack, an empty run, and a stack longer than its entry. */
+    static const unsigned char wrong[][4] = {{1, 3, 2, 0}, {1, 3, 0, 0}, {9, 3, 1, 0}, {2, 4, 1, 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        trace_builder_fini(trace);
+        trace_builder_init(trace);
+        begin_events();
+        add_sampled_thread(trace, 7, 20, 0, "one");
+        put_thread_sample(trace, 0, 7, 0, 0);
+        put_bytes(trace, wrong[i], sizeof wrong[i]);
+        trace_block(trace, BUILD_THREAD_SAMPLE);
+        add_thread_same(trace, 0, 7);
+        seal();
+        read_trace();
+        assert_ledger(CAUSE_DAMAGED, 2);
+    }
+}
+
+static void test_numbers_that_cannot_be(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    for (unsigned flag = 1; flag <= 3; flag++) {
+        trace_builder_fini(trace);
+        trace_builder_init(trace);
+        begin_events();
+        add_sampled_thread(trace, 7, 20, 0, "one");
+        if (flag < 3) {
+            add_block(trace, BUILD_THREAD_SAME, 0, 7, flag, ((uint64_t)1 << 60) + 1);
+        } else {
+            add_tick(trace, 0, 0, 0, UINT64_MAX);
+        }
+        seal();
+        read_trace();
+        assert_ledger(CAUSE_DAMAGED, 1);
+    }
+}
+
+/* The library's definition may come after the events. The sampler's earlier entries must be kept until then. */
+static void test_definitions_behind(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x5000);
+    add_mappings(trace, 2);
+    put_thread_sample(trace, 2, 7, 0, 1);
+    put_leb(trace, 1);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    seal();
+    trace_definitions_chunk(trace);
+    uint64_t library = define_library(trace, "/lib.so", "");
+    define_mapping(trace, 0x5000, 0x1000, 0, library);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x5000\n10/20 one 1 1 0x5000;0x10\n");
+    assert_int_equal(lost_sum(), 0);
+    /* Definition 1 is damaged, so the mapping has no library. */
+    size_t at = trace->chunk_at + CHUNK_HEADER_BYTES + 9;
+    trace->bytes[at] ^= 1;
+    read_trace();
+    assert_samples("10/20 one 0 1 0x5000\n10/20 one 1 1 0x5000;0x5010\n");
+    assert_ledger("mapping whose library's definition is missing", 1);
+    assert_ledger("damaged definition", 1);
+}
+
+/* The chunks of definitions are in another order, and one is missing. */
+static void test_definitions_out_of_order(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    trace->next_id = 3;
+    trace_definitions_chunk(trace);
+    uint64_t last = define_mapping(trace, 0x5000, 0x1000, 0x100, 1);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x5000);
+    seal();
+    trace->next_id = 1;
+    trace_definitions_chunk(trace);
+    uint64_t library = define_library(trace, "/lib.so", "");
+    size_t end = trace->bytes_count;
+    define_mapping(trace, 0x5000, 0x1000, 0, library);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x100\n");
+    assert_int_equal(end, trace->bytes_count);
+    /* Definition 3 applies even though definition 2 is missing. */
+    size_t second_at = trace->chunk_at + CHUNK_HEADER_BYTES + 8 + 12;
+    trace_write(trace, second_at, 0, 4);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x100\n");
+}
+
+static void test_memory_without_a_file(void **state) {
+    static const char *const paths[] = {"",           "[heap]",           "[stack:12]", "[anon:dalvik]", "//anon",
+                                        "/memfd:jit", "/tmp/jit-10.dump", "/dev/zero",  "anon_inode:x"};
+    struct trace_builder *trace = begin_definitions();
+    enum { PATH_COUNT = sizeof paths / sizeof *paths };
+    for (size_t i = 0; i < PATH_COUNT; i++)
+        define_mapping(trace, 0x1000 * (i + 1), 0x1000, 0, define_library(trace, paths[i], ""));
+    uint64_t vdso = define_library(trace, "[vdso]", "");
+    uint64_t last = define_mapping(trace, 0x100000, 0x1000, 0, vdso);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    for (size_t i = 0; i < PATH_COUNT; i++) add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x1000);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x100000 - 0x1000 * PATH_COUNT);
+    seal_and_read();
+    for (uint32_t i = 0; i < PATH_COUNT; i++) assert_int_equal(leaf_of(0, i)->address, ADDRESS_NONE);
+    assert_int_equal(leaf_of(0, PATH_COUNT)->address, 0);
+    assert_int_equal(libs_count(&fixture.profile.libs), 1);
+}
+
+/* An address that the trace names gets a name, a library and an address. Other addresses stay numbers, for the
+ * symbolizer. */
+static void test_symbols(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id"), other = define_library(trace, "/lib.so", "");
+    define_symbol(trace, vdso, 0xa00, 0x20, "__vdso_gettimeofday");
+    define_symbol(trace, vdso, 0xa20, 0x10, "__vdso_time");
+    define_mapping(trace, 0x7000, 0x1000, 0, vdso);
+    uint64_t last = define_mapping(trace, 0x9000, 0x1000, 0, other);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
+    add_address_sample(2, 7, BUILD_FRAME_RETURNS, 0x20);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x10);
+    add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x2000 - 0x30);
+    seal_and_read();
+    assert_samples(
+        "10/20 one 0 1 __vdso_gettimeofday\n10/20 one 1 1 __vdso_gettimeofday\n10/20 one 2 1 __vdso_time\n"
+        "10/20 one 3 1 0xa30\n10/20 one 4 1 0xa00\n");
+    const struct frame *frame = leaf_of(0, 2);
+    assert_text(libs_at(&fixture.profile.libs, frame->lib)->path, "linux-vdso.so.1");
+    assert_int_equal(frame->address, 0xa20);
+    assert_int_equal(profile_native_symbol_at(&fixture.profile, frame->native_symbol)->address, 0xa20);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_symbols_that_cannot_be(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id");
+    define_symbol(trace, vdso, 0xa00, 0, "empty");
+    define_symbol(trace, vdso, UINT64_MAX, 2, "beyond the end");
+    define_symbol(trace, 99, 0xa00, 0x20, "of nothing");
+    put_leb(trace, vdso);
+    trace_definition(trace, BUILD_SYMBOL);
+    uint64_t last = define_mapping(trace, 0x7000, 0x1000, 0, vdso);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0xa00\n");
+    assert_ledger("damaged definition", 4);
+}
+
+static void test_mappings_that_cannot_be(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", "");
+    define_mapping(trace, 0x1000, 0, 0, library);
+    define_mapping(trace, UINT64_MAX, 2, 0, library);
+    define_mapping(trace, 0x1000, 0x1000, 0, 99);
+    put_leb(trace, 10);
+    trace_definition(trace, BUILD_MAPPING);
+    put_text(trace, "/cut.so");
+    trace_definition(trace, BUILD_LIBRARY);
+    begin_events();
+    add_mappings(trace, 6);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("damaged definition", 5);
+}
+
+/* Samples and stacks of the threads themselves have addresses too, relative to the same running address. */
+static void test_addresses_everywhere(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    put_lebs(trace, 0, 1);
+    put_address(trace, BUILD_FRAME_EXACT, 0x100);
+    trace_block(trace, BUILD_SAMPLE);
+    /* This marker is lost, but its stack still changes the running address. */
+    put_lebs(trace, 0, 32, 99, 0, 1);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, 10);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 99, BUILD_FRAME_EXACT, 0x10);
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 1);
+    seal_and_read();
+    assert_samples("10/11 sampler 0 1 0x100\n10/20 one 0 1 0x121\n");
+    assert_ledger("marker whose definition is missing", 1);
+    assert_ledger(CAUSE_UNNAMED, 1);
+}
+
+/* If a thread continues in the chunk of another thread, its entries start with its process and a new running
+ * address. */
+static void test_addresses_behind_a_process(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x100);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 1, 11, 0, "sampler");
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x20);
+    /* After a frame of an unknown kind, the running address is unknown until a new one begins. */
+    put_thread_sample(trace, 0, 7, 0, 0);
+    put_leb(trace, 1);
+    put_byte(trace, 99);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 1, 11, 0, "sampler");
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x30);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0x100\n10/20 one 0 1 0x20\n10/20 one 0 1 \n10/20 one 0 1 0x30\n");
+}
+
+/* ---- Damage anywhere. ---- */
+
+static void read_anything(const void *bytes, size_t bytes_count) {
+    char *copy = malloc(bytes_count ? bytes_count : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, bytes_count);
+    read_bytes((struct text){copy, bytes_count}, 0);
+    free(copy);
+}
+
+static void test_every_cut(void **state) {
+    build_sampler_trace(&fixture.trace);
+    size_t events_at = fixture.trace.chunk_at;
+    for (size_t count = events_at - 3900; count < events_at + 400; count++) read_anything(fixture.trace.bytes, count);
+}
+
+static void test_every_flipped_byte(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    build_sampler_trace(trace);
+    size_t end = trace->chunk_at + trace_read(trace, trace->chunk_at + CHUNK_AT_COMMIT, 4);
+    for (size_t at = trace->chunk_at + CHUNK_HEADER_BYTES; at < end; at++) {
+        for (unsigned flip = 1; flip < 256; flip <<= 1) {
+            trace->bytes[at] ^= (unsigned char)flip;
+            trace_hash_chunk(trace, trace->chunk_at);
+            read_anything(trace->bytes, trace->bytes_count);
+            trace->bytes[at] ^= (unsigned char)flip;
+        }
+    }
+}
+
+/* ---- Generated code. ---- */
+
+static struct temp_folder folder;
+static uint64_t start_monotonic_ns;
+
+/* Prepares a trace that was recorded on this machine a moment ago. */
+static int setup_jit(void **state) {
+    setup(state);
+    start_monotonic_ns = trace_of_this_boot(&fixture.trace);
+    if (!temp_folder_init(&folder)) return -1;
+    fixture.options.perf_map_folder = folder.path;
+    return 0;
+}
+
+static int teardown_jit(void **state) {
+    temp_folder_fini(&folder);
+    return teardown(state);
+}
+
+static void write_file(const char *name, const void *bytes, size_t bytes_count) {
+    assert_true(file_write(temp_folder_file(&folder, name), (struct text){bytes, bytes_count}));
+}
+
+/* Sets the file's modification time to that many seconds from now. */
+static void date_file(const char *name, int64_t seconds) {
+    struct timespec times[2] = {{.tv_sec = time(NULL) + seconds}, {.tv_sec = time(NULL) + seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, temp_folder_file(&folder, name), times, 0), 0);
+}
+
+static const char perf_map[] =
+    "1000 100 old name\n"
+    "0x2000 0x10 JS:*fn /app/file.js:10:3\n"
+    "\n"
+    "1000 80 a new name\n"
+    "3000 20 py::run:/app/run.py\n";
+
+/* Builds samples of process 10 at these addresses, 2000 ticks apart, and the end of the process if has_end. */
+static void build_jit_trace(const uint64_t *addresses, size_t count, uint64_t mappings_id, bool has_end) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, start_monotonic_ns, "app");
+    if (mappings_id) add_mappings(trace, mappings_id);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        add_address_sample(i ? 2000 : 0, 7, BUILD_FRAME_EXACT, (int64_t)(addresses[i] - before));
+        before = addresses[i];
+    }
+    seal();
+    if (!has_end) return;
+    trace_events_chunk(trace, count * 2000, 0);
+    add_process(trace, 10, start_monotonic_ns, "app");
+    add_mark(trace, BUILD_PROCESS_END, 0);
+    seal();
+}
+
+static void test_perf_map(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000, 0x107f, 0x1080, 0x2005, 0x3000, 0x4000};
+    build_jit_trace(addresses, 6, 0, true);
+    read_trace();
+    assert_samples(
+        "10/20 one 0 1 a new name\n10/20 one 1000 1 a new name\n10/20 one 2000 1 old name\n"
+        "10/20 one 3000 1 fn\n10/20 one 4000 1 py::run:/app/run.py\n10/20 one 5000 1 0x4000\n");
+    const struct profile *profile = &fixture.profile;
+    const struct func *func = profile_func_at(profile, leaf_of(0, 0)->func);
+    const struct resource *resource = profile_resource_at(profile, func->resource);
+    assert_text(strings_text(&profile->strings, resource->name), "perf-10.map");
+    const struct frame *script = leaf_of(0, 3);
+    assert_text(categories_at(&profile->categories, script->category)->name, "JIT");
+    func = profile_func_at(profile, script->func);
+    assert_int_equal(func->flags, FUNC_IS_JS);
+    assert_int_equal(func->line, 10);
+    assert_int_equal(func->column, 3);
+    assert_text(categories_at(&profile->categories, leaf_of(0, 4)->category)->name, "Script");
+    assert_int_equal(lost_sum(), 0);
+    assert_ledger("damaged part of a file about generated code", 0);
+}
+
+static void test_perf_map_with_damage(void **state) {
+    static const char damaged[] = "1000 100 name\nnonsense\n1000\n1000 0 nothing\n1000 10 \n";
+    write_file("perf-10.map", damaged, sizeof damaged - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    read_trace();
+    assert_samples("10/20 one 0 1 name\n");
+    assert_ledger("damaged part of a file about generated code", 4);
+    write_file("perf-10.map", "", 0);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("file about generated code that cannot be used", 1);
+}
+
+/* Files of another process with the same pid, and files from before the last boot, are not trusted. */
+static void test_files_that_are_not_believed(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, true);
+    date_file("perf-10.map", -30);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    date_file("perf-10.map", 30);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    date_file("perf-10.map", 0);
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+    struct trace_builder *trace = &fixture.trace;
+    trace_write(trace, BUILD_AT_START_REALTIME, now_ns(CLOCK_REALTIME) + 100000000000u, 8);
+    trace_hash_header(trace);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    trace_write(trace, BUILD_AT_START_REALTIME, 1000000000000000000u, 8);
+    trace_hash_header(trace);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+}
+
+/* The end of the process comes after the samples that need the file, among entries of all kinds. */
+static void test_end_behind_what_waits(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, start_monotonic_ns, "app");
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
+    add_sampled_thread(trace, 8, 21, 0, "two");
+    add_mappings(trace, 0);
+    trace_block(trace, 99);
+    add_thread_same(trace, 2000000000, 7);
+    add_thread(trace, 0, 9, 22, 0, "three");
+    add_mark(trace, BUILD_PROCESS_END, 4000000000);
+    seal();
+    /* The process ended two seconds after it began. */
+    date_file("perf-10.map", 10);
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n10/20 one 1000000000 1 a new name\n");
+    assert_int_equal(profile_process_at(&fixture.profile, (process_id){0})->end_ns, 2000000000);
+    date_file("perf-10.map", 14);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n10/20 one 1000000000 1 0x1000\n");
+}
+
+/* If the trace has no end of the process, the process may still be writing the file. */
+static void test_file_of_a_process_without_an_end(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    date_file("perf-10.map", 30);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+}
+
+static void test_mapped_file_goes_before(void **state) {
+    struct trace_builder *trace = &fixture.trace;
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    trace_definitions_chunk(trace);
+    uint64_t library = define_library(trace, "/lib.so", ""), heap = define_library(trace, "[heap]", "");
+    put_mapping(trace, 10, start_monotonic_ns, 0x1000, 0x80, 0, library);
+    trace_definition(trace, BUILD_MAPPING);
+    put_mapping(trace, 10, start_monotonic_ns, 0x1080, 0x80, 0, heap);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    const uint64_t addresses[] = {0x1000, 0x1080};
+    build_jit_trace(addresses, 2, last, false);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
+}
+
+static void test_ignored_files(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    fixture.options.ignores_code_files = true;
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    fixture.options.ignores_code_files = false;
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+}
+
+/* Maps the dump into process 10. Returns the id of the mapping. */
+static uint64_t define_dump(void) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, temp_folder_file(&folder, "jit-10.dump"), "");
+    put_mapping(trace, 10, start_monotonic_ns, 0x900000, 0x1000, 0, library);
+    return trace_definition(trace, BUILD_MAPPING);
+}
+
+static void test_jitdump(void **state) {
+    struct dump dump;
+    uint64_t t = start_monotonic_ns;
+    dump_header(&dump, 10, 0);
+    dump_load(&dump, t, 0x1000, 0x100, "first");
+    dump_head(&dump, 2, 16, t + 1);
+    dump_load(&dump, t + 2500, 0x1000, 0x80, "second");
+    dump_move(&dump, t + 4500, 0x1000, 0x2000, 0x80);
+    dump_move(&dump, t + 4600, 0x7000, 0x3000, 0x80);
+    dump_head(&dump, 3, 16, t + 9000);
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000, 0x1000, 0x1000, 0x1000, 0x2000, 0x3000, 0x10f0};
+    build_jit_trace(addresses, 7, last, false);
+    read_trace();
+    /* The perf map may name what the dump does not. */
+    assert_samples(
+        "10/20 one 0 1 first\n10/20 one 1000 1 first\n10/20 one 2000 1 first\n10/20 one 3000 1 second\n"
+        "10/20 one 4000 1 fn\n10/20 one 5000 1 py::run:/app/run.py\n"
+        "10/20 one 6000 1 first\n");
+    assert_ledger("damaged part of a file about generated code", 0);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void test_jitdump_with_moves(void **state) {
+    struct dump dump;
+    dump_header(&dump, 10, 1);
+    dump_load(&dump, 123, 0x1000, 0x100, "moving");
+    dump_move(&dump, 5, 0x1000, 0x2000, 0x100);
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000, 0x2000};
+    build_jit_trace(addresses, 2, last, false);
+    read_trace();
+    assert_samples("10/20 one 0 1 moving\n10/20 one 1000 1 moving\n");
+}
+
+static void assert_dump(const struct dump *dump, size_t bytes_count, const char *samples, uint64_t damaged_count,
+                        uint64_t unusable_count) {
+    write_file("jit-10.dump", dump->bytes, bytes_count);
+    read_trace();
+    assert_samples(samples);
+    assert_ledger("damaged part of a file about generated code", damaged_count);
+    assert_ledger("file about generated code that cannot be used", unusable_count);
+}
+
+static void test_jitdump_with_damage(void **state) {
+    struct dump dump;
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, last, false);
+    static const char known[] = "10/20 one 0 1 name\n", unknown[] = "10/20 one 0 1 0x1000\n";
+    dump_header(&dump, 11, 1);
+    dump_load(&dump, 0, 0x1000, 0x100, "name");
+    assert_dump(&dump, dump.count, unknown, 1, 1);
+    dump_header(&dump, 10, 1);
+    assert_dump(&dump, dump.count, unknown, 0, 1);
+    assert_dump(&dump, 39, unknown, 1, 1);
+    dump_load(&dump, 0, 0x1000, 0x100, "name");
+    size_t good_count = dump.count;
+    assert_dump(&dump, good_count, known, 0, 0);
+    assert_dump(&dump, good_count - 1, known, 1, 0);
+    dump_load(&dump, 0, 0x1000, 0x100, "");
+    dump_load(&dump, 0, 0x1000, 0, "nothing");
+    dump_move(&dump, 0, 0x1000, 0x2000, 0);
+    assert_dump(&dump, dump.count, known, 3, 0);
+    dump.count = good_count;
+    dump_head(&dump, 0, 20, 0);
+    dump_number(&dump, 0, 4);
+    dump_head(&dump, 1, 20, 0);
+    dump_number(&dump, 0, 4);
+    dump_head(&dump, 0, 15, 0);
+    assert_dump(&dump, dump.count, known, 3, 0);
+    assert_dump(&dump, dump.count - 1, known, 3, 0);
+    dump.bytes[0] ^= 1;
+    assert_dump(&dump, dump.count, unknown, 1, 1);
+}
+
+/* ---- Files about generated code that are not read. ---- */
+
+static const char owner_note[] = "file about generated code that belongs to another user, not read",
+                  kind_note[] = "file about generated code that is not a regular file, not read",
+                  size_note[] = "file about generated code of more than 1 GiB, not read";
+
+/* The user that this program pretends to be; 0 for the real one. */
+static uid_t assumed_user;
+
+uid_t geteuid(void) { return assumed_user ? assumed_user : getuid(); }
+
+/* Makes the file belong to another user: changes its owner if this is root, otherwise pretends to be another user. */
+static uid_t give_away(const char *name) {
+    enum { OTHER_USER = 4711 };
+    if (getuid() == 0)
+        assert_int_equal(lchown(temp_folder_file(&folder, name), OTHER_USER, OTHER_USER), 0);
+    else
+        assumed_user = OTHER_USER;
+    return getuid() == 0 ? OTHER_USER : getuid();
+}
+
+/* Reads a trace of a process with a perf map and checks what became of the map. */
+static void assert_unread(const char *note) {
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger(note, 1);
+    assert_ledger("damaged part of a file about generated code", 0);
+    assert_int_equal(lost_sum(), 0);
+}
+
+static void build_mapped_trace(void) {
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+}
+
+static int teardown_owner(void **state) {
+    assumed_user = 0;
+    return teardown_jit(state);
+}
+
+static void test_perf_map_of_another_user(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_map_of_the_owner_of_the_trace(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    struct text trace = trace_text(&fixture.trace);
+    write_file("trace", trace.bytes, trace.bytes_count);
+    uid_t user = give_away("perf-10.map"), owner;
+    give_away("trace");
+    struct input *input = input_open(temp_folder_file(&folder, "trace"), &fixture.failure);
+    assert_non_null(input);
+    assert_true(input_owner(input, &owner));
+    assert_int_equal(owner, user);
+    profile_init(&fixture.profile, &fixture.failure);
+    fixture.has_profile = true;
+    struct reader_options options = {.perf_map_folder = fixture.options.perf_map_folder};
+    reader_trace.run(input, &fixture.profile, &options);
+    input_close(input);
+    profile_finish(&fixture.profile);
+    assert_samples("10/20 one 0 1 a new name\n");
+    assert_ledger(owner_note, 0);
+}
+
+static void test_jitdump_of_another_user(void **state) {
+    struct dump dump;
+    dump_header(&dump, 10, 1);
+    dump_load(&dump, 0, 0x1000, 0x100, "name");
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    uint64_t last = define_dump();
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, last, false);
+    give_away("jit-10.dump");
+    assert_unread(owner_note);
+}
+
+/* Anybody could have made the link to a file of this user. */
+static void test_link_of_another_user(void **state) {
+    if (getuid() != 0) skip();
+    write_file("file", perf_map, sizeof perf_map - 1);
+    assert_int_equal(symlink("file", temp_folder_file(&folder, "perf-10.map")), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 a new name\n");
+    give_away("perf-10.map");
+    assert_unread(owner_note);
+}
+
+static void test_perf_maps_that_are_no_files(void **state) {
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    build_mapped_trace();
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_unread(kind_note);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_unread(kind_note);
+    rmdir(path);
+}
+
+/* The file has 20 GB, none of which are on the disk. */
+static void test_perf_map_that_is_too_large(void **state) {
+    const char *path = temp_folder_file(&folder, "perf-10.map");
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    if (truncate(path, INT64_C(20) << 30) != 0) skip();
+    build_mapped_trace();
+    assert_unread(size_note);
+}
+
+/* The file is a compressed perf map. The reader must not decompress it, and sees damaged text. */
+static void test_perf_map_is_not_unpacked(void **state) {
+    write_file("file", perf_map, sizeof perf_map - 1);
+    char command[PATH_MAX + 64];
+    snprintf(command, sizeof command, "cd '%s' && gzip -c file > perf-10.map", folder.path);
+    assert_int_equal(system(command), 0);
+    build_mapped_trace();
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n");
+    assert_ledger("file about generated code that cannot be used", 1);
+}
+
+/* Replaces the file after it was checked by its path. */
+static const char *replaced_path;
+
+int open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (replaced_path && strcmp(path, replaced_path) == 0) {
+        unlink(path);
+        mkfifo(path, 0600);
+        replaced_path = NULL;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+static void test_perf_map_that_becomes_a_fifo(void **state) {
+    write_file("perf-10.map", perf_map, sizeof perf_map - 1);
+    build_mapped_trace();
+    replaced_path = temp_folder_file(&folder, "perf-10.map");
+    assert_unread(kind_note);
+    assert_null(replaced_path);
+}
+
+int main(void) {
+#define TEST(name)       cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define JIT_TEST(name)   cmocka_unit_test_setup_teardown(name, setup_jit, teardown_jit)
+#define OWNER_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_owner)
+    const struct CMUnitTest tests[] = {
+        TEST(test_sampler_trace),
+        TEST(test_interval_is_measured),
+        TEST(test_windows_make_no_difference),
+        TEST(test_processed),
+        TEST(test_gecko),
+        TEST(test_origins_of_stacks),
+        TEST(test_origins_in_processed),
+        TEST(test_origins_in_gecko),
+        TEST(test_origins_that_cannot_be),
+        TEST(test_thread_that_has_entries_of_its_own),
+        TEST(test_ranks_of_names),
+        TEST(test_threads_that_are_not_named),
+        TEST(test_entries_without_a_process),
+        TEST(test_kept_frames),
+        TEST(test_stacks_without_a_base),
+        TEST(test_unknown_flags),
+        TEST(test_flags_of_the_last_full_sample),
+        TEST(test_mappings_over_time),
+        TEST(test_inherited_mappings),
+        TEST(test_inheritances_that_cannot_be),
+        TEST(test_addresses_of_any_size),
+        TEST(test_runs_of_addresses),
+        TEST(test_numbers_that_cannot_be),
+        TEST(test_definitions_behind),
+        TEST(test_definitions_out_of_order),
+        TEST(test_memory_without_a_file),
+        TEST(test_mappings_that_cannot_be),
+        TEST(test_symbols),
+        TEST(test_symbols_that_cannot_be),
+        TEST(test_addresses_everywhere),
+        TEST(test_addresses_behind_a_process),
+        TEST(test_every_cut),
+        TEST(test_every_flipped_byte),
+        JIT_TEST(test_perf_map),
+        JIT_TEST(test_perf_map_with_damage),
+        JIT_TEST(test_files_that_are_not_believed),
+        JIT_TEST(test_end_behind_what_waits),
+        JIT_TEST(test_file_of_a_process_without_an_end),
+        JIT_TEST(test_mapped_file_goes_before),
+        JIT_TEST(test_ignored_files),
+        JIT_TEST(test_jitdump),
+        JIT_TEST(test_jitdump_with_moves),
+        JIT_TEST(test_jitdump_with_damage),
+        OWNER_TEST(test_perf_map_of_another_user),
+        OWNER_TEST(test_perf_map_of_the_owner_of_the_trace),
+        OWNER_TEST(test_jitdump_of_another_user),
+        OWNER_TEST(test_link_of_another_user),
+        JIT_TEST(test_perf_maps_that_are_no_files),
+        JIT_TEST(test_perf_map_that_is_too_large),
+        JIT_TEST(test_perf_map_is_not_unpacked),
+        JIT_TEST(test_perf_map_that_becomes_a_fifo),
+    };
+    return cmocka_run_group_tests_name("trace_sampler", tests, NULL, NULL);
+}

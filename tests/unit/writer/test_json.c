@@ -1,0 +1,480 @@
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/chunk_text.h"
+#include "tests/support/random_numbers.h"
+#include "tests/support/unit_test.h"
+#include "writer/json.h"
+
+static struct failure failure;
+
+static int begin(void **state) {
+    static struct json json;
+    failure_clear(&failure);
+    json_init(&json, &failure);
+    *state = &json;
+    return 0;
+}
+
+static int end(void **state) {
+    json_fini(*state);
+    return 0;
+}
+
+static char *taken_text(struct json *json) {
+    struct chunk_list chunks = json_take_chunks(json);
+    char *text = chunk_text(&chunks);
+    chunk_list_fini(&chunks);
+    return text;
+}
+
+/* Checks that the document is exactly this, and takes it. */
+static void assert_json(struct json *json, const char *expected) {
+    char *text = taken_text(json);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void values_stand_on_lines_of_their_own(void **state) {
+    struct json *json = *state;
+    json_array_begin(json);
+    for (int i = 1; i <= 3; i++) {
+        json_line(json, true);
+        json_int(json, i);
+    }
+    json_line(json, false);
+    json_array_end(json);
+    assert_json(json, "[\n1,\n2,\n3\n]");
+    json_object_begin(json);
+    json_key(json, "none");
+    json_array_begin(json);
+    json_line(json, false);
+    json_array_end(json);
+    json_key_int(json, "next", 4);
+    json_object_end(json);
+    assert_json(json, "{\"none\":[\n],\"next\":4}");
+}
+
+static void containers_nest_with_their_commas(void **state) {
+    struct json *json = *state;
+    json_object_begin(json);
+    json_key(json, "a");
+    json_array_begin(json);
+    json_array_end(json);
+    json_key(json, "b");
+    json_object_begin(json);
+    json_object_end(json);
+    json_key(json, "c");
+    json_array_begin(json);
+    json_array_begin(json);
+    json_int(json, 1);
+    json_array_end(json);
+    json_object_begin(json);
+    json_key_int(json, "x", 2);
+    json_object_end(json);
+    json_int(json, 3);
+    json_array_end(json);
+    json_key_null(json, "d");
+    json_object_end(json);
+    assert_json(json, "{\"a\":[],\"b\":{},\"c\":[[1],{\"x\":2},3],\"d\":null}");
+}
+
+static void every_kind_of_value_takes_a_comma(void **state) {
+    struct json *json = *state;
+    json_array_begin(json);
+    for (int i = 0; i < 2; i++) {
+        json_text(json, TEXT("t"));
+        json_string(json, "s");
+        json_int(json, -7);
+        json_bool(json, true);
+        json_bool(json, false);
+        json_null(json);
+        json_decimal(json, decimal_make(15, 1));
+        json_ms(json, 1500000);
+        json_array_begin(json);
+        json_array_end(json);
+        json_object_begin(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    assert_json(json,
+                "[\"t\",\"s\",-7,true,false,null,1.5,1.5,[],{},"
+                "\"t\",\"s\",-7,true,false,null,1.5,1.5,[],{}]");
+}
+
+static void keys_come_with_their_values(void **state) {
+    struct json *json = *state;
+    json_object_begin(json);
+    json_key_string(json, "string", "a\"b");
+    json_key_value_text(json, "text", TEXT("x"));
+    json_key_int(json, "int", 12);
+    json_key_bool(json, "bool", true);
+    json_key_null(json, "null");
+    json_key_ms(json, "ms", -1);
+    json_key_text(json, TEXT("any \"key\"\n"));
+    json_int(json, 0);
+    json_key_text(json, TEXT(""));
+    json_int(json, 1);
+    json_object_end(json);
+    assert_json(json,
+                "{\"string\":\"a\\\"b\",\"text\":\"x\",\"int\":12,\"bool\":true,\"null\":null,\"ms\":-0.000001,"
+                "\"any \\\"key\\\"\\n\":0,\"\":1}");
+}
+
+static void nesting_reaches_the_deepest_level(void **state) {
+    struct json *json = *state;
+    for (int i = 0; i < JSON_DEPTH_MAX; i++) json_array_begin(json);
+    for (int i = 0; i < JSON_DEPTH_MAX; i++) json_array_end(json);
+    char *text = taken_text(json);
+    assert_int_equal(strlen(text), 2 * JSON_DEPTH_MAX);
+    assert_int_equal(strspn(text, "["), JSON_DEPTH_MAX);
+    free(text);
+}
+
+static void assert_text(struct json *json, struct text text, const char *expected) {
+    json_text(json, text);
+    assert_json(json, expected);
+}
+
+static void texts_are_escaped(void **state) {
+    struct json *json = *state;
+    assert_text(json, (struct text){0}, "\"\"");
+    assert_text(json, TEXT("plain text"), "\"plain text\"");
+    assert_text(json, TEXT("\"\\/"), "\"\\\"\\\\/\"");
+    assert_text(json, TEXT("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"");
+    assert_text(json, TEXT("\0\x01\x0b\x1f\x20\x7f"), "\"\\u0000\\u0001\\u000b\\u001f \x7f\"");
+    assert_text(json, TEXT("ends with \\"), "\"ends with \\\\\"");
+    assert_text(json, TEXT("\xc3\xa4\xe2\x82\xac\xf0\x9f\xa6\x8a"), "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\xa6\x8a\"");
+}
+
+#define REPLACED "\xef\xbf\xbd"
+
+static void malformed_bytes_are_replaced(void **state) {
+    struct json *json = *state;
+    assert_text(json,
+                TEXT("a\xff"
+                     "b"),
+                "\"a" REPLACED "b\"");
+    assert_text(json, TEXT("\xc3"), "\"" REPLACED "\"");
+    assert_text(json, TEXT("\xe2\x82"), "\"" REPLACED REPLACED "\"");
+    assert_text(json, TEXT("\xc0\x80"), "\"" REPLACED REPLACED "\"");
+    assert_text(json, TEXT("\xed\xa0\x80"), "\"" REPLACED REPLACED REPLACED "\"");
+    assert_text(json, TEXT("\xf4\x90\x80\x80"), "\"" REPLACED REPLACED REPLACED REPLACED "\"");
+    assert_text(json, TEXT("\xe2\x82\""), "\"" REPLACED REPLACED "\\\"\"");
+}
+
+/* Long texts are escaped in slices. A sequence must survive wherever a slice ends within it. */
+static void long_texts_keep_sequences_across_slices(void **state) {
+    struct json *json = *state;
+    static const char euro[] = "\xe2\x82\xac";
+    for (size_t shift = 0; shift < 4; shift++) {
+        size_t bytes_count = shift + 3 * 3000;
+        char *bytes = malloc(bytes_count + 3);
+        assert_non_null(bytes);
+        bytes[0] = '"';
+        memset(bytes + 1, 'a', shift);
+        for (size_t i = 0; i < 3000; i++) memcpy(bytes + 1 + shift + i * 3, euro, 3);
+        bytes[bytes_count + 1] = '"';
+        bytes[bytes_count + 2] = '\0';
+        assert_text(json, (struct text){bytes + 1, bytes_count}, bytes);
+        free(bytes);
+    }
+}
+
+static void worst_case_texts_fit_their_room(void **state) {
+    struct json *json = *state;
+    enum { COUNT = 200000 };
+    char *bytes = calloc(COUNT, 1);
+    assert_non_null(bytes);
+    json_text(json, (struct text){bytes, COUNT});
+    free(bytes);
+    char *text = taken_text(json);
+    assert_int_equal(strlen(text), 2 + 6 * COUNT);
+    for (size_t i = 0; i < COUNT; i++) assert_memory_equal(text + 1 + i * 6, "\\u0000", 6);
+    free(text);
+}
+
+static void assert_int(struct json *json, int64_t value) {
+    char expected[32];
+    snprintf(expected, sizeof expected, "%lld", (long long)value);
+    json_int(json, value);
+    assert_json(json, expected);
+}
+
+static void integers_are_exact_at_every_length(void **state) {
+    struct json *json = *state;
+    assert_int(json, 0);
+    assert_int(json, INT64_MIN);
+    assert_int(json, INT64_MAX);
+    int64_t power = 1;
+    for (int digits = 1; digits <= 19; digits++) {
+        for (int64_t offset = -1; offset <= 1; offset++) {
+            assert_int(json, power + offset);
+            assert_int(json, -power + offset);
+        }
+        assert_int(json, power / 7 * 5);
+        if (digits < 19) power *= 10;
+    }
+    for (int64_t value = -120; value <= 12000; value++) assert_int(json, value);
+}
+
+static void assert_ms(struct json *json, int64_t ns, const char *expected) {
+    json_ms(json, ns);
+    assert_json(json, expected);
+}
+
+static void nanoseconds_become_exact_milliseconds(void **state) {
+    struct json *json = *state;
+    assert_ms(json, 0, "0");
+    assert_ms(json, 1, "0.000001");
+    assert_ms(json, -1, "-0.000001");
+    assert_ms(json, 10, "0.00001");
+    assert_ms(json, 100, "0.0001");
+    assert_ms(json, 1000, "0.001");
+    assert_ms(json, 500000, "0.5");
+    assert_ms(json, 999999, "0.999999");
+    assert_ms(json, 1000000, "1");
+    assert_ms(json, 3000000, "3");
+    assert_ms(json, 10000000, "10");
+    assert_ms(json, 1000001, "1.000001");
+    assert_ms(json, 1020304, "1.020304");
+    assert_ms(json, 1234567891, "1234.567891");
+    assert_ms(json, -1234567891, "-1234.567891");
+    assert_ms(json, -2000000, "-2");
+    assert_ms(json, INT64_MAX, "9223372036854.775807");
+    assert_ms(json, INT64_MIN, "-9223372036854.775808");
+}
+
+static void assert_decimal(struct json *json, int64_t mantissa, uint32_t scale, const char *expected) {
+    json_decimal(json, (struct decimal){.mantissa = mantissa, .scale = scale});
+    assert_json(json, expected);
+}
+
+static void decimals_are_exact(void **state) {
+    struct json *json = *state;
+    assert_decimal(json, 0, 0, "0");
+    assert_decimal(json, 42, 0, "42");
+    assert_decimal(json, -42, 0, "-42");
+    assert_decimal(json, 15, 1, "1.5");
+    assert_decimal(json, -15, 1, "-1.5");
+    assert_decimal(json, 5, 1, "0.5");
+    assert_decimal(json, -5, 3, "-0.005");
+    assert_decimal(json, 123, 3, "0.123");
+    assert_decimal(json, 1234, 3, "1.234");
+    assert_decimal(json, 1, DECIMAL_SCALE_MAX, "0.000000000000000001");
+    assert_decimal(json, INT64_MAX, DECIMAL_SCALE_MAX, "9.223372036854775807");
+    assert_decimal(json, INT64_MIN, DECIMAL_SCALE_MAX, "-9.223372036854775808");
+    assert_decimal(json, INT64_MIN, 0, "-9223372036854775808");
+    assert_decimal(json, INT64_MIN, 24, "-0.000009223372036854775808");
+}
+
+static void doubles_read_back_the_same(void **state) {
+    struct json *json = *state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0.0, "0"},
+        {-0.0, "-0"},
+        {1.0, "1"},
+        {-12.5, "-12.5"},
+        {0.1, "0.1"},
+        {1.0 / 3, "0.3333333333333333"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {100.0, "100"},
+        {1e20, "100000000000000000000"},
+        {1e21, "1e21"},
+        {1.5e300, "1.5e300"},
+        {0.0000001, "0.0000001"},
+        {0.00000001, "1e-8"},
+        {-1.25e-9, "-1.25e-9"},
+        {9007199254740992.0, "9007199254740992"},
+        {9007199254740993.5, "9007199254740994"},
+        {1.7976931348623157e308, "1.7976931348623157e308"},
+        {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {4.9e-324, "5e-324"},
+        {1.2e-322, "1.2e-322"},
+        {INFINITY, "null"},
+        {-INFINITY, "null"},
+        {NAN, "null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_double(json, cases[i].value);
+        assert_json(json, cases[i].text);
+    }
+}
+
+static double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void assert_reads_back(struct json *json, double value) {
+    json_double(json, value);
+    char *text = taken_text(json);
+    if (strtod(text, NULL) != value) fail_msg("%s is not %a", text, value);
+    if (strlen(text) > 32) fail_msg("%s is long", text);
+    free(text);
+}
+
+static void random_doubles_read_back_the_same(void **state) {
+    struct json *json = *state;
+    struct random_numbers numbers = {1};
+    for (size_t i = 0; i < 200000; i++) {
+        double value = double_of(random_next(&numbers));
+        if (isfinite(value)) assert_reads_back(json, value);
+    }
+    /* Powers of two, at which the distance between doubles changes, and their neighbours. */
+    enum { MANTISSA_BITS = 52, EXPONENT_COUNT = 2047 };
+    for (uint64_t exponent = 1; exponent < EXPONENT_COUNT; exponent++) {
+        assert_reads_back(json, double_of(exponent << MANTISSA_BITS));
+        assert_reads_back(json, double_of((exponent << MANTISSA_BITS) - 1));
+    }
+    for (unsigned bit = 0; bit < MANTISSA_BITS; bit++) assert_reads_back(json, double_of(UINT64_C(1) << bit));
+}
+
+/* The C library keeps a copy of LOCPATH forever, which is not a leak. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) { return "leak:argz_add_sep"; }
+
+/* Returns a locale with a decimal comma, made for this test; none if the machine cannot make one. */
+static locale_t comma_locale(void) {
+    char folder[] = "/tmp/gecko-test-XXXXXX", command[256];
+    if (!mkdtemp(folder)) return (locale_t)0;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", folder);
+    locale_t comma = (locale_t)0;
+    if (system(command) == 0) {
+        setenv("LOCPATH", folder, 1);
+        comma = newlocale(LC_ALL_MASK, "de_DE.UTF-8", NULL);
+        unsetenv("LOCPATH");
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    return comma;
+}
+
+static void doubles_know_no_locale(void **state) {
+    struct json *json = *state;
+    locale_t comma = comma_locale();
+    if (!comma) skip();
+    locale_t before = uselocale(comma);
+    char point[8];
+    snprintf(point, sizeof point, "%.1f", 1.5);
+    json_array_begin(json);
+    json_double(json, 1234567.25);
+    json_double(json, 1.5e-30);
+    json_array_end(json);
+    uselocale(before);
+    freelocale(comma);
+    assert_string_equal(point, "1,5");
+    assert_json(json, "[1234567.25,1.5e-30]");
+}
+
+static void unknown_numbers_are_null(void **state) {
+    struct json *json = *state;
+    json_array_begin(json);
+    json_int_or_null(json, 5, true);
+    json_int_or_null(json, 5, false);
+    json_ms_or_null(json, 1500000, true);
+    json_ms_or_null(json, 1500000, false);
+    json_array_end(json);
+    assert_json(json, "[5,null,1.5,null]");
+}
+
+static void fragments_are_values(void **state) {
+    struct json *json = *state;
+    struct json fragment;
+    json_init(&fragment, &failure);
+    json_array_begin(json);
+    for (int i = 0; i < 2; i++) {
+        json_object_begin(&fragment);
+        json_key_int(&fragment, "i", i);
+        json_object_end(&fragment);
+        json_splice(json, &fragment);
+    }
+    json_int(json, 3);
+    json_object_begin(json);
+    json_key(json, "key");
+    json_string(&fragment, "value");
+    json_splice(json, &fragment);
+    json_key_int(json, "next", 1);
+    json_object_end(json);
+    json_array_end(json);
+    json_fini(&fragment);
+    assert_json(json, "[{\"i\":0},{\"i\":1},3,{\"key\":\"value\",\"next\":1}]");
+}
+
+static void large_fragments_are_moved(void **state) {
+    struct json *json = *state;
+    struct json fragment;
+    json_init(&fragment, &failure);
+    enum { COUNT = 100000 };
+    json_array_begin(&fragment);
+    for (int i = 0; i < COUNT; i++) json_int(&fragment, 7);
+    json_array_end(&fragment);
+    const struct chunk *moved = fragment.out.first;
+    json_array_begin(json);
+    json_null(json);
+    json_splice(json, &fragment);
+    json_array_end(json);
+    assert_ptr_equal(json->out.first->next, moved);
+    char *text = taken_text(json);
+    assert_int_equal(strlen(text), 6 + (1 + 2 * COUNT) + 1);
+    assert_memory_equal(text, "[null,[7,7,", 11);
+    assert_string_equal(text + strlen(text) - 6, ",7,7]]");
+    free(text);
+}
+
+static void a_taken_writer_starts_anew(void **state) {
+    struct json *json = *state;
+    json_int(json, 1);
+    assert_json(json, "1");
+    assert_null(json->out.first);
+    json_int(json, 2);
+    assert_json(json, "2");
+}
+
+static void nothing_is_written_after_a_failure(void **state) {
+    struct json *json = *state;
+    failure_set_memory(&failure);
+    json_object_begin(json);
+    json_key_int(json, "a", 1);
+    json_key_value_text(json, "b", TEXT("text"));
+    json_key_text(json, TEXT("c"));
+    json_decimal(json, decimal_make(15, 1));
+    json_double(json, 1.5);
+    json_key_ms(json, "d", 1);
+    json_key_bool(json, "e", true);
+    json_object_end(json);
+    assert_json(json, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(values_stand_on_lines_of_their_own, begin, end),
+        cmocka_unit_test_setup_teardown(containers_nest_with_their_commas, begin, end),
+        cmocka_unit_test_setup_teardown(every_kind_of_value_takes_a_comma, begin, end),
+        cmocka_unit_test_setup_teardown(keys_come_with_their_values, begin, end),
+        cmocka_unit_test_setup_teardown(nesting_reaches_the_deepest_level, begin, end),
+        cmocka_unit_test_setup_teardown(texts_are_escaped, begin, end),
+        cmocka_unit_test_setup_teardown(malformed_bytes_are_replaced, begin, end),
+        cmocka_unit_test_setup_teardown(long_texts_keep_sequences_across_slices, begin, end),
+        cmocka_unit_test_setup_teardown(worst_case_texts_fit_their_room, begin, end),
+        cmocka_unit_test_setup_teardown(integers_are_exact_at_every_length, begin, end),
+        cmocka_unit_test_setup_teardown(nanoseconds_become_exact_milliseconds, begin, end),
+        cmocka_unit_test_setup_teardown(decimals_are_exact, begin, end),
+        cmocka_unit_test_setup_teardown(doubles_read_back_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(random_doubles_read_back_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(doubles_know_no_locale, begin, end),
+        cmocka_unit_test_setup_teardown(unknown_numbers_are_null, begin, end),
+        cmocka_unit_test_setup_teardown(fragments_are_values, begin, end),
+        cmocka_unit_test_setup_teardown(large_fragments_are_moved, begin, end),
+        cmocka_unit_test_setup_teardown(a_taken_writer_starts_anew, begin, end),
+        cmocka_unit_test_setup_teardown(nothing_is_written_after_a_failure, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,848 @@
+#!/usr/bin/env python3
+"""Everything that `gecko-convert view` serves and refuses, asked for by real HTTP clients.
+
+usage: server.py GECKO-CONVERT TRACE PROFILE [WORD...]
+
+TRACE is a recording of the demo, PROFILE what gecko-convert makes of it. The demo's binary and sources are where they
+were when it was recorded. With words, only checks with one of them in their name run.
+"""
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+PROGRAM, TRACE, PROFILE = (os.path.abspath(path) for path in sys.argv[1:4])
+VIEWER = "https://profiler.firefox.com"
+WAIT_S = 120  # for what takes milliseconds on a machine that has nothing else to do
+
+# Shells and nohup may start this with signals ignored, which programs would inherit and respect.
+for ending in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(ending, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+checks = []
+
+
+def check(function):
+    checks.append(function)
+    return function
+
+
+def expect(found, wanted, what=""):
+    assert found == wanted, f"{what}: found {found!r}, wanted {wanted!r}"
+
+
+class Server:
+    """A running `gecko-convert view`; `url` is the page that it prints, `base` its own address with the token."""
+
+    def __init__(self, *arguments, trace=TRACE, no_open=True, **popen):
+        command = [PROGRAM, "view", *arguments, *(["--no-open"] if no_open else []), trace]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+        self.url = self.process.stdout.readline().strip()
+        assert self.url, self.process.stderr.read()
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.url).query)
+        self.base = query["symbolServer"][0]
+        parts = urllib.parse.urlsplit(self.base)
+        self.host, self.port, self.token = parts.netloc, parts.port, parts.path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def stop(self, signal_number=signal.SIGINT):
+        self.process.send_signal(signal_number)
+        _, errors = self.process.communicate(timeout=WAIT_S)
+        return self.process.returncode, errors
+
+    def ask(self, method, path, body=None, headers=None, skip_host=False):
+        """Returns status, headers and body; `path` is taken as it is."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        connection.putrequest(method, path, skip_host=skip_host, skip_accept_encoding=True)
+        for name, value in headers or []:
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
+        if body is not None:
+            connection.send(body)
+        response = connection.getresponse()
+        result = response.status, response.headers, response.read()
+        connection.close()
+        return result
+
+    def api(self, path, request, headers=None):
+        body = request if isinstance(request, bytes) else json.dumps(request).encode()
+        status, _, answer = self.ask("POST", self.token + path, body, headers)
+        return status, json.loads(answer)
+
+    def raw(self, data, wait_s=WAIT_S):
+        """Sends bytes as they are; returns all that comes back until the server closes, or nothing for `wait_s`."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait_s) as connection:
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            received = b""
+            try:
+                while piece := connection.recv(65536):
+                    received += piece
+            except OSError:
+                pass
+            return received
+
+
+with open(PROFILE, "rb") as file:
+    profile = json.load(file)
+strings = profile["shared"]["stringArray"]
+sources = [strings[name] for name in profile["shared"]["sources"]["filename"]]
+demo_lib = next(i for i, lib in enumerate(profile["libs"]) if lib["name"] == "darkroom")
+demo_source = next(path for path in sources if path.endswith("/fixtures/demo/picture.c"))
+
+
+def demo_frames():
+    """(address, function, native symbol) of physical frames of the demo's own code."""
+    frames, funcs = profile["shared"]["frameTable"], profile["shared"]["funcTable"]
+    for i in range(frames["length"]):
+        symbol = frames["nativeSymbol"][i]
+        if frames["address"][i] >= 0 and symbol is not None and not frames["inlineDepth"][i]:
+            is_own = funcs["source"][frames["func"][i]] is not None  # not of the C library's start files
+            if profile["shared"]["nativeSymbols"]["libIndex"][symbol] == demo_lib and is_own:
+                yield frames["address"][i], strings[funcs["name"][frames["func"][i]]], symbol
+
+
+def library(index=demo_lib):
+    lib = profile["libs"][index]
+    return {"debugName": lib["debugName"], "debugId": lib["breakpadId"], "name": lib["name"], "codeId": lib["codeId"]}
+
+
+# ---- The profile. ----
+
+
+@check
+def test_serves_the_profile_that_converting_writes():
+    with Server("--sources", "none") as server:
+        status, headers, body = server.ask("GET", server.token + "/profile.json")
+        expect(status, 200)
+        expect(headers["Content-Encoding"], "gzip")
+        expect(headers["Content-Type"], "application/json")
+        with open(PROFILE, "rb") as file:
+            assert gzip.decompress(body) == file.read(), "another profile than the one that converting writes"
+
+
+def served_contents(*arguments):
+    """The text of each source file that is in the profile."""
+    with Server(*arguments) as server:
+        shared = json.loads(gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]))["shared"]
+        contents = zip(shared["sources"]["filename"], shared["sources"]["content"])
+        return {shared["stringArray"][name]: content for name, content in contents if content is not None}
+
+
+@check
+def test_embeds_sources():
+    contents = served_contents()
+    with open(demo_source, encoding="utf-8") as file:
+        expect(contents[demo_source], file.read())
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "picture.c"), "w", encoding="utf-8") as file:
+            file.write("moved")
+        expect(served_contents("--source-map", f"{os.path.dirname(demo_source)}={folder}")[demo_source], "moved")
+    assert 0 < sum(map(len, served_contents("--sources-max", "10K").values())) <= 10240
+    for arguments in ["--sources", "none"], ["--symbols", "none"], ["--sources", "embed", "--symbols", "none"]:
+        expect(served_contents(*arguments), {}, arguments)
+
+
+@check
+def test_prints_the_page_of_the_viewer():
+    with Server() as server:
+        wanted = f"{VIEWER}/from-url/{urllib.parse.quote(server.base + '/profile.json', safe='')}/?symbolServer="
+        expect(server.url, wanted + urllib.parse.quote(server.base, safe=""))
+        assert re.fullmatch("/[0-9a-f]{32}", server.token), server.token
+    with Server() as other:
+        assert other.token != server.token
+
+
+@check
+def test_serves_finished_profiles():
+    with open(PROFILE, "rb") as file:
+        content = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        packed = os.path.join(folder, "packed.json.gz")
+        with gzip.open(packed, "wb") as file:
+            file.write(content)
+        for path in PROFILE, packed:
+            with Server(trace=path) as server:
+                _, _, body = server.ask("GET", server.token + "/profile.json")
+                assert gzip.decompress(body) == content, path
+                status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source})
+                expect((status, "source" in answer), (200, True), answer)
+
+
+@check
+def test_serves_several_inputs_as_one_profile():
+    with tempfile.TemporaryDirectory() as folder:
+        text, output = folder + "/more.txt", folder + "/converted.json"
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("more 1/1 1.0: 1 cycles:\n\t10 leaf (/l/a.so)\n\n")
+        subprocess.run([PROGRAM, "-q", text, TRACE, "-o", output], check=True)
+        with Server("--sources", "none", text) as server, open(output, "rb") as file:
+            _, _, body = server.ask("GET", server.token + "/profile.json")
+            assert gzip.decompress(body) == file.read(), "another profile than the one that converting writes"
+
+
+@check
+def test_serves_standard_input():
+    with open(TRACE, "rb") as file, Server(trace="-", stdin=file) as server:
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+
+
+@check
+def test_serves_on_when_the_input_is_deleted():
+    with tempfile.NamedTemporaryFile() as file:
+        with open(PROFILE, "rb") as original:
+            file.write(original.read())
+            file.flush()
+        with Server(trace=file.name) as server:
+            os.rename(file.name, file.name + ".gone")
+            expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+            os.rename(file.name + ".gone", file.name)
+
+
+# ---- Who may ask. ----
+
+
+@check
+def test_refuses_other_hosts():
+    with Server() as server:
+        path = server.token + "/profile.json"
+        for host in "evil.example", f"evil.example:{server.port}", "localhost", "127.0.0.1", f"127.0.0.2:{server.port}":
+            status, headers, body = server.ask("GET", path, headers=[("Host", host)], skip_host=True)
+            expect((status, headers["Access-Control-Allow-Origin"]), (403, None), host)
+            assert b"meta" not in body
+        twice = f"GET {path} HTTP/1.1\r\nHost: {server.host}\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+        assert b" 40" in server.raw(twice.encode()).split(b"\r\n")[0]
+        none = f"GET {path} HTTP/1.0\r\n\r\n"
+        assert b" 403 " in server.raw(none.encode()).split(b"\r\n")[0]
+
+
+@check
+def test_lets_the_viewer_alone_read_across_origins():
+    with Server() as server:
+        path = server.token + "/profile.json"
+        status, headers, _ = server.ask("GET", path, headers=[("Origin", VIEWER)])
+        expect((status, headers["Access-Control-Allow-Origin"], headers["Vary"]), (200, VIEWER, "Origin"))
+        status, headers, _ = server.ask("GET", path)
+        expect((status, headers["Access-Control-Allow-Origin"]), (200, None))
+        expect(headers["Cross-Origin-Resource-Policy"], "same-origin")
+        for origin in "https://evil.example", "null", VIEWER + ".evil.example", f"http://{server.host}":
+            status, headers, _ = server.ask("GET", path, headers=[("Origin", origin)])
+            expect((status, headers["Access-Control-Allow-Origin"]), (403, None), origin)
+        status, headers, _ = server.ask("GET", path, headers=[("Origin", VIEWER), ("Origin", "https://evil.example")])
+        expect((status, headers["Access-Control-Allow-Origin"]), (403, None))
+
+
+@check
+def test_answers_preflight_requests_of_the_viewer():
+    with Server() as server:
+        asked = [("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Private-Network", "true")]
+        path = server.token + "/source/v1"
+        status, headers, _ = server.ask("OPTIONS", path, headers=[("Origin", VIEWER), *asked])
+        expect((status, headers["Access-Control-Allow-Origin"]), (204, VIEWER))
+        expect(headers["Access-Control-Allow-Methods"], "GET, POST")
+        expect(headers["Access-Control-Allow-Private-Network"], "true")
+        expect(server.ask("OPTIONS", path, headers=[("Origin", "https://evil.example"), *asked])[0], 403)
+        expect(server.ask("OPTIONS", path)[0], 405)
+
+
+@check
+def test_refuses_without_the_token():
+    with Server() as server:
+        token = server.token[1:]
+        paths = ["/", "/profile.json", "//profile.json", "/" + token, "/" + token + "/", "/" + token[:-1] + "/profile.json"]
+        paths += ["/" + "0" * 32 + "/profile.json", "/" + token + "0/profile.json", "/" + token.upper() + "X/profile.json"]
+        paths += [f"/{token}/../{token}/profile.json", f"/{token}/profile.json/", f"/{token}//profile.json", "/%2f" + token]
+        paths += [f"http://{server.host}/{token}/profile.json", "/symbolicate/v5", f"/{token}/profile%2ejson"]
+        for path in paths:
+            status, headers, _ = server.ask("GET", path, headers=[("Origin", VIEWER)])
+            expect((status, headers["Access-Control-Allow-Origin"]), (404, None), path)
+
+
+@check
+def test_refuses_other_methods():
+    with Server() as server:
+        for method in "HEAD", "PUT", "DELETE", "PATCH", "TRACE", "POST", "PROPFIND":
+            expect(server.ask(method, server.token + "/profile.json")[0], 405, method)
+        for path in "/symbolicate/v5", "/source/v1", "/asm/v1":
+            expect(server.ask("GET", server.token + path)[0], 405, path)
+        assert b" 405 " in server.raw(f"PUT {server.token}/profile.json HTTP/1.1\r\nHost: {server.host}\r\n"
+                                      "Content-Length: 4\r\nConnection: close\r\n\r\nabcd".encode())
+
+
+# ---- The API. ----
+
+
+@check
+def test_symbolicates():
+    frames = list(demo_frames())
+    assert len(frames) > 20
+    with Server() as server:
+        lib = library()
+        other = ["no-such-library.so", "0" * 33]
+        stacks = [[[0, address] for address, _, _ in frames], [[1, 16]], []]
+        job = {"memoryMap": [[lib["debugName"], lib["debugId"]], other], "stacks": stacks}
+        status, answer = server.api("/symbolicate/v5", {"jobs": [job, {"memoryMap": [], "stacks": []}]})
+        expect(status, 200)
+        result = answer["results"][0]
+        expect(result["found_modules"], {f"{lib['debugName']}/{lib['debugId']}": True, "/".join(other): False})
+        expect([len(stack) for stack in result["stacks"]], [len(frames), 1, 0])
+        assert "function" not in result["stacks"][1][0]
+        symbols = profile["shared"]["nativeSymbols"]
+        for number, ((address, function, symbol), found) in enumerate(zip(frames, result["stacks"][0])):
+            expect(found["frame"], number)
+            expect(found["module_offset"], hex(address))
+            expect(found["module"], lib["debugName"])
+            expect(found["function"], function, hex(address))
+            expect(address - int(found["function_offset"], 16), symbols["address"][symbol])
+            assert int(found["function_size"], 16) > int(found["function_offset"], 16)
+            assert found["file"].startswith("/") and found["line"] > 0, found
+        assert any("inlines" in found for found in result["stacks"][0]), "no inlined functions"
+        expect(answer["results"][1], {"found_modules": {}, "stacks": []})
+
+
+@check
+def test_symbolicates_inlined_functions_from_inside_to_outside():
+    frames = profile["shared"]["frameTable"]
+    names = profile["shared"]["funcTable"]["name"]
+    chains = {}
+    for i in range(frames["length"]):
+        symbol = frames["nativeSymbol"][i]
+        if symbol is not None and profile["shared"]["nativeSymbols"]["libIndex"][symbol] == demo_lib:
+            chains.setdefault(frames["address"][i], {})[frames["inlineDepth"][i]] = strings[names[frames["func"][i]]]
+    address, chain = max(chains.items(), key=lambda item: len(item[1]))
+    assert len(chain) >= 2
+    with Server() as server:
+        lib = library()
+        job = {"memoryMap": [[lib["debugName"], lib["debugId"]]], "stacks": [[[0, address]]]}
+        _, answer = server.api("/symbolicate/v5", {"jobs": [job]})
+        found = answer["results"][0]["stacks"][0][0]
+        wanted = [name for _, name in sorted(chain.items())]
+        expect([found["function"], *(inline["function"] for inline in reversed(found["inlines"]))], wanted)
+
+
+@check
+def test_gives_sources_that_the_profile_names():
+    with open(demo_source, encoding="utf-8") as file:
+        text = file.read()
+    with Server() as server:
+        status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source},
+                                    [("Origin", VIEWER)])
+        expect((status, answer["file"]), (200, demo_source))
+        assert answer["source"] == text
+
+
+@check
+def test_searches_sources_elsewhere():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "picture.c"), "w", encoding="utf-8") as file:
+            file.write("moved")
+        arguments = ["--source-map", f"{os.path.dirname(demo_source)}={folder}"]
+        request = {**library(), "moduleOffset": "0x0", "file": demo_source}
+        with Server(*arguments, trace=PROFILE) as server:
+            expect(server.api("/source/v1", request)[1]["source"], "moved")
+        with open(PROFILE, "rb") as file:
+            changed = json.load(file)
+        changed["shared"]["stringArray"] = [name.replace("/fixtures/demo/picture.c", "/no/picture.c") for name in strings]
+        with open(os.path.join(folder, "profile.json"), "w", encoding="utf-8") as file:
+            json.dump(changed, file)
+        request["file"] = demo_source.replace("/fixtures/demo/picture.c", "/no/picture.c")
+        for arguments, member in ([], "error"), (["--source-dir", folder], "source"):
+            with Server(*arguments, trace=os.path.join(folder, "profile.json")) as server:
+                assert member in server.api("/source/v1", request)[1], arguments
+
+
+@check
+def test_gives_sources_that_debug_information_names():
+    """As for a profile whose functions the viewer has looked up."""
+    address, _, _ = next(demo_frames())
+    lib = library()
+    with open(PROFILE, "rb") as file:
+        stripped = json.load(file)
+    sources_table = stripped["shared"]["sources"]
+    sources_table["filename"] = [0] * sources_table["length"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(stripped, file)
+        file.flush()
+        with Server(trace=file.name) as server:
+            job = {"memoryMap": [[lib["debugName"], lib["debugId"]]], "stacks": [[[0, address]]]}
+            found = server.api("/symbolicate/v5", {"jobs": [job]})[1]["results"][0]["stacks"][0][0]
+            request = {**lib, "moduleOffset": hex(address), "file": found["file"]}
+            status, answer = server.api("/source/v1", request)
+            expect((status, "source" in answer), (200, True), answer)
+            for wrong in {"moduleOffset": "0x0"}, {"debugId": "0" * 33}, {"file": "/etc/passwd"}:
+                _, answer = server.api("/source/v1", {**request, **wrong})
+                expect(answer, {"error": "the profile does not name this file"})
+
+
+@check
+def test_refuses_other_files():
+    with Server() as server:
+        for path in "/etc/passwd", demo_source + "/../picture.c", "/dev/zero", PROGRAM, "/" * 5000:
+            status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": path})
+            assert status == 200 and "error" in answer and "source" not in answer, (path, answer)
+        for path in "picture.c", "", demo_source + "\0", None, 5:
+            _, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": path})
+            assert "error" in answer, path
+
+
+@check
+def test_sources_that_cannot_be_read_are_explained():
+    with open(PROFILE, "rb") as file:
+        changed = json.load(file)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, wanted in ("missing.c", "No such file"), ("folder.c", "Invalid argument"), ("pipe.c", "Invalid argument"):
+            path = os.path.join(folder, name)
+            if name == "folder.c":
+                os.mkdir(path)
+            if name == "pipe.c":
+                os.mkfifo(path)
+            table = changed["shared"]
+            table["stringArray"].append(path)
+            table["sources"]["filename"][0] = len(table["stringArray"]) - 1
+            with open(os.path.join(folder, "profile.json"), "w", encoding="utf-8") as file:
+                json.dump(changed, file)
+            with Server(trace=os.path.join(folder, "profile.json")) as server:
+                _, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": path})
+                assert answer["error"].startswith(f"cannot read {path}: {wanted}"), answer
+
+
+@check
+def test_disassembles():
+    address, function, symbol = next(demo_frames())
+    start = profile["shared"]["nativeSymbols"]["address"][symbol]
+    with Server() as server:
+        request = {**library(), "startAddress": hex(start), "size": "0x1", "continueUntilFunctionEnd": True}
+        status, answer = server.api("/asm/v1", request)
+        expect((status, answer["startAddress"]), (200, hex(start)))
+        if os.uname().machine == "x86_64":
+            expect((answer["arch"], answer["syntax"]), ("x86_64", ["Intel"]))
+        offsets = [instruction[0] for instruction in answer["instructions"]]
+        assert offsets[0] == 0 and offsets == sorted(set(offsets)), offsets
+        assert address - start < int(answer["size"], 16), "not the whole function"
+        assert any(re.match("ret|jmp|b ", text) for _, text in answer["instructions"]), answer
+        one = server.api("/asm/v1", {**request, "continueUntilFunctionEnd": False})[1]
+        expect((one["size"], len(one["instructions"])), ("0x1", 1))
+        for wrong in {"startAddress": "0x7fffff00"}, {"startAddress": "4096"}, {"size": "-1"}, {"size": "0x"}, \
+                {"debugId": "X"}, {"debugName": 7}, {"startAddress": "0x123456789"}:
+            _, answer = server.api("/asm/v1", {**request, **wrong})
+            assert list(answer) == ["error"], (wrong, answer)
+
+
+@check
+def test_names_the_targets_of_calls():
+    with Server() as server:
+        texts = []
+        for symbol in {symbol for _, _, symbol in demo_frames()}:
+            start = profile["shared"]["nativeSymbols"]["address"][symbol]
+            request = {**library(), "startAddress": hex(start), "size": "0x1", "continueUntilFunctionEnd": True}
+            texts += [text for _, text in server.api("/asm/v1", request)[1]["instructions"]]
+        assert any(re.search(r"^(call|bl) .* <\w+", text) for text in texts), texts[:50]
+
+
+@check
+def test_opens_nothing_with_symbols_none():
+    with Server("--symbols", "none") as server:
+        for path in "/symbolicate/v5", "/source/v1", "/asm/v1":
+            _, answer = server.api(path, {**library(), "file": demo_source, "jobs": []})
+            expect(answer, {"error": "gecko-convert was told to open no file that the profile names"}, path)
+
+
+@check
+def test_refuses_what_is_no_request():
+    with Server() as server:
+        for path in "/symbolicate/v5", "/source/v1", "/asm/v1":
+            for body in b"", b"{", b"\xff\xfe", b"[" * 20000, b'{"a":1}x':
+                status, answer = server.api(path, body)
+                assert status == 400 and "error" in answer, (path, body[:20], status, answer)
+            for body in b"null", b"[]", b"{}", b'{"jobs":{}}', b'{"jobs":[[]]}', b'{"jobs":[{"memoryMap":[[]],"stacks":[]}]}', \
+                    b'{"jobs":[{"memoryMap":[],"stacks":[[[0,1]]]}]}', \
+                    b'{"jobs":[{"memoryMap":[["a","b"]],"stacks":[[[0,-1]]]}]}', \
+                    b'{"jobs":[{"memoryMap":[["a","b"]],"stacks":[[[0,1e99]]]}]}':
+                status, answer = server.api(path, body)
+                expect(status, 200, body)
+
+
+@check
+def test_bounds_requests():
+    with Server() as server:
+        head = f"POST {server.token}/source/v1 HTTP/1.1\r\nHost: {server.host}\r\n"
+        declared = server.raw((head + "Content-Length: 99999999999\r\n\r\n").encode())
+        assert b" 413 " in declared.split(b"\r\n")[0], declared
+        chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+        endless = server.raw((head + "Transfer-Encoding: chunked\r\n\r\n").encode() + chunk * 20)
+        assert b" 200 " not in endless.split(b"\r\n")[0], endless[:100]
+        long = server.raw(f"GET {server.token}/profile.json HTTP/1.1\r\nHost: {server.host}\r\nX: {'x' * 70000}\r\n\r\n".encode())
+        assert re.match(rb"HTTP/1.1 4|$", long), long[:100]
+        long = server.raw(b"GET /" + b"x" * 70000 + b" HTTP/1.1\r\n\r\n")
+        assert re.match(rb"HTTP/1.1 4|$", long), long[:100]
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+
+
+# ---- Clients that misbehave. ----
+
+
+@check
+def test_serves_beside_clients_that_stand_still():
+    with Server() as server:
+        idle = [socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) for _ in range(200)]
+        for number, connection in enumerate(idle):
+            if number % 2:
+                connection.sendall(f"GET {server.token}/pro".encode())
+        # Asks for the profile and reads nothing.
+        for connection in idle[1:20:2]:
+            connection.sendall(f"file.json HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode())
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+        for connection in idle:
+            connection.close()
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+        expect(server.stop()[0], 0)
+
+
+@check
+def test_serves_hundreds_of_clients_at_a_time():
+    with Server() as server:
+        request = f"GET {server.token}/profile.json HTTP/1.1\r\nHost: {server.host}\r\nConnection: close\r\n\r\n".encode()
+        clients = [socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) for _ in range(300)]
+        answers = []
+        # Beyond the limit, the server closes connections at once, so that the others are served.
+        for client in clients:
+            try:
+                client.sendall(request)
+            except OSError:
+                pass
+        for client in clients:
+            with client:
+                answer = b""
+                try:
+                    while piece := client.recv(65536):
+                        answer += piece
+                except OSError:
+                    pass
+                answers.append(answer)
+        served = [answer for answer in answers if answer]
+        assert len(served) >= 100, len(served)
+        expect({answer.split(b"\r\n")[0] for answer in served}, {b"HTTP/1.1 200 OK"})
+        expect(len({answer.split(b"\r\n\r\n", 1)[1] for answer in served}), 1)
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+        expect(server.stop()[0], 0)
+
+
+def large_profile(folder):
+    """A profile that does not fit into the buffers of a connection."""
+    path = os.path.join(folder, "large.json")
+    with open(PROFILE, encoding="utf-8") as file:
+        changed = json.load(file)
+    changed["padding"] = os.urandom(16 << 20).hex()
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(changed, file)
+    return path
+
+
+@check
+def test_serves_slow_clients_and_those_that_disconnect():
+    with tempfile.TemporaryDirectory() as folder, Server(trace=large_profile(folder)) as server:
+        request = f"GET {server.token}/profile.json HTTP/1.1\r\nHost: {server.host}\r\nConnection: close\r\n\r\n".encode()
+        for is_reset in False, True:
+            client = socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S)
+            if is_reset:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.sendall(request)
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+            client.close()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as slow:
+            slow.sendall(request)
+            slow.recv(100)
+            # Others are served meanwhile.
+            status, _, whole = server.ask("GET", server.token + "/profile.json")
+            expect(status, 200)
+            received = 100
+            while piece := slow.recv(1 << 20):
+                received += len(piece)
+                time.sleep(0.001)
+            assert received > len(whole), (received, len(whole))
+        # Ctrl-C does not wait for a client that does not read.
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as stuck:
+            stuck.sendall(request)
+            stuck.recv(100)
+            expect(server.stop()[0], 0)
+
+
+@check
+def test_survives_hostile_bytes():
+    import random
+    random.seed(19)
+    with Server("--quiet") as server:
+        good = f"POST {server.token}/symbolicate/v5 HTTP/1.1\r\nHost: {server.host}\r\nOrigin: {VIEWER}\r\n" \
+            'Content-Length: 66\r\n\r\n{"jobs":[{"memoryMap":[["a","b"]],"stacks":[[[0,1],[0,2],[0,3]]]}]}'
+        pieces = [b"\0", b"\r", b"\n", b"\r\n\r\n", b"%00", b"../", b"Host: x\r\n", b"Content-Length: -1\r\n", b"\xff" * 9,
+                  b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"Range: bytes=0-1\r\n", b" ", b"HTTP/9.9"]
+        for _ in range(400):
+            data = bytearray(good.encode())
+            for _ in range(random.randrange(1, 5)):
+                at = random.randrange(len(data) + 1)
+                data[at:at + random.choice([0, 0, 1, 5, 50])] = random.choice(pieces)
+            # The server waits for the rest of some of these; nothing depends on how long.
+            answer = server.raw(bytes(data), wait_s=0.1)
+            assert not answer or answer.startswith(b"HTTP/1."), answer[:100]
+            assert b"passwd" not in answer
+        expect(server.process.poll(), None)
+        expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+        expect(server.stop(), (0, ""))
+
+
+# ---- The viewer's folder. ----
+
+
+@check
+def test_serves_a_viewer():
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"index.html": b"<title>page</title>", "main-1.js": b"let a", "sub/a.wasm": b"\0asm", "app.css": b"p{}"}
+        os.mkdir(os.path.join(folder, "sub"))
+        for name, content in files.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+        secret = os.path.join(os.path.dirname(folder), os.path.basename(folder) + "-secret")
+        with open(secret, "w", encoding="utf-8") as file:
+            file.write("secret")
+        os.symlink(secret, os.path.join(folder, "out"))
+        os.symlink("main-1.js", os.path.join(folder, "in.js"))
+        with Server("--viewer", folder) as server:
+            assert server.url.startswith(f"http://{server.host}/from-url/http%3A%2F%2F127.0.0.1%3A"), server.url
+            types = {"/index.html": "text/html; charset=utf-8", "/main-1.js": "text/javascript; charset=utf-8",
+                     "/sub/a.wasm": "application/wasm", "/app.css": "text/css; charset=utf-8"}
+            for path, wanted in types.items():
+                status, headers, body = server.ask("GET", path)
+                expect((status, headers["Content-Type"], body), (200, wanted, files[path[1:]]), path)
+            expect(server.ask("GET", "/in.js")[2], b"let a")
+            page = urllib.parse.urlsplit(server.url)
+            name = os.path.basename(secret)
+            for path in "/", page.path + "?" + page.query, "/compare/", "/out", f"/../{name}", f"/sub/../../{name}", \
+                    f"/%2e%2e/{name}", "//etc/passwd", "/sub", "/sub/", "/" + "x" * 5000:
+                status, headers, body = server.ask("GET", path)
+                expect((status, body), (200, files["index.html"]), path)
+            expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+            origin = [("Origin", f"http://{server.host}")]
+            expect(server.api("/symbolicate/v5", {"jobs": []}, origin), (200, {"results": []}))
+            expect(server.ask("GET", "/main-1.js", headers=[("Origin", VIEWER)])[0], 403)
+            expect(server.ask("GET", "/", headers=[("Host", "evil.example")], skip_host=True)[0], 403)
+            expect(server.ask("POST", "/main-1.js", b"x")[0], 405)
+            os.unlink(os.path.join(folder, "index.html"))
+            expect(server.ask("GET", "/")[0], 404)
+        os.unlink(secret)
+
+
+@check
+def test_takes_the_address_of_a_viewer():
+    with Server("--viewer", "http://127.0.0.1:4242/base/") as server:
+        assert server.url.startswith("http://127.0.0.1:4242/base/from-url/http%3A"), server.url
+        path, origin = server.token + "/profile.json", "http://127.0.0.1:4242"
+        expect(server.ask("GET", path, headers=[("Origin", origin)])[1]["Access-Control-Allow-Origin"], origin)
+        expect(server.ask("GET", path, headers=[("Origin", VIEWER)])[0], 403)
+
+
+# ---- Starting and ending. ----
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, "view", *arguments], capture_output=True, text=True, timeout=WAIT_S, **options)
+
+
+@check
+def test_refuses_bad_command_lines():
+    with tempfile.TemporaryDirectory() as folder:
+        for arguments, code, message in (
+                ([], 2, "no file was given"),
+                ([TRACE, TRACE], 2, "is named twice"),
+                ([TRACE, "--align", "x=1s"], 2, "no input is named 'x'"),
+                (["--port", "70000", TRACE], 2, "--port"),
+                (["--viewer", folder, TRACE], 2, "is no built viewer: it has no readable index.html"),
+                (["--viewer", folder + "/none", TRACE], 3, "cannot open the viewer's folder"),
+                (["--source-map", "a", TRACE], 2, "--source-map a is not of the form FROM=TO"),
+                (["--viewer", "https://", TRACE], 2, "is no address of a viewer"),
+                (["--viewer", "http://a\nb", TRACE], 2, "is no address of a viewer"),
+                ([folder + "/none"], 3, "No such file"),
+                ([PROGRAM], 1, "this is a program or a library"),
+                (["--max-memory", "1M", TRACE], 4, "memory")):
+            result = run("--no-open", *arguments)
+            expect((result.returncode, result.stdout), (code, ""), result.stderr)
+            assert message in result.stderr, (arguments, result.stderr)
+        for name, content in ("empty", b""), ("cut.gz", gzip.compress(b"{" * 1000)[:-20]), ("text", b"no recording\n"):
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+            result = run("--no-open", os.path.join(folder, name))
+            expect((result.returncode, result.stdout), (1, ""), result.stderr)
+            assert name in result.stderr, result.stderr
+        result = run("--no-open", folder)
+        expect((result.returncode, result.stdout), (3, ""), result.stderr)
+        broken = os.path.join(folder, "broken.json")
+        with open(broken, "w", encoding="utf-8") as file:
+            file.write('{"meta": {"version": 36}, "libs": [')
+        result = run("--no-open", broken)
+        expect((result.returncode, result.stdout), (1, ""), result.stderr)
+
+
+@check
+def test_tells_of_a_port_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("--no-open", "--port", str(port), TRACE)
+        expect((result.returncode, result.stdout), (3, ""))
+        assert f"cannot listen on port {port} of 127.0.0.1" in result.stderr, result.stderr
+    with Server("--port", str(port)) as server:
+        expect(server.port, port)
+        server.ask("GET", server.token + "/profile.json")
+        expect(server.stop()[0], 0)
+    with Server("--port", str(port)) as server:
+        expect(server.port, port)
+
+
+@check
+def test_tells_when_the_address_cannot_be_printed():
+    with open("/dev/full", "w", encoding="ascii") as full:
+        result = subprocess.run([PROGRAM, "view", "--no-open", TRACE], stdout=full, stderr=subprocess.PIPE, text=True,
+                                timeout=WAIT_S, check=False)
+    expect(result.returncode, 3)
+    assert "cannot write the address to standard output" in result.stderr, result.stderr
+
+
+@check
+def test_listens_on_loopback_alone():
+    with Server() as server:
+        inodes = {os.readlink(f"/proc/{server.process.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.process.pid}/fd")}
+        addresses = []
+        for table in "tcp", "tcp6", "udp", "udp6":
+            with open(f"/proc/net/{table}", encoding="utf-8") as file:
+                for line in list(file)[1:]:
+                    fields = line.split()
+                    if f"socket:[{fields[9]}]" in inodes and fields[3] in ("0A", "07"):
+                        addresses.append(fields[1].split(":")[0])
+        expect(addresses, ["0100007F"])
+
+
+@check
+def test_ends_by_signals():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        with Server("--quiet") as server:
+            expect(server.stop(number), (0, ""), number)
+
+
+@check
+def test_ends_while_converting_and_leaves_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = os.path.join(folder, "fifo")
+        os.mkfifo(fifo)
+        environment = {**os.environ, "TMPDIR": folder}
+        process = subprocess.Popen([PROGRAM, "view", "--no-open", fifo], cwd=folder, env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(fifo, "wb") as writer, open(TRACE, "rb") as trace:
+            writer.write(trace.read(100000))
+            writer.flush()
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=WAIT_S)
+        expect((process.returncode, output, errors), (-signal.SIGINT, b"", b""))
+        expect(os.listdir(folder), ["fifo"])
+
+
+@check
+def test_leaves_no_file():
+    with tempfile.TemporaryDirectory() as folder:
+        with Server(cwd=folder, env={**os.environ, "TMPDIR": folder}) as server:
+            server.ask("GET", server.token + "/profile.json")
+            expect(os.listdir(folder), [])
+            expect(server.stop()[0], 0)
+        expect(os.listdir(folder), [])
+
+
+@check
+def test_ends_by_itself_when_nobody_asks():
+    with Server("--idle-exit", "1") as server:
+        server.process.communicate(timeout=WAIT_S)
+        expect(server.process.returncode, 0)
+
+
+@check
+def test_does_not_end_while_a_request_is_under_way():
+    with Server("--idle-exit", "1") as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+            connection.sendall(f"POST {server.token}/symbolicate/v5 HTTP/1.1\r\nHost: {server.host}\r\n"
+                               "Content-Length: 11\r\n\r\n".encode())
+            time.sleep(2.5)
+            connection.sendall(b'{"jobs":[]}')
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200"), "ended meanwhile"
+        server.process.communicate(timeout=WAIT_S)
+        expect(server.process.returncode, 0)
+
+
+# ---- The browser. ----
+
+
+@check
+def test_opens_the_browser():
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "browser")
+        taken = os.path.join(folder, "taken")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nprintf "%s\\n" "$@" > {taken}.new && mv {taken}.new {taken}\n')
+        os.chmod(script, 0o755)
+        for variable, words in (script, []), (f"{folder}/none:{script} --new %s x", ["--new"]), (f"{script} -a", ["-a"]):
+            with Server(no_open=False, env={**os.environ, "BROWSER": variable}) as server:
+                deadline = time.monotonic() + WAIT_S
+                while not os.path.exists(taken) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                with open(taken, encoding="utf-8") as file:
+                    expect(file.read().split(), [*words, server.url, *(["x"] if "%s" in variable else [])], variable)
+                os.unlink(taken)
+                expect(server.stop()[0], 0)
+
+
+@check
+def test_serves_without_a_browser():
+    for variable, message in ("/no/such/browser", "cannot start /no/such/browser: No such file"), \
+            ("false", "false could not open a browser: open the address above in one"):
+        with Server("--quiet", no_open=False, env={**os.environ, "BROWSER": variable}) as server:
+            line = server.process.stderr.readline()
+            assert message in line, line
+            expect(server.ask("GET", server.token + "/profile.json")[0], 200)
+            expect(server.stop()[0], 0)
+
+
+# ---- All of it. ----
+
+
+def main():
+    failed = 0
+    words = sys.argv[4:]
+    chosen = [function for function in checks if not words or any(word in function.__name__ for word in words)]
+    for function in chosen:
+        try:
+            function()
+        except Exception as error:  # whatever it is, the next check has its turn
+            failed += 1
+            print(f"FAIL {function.__name__}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
+    print(f"view: {len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+#include "gecko_process.h"
+
+#include "writer/counter_json.h"
+#include "writer/overhead_json.h"
+#include "writer/table_of_rows.h"
+
+static void write_samples(struct json *json, const struct counter *counter) {
+    static const char *const columns[] = {"time", "count", "number"};
+    bool has_numbers = counter_has_numbers(counter);
+    table_of_rows_begin(json, "samples", columns, has_numbers ? 3 : 2);
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        json_array_begin(json);
+        json_ms(json, sample->time_ns);
+        json_int(json, sample->change);
+        if (has_numbers) json_int(json, sample->number);
+        json_array_end(json);
+    }
+    table_of_rows_end(json);
+}
+
+static int64_t sum_of(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+/* Writes the level of an accumulating counter at equal distances, in place of its changes. The client draws a change
+ * divided by the time since the previous one, so the graph has the right shape, and a tooltip tells the level. Of each
+ * distance, the highest level is written. */
+static void write_levels(struct json *json, const struct counter *counter, int64_t interval_ns) {
+    enum { LEVELS_MAX = 10000 };
+    static const char *const columns[] = {"time", "count"};
+    const struct counter_sample *sample = column_at(&counter->samples, 0);
+    const struct counter_sample *last = column_at(&counter->samples, counter->samples.count - 1);
+    int64_t step_ns = (last->time_ns - sample->time_ns) / LEVELS_MAX + 1, level = 0;
+    if (step_ns < interval_ns) step_ns = interval_ns;
+    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
+    size_t next = 0;
+    for (int64_t time_ns = sample->time_ns; next < counter->samples.count; time_ns += step_ns) {
+        int64_t highest = level;
+        for (; next < counter->samples.count; next++) {
+            sample = column_at(&counter->samples, next);
+            if (sample->time_ns > time_ns) break;
+            level = sum_of(level, sample->change);
+            if (level > highest) highest = level;
+        }
+        json_array_begin(json);
+        json_ms(json, time_ns);
+        json_int(json, highest);
+        json_array_end(json);
+    }
+    table_of_rows_end(json);
+}
+
+/* The client derives the display of a counter from its category and name. */
+static void write_counter(struct json *json, const struct counter *counter, int64_t interval_ns) {
+    json_object_begin(json);
+    /* In this format, the name and the category tell the client how to draw the counter. */
+    if (counter_json_is_right_by_default(counter)) {
+        counter_json_identity(json, counter, counter_visible_name(counter));
+        write_samples(json, counter);
+    } else {
+        counter_json_plain_identity(json, counter);
+        if (counter->graph == COUNTER_ACCUMULATED)
+            write_levels(json, counter, interval_ns);
+        else
+            write_samples(json, counter);
+    }
+    json_object_end(json);
+}
+
+void gecko_counters_write(struct json *json, const struct profile *profile, process_id process) {
+    size_t count, first = profile_rows_of_process(&profile->counters, process, &count);
+    if (!count || !gecko_has_main_thread(profile, process)) return;
+    json_key(json, "counters");
+    json_array_begin(json);
+    for (size_t i = first; i < first + count; i++)
+        write_counter(json, column_at(&profile->counters, i), profile->meta.interval_ns);
+    json_array_end(json);
+}
+
+/* Times are in microseconds here, unlike elsewhere in the format. */
+static void write_overhead(struct json *json, const struct overhead *overhead) {
+    json_array_begin(json);
+    overhead_json_us(json, overhead->time_ns);
+    overhead_json_us(json, overhead->locking_ns);
+    overhead_json_us(json, 0);
+    overhead_json_us(json, overhead->counters_ns);
+    overhead_json_us(json, overhead->threads_ns);
+    json_array_end(json);
+}
+
+void gecko_overhead_write(struct json *json, const struct profile *profile, process_id process) {
+    static const char *const columns[] = {"time", "locking", "expiredMarkerCleaning", "counters", "threads"};
+    size_t count, first = profile_rows_of_process(&profile->overheads, process, &count);
+    if (!count || !gecko_has_main_thread(profile, process)) return;
+    json_key(json, "profilerOverhead");
+    json_object_begin(json);
+    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
+    for (size_t i = first; i < first + count; i++) write_overhead(json, column_at(&profile->overheads, i));
+    table_of_rows_end(json);
+    overhead_json_statistics(json, profile, first, count);
+    json_object_end(json);
+}

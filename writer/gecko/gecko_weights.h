@@ -1,0 +1,34 @@
+/* Weights in a format that has none: a heavy sample is written several times.
+ *
+ * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. */
+#ifndef GECKO_WEIGHTS_H
+#define GECKO_WEIGHTS_H
+
+#include "libconvert/profile/profile.h"
+
+/* A viewer cannot use more rows than this, so the emission fails instead. */
+enum { GECKO_SAMPLE_ROWS_MAX = 10000000 };
+
+struct gecko_weights {
+    const struct profile *profile;
+    bool are_lost;          /* some weight is not above zero, so each sample is written once */
+    bool are_repeated;      /* some sample is written more than once */
+    uint32_t scale;         /* of `unit`: the most digits after the point that any weight has */
+    unsigned __int128 unit; /* what one written sample stands for, times 10^scale; 0 if no sample was weighed */
+    uint64_t sample_count;  /* in all threads */
+    uint64_t row_count;     /* number of samples to write; UINT64_MAX if that or more */
+};
+
+/* Weighs the samples of the threads to write. Latches FAILURE_INPUT if they need too many rows. */
+void gecko_weights_init(struct gecko_weights *weights, const struct profile *profile);
+
+/* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */
+uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t weight);
+
+/* Returns what one written sample stands for. Call it only if samples were weighed and no weight is lost. */
+struct decimal gecko_weights_unit(const struct gecko_weights *weights);
+
+/* Enters in the ledger what became of the weights. */
+void gecko_weights_enter(const struct gecko_weights *weights, struct ledger *ledger);
+
+#endif

@@ -1,0 +1,173 @@
+/* Writes the processed format, version 70: what the front-end keeps in memory, as JSON. All threads share one set of
+ * tables. */
+#include "processed_writer.h"
+#include "writer/emitter.h"
+#include "writer/log_json.h"
+#include "writer/marker_json.h"
+#include "writer/meta_json.h"
+
+enum { GECKO_PROFILE_VERSION = 36, PROCESSED_PROFILE_VERSION = 70 };
+
+/* ---- meta. ---- */
+
+static void write_marker_schema(struct json *json, const struct marker_schema *schema) {
+    json_object_begin(json);
+    marker_json_schema_head(json, schema);
+    meta_json_text_if_known(json, "description", schema->description);
+    json_key(json, "fields");
+    json_array_begin(json);
+    marker_json_schema_fields(json, schema);
+    json_array_end(json);
+    marker_json_schema_tail(json, schema);
+    json_object_end(json);
+}
+
+static void write_marker_schemas(struct json *json, const struct column *schemas) {
+    json_key(json, "markerSchema");
+    json_array_begin(json);
+    for (size_t i = 0; i < schemas->count; i++) write_marker_schema(json, column_at(schemas, i));
+    json_array_end(json);
+}
+
+static const struct extra_entry *extra_at(const struct column *extra, size_t i) { return column_at(extra, i); }
+
+/* Writes the entries of one section, which begin at row `from`. Returns the row after them. */
+static size_t write_extra_section(struct json *json, const struct column *extra, size_t from) {
+    struct text section = extra_at(extra, from)->section;
+    json_object_begin(json);
+    json_key_value_text(json, "label", section);
+    json_key(json, "entries");
+    json_array_begin(json);
+    size_t i = from;
+    for (; i < extra->count && text_equal(extra_at(extra, i)->section, section); i++) {
+        json_object_begin(json);
+        json_key_value_text(json, "label", extra_at(extra, i)->label);
+        json_key_string(json, "format", "string");
+        json_key_value_text(json, "value", extra_at(extra, i)->value);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+    return i;
+}
+
+static void write_extra(struct json *json, const struct column *extra) {
+    if (!extra->count) return;
+    json_key(json, "extra");
+    json_array_begin(json);
+    for (size_t i = 0; i < extra->count;) i = write_extra_section(json, extra, i);
+    json_array_end(json);
+}
+
+/* A profile without scripts has only one kind of stack, so the viewer need not offer a choice. */
+static bool has_scripts(const struct profile *profile) {
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++)
+        if (profile_func_at(profile, (func_id){i})->flags & FUNC_IS_JS) return true;
+    return false;
+}
+
+/* The viewer can look symbols up again only for libraries with a build id. */
+static bool has_build_ids(const struct profile *profile) {
+    for (uint32_t i = 0; i < libs_count(&profile->libs); i++)
+        if (libs_at(&profile->libs, (lib_id){i})->code_id.bytes_count) return true;
+    return false;
+}
+
+static void write_meta(struct json *json, const struct profile *profile) {
+    const struct profile_meta *meta = &profile->meta;
+    json_key(json, "meta");
+    json_object_begin(json);
+    json_key_ms(json, "interval", meta->interval_ns);
+    json_key_int(json, "startTime", meta->start_time_ms);
+    meta_json_clock(json, profile);
+    meta_json_range(json, profile);
+    json_key_int(json, "version", GECKO_PROFILE_VERSION);
+    json_key_int(json, "preprocessedProfileVersion", PROCESSED_PROFILE_VERSION);
+    json_key_int(json, "processType", 0);
+    meta_json_product_and_machine(json, meta);
+    /* Without this, the viewer sends the names and ids of all libraries to a symbol server when it loads the
+     * profile. */
+    json_key_bool(json, "symbolicated", true);
+    if (!has_build_ids(profile)) json_key_bool(json, "symbolicationNotSupported", true);
+    json_key_bool(json, "usesOnlyOneStackType", !has_scripts(profile));
+    json_key_bool(json, "sourceCodeIsNotOnSearchfox", true);
+    meta_json_text_if_known(json, "importedFrom", meta->imported_from);
+    meta_json_text_if_known(json, "arguments", meta->arguments);
+    if (meta->main_memory_bytes) json_key_int(json, "mainMemory", (int64_t)meta->main_memory_bytes);
+    meta_json_categories(json, &profile->categories);
+    write_marker_schemas(json, &profile->marker_schemas);
+    enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
+    if (cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
+    write_extra(json, &meta->extra);
+    json_object_end(json);
+}
+
+/* ---- libs. ---- */
+
+static void write_libs(struct json *json, const struct profile *profile) {
+    json_key(json, "libs");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < libs_count(&profile->libs); i++) {
+        const struct lib *lib = libs_at(&profile->libs, (lib_id){i});
+        json_object_begin(json);
+        json_key_string(json, "arch", ""); /* unknown: traces do not have it */
+        json_key_value_text(json, "name", lib->name);
+        json_key_value_text(json, "path", lib->path);
+        json_key_value_text(json, "debugName", lib->debug_name);
+        json_key_value_text(json, "debugPath", lib->path);
+        json_key_value_text(json, "breakpadId", lib->breakpad_id);
+        json_key(json, "codeId");
+        if (lib->code_id.bytes_count)
+            json_text(json, lib->code_id);
+        else
+            json_null(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+/* ---- The document. ---- */
+
+static void write_threads(struct processed_writer *writer) {
+    const struct profile *profile = writer->profile;
+    json_key(&writer->json, "threads");
+    json_array_begin(&writer->json);
+    for (size_t i = 0; i < profile->thread_order.count && !failure_is_set(profile->failure); i++)
+        processed_thread_write(writer, profile_ordered_thread(profile, i));
+    json_array_end(&writer->json);
+}
+
+static uint64_t count_rows(const struct profile *profile) {
+    uint64_t rows = strings_count(&profile->strings) + profile->frames.rows.count + profile->stacks.rows.count;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        rows += samples_count(&thread->samples) + thread->markers.count + thread->allocations.count;
+    }
+    return rows;
+}
+
+/* The format carries everything in a profile, so nothing is entered in the ledger. */
+static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+                           struct progress progress) {
+    (void)ledger;
+    struct processed_writer writer = {
+        .profile = profile,
+        .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_is_evenly_sampled(profile),
+        .idle_category = profile_idle_category(profile),
+        .progress = progress,
+        .total_rows = count_rows(profile)};
+    json_init_for(&writer.json, out);
+    json_object_begin(&writer.json);
+    write_meta(&writer.json, profile);
+    write_libs(&writer.json, profile);
+    processed_shared_write(&writer);
+    write_threads(&writer);
+    processed_counters_write(&writer);
+    processed_overheads_write(&writer);
+    log_json_write(&writer.json, profile);
+    json_object_end(&writer.json);
+    struct chunk_list document = json_take_chunks(&writer.json);
+    chunk_list_splice(out, &document);
+}
+
+const struct emitter emitter_processed = {.name = "processed", .title = "processed v70", .emit = emit_processed};

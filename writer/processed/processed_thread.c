@@ -1,0 +1,301 @@
+/* Writes one thread: its samples, allocations and markers. */
+#include "processed_writer.h"
+#include "writer/marker_json.h"
+#include "writer/table_of_columns.h"
+#include "writer/thread_json.h"
+
+/* ---- Samples. ---- */
+
+/* A trace has millions of samples. So each loop covers a run of adjacent values and calls one writer of numbers, which
+ * reserves room for comma and digits once. */
+
+static void write_sample_stacks(struct json *column, const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
+        const stack_id *run = column_run(&samples->stack, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) table_index_or_null(column, run[j].index);
+    }
+}
+
+/* Writes time deltas, which need fewer digits than times. The first delta is relative to the profile's zero. */
+static void write_sample_time_deltas(struct json *column, const struct samples *samples) {
+    int64_t before_ns = 0;
+    for (size_t i = 0, run_count; i < samples->time_ns.count; i += run_count) {
+        const int64_t *run = column_run(&samples->time_ns, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            json_ms(column, run[j] - before_ns);
+            before_ns = run[j];
+        }
+    }
+}
+
+static void write_sample_weights(struct json *column, const struct profile *profile, const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) json_decimal(column, profile_weight_decode(profile, run[j]));
+    }
+}
+
+static void write_equal_weights(struct json *column, const struct samples *samples) {
+    for (uint32_t i = 0; i < samples_count(samples); i++) json_int(column, 1);
+}
+
+enum { MS_DIGITS_OF_NS = 6 };
+
+static void write_sample_weights_as_ms(struct json *column, const struct profile *profile,
+                                       const struct samples *samples) {
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            struct decimal ns = profile_weight_decode(profile, run[j]);
+            if (ns.scale == 0)
+                json_ms(column, ns.mantissa);
+            else
+                json_decimal(column, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
+        }
+    }
+}
+
+static void write_sample_cpu_deltas(struct json *column, const struct processed_writer *writer,
+                                    const struct samples *samples) {
+    const struct profile *profile = writer->profile;
+    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
+        const uint32_t *run = column_run(&samples->weight, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) {
+            stack_id stack = *(const stack_id *)column_at(&samples->stack, i + j);
+            bool is_unused = i + j == 0 || profile_is_idle(profile, stack, writer->idle_category);
+            thread_json_cpu_delta(column, profile_weight_decode(profile, run[j]), is_unused);
+        }
+    }
+}
+
+static void write_sample_details(struct json *json, const struct profile *profile, const struct samples *samples) {
+    struct json column;
+    uint32_t count = samples_count(samples);
+    if (samples_have_cpu(samples) && profile->meta.cpu_delta_unit == CPU_DELTA_NONE) {
+        table_column_begin(&column, profile->failure);
+        for (uint32_t i = 0; i < count; i++) thread_json_cpu_ns(&column, samples_cpu_ns(samples, i));
+        table_column_end(&column, "threadCPUDelta", json);
+    }
+    if (!samples_have_delays(samples)) return;
+    table_column_begin(&column, profile->failure);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t delay_ns = samples_delay_ns(samples, i);
+        json_ms_or_null(&column, delay_ns, delay_ns != TIME_NONE);
+    }
+    table_column_end(&column, "eventDelay", json);
+}
+
+static const char *weight_type_name(enum weight_type type) {
+    static const char *const names[] = {
+        [WEIGHT_ONE] = "samples",
+        [WEIGHT_SAMPLES] = "samples",
+        [WEIGHT_TRACING_MS] = "tracing-ms",
+        [WEIGHT_BYTES] = "bytes",
+    };
+    return names[type];
+}
+
+static void write_samples(struct processed_writer *writer, const struct samples *samples) {
+    const struct profile *profile = writer->profile;
+    const struct profile_meta *meta = &profile->meta;
+    struct json *json = &writer->json;
+    struct json column;
+    json_key(json, "samples");
+    json_object_begin(json);
+    table_column_begin(&column, profile->failure);
+    write_sample_stacks(&column, samples);
+    table_column_end(&column, "stack", json);
+    table_column_begin(&column, profile->failure);
+    write_sample_time_deltas(&column, samples);
+    table_column_end(&column, "timeDeltas", json);
+    if (!writer->has_weights) {
+        json_key_null(json, "weight");
+    } else {
+        table_column_begin(&column, profile->failure);
+        if (meta->weight_type == WEIGHT_ONE)
+            write_equal_weights(&column, samples);
+        else if (meta->weight_type == WEIGHT_TRACING_MS)
+            write_sample_weights_as_ms(&column, profile, samples);
+        else
+            write_sample_weights(&column, profile, samples);
+        table_column_end(&column, "weight", json);
+    }
+    json_key_string(json, "weightType", weight_type_name(meta->weight_type));
+    /* profiler-cli 0.10.0 loops forever over this column if the thread has no samples. */
+    if (meta->cpu_delta_unit != CPU_DELTA_NONE && samples_count(samples)) {
+        table_column_begin(&column, profile->failure);
+        write_sample_cpu_deltas(&column, writer, samples);
+        table_column_end(&column, "threadCPUDelta", json);
+    }
+    if (samples->details) write_sample_details(json, profile, samples);
+    json_key_int(json, "length", samples_count(samples));
+    json_object_end(json);
+    processed_report_rows(writer, samples_count(samples));
+}
+
+/* ---- Allocations. ---- */
+
+enum allocation_column {
+    ALLOCATION_TIME,
+    ALLOCATION_WEIGHT,
+    ALLOCATION_STACK,
+    ALLOCATION_ADDRESS,
+    ALLOCATION_THREAD,
+    ALLOCATION_COLUMN_COUNT
+};
+
+static const char *const allocation_columns[ALLOCATION_COLUMN_COUNT] = {
+    [ALLOCATION_TIME] = "time",       [ALLOCATION_WEIGHT] = "weight",         [ALLOCATION_STACK] = "stack",
+    [ALLOCATION_THREAD] = "threadId", [ALLOCATION_ADDRESS] = "memoryAddress",
+};
+
+static void write_allocation(struct json columns[], const struct profile *profile,
+                             const struct allocation *allocation) {
+    json_ms(&columns[ALLOCATION_TIME], allocation->time_ns);
+    json_int(&columns[ALLOCATION_WEIGHT], allocation->bytes);
+    table_index_or_null(&columns[ALLOCATION_STACK], allocation->stack.index);
+    thread_json_address(&columns[ALLOCATION_ADDRESS], allocation->address);
+    json_int(&columns[ALLOCATION_THREAD], profile_thread_at(profile, allocation->thread)->tid);
+}
+
+/* An empty table would make the viewer show nothing at all. */
+static void write_allocations(struct processed_writer *writer, const struct column *allocations) {
+    if (!allocations->count) return;
+    struct table_of_columns table;
+    table_of_columns_begin(&table, allocation_columns, ALLOCATION_COLUMN_COUNT, writer->profile->failure);
+    for (size_t i = 0; i < allocations->count; i++)
+        write_allocation(table.columns, writer->profile, column_at(allocations, i));
+    json_key(&writer->json, "nativeAllocations");
+    json_object_begin(&writer->json);
+    table_of_columns_splice(&table, &writer->json);
+    json_key_string(&writer->json, "weightType", "bytes");
+    json_key_int(&writer->json, "length", (int64_t)allocations->count);
+    json_object_end(&writer->json);
+    processed_report_rows(writer, allocations->count);
+}
+
+/* ---- Markers. ---- */
+
+static void write_string_number(void *context, struct json *json, string_id string) {
+    (void)context;
+    json_int(json, string.index);
+}
+
+static void write_cause(struct json *json, const struct profile *profile, const struct marker *marker) {
+    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    json_key(json, "cause");
+    json_object_begin(json);
+    json_key_int(json, "stack", marker->stack.index);
+    if (origin) json_key_ms(json, "time", origin->time_ns);
+    if (origin && !thread_is_none(origin->thread)) thread_json_tid(json, profile_thread_at(profile, origin->thread));
+    json_object_end(json);
+}
+
+static void write_payload(struct json *json, const struct profile *profile, const struct thread *thread,
+                          const struct marker *marker) {
+    static const struct marker_json_strings strings = {write_string_number, NULL};
+    if (!marker_json_has_payload(marker)) {
+        json_null(json);
+        return;
+    }
+    json_object_begin(json);
+    marker_json_payload(json, profile, thread, marker, &strings);
+    if (!stack_is_none(marker->stack)) write_cause(json, profile, marker);
+    json_object_end(json);
+}
+
+/* Writes the value of one column for the marker. */
+typedef void marker_cell_writer(struct json *json, const struct profile *profile, const struct thread *thread,
+                                const struct marker *marker);
+
+static void write_name(struct json *json, const struct profile *profile, const struct thread *thread,
+                       const struct marker *marker) {
+    (void)profile, (void)thread;
+    json_int(json, marker->name.index);
+}
+
+static void write_start(struct json *json, const struct profile *profile, const struct thread *thread,
+                        const struct marker *marker) {
+    (void)profile, (void)thread;
+    json_ms_or_null(json, marker->start_ns, marker->phase != MARKER_INTERVAL_END);
+}
+
+static void write_end(struct json *json, const struct profile *profile, const struct thread *thread,
+                      const struct marker *marker) {
+    (void)profile, (void)thread;
+    bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
+    json_ms_or_null(json, marker->end_ns, has_end);
+}
+
+static void write_phase(struct json *json, const struct profile *profile, const struct thread *thread,
+                        const struct marker *marker) {
+    (void)profile, (void)thread;
+    json_int(json, marker->phase);
+}
+
+static void write_category(struct json *json, const struct profile *profile, const struct thread *thread,
+                           const struct marker *marker) {
+    (void)profile, (void)thread;
+    json_int(json, marker->category);
+}
+
+/* Writes one column after the other, because the payloads of millions of markers must not wait in memory until the
+ * other columns are written. */
+static void write_markers(struct processed_writer *writer, const struct thread *thread) {
+    static const struct {
+        const char *name;
+        marker_cell_writer *write;
+    } columns[] = {{"name", write_name},   {"startTime", write_start},   {"endTime", write_end},
+                   {"phase", write_phase}, {"category", write_category}, {"data", write_payload}};
+    const struct column *markers = &thread->markers;
+    struct json *json = &writer->json;
+    json_key(json, "markers");
+    json_object_begin(json);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        json_key(json, columns[i].name);
+        json_array_begin(json);
+        for (size_t row = 0, run_count; row < markers->count; row += run_count) {
+            const struct marker *run = column_run(markers, row, &run_count);
+            for (size_t j = 0; j < run_count; j++) columns[i].write(json, writer->profile, thread, &run[j]);
+        }
+        json_array_end(json);
+    }
+    json_key_int(json, "length", (int64_t)markers->count);
+    json_object_end(json);
+    processed_report_rows(writer, markers->count);
+}
+
+/* ---- Threads. ---- */
+
+/* The viewer puts a process of the type "default" before all others. It treats some types specially, and shows the
+ * others in tooltips, where the name of the process tells more than a type. */
+static struct text process_type(const struct profile *profile, const struct process *process) {
+    static const struct text special[] = {TEXT("comparison"), TEXT("gpu"), TEXT("plugin"), TEXT("tab")};
+    bool is_parent = process->has_children && !profile_shows_parent(profile, process);
+    if (is_parent || !process->name.bytes_count) return TEXT("default");
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (text_equal(process->name, special[i])) return TEXT("default");
+    return process->name;
+}
+
+void processed_thread_write(struct processed_writer *writer, const struct thread *thread) {
+    const struct process *process = profile_process_at(writer->profile, thread->process);
+    struct json *json = &writer->json;
+    json_object_begin(json);
+    json_key_value_text(json, "name", thread->is_main ? process->title : thread->name);
+    json_key_bool(json, "isMainThread", thread->is_main);
+    json_key_value_text(json, "processType", process_type(writer->profile, process));
+    json_key_value_text(json, "processName", process->name);
+    json_key_value_text(json, "pid", process->pid_text);
+    thread_json_tid(json, thread);
+    thread_json_key_start(json, "processStartupTime", process->start_ns);
+    thread_json_key_time(json, "processShutdownTime", process->end_ns);
+    thread_json_key_start(json, "registerTime", thread->start_ns);
+    thread_json_key_time(json, "unregisterTime", thread->end_ns);
+    thread_json_paused_ranges(json, writer->profile, thread->process);
+    json_key_bool(json, "showMarkersInTimeline", true);
+    write_samples(writer, &thread->samples);
+    write_allocations(writer, &thread->allocations);
+    write_markers(writer, thread);
+    json_object_end(json);
+}

@@ -1,0 +1,38 @@
+/* The state shared by the parts of the processed format's emitter. */
+#ifndef GECKO_PROCESSED_WRITER_H
+#define GECKO_PROCESSED_WRITER_H
+
+#include "libconvert/base/progress.h"
+#include "libconvert/profile/profile.h"
+#include "writer/json.h"
+
+struct processed_writer {
+    const struct profile *profile;
+    /* Without weights, the client adds up the times between samples as "traced running time". That is right only where
+     * samples are as far apart as the interval says. */
+    bool has_weights;
+    size_t idle_category; /* see profile_idle_category */
+    struct json json;     /* the document */
+    struct progress progress;
+    uint64_t done_rows; /* rows of samples, stacks, frames, strings, markers and allocations written so far */
+    uint64_t total_rows;
+};
+
+static inline void processed_report_rows(struct processed_writer *writer, uint64_t rows) {
+    writer->done_rows += rows;
+    progress_report(writer->progress, writer->done_rows, writer->total_rows);
+}
+
+/* Writes "shared", the tables of all threads. */
+void processed_shared_write(struct processed_writer *writer);
+
+/* Writes the thread as a value. */
+void processed_thread_write(struct processed_writer *writer, const struct thread *thread);
+
+/* Writes "counters" if there are any. */
+void processed_counters_write(struct processed_writer *writer);
+
+/* Writes "profilerOverhead" if there is any. */
+void processed_overheads_write(struct processed_writer *writer);
+
+#endif
