@@ -366,6 +366,17 @@ static void await_all(int number, uint64_t mask) {
     errno = saved_errno;
 }
 
+/* Returns the mask for the calling thread, which has this mask now, after another signal may have become the sampler's:
+ * the thread notes that it blocks the signal, but no longer does. Threads that block everything before they handle
+ * SIGURG, such as those of PostgreSQL, would otherwise have no stacks until they change their masks. */
+static uint64_t keep_open(uint64_t mask) {
+    uint64_t opened = mask & __atomic_load_n(&own.kept, __ATOMIC_RELAXED);
+    if (!opened) return mask;
+    const struct own_signal_note now = {noted_blocks(mask) | opened, mask & ~opened & ~NEVER_BLOCKED};
+    own_signal_set_note(&now);
+    return mask & ~opened;
+}
+
 bool own_signal_is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
 
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before) {
@@ -378,6 +389,7 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     bool was_current = own_signal_is_current(number);
     int result = is_taken ? set_taken(candidate, asked_action, before) : set_in_kernel(number, asked_action, before);
     bool is_given_up = was_current && !own_signal_is_current(number);
+    if (is_given_up) mask = keep_open(mask);
     unlock(mask);
     if (is_given_up) await_all(number, mask);
     return result;
@@ -423,7 +435,7 @@ void own_signal_give_up(const sigset_t *set) {
     if (!given) return;
     uint64_t mask = lock();
     choose();
-    unlock(mask);
+    unlock(keep_open(mask));
     uint64_t blocked = note.blocks & given;
     if (!blocked) return;
     await_signal();

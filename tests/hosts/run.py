@@ -21,6 +21,7 @@ CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monoton
 # The least share of samples with processor time that must have more than one frame. Nothing in these cases hides
 # callers.
 STACK_SHARES = {"coroutines": 0.95, "work-with-all-blocked": 0.95, "read-signals": 0.95, "handle-all": 0.95,
+                "block-then-handle": 0.95, "block-then-read": 0.95,
                 "filter-calls": 0.95}
 HANG_SECONDS = 300
 

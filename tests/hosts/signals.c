@@ -344,6 +344,37 @@ static void read_signals(void) {
     work(100);
 }
 
+/* Blocks all signals before one of them is used, so the sampler changes to one that the thread has blocked. Each
+ * signal must still be blocked for the program. */
+static void work_while_all_blocked(void (*use_first)(void)) {
+    sigset_t none;
+    block_all();
+    use_first();
+    say_mask("used");
+    work(100);
+    atomic_store(&come_count, 0);
+    signal(SIGWINCH, count_signal);
+    raise(SIGWINCH);
+    printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(SIGWINCH));
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    printf("%d came\n", atomic_load(&come_count));
+    say_mask("none");
+}
+
+static void handle_first(void) { signal(SIGURG, count_signal); }
+
+static void read_first(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void block_then_handle(void) { work_while_all_blocked(handle_first); }
+
+static void block_then_read(void) { work_while_all_blocked(read_first); }
+
 /* ---- System calls that a signal can interrupt, in programs that handle EINTR. ---- */
 
 static void wait_with_retries(void) {
@@ -409,6 +440,8 @@ static const struct host_case cases[] = {
     {"wait-for-signal", wait_for_signal},
     {"wait-for-a-while", wait_for_a_while},
     {"read-signals", read_signals},
+    {"block-then-handle", block_then_handle},
+    {"block-then-read", block_then_read},
     {"wait-with-retries", wait_with_retries},
     {"write-with-retries", write_with_retries},
 };
