@@ -9,6 +9,7 @@ Prints the processor time of the user and the kernel, the least of all runs, sin
 
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -37,13 +38,15 @@ def main():
         for trace in traces:
             run([options.program, str(options.megabytes), trace])
         print(f"{sum(map(os.path.getsize, traces)) / 1e6:.0f} MB in {len(traces)} traces")
-        output = os.path.join(folder, "profile.json")
-        convert = [converter, "--symbols=none", "--max-memory=unlimited", "-o", output]
+        convert = [converter, "--symbols=none", "--max-memory=unlimited", "-o"]
         apart, together = [], []
         for _ in range(options.runs):
-            each = [run([*convert, trace]) for trace in traces]
+            # Each profile stays: if one replaced another, it would be written to memory that the kernel has at hand.
+            each = [run([*convert, f"{trace}.json", trace]) for trace in traces]
             apart.append((sum(one[0] for one in each), sum(one[1] for one in each), max(one[2] for one in each)))
-            together.append(run([*convert, *traces]))
+            together.append(run([*convert, os.path.join(folder, "together.json"), *traces]))
+            for profile in pathlib.Path(folder).glob("*.json"):
+                profile.unlink()
         for name, results in (("one by one", apart), ("together", together)):
             user, kernel, memory = min(results)
             print(f"{name}: user {user:.2f} s, kernel {kernel:.2f} s, memory {memory / 1e6:.0f} MB")

@@ -341,17 +341,22 @@ static struct text short_name(const struct gecko_convert_options *options, size_
     return name;
 }
 
+static void swap_profiles(struct profile *a, struct profile *b) {
+    struct profile first = *a;
+    *a = *b;
+    *b = first;
+}
+
 /* Reads and symbolizes one of several inputs. */
 static void read_part(struct conversion *conversion, size_t number) {
     const struct gecko_convert_options *options = conversion->options;
     struct merge_input *part = &conversion->merge.inputs[number];
     struct gecko_convert_input *input = &conversion->inputs[number];
     select_input(conversion, number);
+    swap_profiles(&conversion->profile, &part->profile);
     read_input(conversion);
     symbolize(conversion);
-    struct profile empty = part->profile;
-    part->profile = conversion->profile;
-    conversion->profile = empty;
+    swap_profiles(&conversion->profile, &part->profile);
     part->name = short_name(options, number);
     part->is_recorder = conversion->reader == reader_by_name("native");
     if (options->alignments) part->alignment = options->alignments[number];

@@ -172,7 +172,7 @@ static void write_plain_value(struct json *json, const struct profile *profile, 
 
 static void write_cell(struct json *json, const struct profile *profile, const struct marker_field *field,
                        enum marker_format format, uint32_t cell) {
-    const union marker_value *value = column_at(&profile->marker_cells, cell);
+    const union marker_value *value = profile_cell_at(profile, cell);
     if (marker_value_is_absent(marker_format_kind(format), value))
         json_null(json);
     else
@@ -223,7 +223,7 @@ void marker_json_payload(struct json *json, const struct profile *profile, const
     json_key_value_text(json, "type", schema->name);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
         if (marker_value_is_absent(marker_format_kind(field->format), value)) continue;
         json_key_text(json, field->key);
         write_value(json, profile, field, value, strings);

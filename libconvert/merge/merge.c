@@ -8,11 +8,16 @@ void merge_init(struct merge *merge, size_t input_count, struct failure *failure
     merge->inputs = memory_allocate_zeroed(failure, input_count, sizeof *merge->inputs);
     if (!merge->inputs) return;
     merge->input_count = input_count;
-    for (size_t i = 0; i < input_count; i++) profile_init(&merge->inputs[i].profile, failure);
+    payloads_init(&merge->payloads, failure);
+    for (size_t i = 0; i < input_count; i++) {
+        profile_init(&merge->inputs[i].profile, failure);
+        merge->inputs[i].profile.shared_payloads = &merge->payloads;
+    }
 }
 
 void merge_fini(struct merge *merge) {
     for (size_t i = 0; i < merge->input_count; i++) profile_fini(&merge->inputs[i].profile);
+    payloads_fini(&merge->payloads);
     memory_free(merge->inputs);
     *merge = (struct merge){0};
 }
@@ -27,4 +32,7 @@ void merge_run(struct merge *merge, struct profile *whole) {
     if (!failure_is_set(merge->failure)) merge_rows(merge, &tasks, whole);
     if (!failure_is_set(merge->failure)) merge_meta(merge, whole);
     merge_tasks_fini(&tasks);
+    struct payloads none = whole->own_payloads;
+    whole->own_payloads = merge->payloads;
+    merge->payloads = none;
 }

@@ -27,10 +27,11 @@ struct merge {
     struct failure *failure;    /* borrowed */
     struct merge_input *inputs; /* owned */
     size_t input_count;
+    struct payloads payloads; /* of all inputs: they are too large to be copied */
     enum gecko_convert_samples samples;
 };
 
-/* Allocates all inputs and initialises their profiles. */
+/* Allocates all inputs and initialises their profiles, which share their payloads. The merge must not move. */
 void merge_init(struct merge *merge, size_t input_count, struct failure *failure);
 void merge_fini(struct merge *merge);
 

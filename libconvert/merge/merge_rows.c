@@ -17,9 +17,7 @@ struct moving {
     struct profile *part;
     size_t number;
     struct merge_tables tables;
-    uint32_t first_value; /* where the input's rows begin in the whole profile's tables */
-    uint32_t first_cell;
-    uint32_t first_origin;
+    uint32_t first_origin;  /* where the input's rows begin in the whole profile's table */
     uint64_t dropped_count; /* samples that are not taken */
     uint64_t dropped_periods;
 };
@@ -127,14 +125,13 @@ static void move_string(const struct moving *moving, union marker_value *value) 
 }
 
 /* Moves the values of a table; those of a list are texts. */
-static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells *cells) {
-    if (cells->first == ID_NONE) return;
-    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
+static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells cells) {
+    if (cells.first == ID_NONE) return;
+    for (uint32_t i = 0; i < cells.count && field->column_count; i++) {
         enum marker_format format = field->columns[i % field->column_count].format;
         if (marker_format_kind(format) == VALUE_STRING)
-            move_string(moving, column_at(&moving->part->marker_cells, cells->first + i));
+            move_string(moving, profile_cell_at(moving->part, cells.first + i));
     }
-    cells->first += moving->first_cell;
 }
 
 static void move_values(const struct moving *moving, const struct marker *marker) {
@@ -144,20 +141,19 @@ static void move_values(const struct moving *moving, const struct marker *marker
         const struct marker_field *field = &schema->fields[i];
         enum marker_value_kind kind = marker_format_kind(field->format);
         if (kind != VALUE_STRING && kind != VALUE_CELLS) continue;
-        union marker_value *value = column_at(&moving->part->marker_values, marker->values_at + i);
+        union marker_value *value = profile_value_at(moving->part, marker->values_at + i);
         if (kind == VALUE_STRING)
             move_string(moving, value);
         else
-            move_cells(moving, field, &value->cells);
+            move_cells(moving, field, value->cells);
     }
 }
 
-/* The values are still in the input's table. */
+/* The values stay where they are: all inputs share their columns. */
 static void move_marker(struct moving *moving, struct marker *marker) {
     move_values(moving, marker);
     marker->name = moving->tables.strings[marker->name.index];
     marker->stack = moved_stack(moving, marker->stack);
-    marker->values_at += moving->first_value;
     if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];
     marker->category = moving->tables.categories[marker->category][0].category;
     if (marker->origin) marker->origin += moving->first_origin;
@@ -297,14 +293,10 @@ static void move_ledger(struct moving *moving) {
 
 static void move_input(struct moving *moving) {
     struct profile *part = moving->part, *whole = moving->whole;
-    moving->first_value = whole->marker_values.count;
-    moving->first_cell = whole->marker_cells.count;
     moving->first_origin = whole->stack_origins.count;
     moving->dropped_count = moving->dropped_periods = 0;
     for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++) move_thread(moving, i);
     if (failure_is_set(whole->failure)) return;
-    move_column(&whole->marker_values, &part->marker_values);
-    move_column(&whole->marker_cells, &part->marker_cells);
     move_origins(moving);
     move_counters(moving);
     move_process_rows(moving, &whole->paused_ranges, &part->paused_ranges);

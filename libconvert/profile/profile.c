@@ -5,6 +5,16 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/path.h"
 
+void payloads_init(struct payloads *payloads, struct failure *failure) {
+    column_init(&payloads->values, sizeof(union marker_value), failure);
+    column_init(&payloads->cells, sizeof(union marker_value), failure);
+}
+
+void payloads_fini(struct payloads *payloads) {
+    column_fini(&payloads->values);
+    column_fini(&payloads->cells);
+}
+
 void profile_init(struct profile *profile, struct failure *failure) {
     *profile = (struct profile){.failure = failure};
     strings_init(&profile->strings, failure);
@@ -20,8 +30,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     stack_table_init(&profile->stacks, failure);
     arena_init(&profile->memory, failure);
     column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
-    column_init(&profile->marker_values, sizeof(union marker_value), failure);
-    column_init(&profile->marker_cells, sizeof(union marker_value), failure);
+    payloads_init(&profile->own_payloads, failure);
     column_init(&profile->stack_origins, sizeof(struct stack_origin), failure);
     row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
     column_init(&profile->processes, sizeof(struct process), failure);
@@ -61,8 +70,7 @@ void profile_fini(struct profile *profile) {
     stack_table_fini(&profile->stacks);
     arena_fini(&profile->memory);
     column_fini(&profile->marker_schemas);
-    column_fini(&profile->marker_values);
-    column_fini(&profile->marker_cells);
+    payloads_fini(&profile->own_payloads);
     column_fini(&profile->stack_origins);
     row_table_fini(&profile->large_weights);
     column_fini(&profile->processes);

@@ -97,6 +97,15 @@ struct profile_meta {
     struct column extra; /* struct extra_entry */
 };
 
+/* What markers hold besides their rows. */
+struct payloads {
+    struct column values; /* union marker_value */
+    struct column cells;  /* union marker_value: the values of lists and tables */
+};
+
+void payloads_init(struct payloads *payloads, struct failure *failure);
+void payloads_fini(struct payloads *payloads);
+
 struct profile {
     struct failure *failure; /* borrowed */
     struct strings strings;  /* the profile's string table, to which other tables refer */
@@ -110,20 +119,20 @@ struct profile {
     struct row_table funcs;          /* struct func */
     struct row_table frames;         /* struct frame */
     struct stack_table stacks;
-    struct arena memory;            /* see profile_allocate */
-    struct column marker_schemas;   /* struct marker_schema */
-    struct column marker_values;    /* union marker_value */
-    struct column marker_cells;     /* union marker_value: the values of lists and tables */
-    struct column stack_origins;    /* struct stack_origin */
-    struct row_table large_weights; /* struct decimal: weights that do not fit 31 bits */
-    struct column processes;        /* struct process */
-    struct column threads;          /* struct thread, in order of first appearance */
-    struct column counters;         /* struct counter, in order of first appearance until profile_finish */
-    struct column paused_ranges;    /* struct paused_range */
-    struct column overheads;        /* struct overhead */
-    struct column profiling_log;    /* struct log_line, from the recorder */
-    struct column gathering_log;    /* struct log_line, from the reader */
-    struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
+    struct arena memory;          /* see profile_allocate */
+    struct column marker_schemas; /* struct marker_schema */
+    struct payloads own_payloads;
+    struct payloads *shared_payloads; /* borrowed; used instead of its own. NULL: none */
+    struct column stack_origins;      /* struct stack_origin */
+    struct row_table large_weights;   /* struct decimal: weights that do not fit 31 bits */
+    struct column processes;          /* struct process */
+    struct column threads;            /* struct thread, in order of first appearance */
+    struct column counters;           /* struct counter, in order of first appearance until profile_finish */
+    struct column paused_ranges;      /* struct paused_range */
+    struct column overheads;          /* struct overhead */
+    struct column profiling_log;      /* struct log_line, from the recorder */
+    struct column gathering_log;      /* struct log_line, from the reader */
+    struct column thread_order;       /* thread_id: the threads to write, in order; set by profile_finish */
     struct profile_meta meta;
     struct ledger ledger;
     int64_t origin_ns; /* the trace's time at the profile's start; set by profile_finish */
@@ -132,6 +141,16 @@ struct profile {
 
 void profile_init(struct profile *profile, struct failure *failure);
 void profile_fini(struct profile *profile);
+
+static inline const struct payloads *profile_payloads(const struct profile *profile) {
+    return profile->shared_payloads ? profile->shared_payloads : &profile->own_payloads;
+}
+static inline union marker_value *profile_value_at(const struct profile *profile, size_t i) {
+    return column_at(&profile_payloads(profile)->values, i);
+}
+static inline union marker_value *profile_cell_at(const struct profile *profile, size_t i) {
+    return column_at(&profile_payloads(profile)->cells, i);
+}
 
 /* ---- Tables. Every function returns "none" when memory ran out (latched). ---- */
 

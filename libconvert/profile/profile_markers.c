@@ -196,9 +196,12 @@ static bool push_values(struct column *column, const union marker_value *values,
     return true;
 }
 
+static struct payloads *payloads_of(struct profile *profile) { return (struct payloads *)profile_payloads(profile); }
+
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count) {
-    struct marker_cells cells = {.first = (uint32_t)profile->marker_cells.count, .count = count};
-    if (!push_values(&profile->marker_cells, values, count)) return (struct marker_cells){.first = ID_NONE};
+    struct column *column = &payloads_of(profile)->cells;
+    struct marker_cells cells = {.first = (uint32_t)column->count, .count = count};
+    if (!push_values(column, values, count)) return (struct marker_cells){.first = ID_NONE};
     return cells;
 }
 
@@ -206,7 +209,7 @@ static bool has_wide_cells(const struct profile *profile, const struct marker_fi
     if (cells.first == ID_NONE || !field->column_count) return false;
     for (uint32_t i = 0; i < cells.count; i++) {
         if (field->columns[i % field->column_count].format != MARKER_HEXADECIMAL) continue;
-        const union marker_value *cell = column_at(&profile->marker_cells, cells.first + i);
+        const union marker_value *cell = profile_cell_at(profile, cells.first + i);
         if (marker_value_is_wide(cell->number)) return true;
     }
     return false;
@@ -256,10 +259,11 @@ void profile_add_marker(struct profile *profile, struct thread *thread, struct m
     if (has_fields) name_by_url(profile, &marker, values);
     if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
     if (failure_is_set(profile->failure)) return;
-    marker.values_at = (uint32_t)profile->marker_values.count;
+    struct column *all_values = &payloads_of(profile)->values;
+    marker.values_at = (uint32_t)all_values->count;
     if (has_fields) {
         const struct marker_schema *schema = schema_at(profile, marker.schema);
-        if (!push_values(&profile->marker_values, values, schema->field_count)) return;
+        if (!push_values(all_values, values, schema->field_count)) return;
         note_wide_values(profile, schema, values);
     }
     struct marker *row = column_push(&thread->markers);
@@ -284,7 +288,7 @@ static void visit_cells(const struct visit *visit, const struct marker_field *fi
     for (uint32_t i = 0; i < cells.count; i++) {
         enum marker_format format =
             field->format == MARKER_TABLE ? field->columns[i % field->column_count].format : MARKER_STRING;
-        visit_value(visit, format, column_at(&visit->profile->marker_cells, cells.first + i));
+        visit_value(visit, format, profile_cell_at(visit->profile, cells.first + i));
     }
 }
 
@@ -296,7 +300,7 @@ void profile_visit_marker(const struct profile *profile, const struct marker *ma
     if (!(schema->value_kinds >> kind & 1)) return;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        union marker_value *value = profile_value_at(profile, marker->values_at + i);
         visit_value(&visit, field->format, value);
         if (marker_format_kind(field->format) == VALUE_CELLS) visit_cells(&visit, field, value->cells);
     }

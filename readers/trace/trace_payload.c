@@ -150,7 +150,7 @@ static void push_cell(struct trace_reader *trace, union marker_value cell) {
 
 /* Moves the pushed cells to the profile and returns them. */
 static union marker_value take_cells(struct trace_reader *trace, uint32_t count) {
-    struct marker_cells cells = {.first = (uint32_t)trace->profile->marker_cells.count, .count = count};
+    struct marker_cells cells = {.first = (uint32_t)profile_payloads(trace->profile)->cells.count, .count = count};
     for (uint32_t i = 0, run_count; i < count; i += run_count) {
         size_t in_run;
         const union marker_value *run = column_run(&trace->cells, i, &in_run);

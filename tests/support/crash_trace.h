@@ -97,7 +97,7 @@ static inline char *crash_trace_fault(const struct crash_trace *trace) {
 static inline int64_t crash_marker_integer(const struct profile *profile, const struct marker *marker, uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (field >= schema->field_count) return -1;
-    const union marker_value *value = column_at(&profile->marker_values, marker->values_at + field);
+    const union marker_value *value = profile_value_at(profile, marker->values_at + field);
     enum marker_value_kind kind = marker_format_kind(schema->fields[field].format);
     return kind == VALUE_NUMBER && value->number.scale == 0 ? value->number.mantissa : -1;
 }
@@ -107,7 +107,7 @@ static inline struct text crash_marker_text(const struct profile *profile, const
                                             uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (field >= schema->field_count) return (struct text){0};
-    const union marker_value *value = column_at(&profile->marker_values, marker->values_at + field);
+    const union marker_value *value = profile_value_at(profile, marker->values_at + field);
     switch (marker_format_kind(schema->fields[field].format)) {
         case VALUE_TEXT:
             return value->text;

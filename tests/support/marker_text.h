@@ -56,7 +56,7 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
         case VALUE_CELLS:
             profile_text_print(out, "[");
             for (uint32_t i = 0; i < value->cells.count; i++) {
-                const union marker_value *cell = column_at(&profile->marker_cells, value->cells.first + i);
+                const union marker_value *cell = profile_cell_at(profile, value->cells.first + i);
                 bool is_table = format == MARKER_TABLE;
                 if (i) profile_text_print(out, is_table && i % field->column_count == 0 ? "|" : ",");
                 profile_text_add_value(out, profile, NULL,
@@ -104,7 +104,7 @@ static inline struct profile_text *profile_markers_text(const struct profile *pr
                     const struct marker_field *row = &schema->fields[field];
                     profile_text_print(out, "%s%.*s=", field ? "," : "", (int)row->key.bytes_count, row->key.bytes);
                     profile_text_add_value(out, profile, row, row->format,
-                                           column_at(&profile->marker_values, marker->values_at + field));
+                                           profile_value_at(profile, marker->values_at + field));
                 }
                 profile_text_print(out, "}");
             }

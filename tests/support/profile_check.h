@@ -77,7 +77,8 @@ static inline const char *value_fault(const struct profile *profile, enum marker
     enum marker_value_kind kind = marker_format_kind(format);
     if (marker_value_is_absent(kind, value)) return NULL;
     if (kind == VALUE_STRING && value->string.index >= strings_count(&profile->strings)) return "a marker's string";
-    if (kind == VALUE_CELLS && (uint64_t)value->cells.first + value->cells.count > profile->marker_cells.count)
+    if (kind == VALUE_CELLS &&
+        (uint64_t)value->cells.first + value->cells.count > profile_payloads(profile)->cells.count)
         return "a marker's cells";
     return NULL;
 }
@@ -93,9 +94,10 @@ static inline const char *marker_fault(const struct profile *profile, const stru
     if (marker->schema == MARKER_SCHEMA_NONE) return NULL;
     if (marker->schema >= profile->marker_schemas.count) return "a marker's schema";
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    if (marker->values_at + schema->field_count > profile->marker_values.count) return "a marker without its values";
+    if (marker->values_at + schema->field_count > profile_payloads(profile)->values.count)
+        return "a marker without its values";
     for (uint32_t i = 0; i < schema->field_count; i++) {
-        const union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
+        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
         const char *fault = value_fault(profile, schema->fields[i].format, value);
         if (fault) return fault;
     }

@@ -159,7 +159,7 @@ static inline const struct marker_schema *schema_of(const struct profile *profil
 
 static inline const union marker_value *value_of(const struct profile *profile, const struct marker *marker,
                                                  uint32_t field) {
-    return column_at(&profile->marker_values, marker->values_at + field);
+    return profile_value_at(profile, marker->values_at + field);
 }
 
 /* Returns the payload as "type{key=value,…}", or "" if there is none. The caller frees it. */

@@ -405,7 +405,7 @@ static void test_difference(void **state) {
         assert_int_equal(marker->end_ns, marker->start_ns);
         put_text(&reading.out, strings_text(&profile->strings, marker->name));
         for (uint32_t j = 0; j < schema->field_count; j++) {
-            const union marker_value *value = column_at(&profile->marker_values, marker->values_at + j);
+            const union marker_value *value = profile_value_at(profile, marker->values_at + j);
             put(&reading.out, " %.*s=", (int)schema->fields[j].key.bytes_count, schema->fields[j].key.bytes);
             put_decimal(&reading.out, value->number);
         }

@@ -471,19 +471,21 @@ static void test_an_ambiguous_namespace_equals_none(void **state) {
 /* ---- Rows. ---- */
 
 static void test_everything_arrives(void **state) {
-    for (size_t i = 0; i < INPUT_COUNT; i++) build_full_profile(part(i));
+    build_full_profile(part(0));
+    uint32_t value_count = profile_payloads(part(0))->values.count;
+    uint32_t cell_count = profile_payloads(part(0))->cells.count;
+    for (size_t i = 1; i < INPUT_COUNT; i++) build_full_profile(part(i));
     for (size_t i = 0; i < INPUT_COUNT; i++)
         part(i)->meta.boot_id = text_of(i == 0 ? "boot 1" : i == 1 ? "boot 2" : "boot 3");
     uint32_t stack_count = stack_table_count(&part(0)->stacks), frame_count = row_table_count(&part(0)->frames);
-    uint32_t marker_value_count = part(0)->marker_values.count, cell_count = part(0)->marker_cells.count;
     run();
     assert_int_equal(whole.processes.count, INPUT_COUNT * 4);
     assert_int_equal(whole.threads.count, INPUT_COUNT * 4);
     assert_int_equal(whole.marker_schemas.count, 1);
     assert_int_equal(stack_table_count(&whole.stacks), stack_count);
     assert_int_equal(row_table_count(&whole.frames), frame_count);
-    assert_int_equal(whole.marker_values.count, INPUT_COUNT * marker_value_count);
-    assert_int_equal(whole.marker_cells.count, INPUT_COUNT * cell_count);
+    assert_int_equal(whole.own_payloads.values.count, INPUT_COUNT * value_count);
+    assert_int_equal(whole.own_payloads.cells.count, INPUT_COUNT * cell_count);
     assert_int_equal(whole.paused_ranges.count, INPUT_COUNT * 3);
     assert_int_equal(whole.profiling_log.count, INPUT_COUNT * 7);
     assert_int_equal(whole.counters.count, INPUT_COUNT * 4);
@@ -516,7 +518,7 @@ static void test_equal_definitions_are_one(void **state) {
     for (uint32_t i = 0; i < INPUT_COUNT; i++) {
         const struct marker *marker = column_at(&profile_thread_at(&whole, (thread_id){i})->markers, 0);
         const struct marker_schema *schema = column_at(&whole.marker_schemas, marker->schema);
-        const union marker_value *value = column_at(&whole.marker_values, marker->values_at);
+        const union marker_value *value = profile_value_at(&whole, marker->values_at);
         assert_true(text_equal(schema->name, i == 2 ? TEXT("Request 2") : TEXT("Request")));
         assert_true(text_equal(strings_text(&whole.strings, value->string), text_of(labels[i])));
     }

@@ -250,7 +250,7 @@ static void test_renames(void **state) {
     assert_int_equal(marker->end_ns, 50);
     assert_int_equal(marker->phase, MARKER_INSTANT);
     assert_text(strings_text(&fixture.profile.strings, marker->name), "Renamed");
-    const union marker_value *values = column_at(&fixture.profile.marker_values, marker->values_at);
+    const union marker_value *values = profile_value_at(&fixture.profile, marker->values_at);
     assert_text(strings_text(&fixture.profile.strings, values[0].string), "app");
     assert_text(strings_text(&fixture.profile.strings, values[1].string), "worker");
     const struct marker_schema *schema = column_at(&fixture.profile.marker_schemas, marker->schema);

@@ -460,7 +460,7 @@ static void test_tracepoint_markers(void **state) {
         assert_int_equal(marker->start_ns, times_ns[i]);
         assert_int_equal(marker->phase, MARKER_INSTANT);
         assert_true(text_equal(strings_text(&profile->strings, marker->name), text_of(names[i])));
-        const union marker_value *value = column_at(&profile->marker_values, marker->values_at);
+        const union marker_value *value = profile_value_at(profile, marker->values_at);
         assert_true(text_equal(strings_text(&profile->strings, value->string), text_of(fields[i])));
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
         assert_true(text_equal(schema->name, TEXT("Tracepoint")));

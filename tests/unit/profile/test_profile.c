@@ -862,11 +862,11 @@ static void times_in_payloads_are_of_the_profile(void **state) {
                             .phase = MARKER_INTERVAL};
     profile_add_marker(&profile, thread, marker, values);
     finish();
-    const union marker_value *value = column_at(&profile.marker_values, 0);
+    const union marker_value *value = profile_value_at(&profile, 0);
     assert_int_equal(value[0].time_ns, -5 * MS);
     assert_int_equal(value[1].time_ns, TIME_NONE);
     assert_int_equal(value[2].duration_ns, 20 * MS);
-    const union marker_value *cell = column_at(&profile.marker_cells, 0);
+    const union marker_value *cell = profile_cell_at(&profile, 0);
     assert_int_equal(cell[0].time_ns, 5 * MS);
     assert_int_equal(cell[1].duration_ns, 30 * MS);
 }

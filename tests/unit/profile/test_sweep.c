@@ -109,7 +109,7 @@ static void markers_keep_what_they_name(void **state) {
     const struct marker *swept = column_at(&thread->markers, 0);
     assert_true(text_equal(strings_text(&profile.strings, swept->name), TEXT("name")));
     assert_names(swept->stack, (const char *const[]){"cause", NULL});
-    const union marker_value *value = column_at(&profile.marker_values, swept->values_at);
+    const union marker_value *value = profile_value_at(&profile, swept->values_at);
     assert_int_equal(value[0].number.mantissa, 3);
     assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("value")));
 }
@@ -144,10 +144,10 @@ static void lists_and_tables_keep_what_they_name(void **state) {
     profile_finish(&profile);
     sweep_profile(&profile);
     assert_int_equal(strings_count(&profile.strings), 4);
-    const union marker_value *cell = column_at(&profile.marker_cells, 1);
+    const union marker_value *cell = profile_cell_at(&profile, 1);
     assert_true(text_equal(strings_text(&profile.strings, cell[0].string), TEXT("cell")));
     assert_true(string_is_none(cell[2].string));
-    const union marker_value *value = column_at(&profile.marker_values, 0);
+    const union marker_value *value = profile_value_at(&profile, 0);
     assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("flow")));
     assert_true(string_is_none(value[2].string));
     const struct marker *bare = column_at(&thread->markers, 1);

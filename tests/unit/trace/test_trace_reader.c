@@ -416,7 +416,7 @@ static void assert_tagged(unsigned format, const char *expected) {
         const struct marker *row = column_at(&thread->markers, i);
         if (i) profile_text_print(values, " ");
         profile_text_add_value(values, &fixture.profile, schema->fields, schema->fields->format,
-                               column_at(&fixture.profile.marker_values, row->values_at));
+                               profile_value_at(&fixture.profile, row->values_at));
     }
     assert_printed(values, expected);
 }
@@ -536,12 +536,12 @@ static void test_long_lists(void **state) {
     trace_block(trace, BUILD_INSTANT);
     add_block(trace, BUILD_INSTANT, 0, marker, 0);
     seal_and_read();
-    assert_int_equal(fixture.profile.marker_cells.count, 500);
-    const union marker_value *last = column_at(&fixture.profile.marker_cells, 499);
+    assert_int_equal(profile_payloads(&fixture.profile)->cells.count, 500);
+    const union marker_value *last = profile_cell_at(&fixture.profile, 499);
     assert_text(last->text, "b");
-    const union marker_value *first = column_at(&fixture.profile.marker_values, 0);
+    const union marker_value *first = profile_value_at(&fixture.profile, 0);
     assert_int_equal(first->cells.count, 500);
-    const union marker_value *empty = column_at(&fixture.profile.marker_values, 1);
+    const union marker_value *empty = profile_value_at(&fixture.profile, 1);
     assert_false(marker_value_is_absent(VALUE_CELLS, empty));
     assert_int_equal(empty->cells.count, 0);
 }
