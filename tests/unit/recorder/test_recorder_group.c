@@ -358,6 +358,73 @@ static void test_many_children(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Many processes with threads, at the limit. ---- */
+
+enum { CROWD_COUNT = 64, CROWD_THREAD_COUNT = 4, CROWD_MARKER_COUNT = 5000, CROWD_LIMIT_BYTES = 4 << 20 };
+
+static void *crowd_record(void *unused) {
+    for (int i = 0; i < CROWD_MARKER_COUNT; i++) order_mark("crowd");
+    return unused;
+}
+
+static _Noreturn void crowd_run(void) {
+    pthread_t threads[CROWD_THREAD_COUNT];
+    for (int i = 0; i < CROWD_THREAD_COUNT; i++)
+        if (pthread_create(&threads[i], NULL, crowd_record, NULL) != 0) _exit(1);
+    for (int i = 0; i < CROWD_THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+    exit(0);
+}
+
+static bool is_written(const struct profile *profile, uint32_t pid) {
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        const struct process *process = column_at(&profile->processes, i);
+        if (process->pid == (int64_t)pid && process->place != ID_NONE) return true;
+    }
+    return false;
+}
+
+/* Returns how many chunks of the trace have events. Fails if the process of one is not in the profile. */
+static size_t assert_owners_are_written(const struct recorded *recorded, const char *path) {
+    size_t bytes_count = 0, used_count = 0;
+    char *bytes = file_read(path, &bytes_count);
+    assert_non_null(bytes);
+    const struct trace_header *header = &recorded->header;
+    for (size_t at = header->chunks_offset; at + header->chunk_bytes <= bytes_count; at += header->chunk_bytes) {
+        struct trace_chunk_header chunk;
+        memcpy(&chunk, bytes + at, sizeof chunk);
+        if (chunk.state == TRACE_CHUNK_FREE || chunk.kind != TRACE_CHUNK_EVENTS) continue;
+        used_count++;
+        if (!is_written(&recorded->profile, chunk.pid)) fail_msg("%u has a chunk and no track", chunk.pid);
+    }
+    free(bytes);
+    return used_count;
+}
+
+/* The trace never exceeds its limit, and every process that still has a chunk is in the profile. */
+static void test_crowd(void **state) {
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "group.trace");
+    pid_t pids[CROWD_COUNT];
+    start_recording(
+        *state, "group.trace",
+        (struct grec_options){.limit_bytes = CROWD_LIMIT_BYTES, .chunk_bytes = 4096, .flags = GREC_SAMPLER});
+    for (int i = 0; i < CROWD_COUNT; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (!pids[i]) crowd_run();
+        assert_true(file_size_of(path) <= CROWD_LIMIT_BYTES);
+    }
+    for (int i = 0; i < CROWD_COUNT; i++) {
+        assert_int_equal(wait_for_child(pids[i]), 0);
+        assert_true(file_size_of(path) <= CROWD_LIMIT_BYTES);
+    }
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_int_equal(recorded.header.lost_event_count, 0);
+    assert_true(recorded.header.recycled_chunk_count > 0);
+    assert_true(assert_owners_are_written(&recorded, path) > CROWD_COUNT);
+    recorded_fini(&recorded);
+}
+
 /* ---- Processes with a sampler. ---- */
 
 static int await_recording(const char *is_awaited) {
@@ -706,6 +773,7 @@ int main(void) {
         TEST(test_ends),
         TEST(test_unfinished),
         TEST(test_many_children),
+        TEST(test_crowd),
         TEST(test_recycled),
         TEST(test_sampling_paused),
         TEST(test_sampling_begins),
