@@ -402,6 +402,7 @@ static size_t assert_owners_are_written(const struct recorded *recorded, const c
 
 /* The trace never exceeds its limit, and every process that still has a chunk is in the profile. */
 static void test_crowd(void **state) {
+    if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     pid_t pids[CROWD_COUNT];
