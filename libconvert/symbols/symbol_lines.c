@@ -215,8 +215,8 @@ static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct surr
     read_children(lines, die, around);
 }
 
-/* Calls and types of values have entries inside them, but no functions or inlined calls. They are most of the entries in
- * optimized functions. */
+/* Calls and types of values have entries inside them, but no functions or inlined calls. They are most of the entries
+ * in optimized functions. */
 static bool is_empty_tag(int tag) {
     return tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site || tag == DW_TAG_array_type ||
            tag == DW_TAG_subroutine_type;

@@ -167,8 +167,8 @@ static bool is_better_name(struct text name, struct text other, size_t *demangli
     return demangled_length(name) > demangled_length(other);
 }
 
-/* Returns the number of the row with the preferred name. perf chooses in the same way (symbols__fixup_duplicate in Linux
- * tools/perf/util/symbol.c), so that its names and these agree. */
+/* Returns the number of the row with the preferred name. perf chooses in the same way (symbols__fixup_duplicate in
+ * Linux tools/perf/util/symbol.c), so that its names and these agree. */
 static uint32_t choose(const struct symbol *aliases, size_t count) {
     uint32_t best = 0;
     size_t demanglings_left = DEMANGLINGS_MAX;
@@ -320,8 +320,8 @@ void symbol_table_fini(struct symbol_table *table) {
     *table = (struct symbol_table){0};
 }
 
-/* Returns the preferred one of the symbols that have the address of the row. It is chosen when it is first needed, since
- * demangling the names of all aliases of a large library takes longer than everything else here. */
+/* Returns the preferred one of the symbols that have the address of the row. It is chosen when it is first needed,
+ * since demangling the names of all aliases of a large library takes longer than everything else here. */
 static const struct symbol *choose_alias(const struct symbol_table *table, size_t first, size_t count) {
     struct symbol *aliases = &table->rows[first];
     if (count == 1) return aliases;

@@ -12,8 +12,8 @@ struct symbol {
     bool has_size;
     uint8_t rank;    /* private: of symbols with the same start, one with the lowest rank is preferred */
     uint8_t section; /* private: the section with code that the symbol is in */
-    uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of them;
-                        0: not chosen yet */
+    uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of
+                        them; 0: not chosen yet */
 };
 
 struct symbol_table {
