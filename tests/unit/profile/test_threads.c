@@ -288,10 +288,13 @@ static void parents_come_before_their_children(void **state) {
     }
     assert_int_equal(profile_place_of_process(&profile, unwritten), 5);
     /* The viewer puts the type "default" first, and knows a type "plugin". */
-    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"root\"");
-    assert_written(&emitter_processed, "\"processType\":\"child\",\"processName\":\"child\"");
-    assert_written(&emitter_processed, "\"processType\":\"alone\",\"processName\":\"alone\"");
-    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"plugin\"");
+    static const struct emitter *const emitters[] = {&emitter_processed, &emitter_gecko};
+    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++) {
+        assert_written(emitters[i], "\"processType\":\"default\",\"processName\":\"root\"");
+        assert_written(emitters[i], "\"processType\":\"child\",\"processName\":\"child\"");
+        assert_written(emitters[i], "\"processType\":\"alone\",\"processName\":\"alone\"");
+        assert_written(emitters[i], "\"processType\":\"default\",\"processName\":\"plugin\"");
+    }
 }
 
 static void processes_that_descend_from_themselves_are_written_once(void **state) {
