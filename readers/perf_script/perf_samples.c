@@ -52,7 +52,7 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
     sample->time_ns = time_of(script, line);
     sample->position = script->scan.position;
     sample->is_deferred_stack = parse_deferred_stack(line->rest, &sample->deferred_cookie);
-    perf_tasks_rename(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
+    perf_tasks_see_name(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
     if (sample->is_deferred_stack) return;
 
     sample->event = perf_events_intern(&script->recording.events, line->event, script->scan.position);
