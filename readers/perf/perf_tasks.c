@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "libconvert/profile/launchers.h"
 #include "perf_deferred.h"
+#include "perf_programs.h"
 
 struct tid_key {
     int64_t id;
@@ -207,64 +207,6 @@ void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct 
     thread->name = profile_text(tasks->profile, comm);
 }
 
-void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
-    perf_tasks_rename(tasks, task, comm, time_ns);
-    string_id program = strings_intern(&tasks->profile->texts, comm);
-    if (string_is_none(program)) return;
-    task->last_program = program;
-    if (string_is_none(task->first_program)) task->first_program = program;
-}
-
-/* Returns whether the name is that of a file whose code was sampled: "python3" is that of "python3.11" and of
- * "libpython3.11.so.1.0". */
-static bool has_file(const struct profile *profile, struct text name) {
-    const struct text prefix = TEXT("lib");
-    for (uint32_t i = 0; i < libs_count(&profile->libs); i++) {
-        struct text file = libs_at(&profile->libs, (lib_id){i})->name;
-        if (text_starts_with(file, name)) return true;
-        if (text_starts_with(file, prefix) && text_starts_with(text_from(file, prefix.bytes_count), name)) return true;
-    }
-    return false;
-}
-
-static bool is_after_launcher(const struct perf_tasks *tasks, const struct perf_task *task) {
-    return !string_is_none(task->last_program) &&
-           program_is_launcher(strings_text(&tasks->profile->texts, task->last_program));
-}
-
-/* Without records of tasks, a program is known by its file, or because a launcher has executed it: those do not rename
- * themselves. Other names are those of scripts and threads. */
-static void note_program(struct perf_tasks *tasks, struct perf_task *task) {
-    /* No real recording has as many. Each compares a name with those of all files. */
-    enum { NOTED_NAMES_MAX = 10000 };
-    struct text name = profile_thread_at(tasks->profile, task->thread)->name;
-    if (tasks->has_records || task->pid != task->tid || !name.bytes_count) return;
-    if (tasks->noted_name_count == NOTED_NAMES_MAX) return;
-    tasks->noted_name_count++;
-    string_id program = strings_intern(&tasks->profile->texts, name);
-    if (string_is_none(task->first_program)) task->first_program = program;
-    if (is_after_launcher(tasks, task) || has_file(tasks->profile, name)) task->last_program = program;
-}
-
-void perf_tasks_see_name(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
-    if (!text_equal(profile_thread_at(tasks->profile, task->thread)->name, comm)) note_program(tasks, task);
-    perf_tasks_rename(tasks, task, comm, time_ns);
-}
-
-struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name) {
-    enum { COMM_BYTES_MAX = 15 };
-    const struct strings *texts = &tasks->profile->texts;
-    struct text comm = text_slice(name, 0, COMM_BYTES_MAX);
-    for (size_t i = 0; name.bytes_count && i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
-        if (string_is_none(task->first_program) || !text_equal(strings_text(texts, task->first_program), comm))
-            continue;
-        bool has_last = !string_is_none(task->last_program) && !string_is_same(task->first_program, task->last_program);
-        return has_last ? strings_text(texts, task->last_program) : name;
-    }
-    return name;
-}
-
 /* Adds the next generation of the process, since its main thread was created anew. */
 static void begin_process_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t time_ns) {
     process_id *slot = process_slot(tasks, pid, machine);
@@ -383,15 +325,6 @@ static void end_processes(struct perf_tasks *tasks) {
     }
 }
 
-/* A main thread that has changed its name does not hide the program that it executes. */
-static void name_process(struct perf_tasks *tasks, struct perf_task *task) {
-    struct profile *profile = tasks->profile;
-    const struct thread *thread = profile_thread_at(profile, task->thread);
-    if (!string_is_none(task->first_program)) note_program(tasks, task);
-    if (task->pid != task->tid || string_is_none(task->last_program)) return;
-    profile_process_at(profile, thread->process)->name = strings_text(&profile->texts, task->last_program);
-}
-
 void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     struct profile *profile = tasks->profile;
     profile->meta.are_starts_guessed = !tasks->has_records;
@@ -405,7 +338,7 @@ void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
             if (!unknown) return;
             thread->process = *unknown;
         }
-        name_process(tasks, task);
+        perf_programs_name_process(tasks, task);
     }
     end_processes(tasks);
 }

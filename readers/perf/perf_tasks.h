@@ -60,7 +60,7 @@ struct perf_tasks {
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
-    uint32_t noted_name_count;                            /* names of tasks that were compared with files */
+    uint32_t looked_up_name_count;                        /* names that were compared with those of files */
     uint16_t rename_schema;
     bool has_records; /* records tell which tasks exist: those without a start began before the recording */
 };
@@ -74,16 +74,6 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 
 /* Names the task from now on. If the name changes after the first sample, a marker is added. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* The same for the name that a sample has. Without records of tasks, it tells which program the task executes, too. */
-void perf_tasks_see_name(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* Names the task after the program that it executes now. */
-void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* Returns the name of the program that a process executes at the end, if the one of that name is the first that it
- * executed. Otherwise returns the name. */
-struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name);
 
 /* Tells that the process of a task was made by that of another one. Of several parents the first one stays. */
 void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);

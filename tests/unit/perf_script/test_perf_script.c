@@ -569,6 +569,10 @@ static void test_programs_without_records(void **state) {
          "app (Main)"},
         {"nothing tells whether it is a program",
          COMMAND("./run.sh") SAMPLE("run.sh", "dash") SAMPLE("Main", "libc.so.6"), "run.sh", "Main", "Main"},
+        {"of threads without pids, the busiest one that is named after a file",
+         "pool(1) 9 1.0: x:\n\t10 f (/bin/server)\n\npool(1) 9 1.1: x:\n\t10 f (/bin/server)\n\n"
+         "server 8 1.2: x:\n\t10 f (/bin/server)\n",
+         "server", "unknown pid", ""},
         {"a record tells the program",
          COMMAND("./app") "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE(
              "app", "app") "Main 7/7 1.0: PERF_RECORD_COMM: Main:7/7\n" SAMPLE("Main", "Main"),
