@@ -224,7 +224,8 @@ static void end_before_successors(struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->processes.count; i++) {
         const struct trace_process *row = column_at(&tasks->processes, i);
         struct process *process = profile_process_at(tasks->profile, row->id);
-        if (!process_is_none(row->successor) && process->end_ns == TIME_NONE)
+        process->is_replaced = !process_is_none(row->successor);
+        if (process->is_replaced && process->end_ns == TIME_NONE)
             process->end_ns = profile_process_at(tasks->profile, row->successor)->start_ns;
     }
 }
