@@ -185,7 +185,7 @@ struct marker {
     int64_t end_ns; /* start_ns again if the phase has no end */
     string_id name;
     stack_id stack;     /* none: no cause */
-    uint32_t values_at; /* the first of the payload's values in the profile's marker_values */
+    uint32_t values_at; /* the first of the payload's values in the profile's payloads */
     uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
     uint8_t phase;      /* enum marker_phase */
     uint8_t category;
