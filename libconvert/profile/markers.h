@@ -59,6 +59,12 @@ struct marker_cells {
     uint32_t count; /* the number of values; of a table, a multiple of its columns */
 };
 
+/* Where and when the stack of a marker was taken. */
+struct stack_origin {
+    int64_t time_ns;
+    thread_id thread; /* none if unknown */
+};
+
 union marker_value {
     struct text text;      /* lives as long as the profile; bytes NULL: absent */
     string_id string;      /* none: absent */
@@ -66,6 +72,7 @@ union marker_value {
     int64_t duration_ns;   /* TIME_NONE: absent */
     int64_t time_ns;       /* TIME_NONE: absent */
     struct marker_cells cells;
+    struct stack_origin origin; /* of no field: precedes the values of a marker that has one */
 };
 _Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a field");
 
@@ -174,12 +181,6 @@ struct marker_schema {
 
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };
 
-/* Where and when the stack of a marker was taken. */
-struct stack_origin {
-    int64_t time_ns;
-    thread_id thread;
-};
-
 struct marker {
     int64_t start_ns;
     int64_t end_ns; /* start_ns again if the phase has no end */
@@ -187,10 +188,10 @@ struct marker {
     stack_id stack;     /* none: no cause */
     uint32_t values_at; /* the first of the payload's values in the profile's marker_values */
     uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
-    uint8_t phase;      /* enum marker_phase */
+    enum marker_phase phase : 7;
+    bool has_origin : 1; /* otherwise the stack was taken at the marker's start, in its thread; set by the profile */
     uint8_t category;
-    uint32_t origin; /* of the stack: see profile_stack_origin; 0: at the marker's start, in its thread */
 };
-_Static_assert(sizeof(struct marker) <= 48, "a marker costs at most 48 bytes and its payload");
+_Static_assert(sizeof(struct marker) == 32, "a marker costs 32 bytes and its payload");
 
 #endif

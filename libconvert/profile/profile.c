@@ -22,7 +22,6 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
     column_init(&profile->marker_values, sizeof(union marker_value), failure);
     column_init(&profile->marker_cells, sizeof(union marker_value), failure);
-    column_init(&profile->stack_origins, sizeof(struct stack_origin), failure);
     row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
     column_init(&profile->processes, sizeof(struct process), failure);
     column_init(&profile->threads, sizeof(struct thread), failure);
@@ -63,7 +62,6 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->marker_schemas);
     column_fini(&profile->marker_values);
     column_fini(&profile->marker_cells);
-    column_fini(&profile->stack_origins);
     row_table_fini(&profile->large_weights);
     column_fini(&profile->processes);
     column_fini(&profile->threads);

@@ -225,13 +225,6 @@ static void note_wide_values(const struct profile *profile, const struct marker_
         if (!fields[i].has_wide_values) fields[i].has_wide_values = is_wide(profile, &fields[i], &values[i]);
 }
 
-uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin) {
-    struct stack_origin *row = column_push(&profile->stack_origins);
-    if (!row) return 0;
-    *row = origin;
-    return (uint32_t)profile->stack_origins.count;
-}
-
 const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
                                             const struct marker *marker) {
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
@@ -248,15 +241,21 @@ static void note_foreign_stack(struct profile *profile, struct marker *marker) {
     if (marker->schema != MARKER_SCHEMA_NONE) schema_at(profile, marker->schema)->has_foreign_stacks = true;
 }
 
-void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
-                        const union marker_value *values) {
+/* Places the marker's values, which are pushed next, after its origin, if any. */
+static void place_values(struct profile *profile, struct marker *marker, const struct stack_origin *origin) {
+    marker->has_origin = origin && push_values(&profile->marker_values, &(union marker_value){.origin = *origin}, 1);
+    marker->values_at = profile->marker_values.count;
+}
+
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+                             const struct stack_origin *origin, const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
     if (marker.schema != MARKER_SCHEMA_NONE) take_twin_if_needed(profile, &marker, values);
     bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
     if (has_fields) name_by_url(profile, &marker, values);
+    place_values(profile, &marker, origin);
     if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
     if (failure_is_set(profile->failure)) return;
-    marker.values_at = (uint32_t)profile->marker_values.count;
     if (has_fields) {
         const struct marker_schema *schema = schema_at(profile, marker.schema);
         if (!push_values(&profile->marker_values, values, schema->field_count)) return;
@@ -264,6 +263,11 @@ void profile_add_marker(struct profile *profile, struct thread *thread, struct m
     }
     struct marker *row = column_push(&thread->markers);
     if (row) *row = marker;
+}
+
+void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
+                        const union marker_value *values) {
+    profile_add_marker_from(profile, thread, marker, NULL, values);
 }
 
 /* What profile_visit_marker looks for. */

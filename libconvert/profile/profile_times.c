@@ -65,14 +65,31 @@ static void shift_value(void *context, union marker_value *value) {
     value->time_ns = shifted(value->time_ns, *delta_ns);
 }
 
+static void shift(int64_t *time_ns, int64_t delta_ns) {
+    if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
+}
+
 /* Adds to the times in a column of rows; `time_at` is the offset of the time in a row. */
 static void shift_column(struct column *column, size_t time_at, int64_t delta_ns) {
     for (size_t i = 0, run_count; i < column->count; i += run_count) {
         char *run = column_run(column, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            int64_t *time_ns = (int64_t *)(run + j * column->element_bytes + time_at);
-            if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
-        }
+        for (size_t j = 0; j < run_count; j++)
+            shift((int64_t *)(run + j * column->element_bytes + time_at), delta_ns);
+    }
+}
+
+static void shift_marker(const struct profile *profile, struct marker *marker, int64_t delta_ns) {
+    struct stack_origin *origin = profile_marker_origin(profile, marker);
+    shift(&marker->start_ns, delta_ns);
+    shift(&marker->end_ns, delta_ns);
+    if (origin) shift(&origin->time_ns, delta_ns);
+    profile_visit_marker(profile, marker, VALUE_TIME, shift_value, &delta_ns);
+}
+
+static void shift_markers(const struct profile *profile, const struct column *markers, int64_t delta_ns) {
+    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
+        struct marker *run = column_run(markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) shift_marker(profile, &run[j], delta_ns);
     }
 }
 
@@ -80,11 +97,8 @@ static void shift_column(struct column *column, size_t time_at, int64_t delta_ns
 
 static void shift_thread(struct profile *profile, struct thread *thread, int64_t delta_ns) {
     shift_column(&thread->samples.time_ns, 0, delta_ns);
-    SHIFT_COLUMN(&thread->markers, struct marker, start_ns, delta_ns);
-    SHIFT_COLUMN(&thread->markers, struct marker, end_ns, delta_ns);
+    shift_markers(profile, &thread->markers, delta_ns);
     SHIFT_COLUMN(&thread->allocations, struct allocation, time_ns, delta_ns);
-    for (size_t i = 0; i < thread->markers.count; i++)
-        profile_visit_marker(profile, column_at(&thread->markers, i), VALUE_TIME, shift_value, &delta_ns);
 }
 
 void profile_shift_times(struct profile *profile, int64_t delta_ns) {
@@ -102,7 +116,6 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns) {
     SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, start_ns, delta_ns);
     SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, end_ns, delta_ns);
     SHIFT_COLUMN(&profile->overheads, struct overhead, time_ns, delta_ns);
-    SHIFT_COLUMN(&profile->stack_origins, struct stack_origin, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->profiling_log, struct log_line, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->gathering_log, struct log_line, time_ns, delta_ns);
 }
