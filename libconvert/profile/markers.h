@@ -45,9 +45,16 @@ enum marker_format {
     MARKER_FORMAT_COUNT
 };
 
-/* Returns the name of the format in a schema. */
-const char *marker_format_name(enum marker_format format);
-enum marker_value_kind marker_format_kind(enum marker_format format);
+struct marker_format_traits {
+    const char *name; /* in a schema */
+    enum marker_value_kind kind;
+};
+extern const struct marker_format_traits marker_formats[MARKER_FORMAT_COUNT];
+
+static inline const char *marker_format_name(enum marker_format format) { return marker_formats[format].name; }
+static inline enum marker_value_kind marker_format_kind(enum marker_format format) {
+    return marker_formats[format].kind;
+}
 
 /* A number is an exact decimal. If decimal.scale is MARKER_REAL it is a double instead, and if it is MARKER_ABSENT
  * there is none. */
@@ -176,6 +183,7 @@ struct marker_schema {
      * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
     const struct reserved_type *reserved;
     uint16_t twin;
+    bool has_plain_names; /* name and keys are ASCII that JSON writes as it is; set by the profile */
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 

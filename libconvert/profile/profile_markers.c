@@ -67,6 +67,18 @@ static uint16_t value_kinds_of(const struct marker_schema *schema) {
     return kinds;
 }
 
+static bool is_plain(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (text.bytes[i] < ' ' || text.bytes[i] > '~' || text.bytes[i] == '"' || text.bytes[i] == '\\') return false;
+    return true;
+}
+
+static bool has_plain_names(const struct marker_schema *schema) {
+    bool is_all_plain = is_plain(schema->name);
+    for (uint32_t i = 0; i < schema->field_count; i++) is_all_plain &= is_plain(schema->fields[i].key);
+    return is_all_plain;
+}
+
 /* Adds the schema under a name that no other schema has. */
 static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
@@ -80,6 +92,7 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.twin = 0;
     schema.has_foreign_stacks = false;
     schema.value_kinds = value_kinds_of(&schema);
+    schema.has_plain_names = has_plain_names(&schema);
     *row = schema;
     return (uint16_t)(schemas->count - 1);
 }
@@ -270,7 +283,7 @@ void profile_add_marker(struct profile *profile, struct thread *thread, struct m
     profile_add_marker_from(profile, thread, marker, NULL, values);
 }
 
-/* What profile_visit_marker looks for. */
+/* What profile_visit_values looks for. */
 struct visit {
     const struct profile *profile;
     enum marker_value_kind kind;
@@ -292,12 +305,10 @@ static void visit_cells(const struct visit *visit, const struct marker_field *fi
     }
 }
 
-void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit_one, void *context) {
     const struct visit visit = {profile, kind, visit_one, context};
-    if (marker->schema == MARKER_SCHEMA_NONE) return;
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    if (!(schema->value_kinds >> kind & 1)) return;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
         union marker_value *value = column_at(&profile->marker_values, marker->values_at + i);
