@@ -270,8 +270,15 @@ void profile_add_marker_from(struct profile *profile, struct thread *thread, str
 
 /* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */
 typedef void marker_value_visitor(void *context, union marker_value *value);
-void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit, void *context);
+/* Does the same. It is inline because most markers of a trace with millions have no such value. */
+static inline void profile_visit_marker(const struct profile *profile, const struct marker *marker,
+                                        enum marker_value_kind kind, marker_value_visitor *visit, void *context) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+    if (schema->value_kinds >> kind & 1) profile_visit_values(profile, marker, kind, visit, context);
+}
 
 /* Adds a counter without samples and initialises its column; the texts of `counter` must live as long as the profile.
  * Returns NULL if memory ran out (latched). The result is valid until profile_finish. */

@@ -14,6 +14,13 @@ static void extend_range(struct time_range *range, int64_t first_ns, int64_t las
     if (last_ns > range->last_ns) range->last_ns = last_ns;
 }
 
+static void extend_by_markers(struct time_range *range, const struct column *markers) {
+    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
+        const struct marker *run = column_run(markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) extend_range(range, run[j].start_ns, run[j].end_ns);
+    }
+}
+
 static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
     if (!allocations->count) return;
     const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
@@ -42,10 +49,7 @@ static struct time_range find_time_range(const struct profile *profile) {
         const struct column *time_ns = &thread->samples.time_ns;
         if (time_ns->count)
             extend_range(&range, *(int64_t *)column_at(time_ns, 0), *(int64_t *)column_at(time_ns, time_ns->count - 1));
-        for (size_t j = 0; j < thread->markers.count; j++) {
-            const struct marker *marker = column_at(&thread->markers, j);
-            extend_range(&range, marker->start_ns, marker->end_ns);
-        }
+        extend_by_markers(&range, &thread->markers);
         extend_by_allocations(&range, &thread->allocations);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
@@ -73,8 +77,7 @@ static void shift(int64_t *time_ns, int64_t delta_ns) {
 static void shift_column(struct column *column, size_t time_at, int64_t delta_ns) {
     for (size_t i = 0, run_count; i < column->count; i += run_count) {
         char *run = column_run(column, i, &run_count);
-        for (size_t j = 0; j < run_count; j++)
-            shift((int64_t *)(run + j * column->element_bytes + time_at), delta_ns);
+        for (size_t j = 0; j < run_count; j++) shift((int64_t *)(run + j * column->element_bytes + time_at), delta_ns);
     }
 }
 

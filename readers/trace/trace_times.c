@@ -24,8 +24,12 @@ static void convert_thread(struct times *times, struct thread *thread) {
     convert_samples(times, &thread->samples.time_ns);
     for (size_t i = 0; i < thread->markers.count; i++) {
         struct marker *marker = column_at(&thread->markers, i);
+        bool is_instant = marker->end_ns == marker->start_ns;
         convert(times, &marker->start_ns);
-        convert(times, &marker->end_ns);
+        if (is_instant)
+            marker->end_ns = marker->start_ns;
+        else
+            convert(times, &marker->end_ns);
         struct stack_origin *origin = profile_marker_origin(times->profile, marker);
         if (origin) convert(times, &origin->time_ns);
         profile_visit_marker(times->profile, marker, VALUE_TIME, convert_value, times);
