@@ -205,8 +205,7 @@ static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_ph
             time_before(entry, ticks, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
     marker.definition = NULL;
     marker.thread = entry->context->thread;
-    marker.marker =
-        (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = phase};
+    marker.marker = (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = phase};
     take_definition(entry, &marker);
     take_payload(entry, &marker, &entry->cursor, false, ticks);
     return finish_marker(entry, &marker, ticks);
