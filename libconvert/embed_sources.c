@@ -57,13 +57,11 @@ static void count_samples(struct embedding *embedding) {
     if (!sources) return;
     find_sources(profile, sources);
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct column *stacks = &profile_ordered_thread(profile, i)->samples.stack;
-        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
-            const stack_id *run = column_run(stacks, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) {
-                uint32_t source = stack_is_none(run[k]) ? ID_NONE : sources[run[k].index];
-                if (source != ID_NONE) embedding->facts[source].sample_count++;
-            }
+        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
+        for (uint32_t j = 0; j < samples_count(samples); j++) {
+            stack_id stack = samples_at(samples, j)->stack;
+            uint32_t source = stack_is_none(stack) ? ID_NONE : sources[stack.index];
+            if (source != ID_NONE) embedding->facts[source].sample_count++;
         }
     }
     memory_free(sources);

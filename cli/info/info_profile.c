@@ -45,10 +45,9 @@ static double duration_ms(const struct profile *profile) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         uint32_t sample_count = samples_count(&thread->samples);
-        const struct column *times_ns = &thread->samples.time_ns;
         if (sample_count)
-            extend(&range, *(const int64_t *)column_at(times_ns, 0),
-                   *(const int64_t *)column_at(times_ns, sample_count - 1));
+            extend(&range, samples_at(&thread->samples, 0)->time_ns,
+                   samples_at(&thread->samples, sample_count - 1)->time_ns);
         for (size_t j = 0; j < thread->markers.count; j++) {
             const struct marker *marker = column_at(&thread->markers, j);
             bool is_end = marker->phase == MARKER_INTERVAL_END;
@@ -90,7 +89,7 @@ static double cpu_of(const struct profile *profile, const struct samples *sample
         int64_t cpu_ns = samples_cpu_ns(samples, row);
         return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns / NS_PER_MS;
     }
-    struct decimal delta = profile_weight_decode(profile, *(const uint32_t *)column_at(&samples->weight, row));
+    struct decimal delta = profile_weight_decode(profile, samples_at(samples, row)->weight);
     if (is_idle || delta.mantissa <= 0) return 0;
     double value = decimal_value(delta);
     return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
@@ -106,8 +105,8 @@ static stack_id without_wait(const struct profile *profile, stack_id stack, size
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
-        stack_id stack = *(const stack_id *)column_at(&samples->stack, i);
-        double weight = weight_of(profile, *(const uint32_t *)column_at(&samples->weight, i));
+        stack_id stack = samples_at(samples, i)->stack;
+        double weight = weight_of(profile, samples_at(samples, i)->weight);
         info_count_sample(info, weight, !stack_is_none(stack));
         if (stack_is_none(stack)) continue;
         bool is_idle = profile_is_idle(profile, stack, tallies->idle_category);

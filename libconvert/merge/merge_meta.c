@@ -40,8 +40,7 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
         weight = profile_weight_encode(&input->profile, (struct decimal){.mantissa = interval_ns});
     for (size_t i = 0; i < input->profile.threads.count; i++) {
         struct thread *thread = column_at(&input->profile.threads, i);
-        for (size_t j = 0; j < thread->samples.weight.count; j++)
-            *(uint32_t *)column_at(&thread->samples.weight, j) = weight;
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) samples_at(&thread->samples, j)->weight = weight;
     }
 }
 
@@ -51,16 +50,13 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
  * The first sample of a thread has no sample before it. */
 static void spread_cpu_times(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
-        struct samples all = {0}, *samples = &((struct thread *)column_at(&profile->threads, i))->samples;
+        struct samples all, *samples = &((struct thread *)column_at(&profile->threads, i))->samples;
         uint32_t count = samples_count(samples);
-        column_init(&all.time_ns, sizeof(int64_t), profile->failure);
-        column_init(&all.stack, sizeof(stack_id), profile->failure);
-        column_init(&all.weight, sizeof(uint32_t), profile->failure);
+        samples_init(&all, profile->failure);
         for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
-            uint32_t weight = *(uint32_t *)column_at(&samples->weight, j);
-            struct decimal cpu_ns = profile_weight_decode(profile, weight);
-            samples_add(&all, *(int64_t *)column_at(&samples->time_ns, j), *(stack_id *)column_at(&samples->stack, j),
-                        weight);
+            const struct sample *sample = samples_at(samples, j);
+            struct decimal cpu_ns = profile_weight_decode(profile, sample->weight);
+            samples_add(&all, sample->time_ns, sample->stack, sample->weight);
             samples_set_details(&all, cpu_ns.scale ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
         }
         samples_fini(samples);

@@ -75,8 +75,8 @@ static bool takes_samples(const struct moving *moving, thread_id whole) {
 
 static void drop_samples(struct moving *moving, struct samples *samples) {
     moving->dropped_count += samples_count(samples);
-    for (size_t i = 0; i < samples->weight.count; i++) {
-        struct decimal weight = profile_weight_decode(moving->part, *(uint32_t *)column_at(&samples->weight, i));
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        struct decimal weight = profile_weight_decode(moving->part, samples_at(samples, i)->weight);
         int64_t period;
         if (decimal_rescale(weight, weight.scale, &period) && !weight.scale && period > 0)
             moving->dropped_periods += (uint64_t)period;
@@ -84,32 +84,26 @@ static void drop_samples(struct moving *moving, struct samples *samples) {
     samples_fini(samples);
 }
 
-static void move_stacks(const struct moving *moving, struct column *stacks) {
-    for (size_t i = 0, run_count; i < stacks->count; i += run_count) {
-        stack_id *run = column_run(stacks, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) run[j] = moved_stack(moving, run[j]);
-    }
-}
-
-static void move_weights(const struct moving *moving, struct column *weights) {
-    if (!row_table_count(&moving->part->large_weights)) return;
-    for (size_t i = 0; i < weights->count; i++) {
-        uint32_t *weight = column_at(weights, i);
-        *weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, *weight));
+static void renumber_samples(const struct moving *moving, struct samples *samples) {
+    bool has_large_weights = row_table_count(&moving->part->large_weights) != 0;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        struct sample *sample = samples_at(samples, i);
+        sample->stack = moved_stack(moving, sample->stack);
+        if (has_large_weights)
+            sample->weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, sample->weight));
     }
 }
 
 static void append_samples(struct samples *to, const struct samples *from) {
     for (uint32_t i = 0; i < samples_count(from); i++) {
-        samples_add(to, *(int64_t *)column_at(&from->time_ns, i), *(stack_id *)column_at(&from->stack, i),
-                    *(uint32_t *)column_at(&from->weight, i));
+        const struct sample *sample = samples_at(from, i);
+        samples_add(to, sample->time_ns, sample->stack, sample->weight);
         samples_set_details(to, samples_cpu_ns(from, i), samples_delay_ns(from, i));
     }
 }
 
 static void move_samples(struct moving *moving, struct thread *to, struct samples *from) {
-    move_stacks(moving, &from->stack);
-    move_weights(moving, &from->weight);
+    renumber_samples(moving, from);
     if (samples_count(&to->samples)) {
         append_samples(&to->samples, from);
         return;

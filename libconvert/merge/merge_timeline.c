@@ -198,9 +198,9 @@ static int64_t first_time_ns(const struct profile *profile) {
     int64_t first_ns = INT64_MAX;
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
-        for (size_t j = 0, run_count; j < thread->samples.time_ns.count; j += run_count) {
-            const int64_t *run = column_run(&thread->samples.time_ns, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) first_ns = run[k] < first_ns ? run[k] : first_ns;
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            const struct sample *sample = samples_at(&thread->samples, j);
+            if (sample->time_ns < first_ns) first_ns = sample->time_ns;
         }
         for (size_t j = 0; j < thread->markers.count; j++) {
             const struct marker *marker = column_at(&thread->markers, j);

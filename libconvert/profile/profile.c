@@ -134,9 +134,7 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
     if (!thread) return thread_none();
     *thread = (struct thread){
         .process = process, .tid = tid, .generation = generation, .start_ns = TIME_NONE, .end_ns = TIME_NONE};
-    column_init(&thread->samples.time_ns, sizeof(int64_t), profile->failure);
-    column_init(&thread->samples.stack, sizeof(stack_id), profile->failure);
-    column_init(&thread->samples.weight, sizeof(uint32_t), profile->failure);
+    samples_init(&thread->samples, profile->failure);
     column_init(&thread->markers, sizeof(struct marker), profile->failure);
     column_init(&thread->allocations, sizeof(struct allocation), profile->failure);
     return id;

@@ -7,33 +7,25 @@
 
 /* ---- Order. ---- */
 
-struct sample_row {
-    int64_t time_ns;
+struct placed_sample {
+    struct sample sample;
     uint32_t place; /* the number in the order of arrival, which makes the order total, so that any sort is stable */
-    stack_id stack;
-    uint32_t weight;
 };
 
-static int compare_sample_rows(const void *left, const void *right) {
-    const struct sample_row *a = left, *b = right;
-    if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
+static int compare_samples(const void *left, const void *right) {
+    const struct placed_sample *a = left, *b = right;
+    if (a->sample.time_ns != b->sample.time_ns) return a->sample.time_ns < b->sample.time_ns ? -1 : 1;
     return a->place < b->place ? -1 : 1;
 }
 
-static bool times_ascend(const struct column *time_ns) {
-    int64_t last_ns = INT64_MIN;
-    for (size_t i = 0, run_count; i < time_ns->count; i += run_count) {
-        const int64_t *run = column_run(time_ns, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            if (run[j] < last_ns) return false;
-            last_ns = run[j];
-        }
-    }
+static bool times_ascend(const struct samples *samples) {
+    for (uint32_t i = 1; i < samples_count(samples); i++)
+        if (samples_at(samples, i)->time_ns < samples_at(samples, i - 1)->time_ns) return false;
     return true;
 }
 
-/* Puts the values of a column in the order of the rows. */
-static void reorder(struct column *column, const struct sample_row *rows, uint32_t count, struct failure *failure) {
+/* Puts the values of a column in the order of the samples. */
+static void reorder(struct column *column, const struct placed_sample *rows, uint32_t count, struct failure *failure) {
     if (!column->count) return;
     int64_t *values = memory_allocate(failure, count * sizeof *values);
     if (!values) return;
@@ -43,20 +35,13 @@ static void reorder(struct column *column, const struct sample_row *rows, uint32
 }
 
 static void sort_samples(struct samples *samples, struct failure *failure) {
-    if (times_ascend(&samples->time_ns)) return;
+    if (times_ascend(samples)) return;
     uint32_t count = samples_count(samples);
-    struct sample_row *rows = memory_allocate(failure, count * sizeof *rows);
+    struct placed_sample *rows = memory_allocate(failure, count * sizeof *rows);
     if (!rows) return;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sample_row){*(int64_t *)column_at(&samples->time_ns, i), i,
-                                      *(stack_id *)column_at(&samples->stack, i),
-                                      *(uint32_t *)column_at(&samples->weight, i)};
-    memory_sort(failure, rows, count, sizeof *rows, compare_sample_rows);
-    for (uint32_t i = 0; i < count; i++) {
-        *(int64_t *)column_at(&samples->time_ns, i) = rows[i].time_ns;
-        *(stack_id *)column_at(&samples->stack, i) = rows[i].stack;
-        *(uint32_t *)column_at(&samples->weight, i) = rows[i].weight;
-    }
+    for (uint32_t i = 0; i < count; i++) rows[i] = (struct placed_sample){*samples_at(samples, i), i};
+    memory_sort(failure, rows, count, sizeof *rows, compare_samples);
+    for (uint32_t i = 0; i < count; i++) *samples_at(samples, i) = rows[i].sample;
     if (samples->details) {
         reorder(&samples->details->cpu_ns, rows, count, failure);
         reorder(&samples->details->delay_ns, rows, count, failure);

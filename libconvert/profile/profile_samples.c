@@ -16,16 +16,10 @@ bool profile_is_idle(const struct profile *profile, stack_id stack, size_t idle_
     return false;
 }
 
-static bool are_evenly_spaced(const struct column *time_ns, int64_t interval_ns) {
-    int64_t before_ns = 0;
-    for (size_t i = 0, run_count; i < time_ns->count; i += run_count) {
-        const int64_t *run = column_run(time_ns, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            int64_t deviation_ns = run[j] - before_ns - interval_ns;
-            bool is_even = deviation_ns <= interval_ns / 2 && deviation_ns >= -interval_ns / 2;
-            if (i + j && !is_even) return false;
-            before_ns = run[j];
-        }
+static bool are_evenly_spaced(const struct samples *samples, int64_t interval_ns) {
+    for (uint32_t i = 1; i < samples_count(samples); i++) {
+        int64_t deviation_ns = samples_at(samples, i)->time_ns - samples_at(samples, i - 1)->time_ns - interval_ns;
+        if (deviation_ns > interval_ns / 2 || deviation_ns < -interval_ns / 2) return false;
     }
     return true;
 }
@@ -33,7 +27,6 @@ static bool are_evenly_spaced(const struct column *time_ns, int64_t interval_ns)
 bool profile_is_evenly_sampled(const struct profile *profile) {
     if (!profile->meta.has_times) return false;
     for (size_t i = 0; i < profile->thread_order.count; i++)
-        if (!are_evenly_spaced(&profile_ordered_thread(profile, i)->samples.time_ns, profile->meta.interval_ns))
-            return false;
+        if (!are_evenly_spaced(&profile_ordered_thread(profile, i)->samples, profile->meta.interval_ns)) return false;
     return true;
 }

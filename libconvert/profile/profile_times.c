@@ -46,9 +46,10 @@ static struct time_range find_time_range(const struct profile *profile) {
     struct time_range range = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
-        const struct column *time_ns = &thread->samples.time_ns;
-        if (time_ns->count)
-            extend_range(&range, *(int64_t *)column_at(time_ns, 0), *(int64_t *)column_at(time_ns, time_ns->count - 1));
+        uint32_t sample_count = samples_count(&thread->samples);
+        if (sample_count)
+            extend_range(&range, samples_at(&thread->samples, 0)->time_ns,
+                         samples_at(&thread->samples, sample_count - 1)->time_ns);
         extend_by_markers(&range, &thread->markers);
         extend_by_allocations(&range, &thread->allocations);
     }
@@ -99,7 +100,7 @@ static void shift_markers(const struct profile *profile, const struct column *ma
 #define SHIFT_COLUMN(column, row_type, member, delta_ns) shift_column(column, offsetof(row_type, member), delta_ns)
 
 static void shift_thread(struct profile *profile, struct thread *thread, int64_t delta_ns) {
-    shift_column(&thread->samples.time_ns, 0, delta_ns);
+    SHIFT_COLUMN(&thread->samples.rows, struct sample, time_ns, delta_ns);
     shift_markers(profile, &thread->markers, delta_ns);
     SHIFT_COLUMN(&thread->allocations, struct allocation, time_ns, delta_ns);
 }
@@ -179,11 +180,11 @@ int64_t profile_estimate_interval_ns(const struct profile *profile) {
     size_t count = 0;
     for (size_t i = 0; i < profile->threads.count && count < INTERVAL_DELTAS_MAX; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
-        const struct column *time_ns = &thread->samples.time_ns;
-        for (size_t j = 1; j < time_ns->count && count < INTERVAL_DELTAS_MAX; j++) {
+        const struct samples *samples = &thread->samples;
+        for (uint32_t j = 1; j < samples_count(samples) && count < INTERVAL_DELTAS_MAX; j++) {
             /* A thread that sleeps may be left unsampled meanwhile. */
-            if (samples_cpu_ns(&thread->samples, (uint32_t)j) == 0) continue;
-            int64_t delta_ns = *(int64_t *)column_at(time_ns, j) - *(int64_t *)column_at(time_ns, j - 1);
+            if (samples_cpu_ns(samples, j) == 0) continue;
+            int64_t delta_ns = samples_at(samples, j)->time_ns - samples_at(samples, j - 1)->time_ns;
             if (delta_ns > 0) deltas[count++] = delta_ns;
         }
     }

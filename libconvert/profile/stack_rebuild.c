@@ -26,11 +26,8 @@ static void renumber(stack_id *stack, const stack_id *new_ids) {
 static void renumber_threads(struct profile *profile, const stack_id *new_ids) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
-        struct column *stacks = &thread->samples.stack;
-        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
-            stack_id *run = column_run(stacks, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) renumber(&run[k], new_ids);
-        }
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
+            renumber(&samples_at(&thread->samples, j)->stack, new_ids);
         for (size_t j = 0; j < thread->markers.count; j++) {
             struct marker *marker = column_at(&thread->markers, j);
             renumber(&marker->stack, new_ids);

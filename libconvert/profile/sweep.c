@@ -139,11 +139,8 @@ static void mark_threads(struct sweep *sweep) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const thread_id *id = column_at(&profile->thread_order, i);
         const struct thread *thread = profile_thread_at(profile, *id);
-        const struct column *stacks = &thread->samples.stack;
-        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
-            const stack_id *run = column_run(stacks, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) mark(&sweep->stacks, run[k].index);
-        }
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
+            mark(&sweep->stacks, samples_at(&thread->samples, j)->stack.index);
         for (size_t j = 0; j < thread->markers.count; j++) mark_marker(sweep, column_at(&thread->markers, j));
         for (size_t j = 0; j < thread->allocations.count; j++)
             mark(&sweep->stacks, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
@@ -344,10 +341,9 @@ static void renumber_threads(struct sweep *sweep) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const thread_id *id = column_at(&profile->thread_order, i);
         struct thread *thread = profile_thread_at(profile, *id);
-        const struct column *stacks = &thread->samples.stack;
-        for (size_t j = 0, run_count; j < stacks->count; j += run_count) {
-            stack_id *run = column_run(stacks, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) run[k].index = number_of(&sweep->stacks, run[k].index);
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            stack_id *stack = &samples_at(&thread->samples, j)->stack;
+            stack->index = number_of(&sweep->stacks, stack->index);
         }
         for (size_t j = 0; j < thread->markers.count; j++) renumber_marker(sweep, column_at(&thread->markers, j));
         for (size_t j = 0; j < thread->allocations.count; j++) {

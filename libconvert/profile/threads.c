@@ -9,10 +9,13 @@ static void fini_details(struct sample_details *details) {
     memory_free(details);
 }
 
+void samples_init(struct samples *samples, struct failure *failure) {
+    column_init(&samples->rows, sizeof(struct sample), failure);
+    samples->details = NULL;
+}
+
 void samples_fini(struct samples *samples) {
-    column_fini(&samples->time_ns);
-    column_fini(&samples->stack);
-    column_fini(&samples->weight);
+    column_fini(&samples->rows);
     fini_details(samples->details);
     samples->details = NULL;
 }
@@ -29,7 +32,7 @@ void samples_add_no_details(struct samples *samples) {
 }
 
 static bool provide_details(struct samples *samples) {
-    struct failure *failure = samples->time_ns.failure;
+    struct failure *failure = samples->rows.failure;
     if (samples->details) return true;
     samples->details = memory_allocate_zeroed(failure, 1, sizeof *samples->details);
     if (!samples->details) return false;
@@ -47,8 +50,8 @@ static void set_last(struct column *column, size_t sample_count, int64_t value) 
 
 void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns) {
     if (cpu_ns == TIME_NONE && delay_ns == TIME_NONE) return;
-    size_t sample_count = samples->time_ns.count;
-    if (!sample_count || failure_is_set(samples->time_ns.failure) || !provide_details(samples)) return;
+    size_t sample_count = samples->rows.count;
+    if (!sample_count || failure_is_set(samples->rows.failure) || !provide_details(samples)) return;
     set_last(&samples->details->cpu_ns, sample_count, cpu_ns);
     set_last(&samples->details->delay_ns, sample_count, delay_ns);
 }

@@ -16,11 +16,14 @@ struct sample_details {
     struct column delay_ns; /* int64_t: how long an event sent to the thread would wait; TIME_NONE: unknown */
 };
 
-/* Takes 16 bytes per sample, as three columns. */
+struct sample {
+    int64_t time_ns; /* see profile.h on times */
+    stack_id stack;  /* none: no stack */
+    uint32_t weight; /* see profile_weight_encode */
+};
+
 struct samples {
-    struct column time_ns;          /* int64_t; see profile.h on times */
-    struct column stack;            /* stack_id; none: no stack */
-    struct column weight;           /* uint32_t: see profile_weight_encode */
+    struct column rows;             /* struct sample */
     struct sample_details *details; /* owned; NULL: no sample has any */
 };
 
@@ -68,13 +71,14 @@ struct thread {
     struct column allocations; /* struct allocation; in any order until profile_finish */
 };
 
+void samples_init(struct samples *samples, struct failure *failure);
+void samples_fini(struct samples *samples);
+
 /* Adds "unknown" to each column of details that is not empty. */
 void samples_add_no_details(struct samples *samples);
 
 /* Sets the details of the last sample, which must still be unknown. Running out of memory is latched. */
 void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
-
-void samples_fini(struct samples *samples);
 
 static inline bool samples_have_cpu(const struct samples *samples) {
     return samples->details && samples->details->cpu_ns.count;
@@ -93,21 +97,22 @@ static inline int64_t samples_delay_ns(const struct samples *samples, uint32_t r
 
 /* Adds a sample. Samples may come in any order. */
 static inline void samples_add(struct samples *samples, int64_t time_ns, stack_id stack, uint32_t weight) {
-    int64_t *new_time_ns = column_push(&samples->time_ns);
-    stack_id *new_stack = column_push(&samples->stack);
-    uint32_t *new_weight = column_push(&samples->weight);
-    if (!new_time_ns || !new_stack || !new_weight) return;
-    *new_time_ns = time_ns;
-    *new_stack = stack;
-    *new_weight = weight;
+    struct sample *sample = column_push(&samples->rows);
+    if (!sample) return;
+    *sample = (struct sample){time_ns, stack, weight};
     if (samples->details) samples_add_no_details(samples);
 }
 
 /* Whether the thread has anything to show: samples, markers or allocations. */
 static inline bool thread_has_content(const struct thread *thread) {
-    return thread->samples.time_ns.count > 0 || thread->markers.count > 0 || thread->allocations.count > 0;
+    return thread->samples.rows.count > 0 || thread->markers.count > 0 || thread->allocations.count > 0;
 }
 
-static inline uint32_t samples_count(const struct samples *samples) { return (uint32_t)samples->time_ns.count; }
+static inline uint32_t samples_count(const struct samples *samples) { return samples->rows.count; }
+
+/* Returns sample `row`, which must be less than the count. */
+static inline struct sample *samples_at(const struct samples *samples, size_t row) {
+    return column_at(&samples->rows, row);
+}
 
 #endif

@@ -40,9 +40,9 @@ static uint64_t count_samples(const struct profile *profile) {
         begins_so[i] = !stack_is_none(prefix) && (begins_so[prefix.index] || is_root_of_unknown(profile, prefix));
     }
     for (size_t i = 0; begins_so && i < profile->threads.count; i++) {
-        const struct column *stacks = &((const struct thread *)column_at(&profile->threads, i))->samples.stack;
-        for (size_t j = 0; j < stacks->count; j++) {
-            stack_id stack = *(const stack_id *)column_at(stacks, j);
+        const struct samples *samples = &((const struct thread *)column_at(&profile->threads, i))->samples;
+        for (uint32_t j = 0; j < samples_count(samples); j++) {
+            stack_id stack = samples_at(samples, j)->stack;
             count += !stack_is_none(stack) && begins_so[stack.index];
         }
     }

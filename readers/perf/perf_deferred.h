@@ -24,7 +24,7 @@ bool perf_deferred_add(struct perf_tasks *tasks, struct perf_task *task, struct 
 struct perf_deferred *perf_deferred_take(struct perf_tasks *tasks, struct perf_task *task);
 
 static inline stack_id *perf_deferred_stack(const struct perf_deferred *deferred) {
-    return column_at(&deferred->series->samples.stack, deferred->sample);
+    return &samples_at(&deferred->series->samples, deferred->sample)->stack;
 }
 
 /* Frees the waiting samples of all tasks. */

@@ -40,7 +40,7 @@ struct perf_series *perf_recording_add_sample(struct perf_recording *recording,
     struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event);
     if (!series) return NULL;
     uint32_t count = samples_count(&series->samples);
-    int64_t before_ns = count ? *(const int64_t *)column_at(&series->samples.time_ns, count - 1) : TIME_NONE;
+    int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
     samples_add(&series->samples, occurrence->time_ns, stack, encode_period(recording->profile, occurrence));
     count_period(perf_events_at(&recording->events, occurrence->event), occurrence, before_ns);
     *is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;

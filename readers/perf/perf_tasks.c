@@ -36,19 +36,14 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
     tasks->rename_schema = UINT16_MAX;
 }
 
-static void series_fini(struct perf_series *series) {
-    column_fini(&series->samples.time_ns);
-    column_fini(&series->samples.stack);
-    column_fini(&series->samples.weight);
-}
-
 void perf_tasks_fini(struct perf_tasks *tasks) {
     perf_deferred_free(tasks);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         struct perf_task *task = column_at(&tasks->rows, i);
         stack_path_fini(&task->path);
     }
-    for (size_t i = 0; i < tasks->series.count; i++) series_fini(column_at(&tasks->series, i));
+    for (size_t i = 0; i < tasks->series.count; i++)
+        samples_fini(&((struct perf_series *)column_at(&tasks->series, i))->samples);
     column_fini(&tasks->rows);
     row_table_fini(&tasks->tids);
     column_fini(&tasks->current);
@@ -293,10 +288,7 @@ struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task
     struct perf_series *series = column_push(&tasks->series);
     if (!series) return NULL;
     *series = (struct perf_series){.event = event, .thread = task->thread};
-    struct failure *failure = tasks->profile->failure;
-    column_init(&series->samples.time_ns, sizeof(int64_t), failure);
-    column_init(&series->samples.stack, sizeof(stack_id), failure);
-    column_init(&series->samples.weight, sizeof(uint32_t), failure);
+    samples_init(&series->samples, tasks->profile->failure);
     return task->last_series = series;
 }
 
@@ -310,8 +302,8 @@ static void start_threads_with_content(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->series.count; i++) {
         const struct perf_series *series = column_at(&tasks->series, i);
         struct thread *thread = profile_thread_at(profile, series->thread);
-        for (size_t j = 0; j < series->samples.time_ns.count; j++)
-            start_until(thread, *(const int64_t *)column_at(&series->samples.time_ns, j));
+        for (uint32_t j = 0; j < samples_count(&series->samples); j++)
+            start_until(thread, samples_at(&series->samples, j)->time_ns);
     }
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);

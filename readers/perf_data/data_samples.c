@@ -24,7 +24,7 @@ static void push_address(struct perf_data *data, int32_t pid, uint64_t address, 
 }
 
 /* Markers in a callchain. Each gives the mode of the addresses that follow it (PERF_CONTEXT_…). */
-static const struct {
+static const struct context {
     int64_t word;
     uint32_t flags;
 } contexts[] = {
@@ -40,13 +40,11 @@ static const struct {
 static const int64_t CONTEXT_DEFERRED = -640;
 static const int64_t CONTEXT_LOWEST = -4095;
 
-static bool find_context(int64_t word, uint32_t *flags) {
-    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
-        if (contexts[i].word != word) continue;
-        *flags = contexts[i].flags;
-        return true;
-    }
-    return false;
+/* Returns NULL if the word is no marker. */
+static const struct context *find_context(int64_t word) {
+    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++)
+        if (contexts[i].word == word) return &contexts[i];
+    return NULL;
 }
 
 static uint32_t mode_flags(const struct data_record *record) {
@@ -69,12 +67,14 @@ static bool has_branch_calls(const struct data_sample *sample) {
     return sample->attr->branch_type & BRANCH_CALL_STACK && sample->branches.bytes_count;
 }
 
-/* Pushes a callchain, or only what comes before its user part. A word that is neither an address nor a marker makes the
- * rest of the chain garbage. perf then drops the whole chain, but this function keeps the words before the garbage. */
+/* Pushes a callchain, or only what comes before its user part. After that part, the kernel sometimes goes on along the
+ * frame pointers of the user code, behind a marker of another mode, which is wrong. A word that is neither an address
+ * nor a marker makes the rest of the chain garbage. perf then drops the whole chain, but this function keeps the words
+ * before the garbage. */
 static void push_callchain(struct perf_data *data, const struct data_record *record, int32_t pid, struct text chain,
                            bool is_without_user) {
     uint32_t flags = mode_flags(record);
-    bool is_exact = true;
+    bool is_exact = true, has_user_code = false;
     size_t count = chain.bytes_count / 8;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = data_word_at(chain, i);
@@ -83,13 +83,17 @@ static void push_callchain(struct perf_data *data, const struct data_record *rec
             return;
         }
         if ((int64_t)word < 0 && (int64_t)word >= CONTEXT_LOWEST) {
-            if (find_context((int64_t)word, &flags)) {
-                is_exact = true;
-                if (is_without_user && !flags) return;
-                continue;
+            const struct context *context = find_context((int64_t)word);
+            if (!context) {
+                data_tally(data, DATA_BAD_CHAIN, 1, record->offset);
+                return;
             }
-            data_tally(data, DATA_BAD_CHAIN, 1, record->offset);
-            return;
+            if (has_user_code) continue;
+            flags = context->flags;
+            has_user_code = !flags;
+            is_exact = true;
+            if (is_without_user && has_user_code) return;
+            continue;
         }
         push_address(data, pid, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
         is_exact = false;

@@ -237,8 +237,8 @@ static void add_tracepoints(struct perf_data *data) {
 static void renumber_stacks(struct perf_data *data, const stack_id *stacks) {
     for (size_t i = 0; i < data->recording.tasks.series.count; i++) {
         struct perf_series *series = column_at(&data->recording.tasks.series, i);
-        for (size_t row = 0; row < series->samples.stack.count; row++) {
-            stack_id *stack = column_at(&series->samples.stack, row);
+        for (uint32_t row = 0; row < samples_count(&series->samples); row++) {
+            stack_id *stack = &samples_at(&series->samples, row)->stack;
             if (!stack_is_none(*stack)) *stack = stacks[stack->index];
         }
     }

@@ -232,17 +232,28 @@ static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
     return perf_symbols_memo(&stack->symbols, stack->lines[line].symbol)->flags;
 }
 
+/* User code has no callers in the kernel, whatever their addresses are. */
+static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_symbol *symbol) {
+    const struct perf_library *library = perf_symbols_library(&stack->symbols, symbol->library);
+    return perf_libraries_categorise(&stack->symbols.libraries, library, library->kind, TEXT(""),
+                                     &(struct script_name){.kind = SCRIPT_NONE});
+}
+
 /* Returns the frame of a caller of which perf knows neither the function nor the library. Its address is often no code
  * at all, for instance where a function uses the frame pointer for something else. All such callers are one function,
  * since each address as a function of its own would split the callers of what it called. */
-static frame_id unknown_caller(struct perf_stack *stack, uint32_t line) {
+static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool calls_user_code) {
     struct perf_symbol_memo *memo = perf_symbols_memo(&stack->symbols, stack->lines[line].symbol);
-    if (!frame_is_none(memo->caller)) return memo->caller;
+    bool is_misplaced = calls_user_code && memo->flags & PERF_SYMBOL_IS_KERNEL;
+    if (!is_misplaced && !frame_is_none(memo->caller)) return memo->caller;
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[line].symbol);
     struct func func = *profile_func_at(stack->profile, symbol->func);
     func.name = profile_string(stack->profile, TEXT(PERF_UNKNOWN_CALLER));
-    struct frame frame = frame_of_func(profile_func(stack->profile, &func), symbol->category);
-    return memo->caller = profile_frame(stack->profile, &frame);
+    struct frame frame = frame_of_func(profile_func(stack->profile, &func),
+                                       is_misplaced ? category_outside_kernel(stack, symbol) : symbol->category);
+    frame_id caller = profile_frame(stack->profile, &frame);
+    if (!is_misplaced) memo->caller = caller;
+    return caller;
 }
 
 /* Removes cookies, which are not frames, from the stack. If there are several, the last one counts. */
@@ -272,18 +283,19 @@ uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id *
     frame_id *out = stack->frames + count;
     /* The first frame is the interrupted instruction itself, not a return address. So is the first user frame after
      * kernel frames, which was interrupted or made the system call. */
-    bool is_exact = true, was_kernel = false;
+    bool is_exact = true, was_kernel = false, has_user_code = false;
     for (uint32_t line = 0; line < count;) {
         uint32_t flags = flags_of_line(stack, line);
         bool is_kernel = flags & PERF_SYMBOL_IS_KERNEL;
         if (was_kernel && !is_kernel) is_exact = true;
         bool is_caller = !is_exact && (is_kernel || !stack->callers_are_adjusted);
         if (!is_exact && flags & PERF_SYMBOL_IS_NOWHERE)
-            *--out = unknown_caller(stack, line++);
+            *--out = unknown_caller(stack, line++, has_user_code);
         else
             line = resolve_chain(stack, pid, line, is_caller, &out);
         is_exact = false;
         was_kernel = flags_of_line(stack, line - 1) & PERF_SYMBOL_IS_KERNEL;
+        has_user_code = has_user_code || !was_kernel;
     }
     stack->count = 0;
     *frames = stack->frames;

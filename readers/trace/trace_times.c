@@ -11,17 +11,11 @@ static void convert(const struct times *times, int64_t *time) {
 
 static void convert_value(void *context, union marker_value *value) { convert(context, &value->time_ns); }
 
-static void convert_samples(const struct times *times, struct column *time_ns) {
-    for (size_t i = 0, run_count; i < time_ns->count; i += run_count) {
-        int64_t *run = column_run(time_ns, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) convert(times, &run[j]);
-    }
-}
-
 static void convert_thread(struct times *times, struct thread *thread) {
     convert(times, &thread->start_ns);
     convert(times, &thread->end_ns);
-    convert_samples(times, &thread->samples.time_ns);
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        convert(times, &samples_at(&thread->samples, i)->time_ns);
     for (size_t i = 0; i < thread->markers.count; i++) {
         struct marker *marker = column_at(&thread->markers, i);
         bool is_instant = marker->end_ns == marker->start_ns;

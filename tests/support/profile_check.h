@@ -53,18 +53,16 @@ static inline bool is_stack_or_none(const struct profile *profile, stack_id stac
 
 static inline const char *samples_fault(const struct profile *profile, const struct samples *samples) {
     int64_t last_ns = 0;
-    if (samples->stack.count != samples->time_ns.count || samples->weight.count != samples->time_ns.count)
-        return "columns of samples that are not of the same length";
     const struct sample_details *details = samples->details;
-    if (details && details->cpu_ns.count && details->cpu_ns.count != samples->time_ns.count)
+    if (details && details->cpu_ns.count && details->cpu_ns.count != samples->rows.count)
         return "a column of CPU times that is not as long as the samples";
-    if (details && details->delay_ns.count && details->delay_ns.count != samples->time_ns.count)
+    if (details && details->delay_ns.count && details->delay_ns.count != samples->rows.count)
         return "a column of delays that is not as long as the samples";
     for (uint32_t i = 0; i < samples_count(samples); i++) {
-        int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
-        uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
+        int64_t time_ns = samples_at(samples, i)->time_ns;
+        uint32_t weight = samples_at(samples, i)->weight;
         if (time_ns < last_ns || time_ns > profile->end_ns) return "a sample's time";
-        if (!is_stack_or_none(profile, *(const stack_id *)column_at(&samples->stack, i))) return "a sample's stack";
+        if (!is_stack_or_none(profile, samples_at(samples, i)->stack)) return "a sample's stack";
         bool is_large = weight >> 31;
         if (is_large && (weight & INT32_MAX) >= row_table_count(&profile->large_weights)) return "a sample's weight";
         last_ns = time_ns;

@@ -52,12 +52,11 @@ static inline struct profile_text *profile_samples_text(const struct profile *pr
                 snprintf(number, sizeof number, "/%lld ", (long long)thread->tid);
             profile_text_add(out, text_of(number));
             profile_text_add(out, thread->name);
-            uint32_t weight = *(const uint32_t *)column_at(&thread->samples.weight, row);
-            snprintf(number, sizeof number, " %lld %lld ",
-                     (long long)*(const int64_t *)column_at(&thread->samples.time_ns, row),
+            uint32_t weight = samples_at(&thread->samples, row)->weight;
+            snprintf(number, sizeof number, " %lld %lld ", (long long)samples_at(&thread->samples, row)->time_ns,
                      (long long)profile_weight_decode(profile, weight).mantissa);
             profile_text_add(out, text_of(number));
-            profile_text_add_stack(out, profile, *(const stack_id *)column_at(&thread->samples.stack, row));
+            profile_text_add_stack(out, profile, samples_at(&thread->samples, row)->stack);
             profile_text_add(out, TEXT("\n"));
         }
     }

@@ -107,11 +107,11 @@ static inline bool stack_is_unasked(const struct profile *profile, stack_id stac
 /* ---- Samples. ---- */
 
 static inline stack_id sample_stack(const struct thread *thread, size_t row) {
-    return *(const stack_id *)column_at(&thread->samples.stack, row);
+    return samples_at(&thread->samples, row)->stack;
 }
 
 static inline int64_t sample_time_ns(const struct thread *thread, size_t row) {
-    return *(const int64_t *)column_at(&thread->samples.time_ns, row);
+    return samples_at(&thread->samples, row)->time_ns;
 }
 
 static inline size_t count_samples_in(const struct profile *profile, const struct thread *thread, struct code code) {

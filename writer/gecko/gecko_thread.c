@@ -193,16 +193,16 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
     int64_t rows_written = 0;
     size_t idle_category = profile_idle_category(profile);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
-        stack_id stack = *(const stack_id *)column_at(&samples->stack, i);
-        int64_t time_ns = *(const int64_t *)column_at(&samples->time_ns, i);
-        uint32_t weight = *(const uint32_t *)column_at(&samples->weight, i);
+        const struct sample *sample = samples_at(samples, i);
         int64_t delay_ns = samples_delay_ns(samples, i);
-        bool is_unused = i == 0 || profile_is_idle(profile, stack, idle_category);
-        for (uint32_t left = gecko_weights_row_count(writer->weights, weight); left > 0; left--, rows_written++) {
+        bool is_unused = i == 0 || profile_is_idle(profile, sample->stack, idle_category);
+        uint32_t row_count = gecko_weights_row_count(writer->weights, sample->weight);
+        for (uint32_t left = row_count; left > 0; left--, rows_written++) {
             json_array_begin(json);
-            write_stack_number(writer, json, stack);
-            json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : time_ns);
-            if (writer->has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, weight), is_unused);
+            write_stack_number(writer, json, sample->stack);
+            json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : sample->time_ns);
+            if (writer->has_cpu_deltas)
+                thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
             if (tells_cpu) thread_json_cpu_ns(json, samples_cpu_ns(samples, i));
             if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);

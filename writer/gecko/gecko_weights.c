@@ -28,11 +28,9 @@ typedef void weight_visitor(struct gecko_weights *weights, struct decimal weight
 static void visit_weights(struct gecko_weights *weights, weight_visitor *visit) {
     const struct profile *profile = weights->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct column *column = &profile_ordered_thread(profile, i)->samples.weight;
-        for (size_t j = 0, run_count; j < column->count; j += run_count) {
-            const uint32_t *run = column_run(column, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) visit(weights, profile_weight_decode(profile, run[k]));
-        }
+        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
+        for (uint32_t j = 0; j < samples_count(samples); j++)
+            visit(weights, profile_weight_decode(profile, samples_at(samples, j)->weight));
     }
 }
 

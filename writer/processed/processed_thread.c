@@ -6,33 +6,27 @@
 
 /* ---- Samples. ---- */
 
-/* A trace has millions of samples. So each loop covers a run of adjacent values and calls one writer of numbers, which
- * reserves room for comma and digits once. */
+/* A trace has millions of samples. So each loop calls one writer of numbers, which reserves room for comma and digits
+ * once. */
 
 static void write_sample_stacks(struct json *column, const struct samples *samples) {
-    for (size_t i = 0, run_count; i < samples->stack.count; i += run_count) {
-        const stack_id *run = column_run(&samples->stack, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) table_index_or_null(column, run[j].index);
-    }
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        table_index_or_null(column, samples_at(samples, i)->stack.index);
 }
 
 /* Writes time deltas, which need fewer digits than times. The first delta is relative to the profile's zero. */
 static void write_sample_time_deltas(struct json *column, const struct samples *samples) {
     int64_t before_ns = 0;
-    for (size_t i = 0, run_count; i < samples->time_ns.count; i += run_count) {
-        const int64_t *run = column_run(&samples->time_ns, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            json_ms(column, run[j] - before_ns);
-            before_ns = run[j];
-        }
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        int64_t time_ns = samples_at(samples, i)->time_ns;
+        json_ms(column, time_ns - before_ns);
+        before_ns = time_ns;
     }
 }
 
 static void write_sample_weights(struct json *column, const struct profile *profile, const struct samples *samples) {
-    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
-        const uint32_t *run = column_run(&samples->weight, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) json_decimal(column, profile_weight_decode(profile, run[j]));
-    }
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        json_decimal(column, profile_weight_decode(profile, samples_at(samples, i)->weight));
 }
 
 static void write_equal_weights(struct json *column, const struct samples *samples) {
@@ -43,28 +37,22 @@ enum { MS_DIGITS_OF_NS = 6 };
 
 static void write_sample_weights_as_ms(struct json *column, const struct profile *profile,
                                        const struct samples *samples) {
-    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
-        const uint32_t *run = column_run(&samples->weight, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            struct decimal ns = profile_weight_decode(profile, run[j]);
-            if (ns.scale == 0)
-                json_ms(column, ns.mantissa);
-            else
-                json_decimal(column, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
-        }
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        struct decimal ns = profile_weight_decode(profile, samples_at(samples, i)->weight);
+        if (ns.scale == 0)
+            json_ms(column, ns.mantissa);
+        else
+            json_decimal(column, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
     }
 }
 
 static void write_sample_cpu_deltas(struct json *column, const struct processed_writer *writer,
                                     const struct samples *samples) {
     const struct profile *profile = writer->profile;
-    for (size_t i = 0, run_count; i < samples->weight.count; i += run_count) {
-        const uint32_t *run = column_run(&samples->weight, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            stack_id stack = *(const stack_id *)column_at(&samples->stack, i + j);
-            bool is_unused = i + j == 0 || profile_is_idle(profile, stack, writer->idle_category);
-            thread_json_cpu_delta(column, profile_weight_decode(profile, run[j]), is_unused);
-        }
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        const struct sample *sample = samples_at(samples, i);
+        bool is_unused = i == 0 || profile_is_idle(profile, sample->stack, writer->idle_category);
+        thread_json_cpu_delta(column, profile_weight_decode(profile, sample->weight), is_unused);
     }
 }
 

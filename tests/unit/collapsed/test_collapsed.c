@@ -64,12 +64,12 @@ static void put_threads(struct out *out, const struct profile *profile) {
             put(out, " %" PRId64 " ", process->pid);
         put(out, "%" PRId64 ".%" PRIu32 "\n", thread->tid, thread->generation);
         for (size_t j = 0; j < samples_count(&thread->samples); j++) {
-            int64_t time_ns = *(int64_t *)column_at(&thread->samples.time_ns, j);
+            int64_t time_ns = samples_at(&thread->samples, j)->time_ns;
             assert_int_equal(time_ns % 1000000, 0);
             put(out, "%" PRId64 ": ", time_ns / 1000000);
-            put_decimal(out, profile_weight_decode(profile, *(uint32_t *)column_at(&thread->samples.weight, j)));
+            put_decimal(out, profile_weight_decode(profile, samples_at(&thread->samples, j)->weight));
             put(out, " ");
-            put_stack(out, profile, *(stack_id *)column_at(&thread->samples.stack, j));
+            put_stack(out, profile, samples_at(&thread->samples, j)->stack);
             put(out, "\n");
         }
     }
@@ -463,7 +463,7 @@ static void test_long_first_line_decides_too(void **state) {
     assert_int_equal(reading.failure.code, FAILURE_NONE);
     const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){0});
     assert_int_equal(thread->markers.count, 1);
-    assert_int_equal(*(uint32_t *)column_at(&thread->samples.weight, 0), 2);
+    assert_int_equal(samples_at(&thread->samples, 0)->weight, 2);
     forget(&reading);
     free(line);
 }
@@ -540,7 +540,7 @@ static void test_threads_have_an_end(void **state) {
     const struct thread *others = profile_thread_at(&reading.profile, (thread_id){65536});
     assert_true(text_equal(others->name, TEXT("other threads")));
     assert_int_equal(samples_count(&others->samples), 3);
-    put_stack(&reading.out, &reading.profile, *(stack_id *)column_at(&others->samples.stack, 2));
+    put_stack(&reading.out, &reading.profile, samples_at(&others->samples, 2)->stack);
     assert_string_equal(reading.out.bytes, "t65538/User;x/User");
     forget(&reading);
     free(lines);

@@ -325,7 +325,7 @@ static void test_a_limit_bounds_the_process(void **state) {
 
 static void test_a_thread_without_samples_is_cheap(void **state) {
     struct conversion *conversion = *state;
-    enum { THREAD_COUNT = 130000, THREAD_BYTES = 592, LEXER_BYTES = 8 * MIB };
+    enum { THREAD_COUNT = 130000, THREAD_BYTES = 512, LEXER_BYTES = 8 * MIB };
     struct growing_text text;
     open_text(&text);
     fputs("app 5/5 0.5: cycles: 1000 f (app)\n\n", text.file);

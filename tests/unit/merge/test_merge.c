@@ -581,7 +581,7 @@ static void test_periods_become_processor_time(void **state) {
     add_simple(0, 1, SECOND_NS, "a");
     add_simple(2, 2, SECOND_NS, "c");
     part(2)->meta.cpu_delta_unit = CPU_DELTA_NS;
-    *(uint32_t *)column_at(&profile_thread_at(part(2), (thread_id){0})->samples.weight, 0) = 1000000;
+    samples_at(&profile_thread_at(part(2), (thread_id){0})->samples, 0)->weight = 1000000;
     run();
     assert_int_equal(whole.meta.cpu_delta_unit, CPU_DELTA_NONE);
     assert_int_equal(samples_cpu_ns(&profile_thread_at(&whole, (thread_id){1})->samples, 0), 1000000);
@@ -594,7 +594,7 @@ static void test_large_weights(void **state) {
     struct thread *thread = profile_thread_at(part(1), (thread_id){0});
     part(0)->meta.weight_type = part(1)->meta.weight_type = WEIGHT_SAMPLES;
     profile_weight_encode(&whole, (struct decimal){.mantissa = INT64_C(1) << 50});
-    *(uint32_t *)column_at(&thread->samples.weight, 0) =
+    samples_at(&thread->samples, 0)->weight =
         profile_weight_encode(part(1), (struct decimal){.mantissa = INT64_C(1) << 40});
     run();
     assert_samples(

@@ -274,8 +274,8 @@ static void test_only_the_chosen_event_is_taken(void **state) {
     assert_int_equal(samples_count(&thread_of(b)->samples), 10);
     assert_int_equal(samples_count(&thread_of(c)->samples), 0);
     for (size_t i = 0; i < 10; i++) {
-        assert_int_equal(*(const int64_t *)column_at(&thread_of(a)->samples.time_ns, i), 100 + (int64_t)i);
-        assert_int_equal(*(const int64_t *)column_at(&thread_of(b)->samples.time_ns, i), 200 + (int64_t)i);
+        assert_int_equal(samples_at(&thread_of(a)->samples, i)->time_ns, 100 + (int64_t)i);
+        assert_int_equal(samples_at(&thread_of(b)->samples, i)->time_ns, 200 + (int64_t)i);
     }
 }
 
@@ -286,7 +286,7 @@ static void test_many_events_in_a_task(void **state) {
         for (uint32_t event = 0; event < EVENT_COUNT; event++) add_sample(task, event, event);
     perf_tasks_finish(&fixture.tasks, 3000);
     assert_int_equal(samples_count(&thread_of(task)->samples), 20);
-    assert_int_equal(*(const int64_t *)column_at(&thread_of(task)->samples.time_ns, 19), 3000);
+    assert_int_equal(samples_at(&thread_of(task)->samples, 19)->time_ns, 3000);
 }
 
 int main(void) {

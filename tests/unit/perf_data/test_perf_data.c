@@ -184,6 +184,15 @@ static void test_contexts(void **state) {
         "[kernel.kallsyms]+0xffffffff81000010\n");
 }
 
+/* The kernel walked on along the frame pointers of user code, as if it were its own. No caller is known. */
+static void test_a_context_after_the_user_part(void **state) {
+    begin_app();
+    const uint64_t chain[] = {CONTEXT_USER, 0x400010, CONTEXT_KERNEL, 0x55db066c2cd0, 0x55db066c2ce8};
+    builder_sample(&builder, 5, 5, 100, chain, 5);
+    assert_samples("5/5 app 0 1000000 0x1010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outermost callers are no code: left out", 1);
+}
+
 static void test_garbage_in_a_callchain(void **state) {
     begin_app();
     const uint64_t chain[] = {CONTEXT_USER, 0x400010, 0x400020, (uint64_t)-7, 0x400030};
@@ -624,6 +633,7 @@ int main(void) {
         cmocka_unit_test(test_clock_and_counter),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_unknown_records),

@@ -145,12 +145,14 @@ static void test_unknown_roots(void **state) {
         "a 1/1 1.1: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t11 g (/a)\n\n"                /* in between */
         "a 1/1 1.2: x:\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n"              /* alone */
         "a 1/1 1.3: x:\n\t10 f (/a)\n\t20 [unknown] (/b)\n\n"                                    /* code */
-        "a 1/1 1.4: x:\n\t10 f (/a)\n\tffffffff81001190 [unknown] ([unknown])\n\n",              /* kernel */
+        "a 1/1 1.4: x:\n\tffffffff81001180 k ([k])\n\tffffffff81001190 [unknown] ([unknown])\n\n"
+        "a 1/1 1.5: x:\n\t10 f (/a)\n\tffffffff81001190 [unknown] ([unknown])\n\n", /* called by the kernel? */
         "1/1 a 0 1 f\n"
         "1/1 a 100000000 1 g;[unknown];f\n"
         "1/1 a 200000000 1 [unknown]+0x20\n"
         "1/1 a 300000000 1 b+0x20;f\n"
-        "1/1 a 400000000 1 [unknown];f\n");
+        "1/1 a 400000000 1 [unknown];k\n"
+        "1/1 a 500000000 1 f\n");
     /* Without -F sym and without -F dso. */
     assert_samples("a 1/1 1.0: x:\n\t10 (/a)\n\t20 ([unknown])\n\n", "1/1 a 0 1 a+0x10\n");
     assert_samples("a 1/1 1.0: x:\n\t10 f\n\t20 [unknown]\n\n", "1/1 a 0 1 [unknown];f\n");
@@ -523,7 +525,7 @@ static void test_what_records_say(void **state) {
     const struct lib *lib = libs_at(&profile->libs, (lib_id){1});
     assert_true(text_equal(lib->path, TEXT("/lib/libc.so.6")));
     assert_true(text_equal(lib->code_id, TEXT("00ff")));
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, 0x26190);
     reading_fini(&reading);
 }
@@ -537,7 +539,7 @@ static void test_mappings_of_a_guest(void **state) {
               "\t7f0000001190 f (/a.so)\n");
     const struct profile *profile = &reading.profile;
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, ADDRESS_NONE);
     reading_fini(&reading);
 }
@@ -668,14 +670,14 @@ static void test_functions_have_one_file(void **state) {
     } wanted[] = {{"a.c", 3}, {"a.c", 4}, {"a.c", 0}, {"a.c", 0}};
     const struct thread *thread = column_at(&profile->threads, 0);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const stack_id *stack = column_at(&thread->samples.stack, i);
-        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, *stack)->frame);
+        stack_id stack = samples_at(&thread->samples, i)->stack;
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
         source_id source = profile_func_at(profile, frame->func)->source;
         assert_int_equal(frame->line, wanted[i].line);
         assert_true(text_equal(strings_text(&profile->strings, profile_source_at(profile, source)->filename),
                                text_of(wanted[i].file)));
         if (i) continue;
-        frame = profile_frame_at(profile, profile_stack_at(profile, profile_stack_at(profile, *stack)->prefix)->frame);
+        frame = profile_frame_at(profile, profile_stack_at(profile, profile_stack_at(profile, stack)->prefix)->frame);
         assert_int_equal(frame->line, 9);
     }
     reading_fini(&reading);
@@ -754,7 +756,7 @@ static void test_lines_without_a_comm(void **state) {
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
     assert_int_equal(thread->tid, 22155);
     assert_int_equal(samples_count(&thread->samples), 1);
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_true(stack_is_none(profile_stack_at(profile, stack)->prefix));
     assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_LOST, "line in a stack that is no frame"), 2);
     reading_fini(&reading);
@@ -784,7 +786,7 @@ static void test_odd_bytes(void **state) {
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     assert_int_equal(thread->name.bytes_count, 3);
     assert_memory_equal(thread->name.bytes, "a\0b", 3);
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     struct text name = frame_func_name(profile, profile_stack_at(profile, stack)->frame);
     assert_int_equal(name.bytes_count, 5);
     assert_memory_equal(name.bytes, "\xef\xbf\xbd\0g", 5);
@@ -805,7 +807,7 @@ static void test_a_line_that_is_too_long(void **state) {
     assert_int_equal(count_of(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, "end of a line longer than 4 MiB"), 1);
     assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_KEPT, "frame line"), 2);
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(frame_func_name(profile, profile_stack_at(profile, stack)->frame).bytes_count,
                      4 * 1024 * 1024 - 4);
     reading_fini(&reading);

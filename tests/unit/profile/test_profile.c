@@ -48,15 +48,9 @@ static struct thread *add_thread_with_samples(process_id process, int64_t tid, u
     return thread;
 }
 
-static int64_t time_ns(const struct thread *thread, size_t i) {
-    return *(int64_t *)column_at(&thread->samples.time_ns, i);
-}
-static uint32_t stack(const struct thread *thread, size_t i) {
-    return ((stack_id *)column_at(&thread->samples.stack, i))->index;
-}
-static uint32_t weight(const struct thread *thread, size_t i) {
-    return *(uint32_t *)column_at(&thread->samples.weight, i);
-}
+static int64_t time_ns(const struct thread *thread, size_t i) { return samples_at(&thread->samples, i)->time_ns; }
+static uint32_t stack(const struct thread *thread, size_t i) { return samples_at(&thread->samples, i)->stack.index; }
+static uint32_t weight(const struct thread *thread, size_t i) { return samples_at(&thread->samples, i)->weight; }
 
 static void add_instant(struct thread *thread, int64_t start_ns, int64_t end_ns, uint32_t name) {
     static const struct marker_schema schema = {.name = TEXT("Bare")};
@@ -675,17 +669,13 @@ static void a_source_without_a_string_is_none(void **state) {
 
 static void samples_without_memory_are_a_failure(void **state) {
     struct thread *thread = add_single_thread();
-    struct column *const columns[] = {&thread->samples.time_ns, &thread->samples.stack, &thread->samples.weight};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        struct column before = *columns[i];
-        failure_clear(&failure);
-        column_make_full(columns[i]);
-        thread_add_sample(thread, 1, stack_none(), 1);
-        assert_int_equal(failure.code, FAILURE_MEMORY);
-        profile_finish(&profile);
-        assert_int_equal(profile.thread_order.count, 0);
-        *columns[i] = before;
-    }
+    struct column before = thread->samples.rows;
+    column_make_full(&thread->samples.rows);
+    thread_add_sample(thread, 1, stack_none(), 1);
+    assert_int_equal(failure.code, FAILURE_MEMORY);
+    profile_finish(&profile);
+    assert_int_equal(profile.thread_order.count, 0);
+    thread->samples.rows = before;
 }
 
 /* ---- Counters, paused ranges, logs. ---- */

@@ -55,7 +55,7 @@ static void assert_names(stack_id stack, const char *const *names) {
     assert_true(stack_is_none(stack));
 }
 
-static stack_id sample_stack(size_t row) { return *(const stack_id *)column_at(&thread->samples.stack, row); }
+static stack_id sample_stack(size_t row) { return samples_at(&thread->samples, row)->stack; }
 
 static void assert_row_counts(uint32_t code_count, uint32_t stack_count, uint32_t string_count) {
     assert_int_equal(stack_table_count(&profile.stacks), stack_count);

@@ -305,7 +305,7 @@ static void processes_that_descend_from_themselves_are_written_once(void **state
 
 /* ---- Categories of callers. ---- */
 
-static stack_id stack_of(thread_id thread) { return *(const stack_id *)column_at(&at(thread)->samples.stack, 0); }
+static stack_id stack_of(thread_id thread) { return samples_at(&at(thread)->samples, 0)->stack; }
 
 static void categories_are_those_of_callers(void **state) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);

@@ -455,7 +455,7 @@ static void test_options(void **state) {
 static size_t count_samples(const struct recorded *recorded) {
     size_t count = 0;
     for (size_t i = 0; i < recorded->profile.threads.count; i++)
-        count += ((const struct thread *)column_at(&recorded->profile.threads, i))->samples.time_ns.count;
+        count += ((const struct thread *)column_at(&recorded->profile.threads, i))->samples.rows.count;
     return count;
 }
 

@@ -18,10 +18,10 @@ static void assert_samples(const struct profile *profile, const char *expected) 
         const struct thread *thread = column_at(&profile->threads, i);
         int64_t last_ns = 0;
         for (size_t j = 0; j < samples_count(&thread->samples); j++) {
-            int64_t time_ns = *(const int64_t *)column_at(&thread->samples.time_ns, j);
+            int64_t time_ns = samples_at(&thread->samples, j)->time_ns;
             assert_true(time_ns >= last_ns);
             last_ns = time_ns;
-            profile_text_add_stack(got, profile, *(const stack_id *)column_at(&thread->samples.stack, j));
+            profile_text_add_stack(got, profile, samples_at(&thread->samples, j)->stack);
             profile_text_add(got, TEXT("\n"));
         }
     }
@@ -36,7 +36,7 @@ static const struct thread *only_thread(const struct profile *profile) {
 
 /* Returns a frame of a sample of the only thread. `above` is the distance from the innermost frame. */
 static const struct frame *frame_of(const struct profile *profile, size_t sample, int above) {
-    stack_id stack = *(const stack_id *)column_at(&only_thread(profile)->samples.stack, sample);
+    stack_id stack = samples_at(&only_thread(profile)->samples, sample)->stack;
     for (; above; above--) stack = profile_stack_at(profile, stack)->prefix;
     return profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
 }
@@ -335,7 +335,7 @@ static void test_depth(void **state) {
     for (int round = 0; round < 2; round++) {
         for (int depth = GREC_LABEL_DEPTH_MAX - 1; depth <= DEPTH; depth++, row++) {
             uint32_t expected = depth < GREC_LABEL_DEPTH_MAX ? (uint32_t)depth : GREC_LABEL_DEPTH_MAX;
-            stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, row);
+            stack_id stack = samples_at(&thread->samples, row)->stack;
             assert_int_equal(stack_depth(profile, stack), expected);
             for (uint32_t i = expected; i > 0; i--) {
                 char name[8];
@@ -348,9 +348,9 @@ static void test_depth(void **state) {
         }
         for (int depth = DEPTH - 1; depth >= GREC_LABEL_DEPTH_MAX - 2; depth--, row++) {
             uint32_t expected = depth < GREC_LABEL_DEPTH_MAX ? (uint32_t)depth : GREC_LABEL_DEPTH_MAX;
-            assert_int_equal(stack_depth(profile, *(const stack_id *)column_at(&thread->samples.stack, row)), expected);
+            assert_int_equal(stack_depth(profile, samples_at(&thread->samples, row)->stack), expected);
         }
-        assert_true(stack_is_none(*(const stack_id *)column_at(&thread->samples.stack, row++)));
+        assert_true(stack_is_none(samples_at(&thread->samples, row++)->stack));
     }
     assert_int_equal(samples_count(&thread->samples), row);
     recorded_fini(&recorded);
@@ -378,7 +378,7 @@ static void test_more_than_a_block(void **state) {
     stop_and_read(&recorded, *state, "block.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
-    stack_id stack = *(const stack_id *)column_at(&only_thread(profile)->samples.stack, 0);
+    stack_id stack = samples_at(&only_thread(profile)->samples, 0)->stack;
     /* A block may use half of a chunk. A stack that accompanies a payload may use half of that. */
     assert_in_range(stack_depth(profile, stack), CHUNK_BYTES / 2 / (TEXT_BYTES + 30) - 1, CHUNK_BYTES / 2 / TEXT_BYTES);
     assert_in_range(stack_depth(profile, find_marker(profile, "with stack", NULL)->stack),
@@ -521,8 +521,8 @@ static void test_threads(void **state) {
         for (size_t j = 0; j < ROUND_COUNT; j++) {
             char expected[32];
             snprintf(expected, sizeof expected, "thread %s%s", names[i], j % 2 ? ";odd" : "");
-            assert_stack(&recorded.profile, *(const stack_id *)column_at(&thread->samples.stack, j), expected);
-            assert_int_equal(*(const uint32_t *)column_at(&thread->samples.weight, j), 1);
+            assert_stack(&recorded.profile, samples_at(&thread->samples, j)->stack, expected);
+            assert_int_equal(samples_at(&thread->samples, j)->weight, 1);
         }
     }
     assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "sample"), THREAD_COUNT * ROUND_COUNT);

@@ -47,7 +47,7 @@ static void test_start_and_stop_again_and_again(void **state) {
         free(numbers.counts);
         assert_int_equal(thread->markers.count, (size_t)round + 3);
         assert_int_equal(samples_count(&thread->samples), 1);
-        assert_stack(&recorded.profile, *(stack_id *)column_at(&thread->samples.stack, 0), "label");
+        assert_stack(&recorded.profile, samples_at(&thread->samples, 0)->stack, "label");
         recorded_fini(&recorded);
     }
 }

@@ -1247,7 +1247,7 @@ static void test_categories(void **state) {
     assert_int_equal(count_markers(profile, "in a circle"), 1);
     /* The frame of the label has the subcategory. */
     const struct thread *thread = column_at(&profile->threads, 0);
-    stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, 0);
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_stack(profile, stack, "label;deeper label");
     const struct frame *deeper = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
     const struct frame *frame =

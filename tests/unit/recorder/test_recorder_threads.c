@@ -183,8 +183,7 @@ static void test_unregistered_within_labels(void **state) {
         if (!samples_count(&thread->samples)) continue;
         sample_count++;
         bool is_other = text_equal(thread->name, TEXT("other"));
-        assert_stack(&recorded.profile, *(stack_id *)column_at(&thread->samples.stack, 0),
-                     is_other ? "its own" : "later");
+        assert_stack(&recorded.profile, samples_at(&thread->samples, 0)->stack, is_other ? "its own" : "later");
     }
     assert_int_equal(sample_count, 2);
     recorded_fini(&recorded);

@@ -64,9 +64,9 @@ static void test_thread_that_sleeps(void **state) {
     stop_and_read(&recorded, *state, "demand.trace");
     busy_thread_join(&thread);
     assert_nothing_lost(&recorded);
-    assert_true(need_thread(&recorded, "sleepy")->samples.time_ns.count >= DEMANDED_COUNT);
+    assert_true(need_thread(&recorded, "sleepy")->samples.rows.count >= DEMANDED_COUNT);
     const struct thread *first = find_thread(&recorded.profile, "the first");
-    assert_true(!first || !first->samples.time_ns.count);
+    assert_true(!first || !first->samples.rows.count);
     recorded_fini(&recorded);
 }
 
@@ -118,7 +118,7 @@ static void test_refused(void **state) {
     struct grec_thread main_thread = grec_main_thread();
     stop_and_read(&recorded, *state, "demand.trace");
     busy_thread_join(&thread);
-    assert_int_equal(need_thread(&recorded, "wanted too")->samples.time_ns.count, 1);
+    assert_int_equal(need_thread(&recorded, "wanted too")->samples.rows.count, 1);
     recorded_fini(&recorded);
     /* A handle of the last recording. */
     start_recording(*state, "demand.trace", (struct grec_options){.threads = ""});

@@ -93,7 +93,7 @@ static struct stacks count_stacks(const struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
         for (size_t row = 0; row < samples_count(&thread->samples); row++) {
-            stack_id stack = *(const stack_id *)column_at(&thread->samples.stack, row);
+            stack_id stack = samples_at(&thread->samples, row)->stack;
             uint32_t depth = stack_depth(profile, stack);
             if (depth < 2) continue;
             stacks.count++;

@@ -474,9 +474,8 @@ static void test_without_stacks(void **state) {
     busy_thread_join(&thread);
     assert_nothing_lost(&recorded);
     const struct samples *samples = &need_thread(&recorded, "busy")->samples;
-    assert_true(samples->time_ns.count > 0);
-    for (size_t i = 0; i < samples->stack.count; i++)
-        assert_true(stack_is_none(*(const stack_id *)column_at(&samples->stack, i)));
+    assert_true(samples->rows.count > 0);
+    for (size_t i = 0; i < samples->rows.count; i++) assert_true(stack_is_none(samples_at(samples, i)->stack));
     assert_non_null(samples->details);
     assert_true(has_counter(&recorded, "processCPU"));
     assert_false(has_counter(&recorded, "resident set"));

@@ -208,7 +208,7 @@ static void print_stack(stack_id stack) {
     print_frame(profile_frame_at(&test.profile, row->frame));
 }
 
-static stack_id sample_stack(size_t row) { return *(const stack_id *)column_at(&test.thread->samples.stack, row); }
+static stack_id sample_stack(size_t row) { return samples_at(&test.thread->samples, row)->stack; }
 
 static const struct frame *leaf(size_t row) {
     return profile_frame_at(&test.profile, profile_stack_at(&test.profile, sample_stack(row))->frame);

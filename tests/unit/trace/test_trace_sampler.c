@@ -62,7 +62,7 @@ static void add_address_sample(uint64_t t, uint64_t uid, unsigned kind, int64_t 
 
 static const struct frame *leaf_of(uint32_t thread, uint32_t row) {
     const struct samples *samples = &profile_ordered_thread(&fixture.profile, thread)->samples;
-    stack_id stack = *(const stack_id *)column_at(&samples->stack, row);
+    stack_id stack = samples_at(samples, row)->stack;
     return profile_frame_at(&fixture.profile, profile_stack_at(&fixture.profile, stack)->frame);
 }
 
