@@ -5,7 +5,7 @@ readers_sources := \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
     readers/input/input_lzma.c readers/input/input_members.c readers/input/input_wrapper.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_callers.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_header.c readers/perf/perf_libraries.c \
-    readers/perf/perf_recording.c readers/perf/perf_tasks.c \
+    readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_tasks.c \
     readers/perf_data/data_attr.c readers/perf_data/data_code.c readers/perf_data/data_copies.c \
     readers/perf_data/data_features.c readers/perf_data/data_folder.c readers/perf_data/data_jit.c \
     readers/perf_data/data_kernel.c readers/perf_data/data_order.c readers/perf_data/data_records.c \

@@ -28,6 +28,21 @@ void thread_json_tid(struct json *json, const struct thread *thread) {
     thread_json_tid_value(json, thread);
 }
 
+/* The viewer puts a process of the type "default" before all others. It treats some types specially, and shows the
+ * others in tooltips, where the name of the process tells more than a type. */
+static struct text process_type(const struct profile *profile, const struct process *process) {
+    static const struct text special[] = {TEXT("comparison"), TEXT("gpu"), TEXT("plugin"), TEXT("tab")};
+    bool is_parent = process->has_children && !profile_shows_parent(profile, process);
+    if (is_parent || !process->name.bytes_count) return TEXT("default");
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (text_equal(process->name, special[i])) return TEXT("default");
+    return process->name;
+}
+
+void thread_json_process_type(struct json *json, const struct profile *profile, const struct process *process) {
+    json_key_value_text(json, "processType", process_type(profile, process));
+}
+
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process) {
     size_t count, first = profile_rows_of_process(&profile->paused_ranges, process, &count);
     json_key(json, "pausedRanges");

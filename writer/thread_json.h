@@ -12,6 +12,9 @@ void thread_json_id(struct json *json, struct text id);
 void thread_json_tid_value(struct json *json, const struct thread *thread);
 void thread_json_tid(struct json *json, const struct thread *thread);
 
+/* Writes the process's "processType". */
+void thread_json_process_type(struct json *json, const struct profile *profile, const struct process *process);
+
 /* Writes "pausedRanges" of the process. */
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process);
 

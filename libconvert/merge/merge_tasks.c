@@ -216,6 +216,7 @@ static void merge_process(struct process *whole, const struct process *part, boo
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
     if (!whole->pid_text.bytes_count) whole->pid_text = part->pid_text;
+    whole->is_replaced &= part->is_replaced;
 }
 
 static void merge_thread(struct thread *whole, const struct thread *part, bool is_recorder) {
@@ -238,6 +239,7 @@ static void add_processes(struct merge_tasks *tasks, const struct merge *merge, 
             else
                 tasks->processes[row] = tasks->processes[first];
             if (failure_is_set(merge->failure)) break;
+            if (first == row) profile_process_at(whole, tasks->processes[row])->is_replaced = part->is_replaced;
             merge_process(profile_process_at(whole, tasks->processes[row]), part, input->is_recorder);
         }
     }

@@ -33,11 +33,33 @@ static void title_processes(struct profile *profile) {
     }
 }
 
-static void name_threads(struct profile *profile) {
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        struct process *process = column_at(&profile->processes, i);
-        if (!process->pid_text.bytes_count) process->pid_text = id_text(profile, process->pid, process->generation);
+static int compare_generations(const void *left, const void *right) {
+    const struct process *a = *(struct process *const *)left, *b = *(struct process *const *)right;
+    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
+    return (a->generation > b->generation) - (a->generation < b->generation);
+}
+
+/* Numbers the processes with one pid. Of programs that execute each other, the last one is of interest, and has the
+ * number of the first one: usually the pid alone. */
+static void number_processes(struct profile *profile) {
+    size_t count = profile->processes.count;
+    struct process **order = memory_allocate(profile->failure, count * sizeof *order);
+    if (!order) return;
+    for (size_t i = 0; i < count; i++) order[i] = column_at(&profile->processes, i);
+    memory_sort(profile->failure, order, count, sizeof(struct process *), compare_generations);
+    uint32_t first = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_first = !i || order[i - 1]->pid != order[i]->pid || !order[i - 1]->is_replaced;
+        bool is_last = !order[i]->is_replaced || i + 1 == count || order[i + 1]->pid != order[i]->pid;
+        if (is_first) first = order[i]->generation;
+        uint32_t number = is_last ? first : order[i]->generation + 1;
+        if (!order[i]->pid_text.bytes_count) order[i]->pid_text = id_text(profile, order[i]->pid, number);
     }
+    memory_free(order);
+}
+
+static void name_threads(struct profile *profile) {
+    number_processes(profile);
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         if (thread->generation) thread->tid_text = id_text(profile, thread->tid, thread->generation);

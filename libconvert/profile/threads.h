@@ -46,7 +46,8 @@ struct process {
     thread_id main_thread;   /* none if the trace has none; set by profile_finish */
     bool has_children;       /* a written process has it as parent; set by profile_finish */
     uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
-    /* The pid as written: "123", or "123.2" for the second process with it. Set by profile_finish unless the reader has
+    bool is_replaced;        /* the next process with its pid is a program that it has executed */
+    /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
     struct text pid_text;
     struct text name; /* set by profile_finish from the main thread unless the reader has set it */

@@ -31,10 +31,24 @@ enum { ORIGINS_MAX = 4 };
 /* So many entries and ranges are read at most: more than any sound file has, compressed sections included. */
 static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
+/* What surrounds an entry in the tree. */
+struct surroundings {
+    struct dwarf_names *names; /* where functions are added */
+    uint32_t function;         /* ID_NONE: none */
+    uint32_t scope;            /* ID_NONE: none */
+    uint32_t depth;            /* the number of inlined calls */
+    unsigned level;            /* the number of entries */
+};
+
+/* A function with code. What is inside it is read when it is first needed: of most functions, no address is asked. */
 struct function {
     Dwarf_Die die;
-    size_t first_inlined;
+    struct surroundings around;
+    bool is_read;         /* what follows is set */
+    size_t first_inlined; /* in inlined */
     size_t inlined_count;
+    size_t first_inner; /* functions of types in the function, in inner_names */
+    size_t inner_count;
 };
 
 /* One range of addresses of a call that was inlined into a function. An outer call precedes the calls in it. */
@@ -68,9 +82,11 @@ struct symbol_lines {
     size_t row_count;
     Dwarf_Files *files;
     struct column functions;       /* struct function */
+    size_t outer_count;            /* of functions: those outside of others, by ascending offset; the others follow */
     struct column function_ranges; /* struct address_range */
     struct column inlined;         /* struct inlined_call */
     struct dwarf_names names;
+    struct dwarf_names inner_names; /* of functions of types in functions */
 
     /* What was read since the session was started. */
     struct column shared_units;    /* struct shared_unit */
@@ -146,15 +162,6 @@ static size_t add_ranges(struct symbol_lines *lines, struct column *ranges, Dwar
 
 /* ---- The entries of a unit. ---- */
 
-/* What surrounds an entry in the tree. */
-struct surroundings {
-    struct dwarf_names *names; /* where functions are added */
-    uint32_t function;         /* ID_NONE: none */
-    uint32_t scope;            /* ID_NONE: none */
-    uint32_t depth;            /* the number of inlined calls */
-    unsigned level;            /* the number of entries */
-};
-
 static void read_children(struct symbol_lines *lines, Dwarf_Die *parent, struct surroundings around);
 
 static bool is_scope_tag(int tag) {
@@ -162,23 +169,37 @@ static bool is_scope_tag(int tag) {
            tag == DW_TAG_union_type || tag == DW_TAG_module || tag == DW_TAG_enumeration_type;
 }
 
+/* Reads what is inside the function, unless that was done. A function inside it is read with it. */
+static void read_inside(struct symbol_lines *lines, uint32_t row) {
+    struct function *function = column_at(&lines->functions, row);
+    if (function->is_read) return;
+    function->is_read = true;
+    function->first_inlined = lines->inlined.count;
+    function->first_inner = lines->inner_names.functions.count;
+    Dwarf_Die die = function->die;
+    read_children(lines, &die, function->around);
+    function = column_at(&lines->functions, row);
+    function->inlined_count = lines->inlined.count - function->first_inlined;
+    function->inner_count = lines->inner_names.functions.count - function->first_inner;
+}
+
 static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
     uint32_t row = (uint32_t)lines->functions.count;
+    bool is_inner = around.names == &lines->inner_names, is_shared = around.names == &lines->shared_names;
     dwarf_names_add_function(around.names, die, around.scope);
     around.scope = ID_NONE;
     around.depth = 0;
     around.function = ID_NONE;
-    bool is_shared = around.names == &lines->shared_names;
-    if (!is_shared && add_ranges(lines, &lines->function_ranges, die, row)) {
-        struct function *function = column_push(&lines->functions);
-        if (!function) return;
-        *function = (struct function){.die = *die, .first_inlined = lines->inlined.count};
-        around.function = row;
+    if (is_shared || !add_ranges(lines, &lines->function_ranges, die, row)) {
+        read_children(lines, die, around);
+        return;
     }
-    read_children(lines, die, around);
-    if (around.function == ID_NONE) return;
-    struct function *function = column_at(&lines->functions, row);
-    function->inlined_count = lines->inlined.count - function->first_inlined;
+    struct function *function = column_push(&lines->functions);
+    if (!function) return;
+    around.function = row;
+    around.names = &lines->inner_names;
+    *function = (struct function){.die = *die, .around = around};
+    if (is_inner) read_inside(lines, row);
 }
 
 static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
@@ -194,6 +215,13 @@ static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct surr
     read_children(lines, die, around);
 }
 
+/* Calls and types of values have entries inside them, but no functions or inlined calls. They are most of the entries
+ * in optimized functions. */
+static bool is_empty_tag(int tag) {
+    return tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site || tag == DW_TAG_array_type ||
+           tag == DW_TAG_subroutine_type;
+}
+
 static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
     int tag = dwarf_tag(die);
     if (is_scope_tag(tag) && dwarf_haschildren(die) == 1)
@@ -202,7 +230,7 @@ static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surrou
         read_function(lines, die, around);
     else if (tag == DW_TAG_inlined_subroutine)
         read_inlined(lines, die, around);
-    else if (dwarf_haschildren(die) == 1)
+    else if (!is_empty_tag(tag) && dwarf_haschildren(die) == 1)
         read_children(lines, die, around);
 }
 
@@ -231,6 +259,8 @@ static void init_unit(struct symbol_lines *lines) {
     column_init(&lines->function_ranges, sizeof(struct address_range), lines->failure);
     column_init(&lines->inlined, sizeof(struct inlined_call), lines->failure);
     dwarf_names_init(&lines->names, lines->failure);
+    dwarf_names_init(&lines->inner_names, lines->failure);
+    lines->outer_count = 0;
     lines->unit = ID_NONE;
     lines->folder = NULL;
     lines->rows = NULL;
@@ -243,6 +273,7 @@ static void fini_unit(struct symbol_lines *lines) {
     column_fini(&lines->function_ranges);
     column_fini(&lines->inlined);
     dwarf_names_fini(&lines->names);
+    dwarf_names_fini(&lines->inner_names);
 }
 
 /* Finds the outermost entry of the unit. The entries of a unit that was split (-gsplit-dwarf) are in another file; only
@@ -265,6 +296,7 @@ static void read_functions(struct symbol_lines *lines, uint32_t unit) {
     find_root(lines, &die);
     read_children(lines, &lines->root, (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE});
     address_ranges_finish(&lines->function_ranges);
+    lines->outer_count = lines->functions.count;
     size_t file_count;
     if (dwarf_getsrclines(&die, &lines->rows, &lines->row_count) != 0) lines->row_count = 0;
     if (dwarf_getsrcfiles(&lines->root, &lines->files, &file_count) != 0) lines->files = NULL;
@@ -287,10 +319,20 @@ static bool enter_unit(struct symbol_lines *lines, uint32_t unit) {
     return !failure_is_set(lines->failure);
 }
 
+/* Reads what is inside functions. Returns whether other functions were found there. */
+static bool read_functions_inside(struct symbol_lines *lines, size_t first, size_t end) {
+    size_t range_count = lines->function_ranges.count;
+    for (size_t row = first; row < end; row++) read_inside(lines, (uint32_t)row);
+    if (lines->function_ranges.count == range_count) return false;
+    address_ranges_finish(&lines->function_ranges);
+    return true;
+}
+
 /* If no unit has addresses of its own, gives each the addresses of its functions. */
 static void find_ranges_of_functions(struct symbol_lines *lines) {
     for (uint32_t unit = 0; unit < lines->units.count; unit++) {
         if (!enter_unit(lines, unit)) return;
+        read_functions_inside(lines, 0, lines->outer_count);
         for (size_t i = 0; i < lines->function_ranges.count; i++) {
             struct address_range *range = column_push(&lines->unit_ranges);
             if (!range) return;
@@ -350,17 +392,36 @@ static const struct shared_unit *find_shared_unit(struct symbol_lines *lines, Dw
     return read_shared_unit(lines, die);
 }
 
+static struct function *function_at(const struct symbol_lines *lines, size_t row) {
+    return column_at(&lines->functions, row);
+}
+
+static bool has_inside(const struct function *function, Dwarf_Off offset) {
+    Dwarf_Die die = function->die, next;
+    return dwarf_siblingof(&die, &next) != 0 || offset < dwarf_dieoffset(&next);
+}
+
+/* Finds a function of a type in a function. */
+static struct found_function find_inner_function(struct symbol_lines *lines, Dwarf_Off offset) {
+    struct dwarf_names *names = &lines->inner_names;
+    size_t next = FIRST_ROW(i, lines->outer_count, dwarf_dieoffset(&function_at(lines, i)->die) >= offset);
+    if (!next || !has_inside(function_at(lines, next - 1), offset)) return (struct found_function){0};
+    read_functions_inside(lines, next - 1, next);
+    const struct function *outer = function_at(lines, next - 1);
+    return (struct found_function){names, dwarf_names_find(names, outer->first_inner, outer->inner_count, offset)};
+}
+
 static struct found_function find_function(struct symbol_lines *lines, Dwarf_Die *die) {
     struct dwarf_names *names = &lines->names;
-    size_t first = 0, count = names->functions.count;
-    if (die->cu != lines->root.cu) {
-        const struct shared_unit *unit = find_shared_unit(lines, die);
-        if (!unit) return (struct found_function){0};
-        names = &lines->shared_names;
-        first = unit->first_function;
-        count = unit->function_count;
+    Dwarf_Off offset = dwarf_dieoffset(die);
+    if (die->cu == lines->root.cu) {
+        struct dwarf_scoped_function *function = dwarf_names_find(names, 0, names->functions.count, offset);
+        return function ? (struct found_function){names, function} : find_inner_function(lines, offset);
     }
-    return (struct found_function){names, dwarf_names_find(names, first, count, dwarf_dieoffset(die))};
+    const struct shared_unit *unit = find_shared_unit(lines, die);
+    if (!unit) return (struct found_function){0};
+    names = &lines->shared_names;
+    return (struct found_function){names, dwarf_names_find(names, unit->first_function, unit->function_count, offset)};
 }
 
 /* Finds the declaration of a function, which is in the scope that its name needs. Its entry refers to an abstract one,
@@ -466,12 +527,15 @@ static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct sy
     uint32_t unit = address_ranges_find(&lines->unit_ranges, address);
     if (unit == ID_NONE || !enter_unit(lines, unit)) return 0;
     uint32_t row = address_ranges_find(&lines->function_ranges, address);
+    if (row == ID_NONE && read_functions_inside(lines, 0, lines->outer_count))
+        row = address_ranges_find(&lines->function_ranges, address);
     calls[0] = (struct symbol_call){.folder = lines->folder};
     if (row == ID_NONE) {
         set_line(lines, &calls[0], address);
         return calls[0].file ? 1 : 0;
     }
-    struct function *function = column_at(&lines->functions, row);
+    read_functions_inside(lines, row, row + 1);
+    struct function *function = function_at(lines, row);
     struct inlined_call *inlined[SYMBOL_CALLS_MAX - 1];
     size_t inlined_count = find_inlined(lines, function, address, inlined);
     for (size_t i = 0; i <= inlined_count; i++) {

@@ -11,8 +11,8 @@
 /* How many preceding symbols are examined for a function that encloses the address. */
 enum { ENCLOSING_SYMBOLS_MAX = 16 };
 
-/* How many pairs of aliases are compared by their demangled names. Libraries have some hundred such pairs. */
-enum { DEMANGLINGS_MAX = 4096 };
+/* How many pairs of the aliases at one address are compared by their demangled names. */
+enum { DEMANGLINGS_MAX = 64 };
 
 /* A section with code. */
 struct code {
@@ -167,35 +167,46 @@ static bool is_better_name(struct text name, struct text other, size_t *demangli
     return demangled_length(name) > demangled_length(other);
 }
 
-/* Returns the preferred one of the candidates in a row that have the same address. perf chooses in the same way
- * (symbols__fixup_duplicate in Linux tools/perf/util/symbol.c), so that its names and these agree. */
-static struct symbol choose(const struct symbol *first, size_t count, size_t *demanglings_left) {
-    const struct symbol *best = first;
-    for (size_t i = 1; i < count; i++)
-        if (first[i].rank < best->rank) best = &first[i];
-    for (const struct symbol *other = best + 1; other < first + count; other++)
-        if (other->rank == best->rank && is_better_name(text_of(other->name), text_of(best->name), demanglings_left))
-            best = other;
-    return *best;
+/* Returns the number of the row with the preferred name. perf chooses in the same way (symbols__fixup_duplicate in
+ * Linux tools/perf/util/symbol.c), so that its names and these agree. */
+static uint32_t choose(const struct symbol *aliases, size_t count) {
+    uint32_t best = 0;
+    size_t demanglings_left = DEMANGLINGS_MAX;
+    for (uint32_t i = 1; i < count; i++)
+        if (is_better_name(text_of(aliases[i].name), text_of(aliases[best].name), &demanglings_left)) best = i;
+    return best;
 }
 
-/* Keeps the preferred symbol at each address, and sets its end. A symbol without a size inside one that has a size is a
- * label in a function, and is dropped. */
+/* Moves the rows of the lowest rank to the front. Returns their number. */
+static size_t keep_lowest_rank(struct symbol *rows, size_t count) {
+    uint8_t rank = UINT8_MAX;
+    size_t kept_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].rank < rank) rank = rows[i].rank;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].rank == rank) rows[kept_count++] = rows[i];
+    return kept_count;
+}
+
+/* Keeps the symbols of the lowest rank at each address, and sets the ends of those without a size. A symbol without a
+ * size inside one that has a size is a label in a function, and is dropped. */
 static void take_rows(struct symbol_table *table, struct candidates *candidates) {
     struct symbol *rows = candidates->rows;
     uint64_t covered = 0; /* up to here, by symbols that have a size */
-    size_t demanglings_left = DEMANGLINGS_MAX;
     for (size_t i = 0, next; i < candidates->count; i = next) {
         for (next = i + 1; next < candidates->count; next++)
             if (rows[next].start != rows[i].start) break;
-        struct symbol symbol = choose(&rows[i], next - i, &demanglings_left);
-        if (!symbol.has_size && symbol.start < covered) continue;
-        if (symbol.has_size && symbol.end > covered) covered = symbol.end;
-        if (!symbol.has_size) {
+        size_t alias_count = keep_lowest_rank(&rows[i], next - i);
+        if (!rows[i].has_size && rows[i].start < covered) continue;
+        for (size_t j = i; j < i + alias_count; j++) {
+            struct symbol symbol = rows[j];
             uint64_t limit = candidates->code[symbol.section].end;
-            symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
+            if (!symbol.has_size)
+                symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
+            else if (symbol.end > covered)
+                covered = symbol.end;
+            rows[table->count++] = symbol;
         }
-        rows[table->count++] = symbol;
     }
     table->rows = rows;
     candidates->rows = NULL;
@@ -309,9 +320,29 @@ void symbol_table_fini(struct symbol_table *table) {
     *table = (struct symbol_table){0};
 }
 
+/* Returns the preferred one of the symbols that have the address of the row. It is chosen when it is first needed,
+ * since demangling the names of all aliases of a large library takes longer than everything else here. */
+static const struct symbol *choose_alias(const struct symbol_table *table, size_t first, size_t count) {
+    struct symbol *aliases = &table->rows[first];
+    if (count == 1) return aliases;
+    uint32_t choice = __atomic_load_n(&aliases->choice, __ATOMIC_RELAXED);
+    if (!choice) {
+        choice = choose(aliases, count) + 1;
+        __atomic_store_n(&aliases->choice, choice, __ATOMIC_RELAXED);
+    }
+    return &aliases[choice - 1];
+}
+
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address) {
-    size_t next = FIRST_ROW(i, table->count, table->rows[i].start > address);
-    for (size_t i = next; i > 0 && next - i < ENCLOSING_SYMBOLS_MAX; i--)
-        if (address < table->rows[i - 1].end) return &table->rows[i - 1];
+    const struct symbol *rows = table->rows;
+    size_t end = FIRST_ROW(i, table->count, rows[i].start > address);
+    for (unsigned i = 0; end && i < ENCLOSING_SYMBOLS_MAX; i++) {
+        size_t first = end - 1;
+        bool is_alone = !first || rows[first - 1].start != rows[first].start;
+        if (!is_alone) first = FIRST_ROW(j, end, rows[j].start >= rows[end - 1].start);
+        const struct symbol *symbol = choose_alias(table, first, end - first);
+        if (address < symbol->end) return symbol;
+        end = first;
+    }
     return NULL;
 }

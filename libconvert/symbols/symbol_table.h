@@ -12,10 +12,12 @@ struct symbol {
     bool has_size;
     uint8_t rank;    /* private: of symbols with the same start, one with the lowest rank is preferred */
     uint8_t section; /* private: the section with code that the symbol is in */
+    uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of
+                        them; 0: not chosen yet */
 };
 
 struct symbol_table {
-    struct symbol *rows; /* sorted by start */
+    struct symbol *rows; /* sorted by start; several may have the same one */
     size_t count;
     struct debug_data data;
     struct arena stub_names;

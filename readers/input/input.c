@@ -33,6 +33,7 @@ struct input {
     struct input_source source; /* owned */
     struct input *below;        /* owned; NULL for the lowest layer */
     uint64_t offset;            /* bytes consumed */
+    uint64_t held_offset;       /* memory of bytes from here on is kept; UINT64_MAX: none */
     uint64_t read_bytes;        /* bytes read from the source */
     size_t peeked_bytes;        /* may be consumed before the next peek */
     size_t taken_bytes;         /* returned by the last input_take_run and not yet consumed */
@@ -155,7 +156,8 @@ void input_consume(struct input *input, size_t bytes_count) {
     }
     if (input->whole) input->whole->parts_done_bytes += bytes_count;
     report_progress(input);
-    if (input->source.release) input->source.release(input->source.context, input->offset);
+    uint64_t released = input->held_offset < input->offset ? input->held_offset : input->offset;
+    if (input->source.release) input->source.release(input->source.context, released);
 }
 
 struct text input_take_run(struct input *input) {
@@ -182,6 +184,8 @@ struct text input_at_hand(struct input *input) {
     if (!input->block.bytes_count) advance_block(input);
     return input->block;
 }
+
+void input_hold(struct input *input, uint64_t offset) { input->held_offset = offset; }
 
 uint64_t input_offset(const struct input *input) { return input->offset + input->parts_done_bytes; }
 
@@ -247,6 +251,7 @@ static struct input *create(const char *name, const struct input_source *source,
     input->failure = failure;
     input->name = name;
     input->source = *source;
+    input->held_offset = UINT64_MAX;
     if (!input->source.window_bytes) input->source.window_bytes = SIZE_MAX;
     input->block = no_bytes;
     return input;

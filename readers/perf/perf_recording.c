@@ -1,6 +1,7 @@
 #include "perf_recording.h"
 
 #include "perf_callers.h"
+#include "perf_programs.h"
 
 void perf_recording_init(struct perf_recording *recording, struct profile *profile) {
     *recording = (struct perf_recording){.profile = profile, .tracepoint_schema = UINT16_MAX};
@@ -129,7 +130,9 @@ void perf_recording_finish(struct perf_recording *recording, uint32_t chosen, en
     perf_events_enter(&recording->events, chosen, profile);
     perf_tasks_finish(&recording->tasks, chosen);
     if (recording->has_libraries) perf_callers_drop(profile);
-    profile->meta.product = perf_tasks_last_program(&recording->tasks, profile->meta.product);
+    profile->meta.product = profile->meta.product.bytes_count
+                                ? perf_programs_last(&recording->tasks, profile->meta.product)
+                                : perf_programs_busiest(&recording->tasks);
     profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
     profile->meta.has_file_offsets = true;
     profile->meta.has_stacks = recording->has_stacks;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "perf_deferred.h"
+#include "perf_programs.h"
 
 struct tid_key {
     int64_t id;
@@ -201,27 +202,6 @@ void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct 
     thread->name = profile_text(tasks->profile, comm);
 }
 
-void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
-    perf_tasks_rename(tasks, task, comm, time_ns);
-    string_id program = strings_intern(&tasks->profile->texts, comm);
-    if (string_is_none(program)) return;
-    task->last_program = program;
-    if (string_is_none(task->first_program)) task->first_program = program;
-}
-
-struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name) {
-    enum { COMM_BYTES_MAX = 15 };
-    const struct strings *texts = &tasks->profile->texts;
-    struct text comm = text_slice(name, 0, COMM_BYTES_MAX);
-    for (size_t i = 0; name.bytes_count && i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
-        if (string_is_none(task->first_program) || !text_equal(strings_text(texts, task->first_program), comm))
-            continue;
-        return string_is_same(task->first_program, task->last_program) ? name : strings_text(texts, task->last_program);
-    }
-    return name;
-}
-
 /* Adds the next generation of the process, since its main thread was created anew. */
 static void begin_process_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t time_ns) {
     process_id *slot = process_slot(tasks, pid, machine);
@@ -268,6 +248,7 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     if (pid == tid && !process_is_none(thread->process))
         profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
     if (parent) task->namespaces = parent->namespaces;
+    if (parent) task->last_program = parent->last_program;
     if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
 }
 
@@ -344,10 +325,12 @@ void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     for (size_t i = 0; i < tasks->rows.count; i++) {
         struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(profile, task->thread);
-        if (!process_is_none(thread->process)) continue;
-        const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);
-        if (!unknown) return;
-        thread->process = *unknown;
+        if (process_is_none(thread->process)) {
+            const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);
+            if (!unknown) return;
+            thread->process = *unknown;
+        }
+        perf_programs_name_process(tasks, task);
     }
     end_processes(tasks);
 }

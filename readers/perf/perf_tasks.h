@@ -26,7 +26,7 @@ struct perf_task {
     bool is_off_cpu;   /* does not run; see perf_activity.h */
     bool is_preempted; /* if it does not run: another thread runs in its place */
     /* Programs that it executed, as the kernel names them, with up to 15 bytes; none: unknown. Rows of the profile's
-       texts. */
+       texts. A task that was forked has the last one of its parent. */
     string_id first_program;
     string_id last_program;
     uint32_t namespaces; /* a row of perf_activity's table; ID_NONE: unknown */
@@ -60,6 +60,7 @@ struct perf_tasks {
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
+    uint32_t looked_up_name_count;                        /* names that were compared with those of files */
     uint16_t rename_schema;
     bool has_records; /* records tell which tasks exist: those without a start began before the recording */
 };
@@ -73,13 +74,6 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 
 /* Names the task from now on. If the name changes after the first sample, a marker is added. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* Names the task after the program that it executes now. */
-void perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* Returns the name of the program that a process executes at the end, if the one of that name is the first that it
- * executed. Otherwise returns the name. */
-struct text perf_tasks_last_program(const struct perf_tasks *tasks, struct text name);
 
 /* Tells that the process of a task was made by that of another one. Of several parents the first one stays. */
 void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);

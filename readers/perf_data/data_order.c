@@ -7,7 +7,9 @@
 struct waiting_record {
     uint64_t time_ns;
     uint64_t offset; /* the record's data_record.offset */
-    size_t at;       /* place in data_order.bytes; ascends in the order of arrival */
+    uint64_t arrival;
+    const char *lasting; /* the record's bytes; NULL: they were copied */
+    size_t at;           /* place of the copy in data_order.bytes */
 };
 
 /* Limit for the bytes of waiting records. One round on a busy machine with copied stacks takes some megabytes. */
@@ -28,16 +30,16 @@ void data_order_fini(struct data_order *order) {
 static int compare(const void *left, const void *right) {
     const struct waiting_record *a = left, *b = right;
     if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
+    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
 }
 
-static int compare_places(const void *left, const void *right) {
+static int compare_arrivals(const void *left, const void *right) {
     const struct waiting_record *a = left, *b = right;
-    return (a->at > b->at) - (a->at < b->at);
+    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
 }
 
 static struct data_record record_at(const struct data_order *order, const struct waiting_record *row) {
-    const char *bytes = order->bytes + row->at;
+    const char *bytes = row->lasting ? row->lasting : order->bytes + row->at;
     uint16_t misc, size;
     memcpy(&misc, bytes + 4, sizeof misc);
     memcpy(&size, bytes + 6, sizeof size);
@@ -54,11 +56,13 @@ static void compact(struct data_order *order, size_t delivered_count) {
     size_t left_count = order->row_count - delivered_count;
     struct waiting_record *rows = order->rows;
     memmove(rows, rows + delivered_count, left_count * sizeof *rows);
-    memory_sort(order->failure, rows, left_count, sizeof *rows, compare_places);
+    memory_sort(order->failure, rows, left_count, sizeof *rows, compare_arrivals);
     order->row_count = left_count;
-    order->bytes_count = 0;
+    order->bytes_count = order->waiting_bytes_count = 0;
     for (size_t i = 0; i < left_count; i++) {
         size_t size_bytes = record_at(order, &rows[i]).bytes.bytes_count;
+        order->waiting_bytes_count += size_bytes;
+        if (rows[i].lasting) continue;
         memmove(order->bytes + order->bytes_count, order->bytes + rows[i].at, size_bytes);
         rows[i].at = order->bytes_count;
         order->bytes_count += size_bytes;
@@ -100,6 +104,10 @@ void data_order_finish(struct data_order *order) { flush(order, UINT64_MAX, fals
 
 /* ---- Waiting. ---- */
 
+uint64_t data_order_oldest(const struct data_order *order) {
+    return order->row_count ? order->rows[0].offset : UINT64_MAX;
+}
+
 static bool reserve_bytes(struct data_order *order, size_t more_bytes) {
     if (order->bytes_capacity - order->bytes_count >= more_bytes) return true;
     size_t capacity = order->bytes_capacity ? order->bytes_capacity * 2 : 256 * 1024;
@@ -123,10 +131,17 @@ static bool reserve_row(struct data_order *order) {
 
 void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns) {
     size_t size_bytes = record->bytes.bytes_count;
-    if (order->bytes_count + size_bytes > WAITING_BYTES_MAX) flush(order, UINT64_MAX, true);
-    if (!reserve_bytes(order, size_bytes) || !reserve_row(order)) return;
-    memcpy(order->bytes + order->bytes_count, record->bytes.bytes, size_bytes);
-    order->rows[order->row_count++] = (struct waiting_record){time_ns, record->offset, order->bytes_count};
-    order->bytes_count += size_bytes;
+    if (order->waiting_bytes_count + size_bytes > WAITING_BYTES_MAX) flush(order, UINT64_MAX, true);
+    if (!reserve_row(order) || (!record->is_lasting && !reserve_bytes(order, size_bytes))) return;
+    struct waiting_record row = {.time_ns = time_ns, .offset = record->offset, .arrival = order->arrival_count++};
+    if (record->is_lasting) {
+        row.lasting = record->bytes.bytes;
+    } else {
+        row.at = order->bytes_count;
+        memcpy(order->bytes + row.at, record->bytes.bytes, size_bytes);
+        order->bytes_count += size_bytes;
+    }
+    order->rows[order->row_count++] = row;
+    order->waiting_bytes_count += size_bytes;
     if (time_ns > order->latest_ns) order->latest_ns = time_ns;
 }

@@ -15,9 +15,11 @@ struct data_order {
     struct failure *failure; /* borrowed */
     data_order_deliver *deliver;
     void *context;
-    char *bytes; /* bytes of the waiting records */
+    char *bytes; /* copies of waiting records */
     size_t bytes_count;
     size_t bytes_capacity;
+    size_t waiting_bytes_count; /* of all waiting records, copied or not */
+    uint64_t arrival_count;
     struct waiting_record *rows;
     size_t row_count;
     size_t row_capacity;
@@ -30,11 +32,15 @@ struct data_order {
 void data_order_init(struct data_order *order, data_order_deliver *deliver, void *context, struct failure *failure);
 void data_order_fini(struct data_order *order);
 
-/* Adds a record and copies its bytes. */
+/* Adds a record, and copies its bytes unless they are lasting: copied stacks have most of the bytes of a recording, and
+ * walks read little of them. */
 void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns);
 
 /* Delivers the records that no later round can precede. Call this at the end of each round. */
 void data_order_end_round(struct data_order *order);
+
+/* Returns the offset of the waiting record that arrived first; UINT64_MAX if none waits. */
+uint64_t data_order_oldest(const struct data_order *order);
 
 /* Delivers all waiting records. */
 void data_order_finish(struct data_order *order);

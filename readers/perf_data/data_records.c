@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "perf_data_internal.h"
+#include "readers/perf/perf_programs.h"
 
 /* Flags in misc. The same bit has different meanings in different types of records. */
 enum record_flag {
@@ -33,7 +34,7 @@ static bool use_comm(struct perf_data *data, const struct data_record *record, u
     data->recording.tasks.has_records = true;
     if (!task) return true;
     if (record->misc & MISC_COMM_EXECUTED)
-        perf_tasks_execute(&data->recording.tasks, task, data_cursor_name(&cursor), trace_time(time_ns));
+        perf_programs_execute(&data->recording.tasks, task, data_cursor_name(&cursor), trace_time(time_ns));
     else
         perf_tasks_rename(&data->recording.tasks, task, data_cursor_name(&cursor), trace_time(time_ns));
     return true;

@@ -76,7 +76,7 @@ bool data_sample_parse(const struct data_record *record, const struct data_attr 
     if (fields & SAMPLE_IP) sample->ip = data_cursor_u64(&cursor);
     if (fields & SAMPLE_TID) parse_ids(&cursor, sample);
     if (fields & SAMPLE_TIME) sample->time_ns = data_cursor_u64(&cursor);
-    if (fields & SAMPLE_ADDR) data_cursor_u64(&cursor);
+    if (fields & SAMPLE_ADDR) sample->address = data_cursor_u64(&cursor);
     if (fields & SAMPLE_ID) sample->id = data_cursor_u64(&cursor);
     if (fields & SAMPLE_STREAM_ID) data_cursor_u64(&cursor);
     if (fields & SAMPLE_CPU) {

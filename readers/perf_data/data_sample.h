@@ -12,6 +12,7 @@ struct data_record {
     struct text bytes;   /* the whole record */
     struct text payload; /* the record without its header */
     uint64_t offset;     /* offset in the input of the record, or of the compressed record that contained it */
+    bool is_lasting;     /* the bytes stay where they are until all records have been used */
 };
 
 enum { RECORD_HEAD_BYTES = 8 };
@@ -43,6 +44,7 @@ struct data_sample {
     int32_t pid;
     int32_t tid;
     uint64_t time_ns;
+    uint64_t address; /* of the data that the sample is about */
     uint64_t id;
     uint64_t period;
     uint32_t cpu;

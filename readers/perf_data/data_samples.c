@@ -3,6 +3,10 @@
 #include "perf_data_internal.h"
 #include "readers/perf/perf_deferred.h"
 
+/* What "perf mem" and options such as --phys-data add to samples, besides the address of the data. */
+static const uint64_t MEMORY_FIELDS =
+    SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT | SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION | SAMPLE_PHYSICAL_ADDR;
+
 /* Assumed interval between samples without a time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
@@ -216,6 +220,7 @@ void data_samples_use(struct perf_data *data, const struct data_record *record, 
         .position = data_position(record->offset),
     };
     if (!occurrence.task) return;
+    data_tally(data, DATA_ADDRESS, sample.address || attr->sample_type & MEMORY_FIELDS, record->offset);
     if (attr->sample_type & SAMPLE_CPU) data_tally(data, DATA_CPU, 1, record->offset);
     if (sample.cgroup)
         perf_activity_set_cgroup(&data->recording.activity, occurrence.task, sample.cgroup, occurrence.time_ns);

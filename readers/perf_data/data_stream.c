@@ -6,6 +6,8 @@ static const uint64_t FORMATS_BYTES_MAX = UINT64_C(256) << 20;
 void data_stream_init(struct data_stream *stream, struct perf_data *data, struct input *input, uint64_t start,
                       uint64_t end) {
     *stream = (struct data_stream){.data = data, .input = input, .start = start, .end = end};
+    /* The files of a folder are closed before all of their records have been used. */
+    if (!start) stream->lasting = input_at_hand(input);
     data_unpacker_init(&stream->unpacker, data->profile->failure);
 }
 
@@ -55,6 +57,11 @@ static bool read_head(struct text bytes, uint64_t offset, struct data_record *re
 
 static size_t size_of_record(struct text head) {
     return (size_t)(unsigned char)head.bytes[6] | (size_t)(unsigned char)head.bytes[7] << 8;
+}
+
+static bool is_lasting(const struct data_stream *stream, struct text bytes) {
+    uintptr_t at = (uintptr_t)bytes.bytes, start = (uintptr_t)stream->lasting.bytes;
+    return at >= start && at - start < stream->lasting.bytes_count;
 }
 
 static void take(struct data_stream *stream, const struct data_record *record) {
@@ -110,10 +117,12 @@ static bool read_record(struct data_stream *stream) {
         data_tally(stream->data, is_whole ? DATA_DAMAGED_RECORD : DATA_CUT_OFF, 1, offset);
         return false;
     }
+    record.is_lasting = is_lasting(stream, record.bytes);
     uint64_t after_bytes = bytes_after(&record);
     bool has_formats = record.type == RECORD_TRACING_DATA;
     take(stream, &record);
     if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2) unpack(stream, &record);
+    if (record.is_lasting) input_hold(input, data_order_oldest(&stream->data->order));
     input_consume(input, size_bytes);
     if (has_formats) read_formats(stream, after_bytes);
     data_skip(input, after_bytes);

@@ -10,6 +10,7 @@ struct data_stream {
     struct input *input;    /* borrowed */
     uint64_t start;         /* offset in the recording of the input's first byte; see data_folder.h */
     uint64_t end;           /* offset in the input where the records end; UINT64_MAX: at the input's end */
+    struct text lasting;    /* bytes of the input that stay where they are */
     struct data_unpacker unpacker;
     bool is_unpacking_over; /* damage ended the unpacking */
     bool has_ended;

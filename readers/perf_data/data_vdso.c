@@ -63,6 +63,8 @@ static bool is_running(struct text release) {
 bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id,
                     struct text release) {
     if (vdso->has_looked) return vdso->image.bytes_count > 0;
+    /* A pipe has what identifies the kernel after the first samples. */
+    if (!build_id.bytes_count && !release.bytes_count) return false;
     vdso->has_looked = true;
     if ((build_id.bytes_count || is_running(release)) && take(vdso, own_image(), build_id)) return true;
     return build_id.bytes_count && take(vdso, read_copy(vdso, folders, build_id), build_id);

@@ -24,8 +24,8 @@ void data_vdso_init(struct data_vdso *vdso, struct failure *failure);
 void data_vdso_fini(struct data_vdso *vdso);
 
 /* Loads the vDSO with that build id (hex). Without a build id, uses the running kernel's vDSO if that kernel has the
- * given release. Returns false if none is found. The folders may
- * be those of "perf archive". Only the first call looks for it: all processes have the same. */
+ * given release. Returns false if none is found, or neither is known yet. The folders may be those of "perf archive".
+ * Only the first call that knows one looks for it: all processes have the same. */
 bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id,
                     struct text release);
 

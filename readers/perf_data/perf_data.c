@@ -195,6 +195,7 @@ static const struct {
     [DATA_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},
     [DATA_BAD_CHAIN] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose outer frames are garbage: left out")},
     [DATA_BRANCHES] = {LEDGER_VALUES, LEDGER_LOST, TEXT("branch stack")},
+    [DATA_ADDRESS] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("address or weight of data: profiles have no place for it")},
     [DATA_CUT_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED,
                         TEXT("sample whose copied stack could not be followed to its outermost frame")},
     [DATA_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose deferred user stack never came")},

@@ -4,6 +4,7 @@
 
 #include "libconvert/base/cursor.h"
 #include "perf_script_internal.h"
+#include "readers/perf/perf_programs.h"
 
 static const struct text record_start = TEXT("PERF_RECORD_");
 
@@ -43,7 +44,7 @@ static bool read_comm(struct perf_script *script, const struct perf_event_line *
     script->recording.tasks.has_records = true;
     if (!task) return true;
     if (text_starts_with(payload, TEXT(" exec")))
-        perf_tasks_execute(&script->recording.tasks, task, text_slice(named, 0, colon), line->time_ns);
+        perf_programs_execute(&script->recording.tasks, task, text_slice(named, 0, colon), line->time_ns);
     else
         perf_tasks_rename(&script->recording.tasks, task, text_slice(named, 0, colon), line->time_ns);
     return true;

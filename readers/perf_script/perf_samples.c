@@ -3,6 +3,7 @@
 #include "libconvert/base/memory.h"
 #include "perf_script_internal.h"
 #include "readers/perf/perf_deferred.h"
+#include "readers/perf/perf_programs.h"
 
 /* Distance between samples whose lines have no time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
@@ -52,7 +53,7 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
     sample->time_ns = time_of(script, line);
     sample->position = script->scan.position;
     sample->is_deferred_stack = parse_deferred_stack(line->rest, &sample->deferred_cookie);
-    perf_tasks_rename(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
+    perf_programs_see_name(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
     if (sample->is_deferred_stack) return;
 
     sample->event = perf_events_intern(&script->recording.events, line->event, script->scan.position);

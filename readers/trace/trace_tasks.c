@@ -35,7 +35,9 @@ void trace_tasks_fini(struct trace_tasks *tasks) {
 static struct trace_process *add_process(struct trace_tasks *tasks, const struct process_key *key) {
     process_id id = profile_add_process(tasks->profile, key->pid, 0);
     struct trace_process *process = process_is_none(id) ? NULL : column_push(&tasks->processes);
-    if (process) *process = (struct trace_process){.id = id, .start_ns = key->start_ns, .parent_pid = PID_UNKNOWN};
+    if (process)
+        *process = (struct trace_process){
+            .id = id, .start_ns = key->start_ns, .parent_pid = PID_UNKNOWN, .successor = process_none()};
     return process;
 }
 
@@ -149,6 +151,15 @@ static void number_generations(struct trace_tasks *tasks, struct generation *gen
     }
 }
 
+/* Finds the processes that have taken over the pid of one that has no end, usually by executing another program. */
+static void find_successors(struct trace_tasks *tasks, const struct generation *generations, size_t count) {
+    for (size_t i = 1; i < count; i++) {
+        struct trace_process *process = column_at(&tasks->processes, generations[i - 1].row);
+        const struct trace_process *next = column_at(&tasks->processes, generations[i].row);
+        if (generations[i - 1].number == generations[i].number && !process->has_ended) process->successor = next->id;
+    }
+}
+
 static void number_processes(struct trace_tasks *tasks) {
     size_t count = tasks->processes.count;
     struct generation *generations = allocate_generations(tasks, count);
@@ -161,6 +172,7 @@ static void number_processes(struct trace_tasks *tasks) {
     }
     number_generations(tasks, generations, count);
     find_parents(tasks, generations, count);
+    find_successors(tasks, generations, count);
     memory_free(generations);
 }
 
@@ -208,6 +220,16 @@ static void show_main_threads(struct trace_tasks *tasks) {
     memory_free(only_threads);
 }
 
+static void end_before_successors(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->processes.count; i++) {
+        const struct trace_process *row = column_at(&tasks->processes, i);
+        struct process *process = profile_process_at(tasks->profile, row->id);
+        process->is_replaced = !process_is_none(row->successor);
+        if (process->is_replaced && process->end_ns == TIME_NONE)
+            process->end_ns = profile_process_at(tasks->profile, row->successor)->start_ns;
+    }
+}
+
 /* Ends the threads that have no end of their own, such as the main thread, with their process. */
 static void end_with_process(struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->threads.count; i++) {
@@ -221,5 +243,9 @@ void trace_tasks_finish(struct trace_tasks *tasks) {
     show_main_threads(tasks);
     number_processes(tasks);
     number_threads(tasks);
+}
+
+void trace_tasks_end(struct trace_tasks *tasks) {
+    end_before_successors(tasks);
     end_with_process(tasks);
 }

@@ -26,6 +26,7 @@ struct trace_process {
     bool has_ended;         /* the trace has the end of the process */
     uint32_t end;           /* enum trace_process_end */
     enum trace_fate fate;   /* if the process has no end */
+    process_id successor;   /* the next one with its pid, if the process has no end */
     uint64_t chunk_count;   /* of its chunks in the trace */
     uint64_t taken_count;   /* chunks that it is known to have taken; 0: unknown */
     uint64_t skipped_count; /* chunks that could not be read */
@@ -72,5 +73,9 @@ void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thr
 /* Sets start times, parents and generation numbers (members `generation`) of all processes and threads. Call it when
  * all are known. */
 void trace_tasks_finish(struct trace_tasks *tasks);
+
+/* Ends processes that another one has taken the place of, and threads with their process. Call it when all times are in
+ * nanoseconds. */
+void trace_tasks_end(struct trace_tasks *tasks);
 
 #endif

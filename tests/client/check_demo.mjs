@@ -142,19 +142,20 @@ const COUNTERS = [
 
 // ---- What formats can show. ----
 
-// A processed profile calls a main thread by its process, too: "darkroom (Main)". A Gecko profile calls each process's
-// main thread GeckoMain. It cannot hold how counters are displayed, lines of native functions, and whether they were
-// inlined. The viewer recognises the counter of processor time by its name, and others by their category: the converter
-// changes that where the viewer would show another kind of counter.
+// A main thread is shown with the name of its process: "darkroom (Main)". In a Gecko profile, that is the name of the
+// process, since each main thread is GeckoMain. A Gecko profile cannot hold how counters are displayed, lines of native
+// functions, and whether they were inlined. The viewer recognises the counter of processor time by its name, and others
+// by their category: the converter changes that where the viewer would show another kind of counter.
+const withoutProcess = (name) => name.replace(/^darkroom \((.+)\)$/, '$1');
 const FORMATS = {
   processed: {
-    threadName: ({ name }) => name.replace(/^darkroom \((.+)\)$/, '$1'),
+    threadName: ({ name }) => withoutProcess(name),
     counterOf: (wanted) => wanted,
     counterKeys: ['category', 'graphType', 'color', 'unit'],
     hasLines: true,
   },
   gecko: {
-    threadName: ({ name, pid }, mainPid) => (name === 'GeckoMain' ? (pid === mainPid ? 'Main' : 'Packer') : name),
+    threadName: ({ name, processName }) => (name === 'GeckoMain' ? withoutProcess(processName) : name),
     counterOf: ({ geckoCategory, ...counter }) => ({
       ...counter,
       category: geckoCategory ?? counter.category,
@@ -168,13 +169,12 @@ const formatOf = (profilePath) => (path.basename(profilePath).startsWith('gecko.
 
 async function readThreads(session, format) {
   const { threads } = await session.query('thread', 'list');
-  const mainPid = threads.find(({ name }) => name === 'Store')?.pid;
   const shown = [];
   for (const listed of threads) {
     const thread = listed.threadHandle;
     const { functions } = await session.query('thread', 'functions', { thread, includeIdle: true });
     const { flatMarkers } = await session.query('thread', 'markers', { thread, markerFilters: { list: true } });
-    shown.push({ ...listed, shownName: format.threadName(listed, mainPid), functions, markers: flatMarkers });
+    shown.push({ ...listed, shownName: format.threadName(listed), functions, markers: flatMarkers });
   }
   return shown;
 }
@@ -199,8 +199,8 @@ function compareThreads(threads, differ) {
   const expectedCount = Object.keys(THREADS).length;
   if (threads.length !== expectedCount) differ(`${threads.length} threads, not ${expectedCount}`);
   if (new Set(threads.map(({ pid }) => pid)).size !== 2) differ('not two processes');
-  const main = threads.find(({ shownName }) => shownName === 'Main');
-  if (main && main.processName !== PROCESS_NAME) differ(`the process is called ${main.processName}`);
+  const store = threads.find(({ shownName }) => shownName === 'Store');
+  if (store && store.processName !== PROCESS_NAME) differ(`the process is called ${store.processName}`);
 }
 
 // Returns the number of the last line of the file that contains the text.

@@ -56,6 +56,13 @@ def stack_names(profile):
     return names
 
 
+def name_of(thread):
+    """Returns the thread's own name: that of a main thread can follow the name of its process, "app (main)"."""
+    before, name = thread["processName"] + " (", thread["name"]
+    is_title = thread["isMainThread"] and name.startswith(before) and name.endswith(")")
+    return name[len(before):-1] if is_title else name
+
+
 def read_profile(profile):
     names = stack_names(profile)
     threads, multiset = {}, collections.Counter()
@@ -71,9 +78,9 @@ def read_profile(profile):
                 functions.setdefault(name, [0, 0])[1] += weight
             if frames:
                 functions[frames[0]][0] += weight
-            multiset[";".join(name.replace(";", ":") for name in (thread["name"],) + frames[::-1])] += 1
+            multiset[";".join(name.replace(";", ":") for name in (name_of(thread),) + frames[::-1])] += 1
         threads[thread["pid"], str(thread["tid"])] = {
-            "name": thread["name"], "samples": samples["length"], "weightSum": sum(weights), "functions": functions}
+            "name": name_of(thread), "samples": samples["length"], "weightSum": sum(weights), "functions": functions}
     return threads, multiset
 
 

@@ -59,11 +59,6 @@ static bool has_typed_resource(const struct profile *profile, uint32_t row) {
     return profile_resource_at(profile, func->resource)->type != RESOURCE_LIBRARY;
 }
 
-static bool has_lost_name(const struct profile *profile, uint32_t position) {
-    const struct thread *thread = profile_ordered_thread(profile, position);
-    return thread->is_main && !text_equal(thread->name, profile_process_at(profile, thread->process)->name);
-}
-
 static bool has_main_thread_name(const struct profile *profile, uint32_t position) {
     const struct thread *thread = profile_ordered_thread(profile, position);
     return !thread->is_main && text_equal(thread->name, TEXT(GECKO_MAIN_THREAD_NAME));
@@ -179,7 +174,6 @@ static const struct property {
     {"JavaScript function without a line (line 0 is written)", ROWS_FUNCS, is_script_without_line, true},
     {"path and build id of a library", ROWS_LIBS, is_there, false},
     {"text of a source file", ROWS_SOURCE_CONTENTS, has_content, false},
-    {"name of a main thread that is not its process's", ROWS_THREADS, has_lost_name, false},
     {"name of a thread that would make it a main thread (a space is added)", ROWS_THREADS, has_main_thread_name, false},
     {"start time of a process", ROWS_THREADS, starts_process_late, false},
     {"counter of a process without a main thread", ROWS_COUNTERS, has_no_main_thread, false},

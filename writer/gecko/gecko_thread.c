@@ -348,10 +348,9 @@ static struct text written_name(const struct thread *thread) {
 static void write_identity(const struct profile *profile, const struct thread *thread, struct json *json) {
     const struct process *process = profile_process_at(profile, thread->process);
     json_key_value_text(json, "name", written_name(thread));
-    /* The client puts processes of the type "default" before all others: parents before their children. */
-    bool is_child = profile_shows_parent(profile, process) && process->name.bytes_count;
-    json_key_value_text(json, "processType", is_child ? process->name : TEXT("default"));
-    json_key_value_text(json, "processName", process->name);
+    thread_json_process_type(json, profile, process);
+    /* The client shows it instead of the main thread's name. */
+    json_key_value_text(json, "processName", thread->is_main ? process->title : process->name);
     json_key(json, "pid");
     thread_json_id(json, process->pid_text);
     thread_json_tid(json, thread);

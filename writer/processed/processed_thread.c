@@ -255,24 +255,13 @@ static void write_markers(struct processed_writer *writer, const struct thread *
 
 /* ---- Threads. ---- */
 
-/* The viewer puts a process of the type "default" before all others. It treats some types specially, and shows the
- * others in tooltips, where the name of the process tells more than a type. */
-static struct text process_type(const struct profile *profile, const struct process *process) {
-    static const struct text special[] = {TEXT("comparison"), TEXT("gpu"), TEXT("plugin"), TEXT("tab")};
-    bool is_parent = process->has_children && !profile_shows_parent(profile, process);
-    if (is_parent || !process->name.bytes_count) return TEXT("default");
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (text_equal(process->name, special[i])) return TEXT("default");
-    return process->name;
-}
-
 void processed_thread_write(struct processed_writer *writer, const struct thread *thread) {
     const struct process *process = profile_process_at(writer->profile, thread->process);
     struct json *json = &writer->json;
     json_object_begin(json);
     json_key_value_text(json, "name", thread->is_main ? process->title : thread->name);
     json_key_bool(json, "isMainThread", thread->is_main);
-    json_key_value_text(json, "processType", process_type(writer->profile, process));
+    thread_json_process_type(json, writer->profile, process);
     json_key_value_text(json, "processName", process->name);
     json_key_value_text(json, "pid", process->pid_text);
     thread_json_tid(json, thread);

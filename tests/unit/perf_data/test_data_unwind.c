@@ -66,6 +66,13 @@ static void walks_pass_through_the_vdso(void **state) {
     assert_int_equal(test.unwind.frames[1].address, CALLER_ADDRESS + 0x10);
     tear_down();
 
+    /* A pipe tells the release after the first samples. */
+    set_up_with(&no_folders, TEXT(""));
+    assert_int_equal(walk(offset), 1);
+    test.os_release = text_of(names.release);
+    assert_true(walk(offset) >= 2);
+    tear_down();
+
     /* Another kernel has another vDSO, and without folders no file is used. */
     set_up_with(&no_folders, TEXT("another"));
     assert_int_equal(walk(offset), 1);

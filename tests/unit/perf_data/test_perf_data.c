@@ -201,6 +201,26 @@ static void test_garbage_in_a_callchain(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outer frames are garbage: left out", 1);
 }
 
+/* "perf record -d" adds the address of the data, which follows the time. */
+static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
+    builder_begin_record(&builder, 9, 2);
+    builder_u64(&builder, 0x400010);
+    builder_u32(&builder, 5);
+    builder_u32(&builder, 5);
+    const uint64_t rest[] = {time_ns, data_address, 1000000, 1, 0x400010};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) builder_u64(&builder, rest[i]);
+    builder_end_record(&builder);
+}
+
+static void test_addresses_of_data(void **state) {
+    begin_app();
+    add_data_sample(100, 0x7ffd0010);
+    add_data_sample(200, 0);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 3);
+    assert_samples("5/5 app 0 1000000 0x1010\n5/5 app 100 1000000 0x1010\n");
+    assert_entry(LEDGER_VALUES, LEDGER_NOTED, "address or weight of data: profiles have no place for it", 1);
+}
+
 static void test_losses(void **state) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
@@ -635,6 +655,7 @@ int main(void) {
         cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
+        cmocka_unit_test(test_addresses_of_data),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_unknown_records),
         cmocka_unit_test(test_threads),

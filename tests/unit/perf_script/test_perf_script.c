@@ -530,6 +530,65 @@ static void test_what_records_say(void **state) {
     reading_fini(&reading);
 }
 
+static void assert_names(const char *name, const char *input, const char *product, const char *process,
+                         const char *title) {
+    struct reading reading;
+    read_text(&reading, input);
+    const struct profile *profile = &reading.profile;
+    const struct process *last = profile_process_at(profile, (process_id){(uint32_t)profile->processes.count - 1});
+    const struct text got[] = {profile->meta.product, last->name, last->title};
+    const char *const wanted[] = {product, process, title};
+    for (size_t i = 0; i < sizeof got / sizeof *got; i++)
+        if (!text_equal(got[i], text_of(wanted[i])))
+            fail_msg("%s: \"%.*s\" is not \"%s\"", name, (int)got[i].bytes_count, got[i].bytes, wanted[i]);
+    reading_fini(&reading);
+}
+
+#define SAMPLE(comm, file) comm " 7/7 1.0: x:\n\t10 f (/bin/" file ")\n\n"
+#define COMMAND(command)   "# cmdline : /usr/bin/perf record -g " command "\n"
+
+/* Without records of tasks, files tell whether a new name is that of a program. */
+static void test_programs_without_records(void **state) {
+    static const struct {
+        const char *name, *input, *product, *process, *title;
+    } cases[] = {
+        {"a script executes a program", COMMAND("./run.sh") SAMPLE("run.sh", "dash") SAMPLE("server", "server"),
+         "server", "server", "server"},
+        {"a script that a shell runs executes a program",
+         COMMAND("./run.sh") SAMPLE("run.sh", "dash") SAMPLE("bash", "bash") SAMPLE("run2.sh", "bash")
+             SAMPLE("python3", "libpython3.11.so.1.0"),
+         "python3", "python3", "python3"},
+        {"a launcher executes a program whose file was not sampled",
+         COMMAND("./run.sh") SAMPLE("run.sh", "bash") SAMPLE("bash", "bash") SAMPLE("server", "libc.so.6"), "server",
+         "server", "server"},
+        {"a shim executes a program of its name",
+         COMMAND("python3 x.py") SAMPLE("python3", "bash") SAMPLE("bash", "bash") SAMPLE("python3", "python3.11"),
+         "python3", "python3", "python3"},
+        {"a program renames its main thread", COMMAND("./app") SAMPLE("app", "app") SAMPLE("Main", "app"), "app", "app",
+         "app (Main)"},
+        {"a program renames its main thread after a script executed it",
+         COMMAND("./run.sh") SAMPLE("run.sh", "dash") SAMPLE("app", "app") SAMPLE("Main", "app"), "app", "app",
+         "app (Main)"},
+        {"nothing tells whether it is a program",
+         COMMAND("./run.sh") SAMPLE("run.sh", "dash") SAMPLE("Main", "libc.so.6"), "run.sh", "Main", "Main"},
+        {"of threads without pids, the busiest one that is named after a file",
+         "pool(1) 9 1.0: x:\n\t10 f (/bin/server)\n\npool(1) 9 1.1: x:\n\t10 f (/bin/server)\n\n"
+         "server 8 1.2: x:\n\t10 f (/bin/server)\n",
+         "server", "unknown pid", ""},
+        {"a record tells the program",
+         COMMAND("./app") "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE(
+             "app", "app") "Main 7/7 1.0: PERF_RECORD_COMM: Main:7/7\n" SAMPLE("Main", "Main"),
+         "app", "app", "app (Main)"},
+        {"a record tells of the parent's program",
+         "app 7/7 1.0: PERF_RECORD_COMM exec: app:5/5\n"
+         "app 5/5 1.0: PERF_RECORD_FORK(7:7):(5:5)\n" SAMPLE("app",
+                                                             "app") "Child 7/7 1.0: PERF_RECORD_COMM: Child:7/7\n",
+         "", "app", "app (Child)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_names(cases[i].name, cases[i].input, cases[i].product, cases[i].process, cases[i].title);
+}
+
 /* The mappings of the host's process with the same pid do not apply to a guest. */
 static void test_mappings_of_a_guest(void **state) {
     struct reading reading;
@@ -894,6 +953,7 @@ int main(void) {
         cmocka_unit_test(test_tracepoint_markers),
         cmocka_unit_test(test_records),
         cmocka_unit_test(test_what_records_say),
+        cmocka_unit_test(test_programs_without_records),
         cmocka_unit_test(test_mappings_of_a_guest),
         cmocka_unit_test(test_lives_of_a_pid),
         cmocka_unit_test(test_records_without_a_time),

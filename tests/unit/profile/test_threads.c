@@ -288,10 +288,34 @@ static void parents_come_before_their_children(void **state) {
     }
     assert_int_equal(profile_place_of_process(&profile, unwritten), 5);
     /* The viewer puts the type "default" first, and knows a type "plugin". */
-    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"root\"");
-    assert_written(&emitter_processed, "\"processType\":\"child\",\"processName\":\"child\"");
-    assert_written(&emitter_processed, "\"processType\":\"alone\",\"processName\":\"alone\"");
-    assert_written(&emitter_processed, "\"processType\":\"default\",\"processName\":\"plugin\"");
+    static const struct emitter *const formats[] = {&emitter_processed, &emitter_gecko};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        assert_written(formats[i], "\"processType\":\"default\",\"processName\":\"root\"");
+        assert_written(formats[i], "\"processType\":\"child\",\"processName\":\"child\"");
+        assert_written(formats[i], "\"processType\":\"alone\",\"processName\":\"alone\"");
+        assert_written(formats[i], "\"processType\":\"default\",\"processName\":\"plugin\"");
+    }
+}
+
+static void the_last_of_programs_that_execute_each_other_has_the_pid_alone(void **state) {
+    static const struct {
+        int64_t pid;
+        uint32_t generation;
+        bool is_replaced;
+        const char *text;
+    } rows[] = {
+        {7, 3, false, "7.2"}, {7, 0, false, "7"},  {7, 1, true, "7.3"}, {7, 2, true, "7.4"},  {8, 1, true, "8"},
+        {8, 0, true, "8.2"},  {9, 0, true, "9.2"}, {9, 1, false, "9"},  {9, 2, false, "9.3"},
+    };
+    enum { ROW_COUNT = sizeof rows / sizeof *rows };
+    process_id ids[ROW_COUNT];
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        ids[i] = profile_add_process(&profile, rows[i].pid, rows[i].generation);
+        profile_process_at(&profile, ids[i])->is_replaced = rows[i].is_replaced;
+    }
+    finish();
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        assert_true(text_equal(profile_process_at(&profile, ids[i])->pid_text, text_of(rows[i].text)));
 }
 
 static void processes_that_descend_from_themselves_are_written_once(void **state) {
@@ -345,6 +369,7 @@ int main(void) {
         TEST(overhead_is_in_order),
         TEST(categories_are_those_of_callers),
         TEST(parents_come_before_their_children),
+        TEST(the_last_of_programs_that_execute_each_other_has_the_pid_alone),
         TEST(processes_that_descend_from_themselves_are_written_once),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

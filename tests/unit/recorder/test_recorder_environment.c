@@ -677,6 +677,12 @@ static void test_process_becomes_another(void **state) {
     assert_int_equal(second->pid, pid);
     assert_int_equal(first->generation, 0);
     assert_int_equal(second->generation, 1);
+    assert_true(text_equal(first->pid_text, profile_text_format(&recorded.profile, "%d.2", (int)pid)));
+    assert_true(text_equal(second->pid_text, profile_text_format(&recorded.profile, "%d", (int)pid)));
+    /* Nothing tells the end of the first program but the start of the second one. */
+    assert_int_equal(first->end_ns, second->start_ns);
+    assert_int_equal(profile_thread_at(&recorded.profile, first->main_thread)->end_ns, second->start_ns);
+    assert_true(second->start_ns > 0);
     assert_true(text_equal(first->name, TEXT("app")) && text_equal(second->name, TEXT("another")));
     recorded_fini(&recorded);
 }

@@ -495,6 +495,23 @@ static void supplements_of_separate_debug_information_are_read(void **state) {
 }
 
 /* The linkage name of a C function tells nothing more than its name. */
+static void functions_in_functions_are_found(void **state) {
+    run("printf 'volatile int sink;\n"
+        "static inline __attribute__((always_inline)) void deep(int v) {\n"
+        "    sink = v;\n"
+        "    __asm__ volatile(\".globl probe\\\\nprobe: nop\");\n"
+        "}\n"
+        "int main(int count, char **texts) {\n"
+        "    __attribute__((noinline, noclone)) int inner(int v) { deep(v + count); return v; }\n"
+        "    (void)texts;\n"
+        "    return inner(count);\n"
+        "}\n' > nested.c && gcc -g -O2 nested.c -Wl,--build-id -o nested");
+    read_build_id("nested");
+    add_sample(lib_of(path_of("nested"), test.build_id), label("nested", "probe"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
+}
+
 static void functions_in_c_have_their_own_names(void **state) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
         "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
@@ -1307,6 +1324,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(shared_units_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(functions_in_functions_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_in_c_have_their_own_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_in_recordings_of_perf_have_names_of_perf, set_up, tear_down),

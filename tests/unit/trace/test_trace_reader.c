@@ -133,11 +133,12 @@ static void test_processes_and_threads(void **state) {
     add_thread(trace, 0, 3, 12, 0, "");
     add_instant(trace, 0, marker);
     seal();
-    /* Another process with the same pid, which began earlier. */
+    /* Another process with the same pid, which began earlier, and ended. */
     trace_events_chunk(trace, 1000, 500);
     add_process(trace, 10, BUILD_START_NS + 400, "before");
     add_thread(trace, 0, 4, 10, 0, "x");
     add_instant(trace, 0, marker);
+    add_mark(trace, BUILD_PROCESS_END, 0);
     seal_and_read();
     assert_markers(
         "10.2/10 instant 1510 Other m\n"

@@ -183,7 +183,7 @@ static const char SMALL_DOCUMENT[] =
     "{\"label\":\"Description\",\"value\":\"What happened.\"}]}]},"
     "\"libs\":[],\"pausedRanges\":[],\"threads\":["
     /* The main thread. The function in a library precedes the label with its name. */
-    "{\"name\":\"GeckoMain\",\"processType\":\"default\",\"processName\":\"app\",\"pid\":1,\"tid\":1,\"registerTime\":"
+    "{\"name\":\"GeckoMain\",\"processType\":\"app\",\"processName\":\"app\",\"pid\":1,\"tid\":1,\"registerTime\":"
     "0,"
     "\"unregisterTime\":null,"
     "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[1,0],[2,1.5],[null,2]]},"
@@ -195,7 +195,7 @@ static const char SMALL_DOCUMENT[] =
     "\"column\":5,\"innerWindowID\":6},\"data\":[[2,false,0,0],[3,false,0,0],[4,false,1,1,12,7]]},"
     "\"stringTable\":[\"tick\",\"now\",\"main (in libapp.so)\",\"main\",\"read\"]},"
     /* Its second thread has only what it uses, with numbers of its own. */
-    "{\"name\":\"worker\",\"processType\":\"default\",\"processName\":\"app\",\"pid\":1,\"tid\":2,\"registerTime\":0.5,"
+    "{\"name\":\"worker\",\"processType\":\"app\",\"processName\":\"app\",\"pid\":1,\"tid\":2,\"registerTime\":0.5,"
     "\"unregisterTime\":3,"
     "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[1,1]]},"
     "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},\"data\":"
@@ -209,7 +209,7 @@ static const char SMALL_DOCUMENT[] =
     /* The other process. */
     "\"processes\":[{\"meta\":{\"version\":36,\"startTime\":1700000000000,\"shutdownTime\":9,\"markerSchema\":[]},"
     "\"libs\":[],\"pausedRanges\":[],\"threads\":["
-    "{\"name\":\"GeckoMain\",\"processType\":\"default\",\"processName\":\"child\",\"pid\":\"7.2\",\"tid\":\"7.2\","
+    "{\"name\":\"GeckoMain\",\"processType\":\"child\",\"processName\":\"child\",\"pid\":\"7.2\",\"tid\":\"7.2\","
     "\"registerTime\":0,\"unregisterTime\":null,"
     "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[0,0.000001]]},"
     "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},\"data\":"
@@ -442,7 +442,7 @@ static void scripts_that_need_the_sources_table_count_by_process(void **state) {
 
 /* ---- Names and metadata. ---- */
 
-static void main_threads_have_the_name_of_their_process(void **state) {
+static void processes_are_shown_with_the_names_of_their_main_threads(void **state) {
     struct fixture *fixture = *state;
     process_id process = profile_add_process(&fixture->profile, 1, 0);
     profile_process_at(&fixture->profile, process)->name = TEXT("app");
@@ -452,10 +452,8 @@ static void main_threads_have_the_name_of_their_process(void **state) {
     add_sample(fixture, main_thread, 0, root);
     add_sample(fixture, impostor, 1, root);
     emit_well(fixture);
-    assert_contains(fixture, "{\"name\":\"GeckoMain\",\"processType\":\"default\",\"processName\":\"app\"");
-    assert_contains(fixture, "{\"name\":\"GeckoMain \",\"processType\":\"default\",\"processName\":\"app\"");
-    assert_lacks(fixture, "ui");
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "name of a main thread that is not its process's"), 1);
+    assert_contains(fixture, "{\"name\":\"GeckoMain\",\"processType\":\"app\",\"processName\":\"app (ui)\"");
+    assert_contains(fixture, "{\"name\":\"GeckoMain \",\"processType\":\"app\",\"processName\":\"app\"");
     assert_int_equal(
         ledger_count(fixture, LEDGER_LOST, "name of a thread that would make it a main thread (a space is added)"), 1);
 }
@@ -788,7 +786,7 @@ int main(void) {
         TEST(changed_names_are_in_the_ledger),
         TEST(properties_of_functions_without_a_place_are_in_the_ledger),
         TEST(scripts_that_need_the_sources_table_count_by_process),
-        TEST(main_threads_have_the_name_of_their_process),
+        TEST(processes_are_shown_with_the_names_of_their_main_threads),
         TEST(metadata_that_the_client_drops_is_in_the_ledger),
         TEST(markers_are_sorted_by_their_ends),
         TEST(each_thread_numbers_the_strings_of_its_markers),

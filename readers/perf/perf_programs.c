@@ -1,0 +1,85 @@
+#include "perf_programs.h"
+
+#include "libconvert/profile/launchers.h"
+
+void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    perf_tasks_rename(tasks, task, comm, time_ns);
+    string_id program = strings_intern(&tasks->profile->texts, comm);
+    if (string_is_none(program)) return;
+    task->last_program = program;
+    if (string_is_none(task->first_program)) task->first_program = program;
+}
+
+/* Returns whether the name is that of a file whose code was sampled: "python3" is that of "python3.11" and of
+ * "libpython3.11.so.1.0". */
+static bool has_file(struct perf_tasks *tasks, struct text name) {
+    /* No real recording has as many. Each is compared with the names of all files. */
+    enum { LOOKED_UP_NAMES_MAX = 10000 };
+    const struct profile *profile = tasks->profile;
+    const struct text prefix = TEXT("lib");
+    if (tasks->looked_up_name_count == LOOKED_UP_NAMES_MAX) return false;
+    tasks->looked_up_name_count++;
+    for (uint32_t i = 0; i < libs_count(&profile->libs); i++) {
+        struct text file = libs_at(&profile->libs, (lib_id){i})->name;
+        if (text_starts_with(file, name)) return true;
+        if (text_starts_with(file, prefix) && text_starts_with(text_from(file, prefix.bytes_count), name)) return true;
+    }
+    return false;
+}
+
+static bool is_after_launcher(const struct perf_tasks *tasks, const struct perf_task *task) {
+    return !string_is_none(task->last_program) &&
+           program_is_launcher(strings_text(&tasks->profile->texts, task->last_program));
+}
+
+/* Without records of tasks, a program is known by its file, or because a launcher has executed it: those do not rename
+ * themselves. Other names are those of scripts and threads. */
+static void note_program(struct perf_tasks *tasks, struct perf_task *task) {
+    struct text name = profile_thread_at(tasks->profile, task->thread)->name;
+    if (tasks->has_records || task->pid != task->tid || !name.bytes_count) return;
+    string_id program = strings_intern(&tasks->profile->texts, name);
+    if (string_is_none(task->first_program)) task->first_program = program;
+    if (is_after_launcher(tasks, task) || has_file(tasks, name)) task->last_program = program;
+}
+
+void perf_programs_see_name(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    if (!text_equal(profile_thread_at(tasks->profile, task->thread)->name, comm)) note_program(tasks, task);
+    perf_tasks_rename(tasks, task, comm, time_ns);
+}
+
+struct text perf_programs_last(const struct perf_tasks *tasks, struct text name) {
+    enum { COMM_BYTES_MAX = 15 };
+    const struct strings *texts = &tasks->profile->texts;
+    struct text comm = text_slice(name, 0, COMM_BYTES_MAX);
+    for (size_t i = 0; name.bytes_count && i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        if (string_is_none(task->first_program) || !text_equal(strings_text(texts, task->first_program), comm))
+            continue;
+        bool has_last = !string_is_none(task->last_program) && !string_is_same(task->first_program, task->last_program);
+        return has_last ? strings_text(texts, task->last_program) : name;
+    }
+    return name;
+}
+
+struct text perf_programs_busiest(struct perf_tasks *tasks) {
+    struct text busiest = {0};
+    uint32_t most = 0;
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        const struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+        if (task->pid > 0) return (struct text){0};
+        uint32_t count = samples_count(&thread->samples);
+        if (count <= most || !thread->name.bytes_count || !has_file(tasks, thread->name)) continue;
+        most = count;
+        busiest = thread->name;
+    }
+    return busiest;
+}
+
+void perf_programs_name_process(struct perf_tasks *tasks, struct perf_task *task) {
+    struct profile *profile = tasks->profile;
+    const struct thread *thread = profile_thread_at(profile, task->thread);
+    if (!string_is_none(task->first_program)) note_program(tasks, task);
+    if (task->pid != task->tid || string_is_none(task->last_program)) return;
+    profile_process_at(profile, thread->process)->name = strings_text(&profile->texts, task->last_program);
+}

@@ -1,0 +1,25 @@
+/* Which programs the tasks of a perf recording execute. Records of tasks tell. Without them, the files of frames do. */
+#ifndef GECKO_PERF_PROGRAMS_H
+#define GECKO_PERF_PROGRAMS_H
+
+#include "perf_tasks.h"
+
+/* Names the task after the program that it executes now. */
+void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
+
+/* Gives the task the name that a sample has. Without records of tasks, it tells which program the task executes, too.
+ */
+void perf_programs_see_name(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
+
+/* Returns the name of the program that a process executes at the end, if the one of that name is the first that it
+ * executed. Otherwise returns the name. */
+struct text perf_programs_last(const struct perf_tasks *tasks, struct text name);
+
+/* Returns the program of the thread that has the most samples of all that are named after their program, in a recording
+ * without pids. Empty if there is none. Call it after perf_tasks_finish. */
+struct text perf_programs_busiest(struct perf_tasks *tasks);
+
+/* Names the process of a main thread after the program that it executes at the end, if that is known. */
+void perf_programs_name_process(struct perf_tasks *tasks, struct perf_task *task);
+
+#endif
