@@ -1,6 +1,6 @@
 # Benchmarks: see bench/README.md. Other recorders that cannot be installed are reported and skipped.
 
-.PHONY: bench bench-deflate bench-merge bench-recorder bench-processes bench-programs
+.PHONY: bench bench-deflate bench-markers bench-merge bench-recorder bench-processes bench-programs
 
 # Other inputs of make bench, besides what it records itself.
 BENCH_INPUTS ?=
@@ -26,6 +26,12 @@ bench-processes: $(BUILD)/libgecko_recorder.a
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/processes.c $< -lpthread \
 	    -o $(BUILD)/bench-of-processes
 	for count in 1 64; do $(BUILD)/bench-of-processes $$count $(BENCH_SECONDS) $(BUILD)/bench-processes.trace; done
+
+bench-markers: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/marker_trace.c \
+	    $(BUILD)/libgecko_recorder.a -lpthread -o $(BUILD)/marker-trace
+	$(BUILD)/marker-trace 5000000 $(BUILD)/markers.trace
+	GECKO_CONVERT=$< bench/convert.py $(BUILD)/markers.trace
 
 bench-merge: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/large_trace.c \

@@ -2,6 +2,7 @@
  * code. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,17 @@ static void handle_signals(void) {
     bus_guard_install(sink_abandon, FAILURE_IO);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+/* ---- Memory. ---- */
+
+/* Output is written and freed every 4 MB. By default glibc gives that memory back each time, and the kernel has to
+ * clear it again: 78 000 of 169 000 page faults for the profile of 5 million markers. */
+static void keep_freed_output(void) {
+#ifdef __GLIBC__
+    enum { KEPT_BYTES = 8 * 1024 * 1024 };
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
 }
 
 /* ---- Standard streams. ---- */
@@ -174,6 +186,7 @@ static int run(int argument_count, char *const *arguments) {
 int main(int argc, char **argv) {
     fill_closed_streams();
     handle_signals();
+    keep_freed_output();
     exit_guard_begin();
     int exit_code = run(argc > 0 ? argc - 1 : 0, argv + 1);
     exit_guard_end();

@@ -60,9 +60,16 @@ static void write_literal(struct json *json, struct text literal) {
 
 /* ---- Nesting. ---- */
 
-static void begin_nesting(struct json *json, struct text opening) {
+static void write_bracket(struct json *json, char bracket) {
+    char *out = begin_write(json, 1);
+    if (!out) return;
+    *out = bracket;
+    end_write(json, out + 1);
+}
+
+static void begin_nesting(struct json *json, char opening) {
     assert(json->depth < JSON_DEPTH_MAX);
-    write_literal(json, opening);
+    write_bracket(json, opening);
     json->depth++;
     json->needs_comma = false;
 }
@@ -70,14 +77,14 @@ static void begin_nesting(struct json *json, struct text opening) {
 static void end_nesting(struct json *json, char closing) {
     assert(json->depth > 0);
     json->needs_comma = false;
-    write_literal(json, (struct text){&closing, 1});
+    write_bracket(json, closing);
     json->depth--;
     json->needs_comma = true;
 }
 
-void json_object_begin(struct json *json) { begin_nesting(json, TEXT("{")); }
+void json_object_begin(struct json *json) { begin_nesting(json, '{'); }
 void json_object_end(struct json *json) { end_nesting(json, '}'); }
-void json_array_begin(struct json *json) { begin_nesting(json, TEXT("[")); }
+void json_array_begin(struct json *json) { begin_nesting(json, '['); }
 void json_array_end(struct json *json) { end_nesting(json, ']'); }
 
 void json_line(struct json *json, bool has_next) {
@@ -178,13 +185,19 @@ void json_text(struct json *json, struct text text) {
 
 void json_string(struct json *json, const char *terminated) { json_text(json, text_of(terminated)); }
 
+/* Writes the text between quotes, and what follows them. */
+static inline void write_plain(struct json *json, struct text plain, struct text after) {
+    char *out = begin_write(json, plain.bytes_count + 1 + after.bytes_count);
+    if (!out) return;
+    *out++ = '"';
+    out = put(out, plain.bytes, plain.bytes_count);
+    end_write(json, put(out, after.bytes, after.bytes_count));
+}
+
+void json_plain_text(struct json *json, struct text text) { write_plain(json, text, TEXT("\"")); }
+
 void json_plain_key(struct json *json, struct text key) {
-    char *out = begin_write(json, key.bytes_count + 3);
-    if (out) {
-        *out++ = '"';
-        out = put(out, key.bytes, key.bytes_count);
-        end_write(json, put(out, "\":", 2));
-    }
+    write_plain(json, key, TEXT("\":"));
     json->needs_comma = false;
 }
 
@@ -266,15 +279,15 @@ void json_ms(struct json *json, int64_t ns) {
 }
 
 void json_decimal(struct json *json, struct decimal value) {
+    if (!value.scale) {
+        json_int(json, value.mantissa);
+        return;
+    }
     char *out = begin_write(json, INT_BYTES_MAX + 2 + (size_t)value.scale);
     if (!out) return;
     uint64_t magnitude;
     out = put_sign(out, value.mantissa, &magnitude);
     unsigned digits = digit_count(magnitude);
-    if (!value.scale) {
-        end_write(json, put_digits(out, magnitude));
-        return;
-    }
     /* Zeros up to the point and one digit before it, so that there are digits on both sides of the point. */
     unsigned zeros = digits > value.scale ? 0 : value.scale + 1 - digits;
     memset(out, '0', zeros);

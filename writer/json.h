@@ -32,13 +32,14 @@ void json_array_end(struct json *json);
  * this line. */
 void json_line(struct json *json, bool has_next);
 
-/* Writes the key of the next value. The key may be any text. */
+/* Writes the key of the next value. */
 void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
 static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
 /* Writers of values. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
+void json_plain_text(struct json *json, struct text text); /* ASCII that needs no escape */
 void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

@@ -220,12 +220,17 @@ void marker_json_payload(struct json *json, const struct profile *profile, const
         return;
     }
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    json_key_value_text(json, "type", schema->name);
+    void (*write_key)(struct json *, struct text) = schema->has_plain_names ? json_plain_key : json_key_text;
+    json_key(json, "type");
+    if (schema->has_plain_names)
+        json_plain_text(json, schema->name);
+    else
+        json_text(json, schema->name);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
         const union marker_value *value = profile_value_at(profile, marker->values_at + i);
         if (marker_value_is_absent(marker_format_kind(field->format), value)) continue;
-        json_key_text(json, field->key);
+        write_key(json, field->key);
         write_value(json, profile, field, value, strings);
     }
     const struct thread *foreign = profile_foreign_thread(profile, thread, marker);

@@ -65,8 +65,14 @@ static int compare_sorted_rows(const void *left, const void *right, void *argume
 }
 
 static bool is_sorted(const struct column *column, comparison *compare) {
-    for (size_t i = 1; i < column->count; i++)
-        if (compare(column_at(column, i - 1), column_at(column, i)) > 0) return false;
+    const void *before = NULL;
+    for (size_t i = 0, run_count; i < column->count; i += run_count) {
+        const char *run = column_run(column, i, &run_count);
+        for (size_t j = 0; j < run_count; j++, run += column->element_bytes) {
+            if (before && compare(before, run) > 0) return false;
+            before = run;
+        }
+    }
     return true;
 }
 

@@ -17,7 +17,6 @@ struct moving {
     struct profile *part;
     size_t number;
     struct merge_tables tables;
-    uint32_t first_origin;  /* where the input's rows begin in the whole profile's table */
     uint64_t dropped_count; /* samples that are not taken */
     uint64_t dropped_periods;
 };
@@ -146,11 +145,12 @@ static void move_values(const struct moving *moving, const struct marker *marker
 /* The values stay where they are: all inputs share their columns. */
 static void move_marker(struct moving *moving, struct marker *marker) {
     move_values(moving, marker);
+    struct stack_origin *origin = profile_marker_origin(moving->part, marker);
+    if (origin) origin->thread = moved_thread(moving, origin->thread);
     marker->name = moving->tables.strings[marker->name.index];
     marker->stack = moved_stack(moving, marker->stack);
     if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];
     marker->category = moving->tables.categories[marker->category][0].category;
-    if (marker->origin) marker->origin += moving->first_origin;
 }
 
 /* ---- Threads. ---- */
@@ -253,14 +253,6 @@ static void move_log(const struct moving *moving, struct column *to, struct colu
     move_process_rows(moving, to, from);
 }
 
-static void move_origins(const struct moving *moving) {
-    for (size_t i = 0; i < moving->part->stack_origins.count; i++) {
-        struct stack_origin *origin = column_at(&moving->part->stack_origins, i);
-        origin->thread = moved_thread(moving, origin->thread);
-    }
-    move_column(&moving->whole->stack_origins, &moving->part->stack_origins);
-}
-
 /* ---- The ledger. ---- */
 
 /* Places are valid within one input, so the causes of losses name theirs. */
@@ -287,11 +279,9 @@ static void move_ledger(struct moving *moving) {
 
 static void move_input(struct moving *moving) {
     struct profile *part = moving->part, *whole = moving->whole;
-    moving->first_origin = whole->stack_origins.count;
     moving->dropped_count = moving->dropped_periods = 0;
     for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++) move_thread(moving, i);
     if (failure_is_set(whole->failure)) return;
-    move_origins(moving);
     move_counters(moving);
     move_process_rows(moving, &whole->paused_ranges, &part->paused_ranges);
     move_process_rows(moving, &whole->overheads, &part->overheads);

@@ -5,12 +5,7 @@
 
 #include "threads.h"
 
-struct format_traits {
-    const char *name;
-    enum marker_value_kind kind;
-};
-
-static const struct format_traits formats[MARKER_FORMAT_COUNT] = {
+const struct marker_format_traits marker_formats[MARKER_FORMAT_COUNT] = {
     [MARKER_URL] = {"url", VALUE_TEXT},
     [MARKER_FILE_PATH] = {"file-path", VALUE_TEXT},
     [MARKER_SANITIZED_STRING] = {"sanitized-string", VALUE_TEXT},
@@ -34,10 +29,6 @@ static const struct format_traits formats[MARKER_FORMAT_COUNT] = {
     [MARKER_LIST] = {"list", VALUE_CELLS},
     [MARKER_TABLE] = {"table", VALUE_CELLS},
 };
-
-const char *marker_format_name(enum marker_format format) { return formats[format].name; }
-
-enum marker_value_kind marker_format_kind(enum marker_format format) { return formats[format].kind; }
 
 union marker_value marker_value_absent(enum marker_value_kind kind) {
     switch (kind) {

@@ -45,9 +45,16 @@ enum marker_format {
     MARKER_FORMAT_COUNT
 };
 
-/* Returns the name of the format in a schema. */
-const char *marker_format_name(enum marker_format format);
-enum marker_value_kind marker_format_kind(enum marker_format format);
+struct marker_format_traits {
+    const char *name; /* in a schema */
+    enum marker_value_kind kind;
+};
+extern const struct marker_format_traits marker_formats[MARKER_FORMAT_COUNT];
+
+static inline const char *marker_format_name(enum marker_format format) { return marker_formats[format].name; }
+static inline enum marker_value_kind marker_format_kind(enum marker_format format) {
+    return marker_formats[format].kind;
+}
 
 /* A number is an exact decimal. If decimal.scale is MARKER_REAL it is a double instead, and if it is MARKER_ABSENT
  * there is none. */
@@ -59,6 +66,12 @@ struct marker_cells {
     uint32_t count; /* the number of values; of a table, a multiple of its columns */
 };
 
+/* Where and when the stack of a marker was taken. */
+struct stack_origin {
+    int64_t time_ns;
+    thread_id thread; /* none if unknown */
+};
+
 union marker_value {
     struct text text;      /* lives as long as the profile; bytes NULL: absent */
     string_id string;      /* none: absent */
@@ -66,6 +79,7 @@ union marker_value {
     int64_t duration_ns;   /* TIME_NONE: absent */
     int64_t time_ns;       /* TIME_NONE: absent */
     struct marker_cells cells;
+    struct stack_origin origin; /* of no field: precedes the values of a marker that has one */
 };
 _Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a field");
 
@@ -169,16 +183,11 @@ struct marker_schema {
      * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
     const struct reserved_type *reserved;
     uint16_t twin;
+    bool has_plain_names; /* name and keys are ASCII that JSON writes as it is; set by the profile */
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };
-
-/* Where and when the stack of a marker was taken. */
-struct stack_origin {
-    int64_t time_ns;
-    thread_id thread;
-};
 
 struct marker {
     int64_t start_ns;
@@ -187,10 +196,10 @@ struct marker {
     stack_id stack;     /* none: no cause */
     uint32_t values_at; /* the first of the payload's values in the profile's payloads */
     uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
-    uint8_t phase;      /* enum marker_phase */
+    enum marker_phase phase : 7;
+    bool has_origin : 1; /* otherwise the stack was taken at the marker's start, in its thread; set by the profile */
     uint8_t category;
-    uint32_t origin; /* of the stack: see profile_stack_origin; 0: at the marker's start, in its thread */
 };
-_Static_assert(sizeof(struct marker) <= 48, "a marker costs at most 48 bytes and its payload");
+_Static_assert(sizeof(struct marker) == 32, "a marker costs 32 bytes and its payload");
 
 #endif

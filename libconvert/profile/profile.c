@@ -31,7 +31,6 @@ void profile_init(struct profile *profile, struct failure *failure) {
     arena_init(&profile->memory, failure);
     column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
     payloads_init(&profile->own_payloads, failure);
-    column_init(&profile->stack_origins, sizeof(struct stack_origin), failure);
     row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
     column_init(&profile->processes, sizeof(struct process), failure);
     column_init(&profile->threads, sizeof(struct thread), failure);
@@ -71,7 +70,6 @@ void profile_fini(struct profile *profile) {
     arena_fini(&profile->memory);
     column_fini(&profile->marker_schemas);
     payloads_fini(&profile->own_payloads);
-    column_fini(&profile->stack_origins);
     row_table_fini(&profile->large_weights);
     column_fini(&profile->processes);
     column_fini(&profile->threads);

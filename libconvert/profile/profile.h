@@ -123,7 +123,6 @@ struct profile {
     struct column marker_schemas; /* struct marker_schema */
     struct payloads own_payloads;
     struct payloads *shared_payloads; /* borrowed; used instead of its own. NULL: none */
-    struct column stack_origins;      /* struct stack_origin */
     struct row_table large_weights;   /* struct decimal: weights that do not fit 31 bits */
     struct column processes;          /* struct process */
     struct column threads;            /* struct thread, in order of first appearance */
@@ -270,12 +269,10 @@ string_id profile_marker_name(struct profile *profile, struct text name, uint16_
  * only one field of one marker. Returns an absent range if memory ran out (latched). */
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
 
-/* Returns the number of this origin, for a marker; 0 if memory ran out (latched). */
-uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin);
-/* Returns the origin that the marker refers to, or NULL if it has none. */
-static inline const struct stack_origin *profile_marker_origin(const struct profile *profile,
-                                                               const struct marker *marker) {
-    return marker->origin ? column_at(&profile->stack_origins, marker->origin - 1) : NULL;
+/* Returns where the marker's stack was taken, or NULL if the marker does not tell. */
+static inline struct stack_origin *profile_marker_origin(const struct profile *profile, const struct marker *marker) {
+    if (!marker->has_origin) return NULL;
+    return &((union marker_value *)column_at(&profile_payloads(profile)->values, marker->values_at - 1))->origin;
 }
 
 /* Returns the thread in which the stack of a marker of `thread` was taken, or NULL if it was `thread` itself. */
@@ -286,11 +283,21 @@ const struct thread *profile_foreign_thread(const struct profile *profile, const
  * schema's type that this marker lacks, the marker gets a schema with the same fields under another name. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
+/* Does the same for a marker whose stack was taken elsewhere; `origin` may be NULL. */
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+                             const struct stack_origin *origin, const union marker_value *values);
 
 /* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */
 typedef void marker_value_visitor(void *context, union marker_value *value);
-void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit, void *context);
+/* Does the same. It is inline because most markers of a trace with millions have no such value. */
+static inline void profile_visit_marker(const struct profile *profile, const struct marker *marker,
+                                        enum marker_value_kind kind, marker_value_visitor *visit, void *context) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
+    if (schema->value_kinds >> kind & 1) profile_visit_values(profile, marker, kind, visit, context);
+}
 
 /* Adds a counter without samples and initialises its column; the texts of `counter` must live as long as the profile.
  * Returns NULL if memory ran out (latched). The result is valid until profile_finish. */

@@ -67,6 +67,18 @@ static uint16_t value_kinds_of(const struct marker_schema *schema) {
     return kinds;
 }
 
+static bool is_plain(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (text.bytes[i] < ' ' || text.bytes[i] > '~' || text.bytes[i] == '"' || text.bytes[i] == '\\') return false;
+    return true;
+}
+
+static bool has_plain_names(const struct marker_schema *schema) {
+    bool is_all_plain = is_plain(schema->name);
+    for (uint32_t i = 0; i < schema->field_count; i++) is_all_plain &= is_plain(schema->fields[i].key);
+    return is_all_plain;
+}
+
 /* Adds the schema under a name that no other schema has. */
 static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
@@ -80,6 +92,7 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.twin = 0;
     schema.has_foreign_stacks = false;
     schema.value_kinds = value_kinds_of(&schema);
+    schema.has_plain_names = has_plain_names(&schema);
     *row = schema;
     return (uint16_t)(schemas->count - 1);
 }
@@ -228,13 +241,6 @@ static void note_wide_values(const struct profile *profile, const struct marker_
         if (!fields[i].has_wide_values) fields[i].has_wide_values = is_wide(profile, &fields[i], &values[i]);
 }
 
-uint32_t profile_stack_origin(struct profile *profile, struct stack_origin origin) {
-    struct stack_origin *row = column_push(&profile->stack_origins);
-    if (!row) return 0;
-    *row = origin;
-    return (uint32_t)profile->stack_origins.count;
-}
-
 const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
                                             const struct marker *marker) {
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
@@ -251,26 +257,37 @@ static void note_foreign_stack(struct profile *profile, struct marker *marker) {
     if (marker->schema != MARKER_SCHEMA_NONE) schema_at(profile, marker->schema)->has_foreign_stacks = true;
 }
 
-void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
-                        const union marker_value *values) {
+/* Places the marker's values, which are pushed next, after its origin, if any. */
+static void place_values(struct profile *profile, struct marker *marker, const struct stack_origin *origin) {
+    struct column *all_values = &payloads_of(profile)->values;
+    marker->has_origin = origin && push_values(all_values, &(union marker_value){.origin = *origin}, 1);
+    marker->values_at = all_values->count;
+}
+
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+                             const struct stack_origin *origin, const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
     if (marker.schema != MARKER_SCHEMA_NONE) take_twin_if_needed(profile, &marker, values);
     bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
     if (has_fields) name_by_url(profile, &marker, values);
+    place_values(profile, &marker, origin);
     if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
     if (failure_is_set(profile->failure)) return;
-    struct column *all_values = &payloads_of(profile)->values;
-    marker.values_at = (uint32_t)all_values->count;
     if (has_fields) {
         const struct marker_schema *schema = schema_at(profile, marker.schema);
-        if (!push_values(all_values, values, schema->field_count)) return;
+        if (!push_values(&payloads_of(profile)->values, values, schema->field_count)) return;
         note_wide_values(profile, schema, values);
     }
     struct marker *row = column_push(&thread->markers);
     if (row) *row = marker;
 }
 
-/* What profile_visit_marker looks for. */
+void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
+                        const union marker_value *values) {
+    profile_add_marker_from(profile, thread, marker, NULL, values);
+}
+
+/* What profile_visit_values looks for. */
 struct visit {
     const struct profile *profile;
     enum marker_value_kind kind;
@@ -292,12 +309,10 @@ static void visit_cells(const struct visit *visit, const struct marker_field *fi
     }
 }
 
-void profile_visit_marker(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
+void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit_one, void *context) {
     const struct visit visit = {profile, kind, visit_one, context};
-    if (marker->schema == MARKER_SCHEMA_NONE) return;
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    if (!(schema->value_kinds >> kind & 1)) return;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
         union marker_value *value = profile_value_at(profile, marker->values_at + i);

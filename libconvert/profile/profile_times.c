@@ -14,6 +14,13 @@ static void extend_range(struct time_range *range, int64_t first_ns, int64_t las
     if (last_ns > range->last_ns) range->last_ns = last_ns;
 }
 
+static void extend_by_markers(struct time_range *range, const struct column *markers) {
+    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
+        const struct marker *run = column_run(markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) extend_range(range, run[j].start_ns, run[j].end_ns);
+    }
+}
+
 static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
     if (!allocations->count) return;
     const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
@@ -43,10 +50,7 @@ static struct time_range find_time_range(const struct profile *profile) {
         if (sample_count)
             extend_range(&range, samples_at(&thread->samples, 0)->time_ns,
                          samples_at(&thread->samples, sample_count - 1)->time_ns);
-        for (size_t j = 0; j < thread->markers.count; j++) {
-            const struct marker *marker = column_at(&thread->markers, j);
-            extend_range(&range, marker->start_ns, marker->end_ns);
-        }
+        extend_by_markers(&range, &thread->markers);
         extend_by_allocations(&range, &thread->allocations);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
@@ -66,14 +70,30 @@ static void shift_value(void *context, union marker_value *value) {
     value->time_ns = shifted(value->time_ns, *delta_ns);
 }
 
+static void shift(int64_t *time_ns, int64_t delta_ns) {
+    if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
+}
+
 /* Adds to the times in a column of rows; `time_at` is the offset of the time in a row. */
 static void shift_column(struct column *column, size_t time_at, int64_t delta_ns) {
     for (size_t i = 0, run_count; i < column->count; i += run_count) {
         char *run = column_run(column, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            int64_t *time_ns = (int64_t *)(run + j * column->element_bytes + time_at);
-            if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
-        }
+        for (size_t j = 0; j < run_count; j++) shift((int64_t *)(run + j * column->element_bytes + time_at), delta_ns);
+    }
+}
+
+static void shift_marker(const struct profile *profile, struct marker *marker, int64_t delta_ns) {
+    struct stack_origin *origin = profile_marker_origin(profile, marker);
+    shift(&marker->start_ns, delta_ns);
+    shift(&marker->end_ns, delta_ns);
+    if (origin) shift(&origin->time_ns, delta_ns);
+    profile_visit_marker(profile, marker, VALUE_TIME, shift_value, &delta_ns);
+}
+
+static void shift_markers(const struct profile *profile, const struct column *markers, int64_t delta_ns) {
+    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
+        struct marker *run = column_run(markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) shift_marker(profile, &run[j], delta_ns);
     }
 }
 
@@ -81,11 +101,8 @@ static void shift_column(struct column *column, size_t time_at, int64_t delta_ns
 
 static void shift_thread(struct profile *profile, struct thread *thread, int64_t delta_ns) {
     SHIFT_COLUMN(&thread->samples.rows, struct sample, time_ns, delta_ns);
-    SHIFT_COLUMN(&thread->markers, struct marker, start_ns, delta_ns);
-    SHIFT_COLUMN(&thread->markers, struct marker, end_ns, delta_ns);
+    shift_markers(profile, &thread->markers, delta_ns);
     SHIFT_COLUMN(&thread->allocations, struct allocation, time_ns, delta_ns);
-    for (size_t i = 0; i < thread->markers.count; i++)
-        profile_visit_marker(profile, column_at(&thread->markers, i), VALUE_TIME, shift_value, &delta_ns);
 }
 
 void profile_shift_times(struct profile *profile, int64_t delta_ns) {
@@ -103,7 +120,6 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns) {
     SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, start_ns, delta_ns);
     SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, end_ns, delta_ns);
     SHIFT_COLUMN(&profile->overheads, struct overhead, time_ns, delta_ns);
-    SHIFT_COLUMN(&profile->stack_origins, struct stack_origin, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->profiling_log, struct log_line, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->gathering_log, struct log_line, time_ns, delta_ns);
 }

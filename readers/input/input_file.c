@@ -11,9 +11,9 @@
 #include "libconvert/base/memory.h"
 
 enum {
-    WINDOW_BYTES = 4 * 1024 * 1024,  /* most bytes of a map that a peek returns unless more are wanted */
-    RELEASE_BYTES = 8 * 1024 * 1024, /* pages of a map are released in runs of this size */
-    READ_BYTES = 256 * 1024,         /* most bytes read from a pipe at a time */
+    WINDOW_BYTES = 4 * 1024 * 1024, /* most bytes of a map that a peek returns unless more are wanted */
+    RELEASE_BYTES = 256 * 1024,     /* pages of a map are released in runs of this size */
+    READ_BYTES = 256 * 1024,        /* most bytes read from a pipe at a time */
     SMALL_FILE_BYTES = 64 * 1024 /* files up to this size are read, since threads that map and unmap block each other */
 };
 

@@ -26,8 +26,7 @@ struct perf_ahead {
     bool has_ended;  /* the source has no more blocks */
     bool is_reading; /* the input has returned the block read_count */
     struct slot slots[AHEAD_BLOCKS_MAX];
-    unsigned
-        slot_count; /* of those that are used; a block is copied after the previous one, so there are two or more */
+    unsigned slot_count;  /* of those that are used; two or more if blocks are copied, each after the previous one */
     uint64_t read_count;  /* blocks that have been read */
     uint32_t next_sample; /* row in the block that is being read */
     struct perf_lexer lexer;
@@ -209,9 +208,9 @@ struct perf_ahead *perf_ahead_create(struct input *source, unsigned job_count, s
     ahead->failure = failure;
     ahead->block_bytes = block_bytes ? block_bytes : BLOCK_BYTES;
     ahead->may_start_thread = job_count > 1;
-    ahead->slot_count = job_count > 1 ? AHEAD_BLOCKS_MAX : 2;
     ahead->at_hand = input_at_hand(source);
     ahead->is_at_hand = ahead->at_hand.bytes_count > 0;
+    ahead->slot_count = job_count > 1 ? AHEAD_BLOCKS_MAX : ahead->is_at_hand ? 1 : 2;
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->has_changed, NULL);
     perf_lexer_init(&ahead->lexer, failure->memory);

@@ -280,8 +280,10 @@ static const char *lex_sample(struct perf_lexer *lexer, struct perf_block *block
     return end_of_stack(sample) + 1;
 }
 
-/* Once there are so many nodes, they are numbered anew. 100 MB of a varied recording have 193 000. */
-enum { NODES_MAX = 1 << 18 };
+/* Once there are so many nodes, they are numbered anew. With those of one more block, they fit into tables of 64 Ki
+ * rows. 100 MB of a varied recording have 193 000 different ones. To number them three times costs 0.5 % more
+ * instructions and no measurable time, and saves 6 MB. */
+enum { NODES_MAX = 48 * 1024 };
 
 static void limit_nodes(struct perf_lexer *lexer) {
     if (stack_table_count(&lexer->nodes) < NODES_MAX) return;

@@ -180,16 +180,19 @@ static void note_missing_periods(struct perf_script *script, uint32_t chosen) {
     if (!event->has_period) perf_tally_at(script, TALLY_NO_PERIOD, event->sample_count, event->first);
 }
 
-static void finish(struct perf_script *script, const struct reader_options *options) {
+static void end_reading(struct perf_script *script) {
     perf_samples_finish(script);
     if (script->scan.cut_line_count)
         script->tallies[TALLY_CUT_LINE] = (struct tally){script->scan.cut_line_count, script->scan.first_cut};
+    /* Without -F dso, all libraries are the unknown one. */
+    script->recording.has_libraries = script->stack.symbols.libraries.rows.count > 1;
+}
+
+static void finish(struct perf_script *script, const struct reader_options *options) {
     uint32_t chosen = perf_events_choose(&script->recording.events);
     if (options->weight == GECKO_CONVERT_WEIGHT_PERIOD && chosen != ID_NONE) note_missing_periods(script, chosen);
     enter_tallies(script);
     script->recording.has_stacks = script->tallies[TALLY_FRAME].count > 0;
-    /* Without -F dso, all libraries are the unknown one. */
-    script->recording.has_libraries = script->stack.symbols.libraries.rows.count > 1;
     perf_activity_finish(&script->recording.activity, &script->recording.tasks, script->last_time_ns);
     perf_recording_finish(&script->recording, chosen, options->weight);
     perf_sources_unify(script->profile);
@@ -225,13 +228,15 @@ static void run(struct input *input, struct profile *profile, const struct reade
     perf_recording_init(&script.recording, profile);
     strings_init(&script.record_names, profile->failure);
     read_lines(&script);
+    if (!failure_is_set(profile->failure)) end_reading(&script);
+    /* What lines mean is freed before finishing needs memory of its own: a quarter of the peak. */
+    perf_nodes_fini(&script.nodes);
+    perf_stack_fini(&script.stack);
+    perf_ahead_destroy(script.ahead);
     if (!failure_is_set(profile->failure)) finish(&script, options);
     perf_samples_fini(&script);
     strings_fini(&script.record_names);
     perf_recording_fini(&script.recording);
-    perf_nodes_fini(&script.nodes);
-    perf_stack_fini(&script.stack);
-    perf_ahead_destroy(script.ahead);
 }
 
 /* ---- Recognition. ---- */

@@ -487,7 +487,7 @@ static const struct trace_marker_type *find_type(struct trace_definitions *defin
     return type->row == MARKER_SCHEMA_NONE ? NULL : type;
 }
 
-const struct trace_marker *trace_definitions_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+static const struct trace_marker *find_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
     const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER, is_open);
     if (!content) return NULL;
     struct trace_marker *marker = column_at(&definitions->markers, content->row);
@@ -506,6 +506,15 @@ const struct trace_marker *trace_definitions_marker(struct trace_definitions *de
     marker->name = profile_marker_name(definitions->profile, marker->name_text,
                                        marker->type ? marker->type->row : (uint16_t)MARKER_SCHEMA_NONE);
     marker->is_resolved = true;
+    return marker;
+}
+
+/* Programs record the same few markers again and again. What an id means does not change once it is known. */
+const struct trace_marker *trace_definitions_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
+    struct trace_recent_marker *recent = &definitions->recent_markers[id % TRACE_RECENT_COUNT];
+    if (recent->marker && recent->id == id) return recent->marker;
+    const struct trace_marker *marker = find_marker(definitions, id, is_open);
+    if (marker) *recent = (struct trace_recent_marker){id, marker};
     return marker;
 }
 

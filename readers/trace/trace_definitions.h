@@ -66,23 +66,32 @@ struct trace_jitdump {
     struct text path;
 };
 
+enum { TRACE_RECENT_COUNT = 64 };
+
+/* A marker whose definition was looked up before. */
+struct trace_recent_marker {
+    uint64_t id;
+    const struct trace_marker *marker; /* NULL: none */
+};
+
 struct trace_definitions {
     struct profile *profile;     /* borrowed */
     struct trace_ledger *ledger; /* borrowed */
     bool is_complete;            /* all chunks are read, so what is unknown now stays unknown */
     struct arena texts;
-    struct row_table ids;               /* uint64_t: ids; row numbers equal those of `rows` */
-    struct column rows;                 /* struct definition */
-    struct row_table bodies;            /* index_set_identity of each body; equal definitions share one */
-    struct column contents;             /* struct content, for each body */
-    struct column categories;           /* struct category_definition */
-    struct column marker_types;         /* struct trace_marker_type */
-    struct column markers;              /* struct trace_marker */
-    struct column labels;               /* struct trace_label */
-    struct column counters;             /* struct counter without process and samples */
-    struct column libraries;            /* struct trace_library */
-    struct column mappings;             /* struct code_mapping */
-    struct column inheritances;         /* struct code_inheritance */
+    struct row_table ids;       /* uint64_t: ids; row numbers equal those of `rows` */
+    struct column rows;         /* struct definition */
+    struct row_table bodies;    /* index_set_identity of each body; equal definitions share one */
+    struct column contents;     /* struct content, for each body */
+    struct column categories;   /* struct category_definition */
+    struct column marker_types; /* struct trace_marker_type */
+    struct column markers;      /* struct trace_marker */
+    struct trace_recent_marker recent_markers[TRACE_RECENT_COUNT]; /* by id, modulo their number */
+    struct column labels;                                          /* struct trace_label */
+    struct column counters;                                        /* struct counter without process and samples */
+    struct column libraries;                                       /* struct trace_library */
+    struct column mappings;                                        /* struct code_mapping */
+    struct column inheritances;                                    /* struct code_inheritance */
     struct column jitdumps;             /* struct trace_jitdump: of the mappings that are in force */
     struct column symbols;              /* struct trace_function */
     struct code_mappings symbol_ranges; /* where they are in libraries; library ids take the place of pids */

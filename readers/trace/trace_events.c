@@ -147,6 +147,8 @@ struct marker_entry {
     const struct trace_marker *definition;
     struct trace_thread *thread;
     struct marker marker;
+    struct stack_origin origin; /* if has_origin */
+    bool has_origin;
     bool has_wrong_time;
     union marker_value values[TRACE_FIELD_COUNT_MAX];
 };
@@ -188,7 +190,8 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
     marker->marker.category = marker->definition->category;
     marker->marker.schema = type ? type->row : (uint16_t)MARKER_SCHEMA_NONE;
     struct thread *thread = profile_thread_at(profile_of(entry), marker->thread->id);
-    profile_add_marker(profile_of(entry), thread, marker->marker, marker->values);
+    const struct stack_origin *origin = marker->has_origin ? &marker->origin : NULL;
+    profile_add_marker_from(profile_of(entry), thread, marker->marker, origin, marker->values);
     return kept(entry);
 }
 
@@ -196,14 +199,13 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
 static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_phase phase) {
     struct marker_entry marker;
     int64_t ticks = take_time(entry), start_ticks = ticks;
-    marker.has_wrong_time = false;
+    marker.has_wrong_time = marker.has_origin = false;
     if (phase == MARKER_INTERVAL)
         start_ticks =
             time_before(entry, ticks, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
     marker.definition = NULL;
     marker.thread = entry->context->thread;
-    marker.marker =
-        (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = (uint8_t)phase};
+    marker.marker = (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = phase};
     take_definition(entry, &marker);
     take_payload(entry, &marker, &entry->cursor, false, ticks);
     return finish_marker(entry, &marker, ticks);
@@ -243,13 +245,14 @@ static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
 }
 
 /* Takes the stack of a marker and its origin. */
-static void take_stack(struct entry *entry, struct marker *marker, uint64_t flags, int64_t ticks) {
+static void take_stack(struct entry *entry, struct marker_entry *marker, uint64_t flags, int64_t ticks) {
     struct trace_chunk_context *context = entry->context;
-    struct stack_origin origin = {ticks, context->thread->id};
-    marker->stack = trace_stack_read(entry->trace, context, ticks, &entry->cursor, &entry->is_open);
-    if (entry->cursor.is_bad || entry->is_open || stack_is_none(marker->stack)) return;
-    if (flags & TRACE_MARKER_HAS_ORIGIN) origin = take_origin(entry, ticks);
-    if (!entry->cursor.is_bad) marker->origin = profile_stack_origin(profile_of(entry), origin);
+    stack_id stack = trace_stack_read(entry->trace, context, ticks, &entry->cursor, &entry->is_open);
+    marker->marker.stack = stack;
+    if (entry->cursor.is_bad || entry->is_open || stack_is_none(stack)) return;
+    marker->has_origin = true;
+    marker->origin = (struct stack_origin){ticks, context->thread->id};
+    if (flags & TRACE_MARKER_HAS_ORIGIN) marker->origin = take_origin(entry, ticks);
 }
 
 static enum trace_verdict read_marker(struct entry *entry) {
@@ -259,9 +262,9 @@ static enum trace_verdict read_marker(struct entry *entry) {
     int64_t ticks = take_time(entry), start_ticks = ticks, end_ticks = ticks;
     uint64_t flags = trace_cursor_leb(cursor);
     marker.definition = NULL;
-    marker.has_wrong_time = false;
+    marker.has_wrong_time = marker.has_origin = false;
     marker.thread = entry->context->thread;
-    marker.marker = (struct marker){.stack = stack_none(), .phase = (uint8_t)(flags & TRACE_MARKER_PHASE)};
+    marker.marker = (struct marker){.stack = stack_none(), .phase = flags & TRACE_MARKER_PHASE};
     take_definition(entry, &marker);
     if (flags & TRACE_MARKER_HAS_TIMES) {
         start_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
@@ -275,7 +278,7 @@ static enum trace_verdict read_marker(struct entry *entry) {
     if (flags & TRACE_MARKER_HAS_STACK) {
         struct trace_cursor payload = trace_cursor_of(trace_cursor_text(cursor));
         take_payload(entry, &marker, &payload, has_tags, ticks);
-        if (!entry->is_open) take_stack(entry, &marker.marker, flags, ticks);
+        if (!entry->is_open) take_stack(entry, &marker, flags, ticks);
     } else {
         take_payload(entry, &marker, cursor, has_tags, ticks);
     }

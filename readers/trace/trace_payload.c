@@ -211,8 +211,11 @@ static union marker_value read_table(const struct payload_reading *reading, cons
     return is_absent ? marker_value_absent(VALUE_CELLS) : take_cells(trace, cell_count - rest_count);
 }
 
+/* Reads a value of a field. Most are integers that are stored as they are. */
 static union marker_value read_value(const struct payload_reading *reading, const struct marker_field *field,
                                      enum trace_wire wire) {
+    if (wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES))
+        return marker_value_integer(trace_cursor_zigzag(reading->cursor));
     union marker_value cells = marker_value_absent(VALUE_CELLS);
     if (wire == TRACE_WIRE_TEXTS)
         cells = read_texts(reading, field->format == MARKER_LIST);

@@ -18,8 +18,14 @@ static void convert_thread(struct times *times, struct thread *thread) {
         convert(times, &samples_at(&thread->samples, i)->time_ns);
     for (size_t i = 0; i < thread->markers.count; i++) {
         struct marker *marker = column_at(&thread->markers, i);
+        bool is_instant = marker->end_ns == marker->start_ns;
         convert(times, &marker->start_ns);
-        convert(times, &marker->end_ns);
+        if (is_instant)
+            marker->end_ns = marker->start_ns;
+        else
+            convert(times, &marker->end_ns);
+        struct stack_origin *origin = profile_marker_origin(times->profile, marker);
+        if (origin) convert(times, &origin->time_ns);
         profile_visit_marker(times->profile, marker, VALUE_TIME, convert_value, times);
     }
     for (size_t i = 0; i < thread->allocations.count; i++)
@@ -38,8 +44,6 @@ void trace_times_convert(struct profile *profile, struct trace_clock *clock) {
     for (size_t i = 0; i < profile->processes.count; i++)
         convert(&times, &((struct process *)column_at(&profile->processes, i))->end_ns);
     for (size_t i = 0; i < profile->threads.count; i++) convert_thread(&times, column_at(&profile->threads, i));
-    for (size_t i = 0; i < profile->stack_origins.count; i++)
-        convert(&times, &((struct stack_origin *)column_at(&profile->stack_origins, i))->time_ns);
     for (size_t i = 0; i < profile->counters.count; i++) convert_counter(&times, column_at(&profile->counters, i));
     for (size_t i = 0; i < profile->paused_ranges.count; i++) {
         struct paused_range *range = column_at(&profile->paused_ranges, i);

@@ -85,7 +85,8 @@ static inline const char *marker_fault(const struct profile *profile, const stru
     if (marker->name.index >= strings_count(&profile->strings)) return "a marker's name";
     if (marker->category >= profile->categories.rows.count) return "a marker's category";
     if (!is_stack_or_none(profile, marker->stack)) return "a marker's stack";
-    if (marker->origin > profile->stack_origins.count) return "the origin of a marker's stack";
+    if (marker->has_origin && marker->values_at - 1 >= profile_payloads(profile)->values.count)
+        return "the origin of a marker's stack";
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
     if (origin && !thread_is_none(origin->thread) && origin->thread.index >= profile->threads.count)
         return "the thread of a marker's stack";

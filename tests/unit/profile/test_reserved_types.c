@@ -86,7 +86,7 @@ static struct text add_marker(uint16_t schema, const char *name, enum marker_pha
                             .name = profile_marker_name(&profile, text_of(name), schema),
                             .stack = stack_none(),
                             .schema = schema,
-                            .phase = (uint8_t)phase};
+                            .phase = phase};
     profile_add_marker(&profile, profile_thread_at(&profile, thread), marker, values);
     return type_of(last_marker());
 }

@@ -494,7 +494,7 @@ static void markers_are_sorted_by_their_ends(void **state) {
         {MARKER_INTERVAL_END, 2, 2, "c"}, {MARKER_INSTANT, 4, 4, "d"},  {MARKER_INTERVAL, 5, 5, "e"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        marker.phase = (uint8_t)cases[i].phase;
+        marker.phase = cases[i].phase;
         marker.start_ns = (int64_t)cases[i].start_ms * MS;
         marker.end_ns = (int64_t)cases[i].end_ms * MS;
         add_marker(fixture, thread, marker, cases[i].name, "w", 1);
