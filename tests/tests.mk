@@ -10,8 +10,8 @@ test:
 	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
 
 # The slow suites come first, so that the quick ones fill the gaps.
-check: hosts-test install-test client-test unit-test batch-test view-test viewer-test cli-test headers-test \
-    jobs-test profile-rules goldens perf-data-test readings include-test
+check: batch-test batch-kill-test hosts-test install-test client-test unit-test view-test viewer-test cli-test \
+    headers-test jobs-test profile-rules goldens perf-data-test readings include-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
@@ -85,7 +85,8 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 
 # ---- The programs and libraries as users run them. ----
 
-.PHONY: perf-data-test readings cli-test batch-test view-test profile-rules goldens update-goldens client-test headers-test
+.PHONY: perf-data-test readings cli-test batch-test batch-kill-test view-test profile-rules goldens update-goldens \
+    client-test headers-test
 perf-data-test: $(BUILD)/gecko-convert
 	tests/support/check_perf_data.py $(abspath $<)
 	tests/support/check_perf_names.py $(abspath $<)
@@ -97,7 +98,10 @@ cli-test: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
 
 batch-test: $(BUILD)/gecko-convert
-	tests/support/check_batches.py $<
+	tests/support/check_batches.py $< whole
+
+batch-kill-test: $(BUILD)/gecko-convert
+	tests/support/check_batches.py $< ended
 
 # TRACES=… are compared too.
 .PHONY: jobs-test
