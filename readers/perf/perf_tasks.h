@@ -60,7 +60,7 @@ struct perf_tasks {
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
-    uint32_t looked_up_name_count;                        /* names that were compared with those of files */
+    uint64_t comparison_count;                            /* of names of programs with those of files */
     uint16_t rename_schema;
     bool has_records; /* records tell which tasks exist: those without a start began before the recording */
 };
