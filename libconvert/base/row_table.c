@@ -28,16 +28,20 @@ uint32_t row_table_find(const struct row_table *table, const void *row) {
     return find_slot(table, row, index_set_hash(row, table->rows.element_bytes))->index;
 }
 
-uint32_t row_table_intern(struct row_table *table, const void *row) {
-    if (!index_set_reserve(&table->index)) return ID_NONE;
-    size_t row_bytes = table->rows.element_bytes;
-    uint32_t hash = index_set_hash(row, row_bytes);
-    struct index_slot *slot = find_slot(table, row, hash);
-    if (!index_slot_is_empty(slot)) return slot->index;
+uint32_t row_table_append(struct row_table *table, const void *row) {
     uint32_t index = row_table_count(table);
     void *added = column_push(&table->rows);
     if (!added) return ID_NONE;
-    memcpy(added, row, row_bytes);
-    index_set_fill(&table->index, slot, hash, index);
+    memcpy(added, row, table->rows.element_bytes);
+    return index;
+}
+
+uint32_t row_table_intern(struct row_table *table, const void *row) {
+    if (!index_set_reserve(&table->index)) return ID_NONE;
+    uint32_t hash = index_set_hash(row, table->rows.element_bytes);
+    struct index_slot *slot = find_slot(table, row, hash);
+    if (!index_slot_is_empty(slot)) return slot->index;
+    uint32_t index = row_table_append(table, row);
+    if (index != ID_NONE) index_set_fill(&table->index, slot, hash, index);
     return index;
 }

@@ -19,8 +19,12 @@ void row_table_fini(struct row_table *table);
 /* Returns the number of the row with these bytes, which is added if it is new; ID_NONE if memory ran out (latched). */
 uint32_t row_table_intern(struct row_table *table, const void *row);
 
-/* Frees what finds rows. From now on only row_table_at and row_table_count may be called. */
+/* Frees what finds rows. From now on only row_table_at, row_table_count and row_table_append may be called. */
 void row_table_seal(struct row_table *table);
+
+/* Adds a row that a sealed or new table does not have, without looking it up, and returns its number; ID_NONE if memory
+ * ran out (latched). No row of the table can be found from then on. */
+uint32_t row_table_append(struct row_table *table, const void *row);
 
 /* Returns the number of the row with these bytes, or ID_NONE if there is none. */
 uint32_t row_table_find(const struct row_table *table, const void *row);

@@ -88,6 +88,11 @@ static stack_id add(struct stack_table *table, stack_id prefix, frame_id frame) 
     return id;
 }
 
+stack_id stack_table_append(struct stack_table *table, stack_id prefix, frame_id frame) {
+    table->used_slot_count++;
+    return add(table, prefix, frame);
+}
+
 /* Looks up a root, or a stack that is not its caller's first child, and adds it if it is new. */
 static stack_id intern_slot(struct stack_table *table, stack_id prefix, frame_id frame) {
     if (table->used_slot_count >= table->limit && !grow(table)) return stack_none();

@@ -13,6 +13,7 @@ struct sweep {
     struct profile *profile; /* borrowed */
     struct numbers strings, libs, resources, sources, native_symbols, funcs, frames, stacks;
     uint32_t *same_source; /* the row that each row of the sources is merged into; its own if it stays */
+    bool has_merged;       /* sources, so that functions, frames and stacks may have become equal too */
 };
 
 static struct numbers numbers_create(uint32_t count, struct failure *failure) {
@@ -114,7 +115,10 @@ static void unify_sources(struct sweep *sweep) {
         if (is_marked(&sweep->stacks, row)) compare_with_caller(sweep, stack_table_at(&sweep->profile->stacks, row));
     if (has_relative) decide_by_folders(sweep);
     for (uint32_t row = 0; row < sweep->sources.count; row++)
-        if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS) sweep->same_source[row] = row;
+        if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS)
+            sweep->same_source[row] = row;
+        else
+            sweep->has_merged |= sweep->same_source[row] != row;
 }
 
 static source_id same_source(const struct sweep *sweep, source_id source) {
@@ -270,7 +274,7 @@ static uint32_t move_row(const struct sweep *sweep, struct row_table *to, const 
     } row;
     memcpy(&row, from, to->rows.element_bytes);
     renumber(sweep, &row);
-    return row_table_intern(to, &row);
+    return sweep->has_merged ? row_table_intern(to, &row) : row_table_append(to, &row);
 }
 
 /* Replaces the table by one with the rows that stay, and numbers those. Rows that have become equal get one number. */
@@ -298,7 +302,7 @@ static void move_stacks(struct sweep *sweep) {
         if (!is_marked(&sweep->stacks, i)) continue;
         stack_id prefix = {number_of(&sweep->stacks, stack->prefix.index)};
         frame_id frame = {number_of(&sweep->frames, stack->frame.index)};
-        sweep->stacks.rows[i] = stack_table_intern(&moved, prefix, frame).index;
+        sweep->stacks.rows[i] = (sweep->has_merged ? stack_table_intern : stack_table_append)(&moved, prefix, frame).index;
     }
     stack_table_fini(stacks);
     *stacks = moved;
