@@ -129,26 +129,26 @@ static lib_id lib_of(struct perf_stack *stack, uint32_t library_row) {
 }
 
 /* Most names have one native symbol. */
-static native_symbol_id native_symbol_of(struct perf_stack *stack, lib_id lib, uint32_t start,
-                                         const struct perf_symbol *symbol) {
-    struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
+static native_symbol_id native_symbol_of(struct perf_stack *stack, lib_id lib, uint32_t start, struct perf_name *name) {
     bool is_known = !native_symbol_is_none(name->native_symbol) && name->start == start && lib_is_same(name->lib, lib);
     if (is_known) return name->native_symbol;
     name->lib = lib;
     name->start = start;
-    return name->native_symbol = profile_native_symbol(stack->profile, lib, start, symbol->name);
+    return name->native_symbol =
+               profile_native_symbol(stack->profile, lib, start, profile_func_at(stack->profile, name->func)->name);
 }
 
 static struct place place_of(struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol, bool is_caller) {
     struct place place = {lib_none(), ADDRESS_NONE, native_symbol_none()};
-    const struct perf_library *library = perf_symbols_library(&stack->symbols, symbol->library);
+    struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
+    const struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
     uint64_t relative;
     if (!relative_address(stack, pid, symbol, library, &relative)) return place;
-    place.lib = lib_of(stack, symbol->library);
+    place.lib = lib_of(stack, name->library);
     uint64_t offset = symbol->address - symbol->start;
     bool has_start = symbol->flags & PERF_SYMBOL_HAS_START;
     if (has_start && offset <= relative && !(symbol->flags & PERF_SYMBOL_IS_UNKNOWN))
-        place.native_symbol = native_symbol_of(stack, place.lib, (uint32_t)(relative - offset), symbol);
+        place.native_symbol = native_symbol_of(stack, place.lib, (uint32_t)(relative - offset), name);
     /* A return address is that of the instruction after the call, so it is moved back by one byte. If that would leave
      * the symbol, it stays: for perf, a function that ends in a call returns into the next function. */
     bool steps_back = is_caller && relative > 0 && !(has_start && offset == 0);
@@ -158,9 +158,11 @@ static struct place place_of(struct perf_stack *stack, int64_t pid, const struct
 
 static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *line, const struct perf_symbol *symbol,
                        const struct perf_symbol *physical) {
-    if (source_is_none(line->file) && symbol->library == physical->library) return symbol->func;
+    uint32_t library = perf_symbols_name(&stack->symbols, physical)->library;
+    if (source_is_none(line->file) && perf_symbols_name(&stack->symbols, symbol)->library == library)
+        return symbol->func;
     struct func func = *profile_func_at(stack->profile, symbol->func);
-    func.resource = perf_symbols_library(&stack->symbols, physical->library)->resource;
+    func.resource = perf_symbols_library(&stack->symbols, library)->resource;
     if (!source_is_none(line->file)) func.source = line->file;
     return profile_func(stack->profile, &func);
 }
@@ -168,7 +170,8 @@ static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *l
 static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_line *line,
                            const struct perf_symbol *physical, const struct place *place, uint32_t depth) {
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
-    const struct category_pair category = line->is_inlined ? physical->category : symbol->category;
+    const struct perf_symbol *categorised = line->is_inlined ? physical : symbol;
+    const struct category_pair category = perf_symbols_name(&stack->symbols, categorised)->category;
     struct frame frame = {
         .func = func_of(stack, line, symbol, physical),
         .address = place->address,
@@ -233,8 +236,8 @@ static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
 }
 
 /* User code has no callers in the kernel, whatever their addresses are. */
-static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_symbol *symbol) {
-    const struct perf_library *library = perf_symbols_library(&stack->symbols, symbol->library);
+static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_name *name) {
+    const struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
     return perf_libraries_categorise(&stack->symbols.libraries, library, library->kind, TEXT(""),
                                      &(struct script_name){.kind = SCRIPT_NONE});
 }
@@ -247,10 +250,11 @@ static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool cal
     bool is_misplaced = calls_user_code && memo->flags & PERF_SYMBOL_IS_KERNEL;
     if (!is_misplaced && !frame_is_none(memo->caller)) return memo->caller;
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[line].symbol);
+    const struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
     struct func func = *profile_func_at(stack->profile, symbol->func);
     func.name = profile_string(stack->profile, TEXT(PERF_UNKNOWN_CALLER));
     struct frame frame = frame_of_func(profile_func(stack->profile, &func),
-                                       is_misplaced ? category_outside_kernel(stack, symbol) : symbol->category);
+                                       is_misplaced ? category_outside_kernel(stack, name) : name->category);
     frame_id caller = profile_frame(stack->profile, &frame);
     if (!is_misplaced) memo->caller = caller;
     return caller;

@@ -51,16 +51,15 @@ static string_id unknown_name(struct profile *profile, const struct perf_library
     return profile_string(profile, (struct text){composed, (size_t)(out - composed)});
 }
 
-static func_id make_func(struct profile *profile, const struct perf_symbol *symbol, resource_id resource) {
-    bool is_js = symbol->flags & PERF_SYMBOL_IS_JS;
-    bool has_source = !source_is_none(symbol->source);
+static func_id make_func(struct profile *profile, string_id name, resource_id resource, source_id source,
+                         const struct script_name *script) {
     struct func func = {
-        .name = symbol->name,
-        .resource = has_source ? resource_none() : resource,
-        .source = symbol->source,
-        .line = symbol->line,
-        .column = symbol->column,
-        .flags = is_js ? FUNC_IS_JS : 0,
+        .name = name,
+        .resource = source_is_none(source) ? resource : resource_none(),
+        .source = source,
+        .line = script->line,
+        .column = script->column,
+        .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
     };
     return profile_func(profile, &func);
 }
@@ -77,10 +76,7 @@ static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symb
     return row;
 }
 
-/* Returns everything but the addresses and the function. Without a name, the address takes its place, so it is missing
- * too. */
-static struct perf_symbol make_symbol(struct perf_symbols *symbols, struct text name, uint32_t library_row,
-                                      uint32_t form) {
+static struct perf_name make_name(struct perf_symbols *symbols, struct text name, uint32_t library_row, uint32_t form) {
     struct profile *profile = symbols->profile;
     const struct perf_library *library = perf_symbols_library(symbols, library_row);
     bool is_unknown_kernel = !library->path.bytes_count && form & FRAME_IN_KERNEL_HALF;
@@ -90,21 +86,20 @@ static struct perf_symbol make_symbol(struct perf_symbols *symbols, struct text 
     if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
     if (kind != CODE_JIT && script.kind == SCRIPT_NONE) script.name = symbol_without_version(name);
 
-    struct perf_symbol symbol = {
+    string_id name_id = name.bytes_count ? profile_string(profile, script.name) : string_none();
+    source_id source = script.file.bytes_count ? profile_source(profile, script.file) : source_none();
+    struct perf_name made = {
         .library = library_row,
-        .name = name.bytes_count ? profile_string(profile, script.name) : string_none(),
-        .source = script.file.bytes_count ? profile_source(profile, script.file) : source_none(),
-        .line = script.line,
-        .column = script.column,
         .category = perf_libraries_categorise(&symbols->libraries, library, kind, name, &script),
+        .func = name.bytes_count ? make_func(profile, name_id, library->resource, source, &script) : func_none(),
+        .native_symbol = native_symbol_none(),
     };
-    symbol.flags |= form & FRAME_HAS_ADDRESS ? PERF_SYMBOL_HAS_ADDRESS : 0;
-    symbol.flags |= form & FRAME_HAS_START ? PERF_SYMBOL_HAS_START : 0;
-    symbol.flags |= form & FRAME_IS_INLINED ? PERF_SYMBOL_IS_INLINED : 0;
-    symbol.flags |= kind == CODE_KERNEL ? PERF_SYMBOL_IS_KERNEL : 0;
-    symbol.flags |= script.kind == SCRIPT_JAVASCRIPT ? PERF_SYMBOL_IS_JS : 0;
-    symbol.flags |= name.bytes_count ? 0 : PERF_SYMBOL_IS_UNKNOWN;
-    return symbol;
+    made.flags |= form & FRAME_HAS_ADDRESS ? PERF_SYMBOL_HAS_ADDRESS : 0;
+    made.flags |= form & FRAME_HAS_START ? PERF_SYMBOL_HAS_START : 0;
+    made.flags |= form & FRAME_IS_INLINED ? PERF_SYMBOL_IS_INLINED : 0;
+    made.flags |= kind == CODE_KERNEL ? PERF_SYMBOL_IS_KERNEL : 0;
+    made.flags |= name.bytes_count ? 0 : PERF_SYMBOL_IS_UNKNOWN;
+    return made;
 }
 
 /* Returns the row of the name in this library; ID_NONE if memory ran out (latched). */
@@ -114,22 +109,26 @@ static uint32_t intern_name(struct perf_symbols *symbols, struct text name, uint
     if (row == ID_NONE || row < symbols->of_names.count) return row;
     struct perf_name *added = column_push(&symbols->of_names);
     if (!added) return ID_NONE;
-    *added = (struct perf_name){.first = ID_NONE, .native_symbol = native_symbol_none()};
+    *added = make_name(symbols, name, library, form);
     return row;
 }
 
-/* Adds a symbol that differs from another one with the same name only in its address. */
-static uint32_t add_with_address(struct perf_symbols *symbols, const struct perf_frame_line *frame,
-                                 struct perf_symbol symbol, uint32_t inlined_name) {
-    const struct perf_library *library = perf_symbols_library(symbols, symbol.library);
-    if (symbol.flags & PERF_SYMBOL_IS_UNKNOWN) {
-        symbol.name = unknown_name(symbols->profile, library, frame);
-        symbol.func = make_func(symbols->profile, &symbol, library->resource);
-    }
-    symbol.address = frame->address;
-    symbol.start = frame->address - frame->offset;
-    symbol.inlined_name = inlined_name;
-    symbol.flags &= (uint16_t) ~(PERF_SYMBOL_HAS_INLINED_NAME | PERF_SYMBOL_IS_ABSOLUTE | PERF_SYMBOL_IS_NOWHERE);
+/* Adds a symbol with that name. Without a name, the address takes its place. */
+static uint32_t add_with_name(struct perf_symbols *symbols, const struct perf_frame_line *frame, uint32_t name_row,
+                              uint32_t inlined_name) {
+    const struct perf_name *name = column_at(&symbols->of_names, name_row);
+    const struct perf_library *library = perf_symbols_library(symbols, name->library);
+    struct perf_symbol symbol = {
+        .address = frame->address,
+        .start = frame->address - frame->offset,
+        .name_row = name_row,
+        .func = name->func,
+        .inlined_name = inlined_name,
+        .flags = name->flags,
+    };
+    if (name->flags & PERF_SYMBOL_IS_UNKNOWN)
+        symbol.func = make_func(symbols->profile, unknown_name(symbols->profile, library, frame), library->resource,
+                                source_none(), &(struct script_name){0});
     symbol.flags |= frame->is_unknown && !library->path.bytes_count ? PERF_SYMBOL_IS_NOWHERE : 0;
     symbol.flags |= inlined_name != ID_NONE ? PERF_SYMBOL_HAS_INLINED_NAME : 0;
     bool is_kernel = symbol.flags & PERF_SYMBOL_IS_KERNEL;
@@ -141,17 +140,8 @@ static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame
                            uint32_t inlined_name) {
     uint32_t library_row = perf_libraries_intern(&symbols->libraries, frame->library);
     if (library_row == ID_NONE) return ID_NONE;
-    uint32_t form = perf_frame_line_form(frame);
-    uint32_t name_row = intern_name(symbols, name, library_row, form);
-    if (name_row == ID_NONE) return ID_NONE;
-    struct perf_name *known = column_at(&symbols->of_names, name_row);
-    if (known->first != ID_NONE)
-        return add_with_address(symbols, frame, *perf_symbols_at(symbols, known->first), inlined_name);
-    struct perf_symbol symbol = make_symbol(symbols, name, library_row, form);
-    symbol.name_row = name_row;
-    const struct perf_library *library = perf_symbols_library(symbols, library_row);
-    if (name.bytes_count) symbol.func = make_func(symbols->profile, &symbol, library->resource);
-    return known->first = add_with_address(symbols, frame, symbol, inlined_name);
+    uint32_t name_row = intern_name(symbols, name, library_row, perf_frame_line_form(frame));
+    return name_row == ID_NONE ? ID_NONE : add_with_name(symbols, frame, name_row, inlined_name);
 }
 
 static size_t find_arrow(struct text name) {
@@ -226,8 +216,8 @@ static bool reserve_number(struct perf_symbols *symbols, struct perf_numbered *r
     return true;
 }
 
-/* Returns the first symbol with the name of that number; ID_NONE if it is not known. */
-static uint32_t first_of_number(const struct perf_symbols *symbols, uint32_t name_number) {
+/* Returns the row of the name with that number; ID_NONE if it is not known. */
+static uint32_t name_of_number(const struct perf_symbols *symbols, uint32_t name_number) {
     return name_number < symbols->names_numbered.count ? symbols->names_numbered.rows[name_number] : ID_NONE;
 }
 
@@ -235,10 +225,10 @@ uint32_t perf_symbols_learn(struct perf_symbols *symbols, uint32_t number, uint3
                             const struct perf_frame_line *frame) {
     if (failure_is_set(symbols->profile->failure) || !reserve_number(symbols, &symbols->lines_numbered, number))
         return ID_NONE;
-    uint32_t *row = &symbols->lines_numbered.rows[number], first = first_of_number(symbols, name_number);
-    if (first != ID_NONE) return *row = add_with_address(symbols, frame, *perf_symbols_at(symbols, first), ID_NONE);
+    uint32_t *row = &symbols->lines_numbered.rows[number], name_row = name_of_number(symbols, name_number);
+    if (name_row != ID_NONE) return *row = add_with_name(symbols, frame, name_row, ID_NONE);
     *row = add_frame(symbols, frame);
     if (*row != ID_NONE && name_number != ID_NONE && reserve_number(symbols, &symbols->names_numbered, name_number))
-        symbols->names_numbered.rows[name_number] = *row;
+        symbols->names_numbered.rows[name_number] = perf_symbols_at(symbols, *row)->name_row;
     return *row;
 }

@@ -16,19 +16,13 @@ struct perf_symbol_memo {
 };
 
 struct perf_symbol {
-    uint64_t address; /* as printed; 0 if there is none */
-    uint64_t start;   /* of the symbol; absolute or relative like the address */
-    string_id name;
-    uint32_t name_row; /* of perf_symbols.of_names */
-    uint32_t library;  /* row of perf_symbols.libraries */
-    func_id func;      /* has this name and library but no source line */
-    source_id source;  /* of a script; otherwise none */
-    uint32_t line;     /* first line of a script's function */
-    uint32_t column;
+    uint64_t address;      /* as printed; 0 if there is none */
+    uint64_t start;        /* of the symbol; absolute or relative like the address */
+    uint32_t name_row;     /* of perf_symbols.of_names; not that of a cookie, which has no name */
+    func_id func;          /* has this name and library but no source line */
     uint32_t inlined_name; /* symbol that this one's name says is inlined into it (Java's "A->B"); ID_NONE if there is
                               none */
-    struct category_pair category;
-    uint16_t flags; /* enum perf_symbol_flags */
+    uint16_t flags;        /* enum perf_symbol_flags */
 };
 
 enum perf_symbol_flags {
@@ -36,12 +30,11 @@ enum perf_symbol_flags {
     PERF_SYMBOL_HAS_START = 2,
     PERF_SYMBOL_IS_INLINED = 4,
     PERF_SYMBOL_IS_KERNEL = 8,
-    PERF_SYMBOL_IS_COOKIE = 16, /* the address is the cookie */
-    PERF_SYMBOL_IS_JS = 32,
-    PERF_SYMBOL_IS_UNKNOWN = 64, /* named by its address */
-    PERF_SYMBOL_HAS_INLINED_NAME = 128,
-    PERF_SYMBOL_IS_ABSOLUTE = 256, /* the place in the file depends on the mappings of the process */
-    PERF_SYMBOL_IS_NOWHERE = 512   /* perf found neither a symbol nor a library */
+    PERF_SYMBOL_IS_COOKIE = 16,  /* the address is the cookie */
+    PERF_SYMBOL_IS_UNKNOWN = 32, /* named by its address */
+    PERF_SYMBOL_HAS_INLINED_NAME = 64,
+    PERF_SYMBOL_IS_ABSOLUTE = 128, /* the place in the file depends on the mappings of the process */
+    PERF_SYMBOL_IS_NOWHERE = 256   /* perf found neither a symbol nor a library */
 };
 
 struct perf_known_line {
@@ -49,15 +42,18 @@ struct perf_known_line {
     uint32_t row;
 };
 
-/* A name within its library. */
+/* A name within its library, and what all symbols with it share. */
 struct perf_name {
-    uint32_t first;                 /* its first symbol, from which later ones are copied; ID_NONE until there is one */
+    uint32_t library; /* row of perf_symbols.libraries */
+    func_id func;     /* none if there is no name: each address is a function then */
+    struct category_pair category;
+    uint16_t flags;                 /* enum perf_symbol_flags */
     native_symbol_id native_symbol; /* that of the last frame with the name; none until there is one */
     lib_id lib;                     /* of the native symbol, like the next member */
     uint32_t start;
 };
 
-/* Symbols by the numbers of a lexer (perf_lexer.h). */
+/* Rows by the numbers of a lexer (perf_lexer.h). */
 struct perf_numbered {
     uint32_t *rows; /* owned; ID_NONE: not known yet */
     uint32_t count;
@@ -73,7 +69,7 @@ struct perf_symbols {
     struct column of_names;    /* struct perf_name, one for each name */
     struct perf_libraries libraries;
     struct perf_numbered lines_numbered; /* the symbols of lines */
-    struct perf_numbered names_numbered; /* a symbol with each name */
+    struct perf_numbered names_numbered; /* the rows of names */
 };
 
 void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile);
