@@ -72,20 +72,6 @@ static uint32_t add_line(struct perf_lexer *lexer, struct perf_block *block, str
     return number;
 }
 
-/* Returns ID_NONE if memory ran out (latched). */
-static uint32_t number_of_line(struct perf_lexer *lexer, struct perf_block *block, struct text line,
-                               XXH128_hash_t hash) {
-    if (!index_set_reserve(&lexer->lines)) return ID_NONE;
-    struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash.low64);
-    for (; !index_slot_is_empty(slot); slot = index_set_next(&lexer->lines, slot)) {
-        if (slot->hash != (uint32_t)hash.low64) continue;
-        if (XXH128_isEqual(*(const XXH128_hash_t *)column_at(&lexer->hashes, slot->index), hash)) return slot->index;
-    }
-    uint32_t number = add_line(lexer, block, line, hash);
-    if (number != ID_NONE) index_set_fill(&lexer->lines, slot, (uint32_t)hash.low64, number);
-    return number;
-}
-
 /* ---- Stacks. ---- */
 
 static bool reserve_lines(struct perf_lexer *lexer, struct perf_block *block, uint32_t count) {
@@ -201,6 +187,21 @@ static bool hash_lines(struct perf_lexer *lexer, struct perf_block *block, struc
 
 /* ---- Numbers. ---- */
 
+/* Returns the number of a line of the sample with that hash; ID_NONE if memory ran out (latched). The text is only
+ * touched if the line is new. */
+static uint32_t number_of_line(struct perf_lexer *lexer, struct perf_block *block,
+                               const struct perf_lexed_sample *sample, uint32_t row, XXH128_hash_t hash) {
+    if (!index_set_reserve(&lexer->lines)) return ID_NONE;
+    struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash.low64);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(&lexer->lines, slot)) {
+        if (slot->hash != (uint32_t)hash.low64) continue;
+        if (XXH128_isEqual(*(const XXH128_hash_t *)column_at(&lexer->hashes, slot->index), hash)) return slot->index;
+    }
+    uint32_t number = add_line(lexer, block, text_of_line(block, sample, row), hash);
+    if (number != ID_NONE) index_set_fill(&lexer->lines, slot, (uint32_t)hash.low64, number);
+    return number;
+}
+
 /* Begins to fetch the hash that an own line of the block will probably be compared with. */
 static void prefetch_hash(const struct perf_lexer *lexer, uint32_t own_line) {
     if (own_line >= lexer->own_hashes.count) return;
@@ -219,7 +220,7 @@ static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, con
     for (uint32_t i = 0; i < sample->own_count; i++) {
         prefetch_hash(lexer, first_own + i + FETCHED_AHEAD);
         const XXH128_hash_t *hash = column_at(&lexer->own_hashes, first_own + i);
-        lines[i].number = number_of_line(lexer, block, text_of_line(block, sample, i), *hash);
+        lines[i].number = number_of_line(lexer, block, sample, i, *hash);
         if (lines[i].number == ID_NONE) return false;
     }
     uint32_t shared_count = sample->line_count - sample->own_count;
