@@ -302,7 +302,8 @@ static void move_stacks(struct sweep *sweep) {
         if (!is_marked(&sweep->stacks, i)) continue;
         stack_id prefix = {number_of(&sweep->stacks, stack->prefix.index)};
         frame_id frame = {number_of(&sweep->frames, stack->frame.index)};
-        sweep->stacks.rows[i] = (sweep->has_merged ? stack_table_intern : stack_table_append)(&moved, prefix, frame).index;
+        sweep->stacks.rows[i] =
+            (sweep->has_merged ? stack_table_intern : stack_table_append)(&moved, prefix, frame).index;
     }
     stack_table_fini(stacks);
     *stacks = moved;
