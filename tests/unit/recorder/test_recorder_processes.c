@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 
 #include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
 
@@ -26,8 +28,15 @@ static pid_t fork_first_process(void) {
     return pid;
 }
 
-/* Runs a function in the first process of a pid namespace. Returns false and skips the test if this is not
- * permitted. */
+/* Gives this process a folder /proc of its own, which shows its pid namespace alone. */
+static void mount_own_proc(void) {
+    bool is_mounted = unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                      mount("proc", "/proc", "proc", 0, NULL) == 0;
+    if (!is_mounted) _exit(EXIT_NOT_PERMITTED);
+}
+
+/* Runs a function in the first process of a pid namespace. Returns false and reports that the test is skipped if this
+ * is not permitted. */
 static bool run_as_first_process(void (*run)(const struct temp_folder *folder), const struct temp_folder *folder) {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -40,7 +49,7 @@ static bool run_as_first_process(void (*run)(const struct temp_folder *folder), 
     }
     int status = wait_for_child(child);
     if (status == EXIT_NOT_PERMITTED) {
-        print_message("skipped: no pid namespace can be made here\n");
+        print_message("skipped: no pid namespace can be made here, or not all that the test needs in it\n");
         return false;
     }
     assert_int_equal(status, 0);
@@ -112,6 +121,99 @@ static void test_join_from_a_container(void **state) {
     assert_int_not_equal(outer->process.index, inner->process.index);
     assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
     assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
+    recorded_fini(&recorded);
+}
+
+/* Waits until the sampler has looked at all threads twice. */
+static void await_two_rounds(void) {
+    for (int i = 0; i < 2; i++)
+        while (grec_wait_for_sampling() != GREC_OK) continue;
+}
+
+/* As `unshare --pid --mount-proc --fork` and containers do it. The outer process is the first of a namespace, too. */
+static void join_with_own_proc(const struct temp_folder *folder) {
+    const char *path = temp_folder_file(folder, "joined.trace");
+    uint32_t flags = IS_SANITIZED ? GREC_NO_HELPER : GREC_SAMPLER; /* children of sanitized programs start no threads */
+    pid_t inner = fork_first_process();
+    if (!inner) {
+        mount_own_proc();
+        while (grec_join(path) != GREC_OK) usleep(1000);
+        GREC_INSTANT("inner", NULL);
+        if (flags & GREC_SAMPLER) await_two_rounds();
+        exit(0);
+    }
+    if (grec_start(&(struct grec_options){.path = path, .flags = flags}) != GREC_OK) _exit(1);
+    GREC_INSTANT("outer", NULL);
+    int status = wait_for_child(inner);
+    if (status) _exit(status);
+    grec_stop();
+}
+
+static bool has_samples(const struct profile *profile, process_id process) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (process_is_same(thread->process, process) && samples_count(&thread->samples)) return true;
+    }
+    return false;
+}
+
+static void test_join_with_own_proc(void **state) {
+    struct recorded recorded;
+    const struct thread *outer = NULL, *inner = NULL;
+    if (!run_as_first_process(join_with_own_proc, *state)) return;
+    recorded_read(&recorded, temp_folder_file(*state, "joined.trace"));
+    assert_nothing_lost(&recorded);
+    find_marker(&recorded.profile, "outer", &outer);
+    find_marker(&recorded.profile, "inner", &inner);
+    const struct process *of_outer = profile_process_at(&recorded.profile, outer->process),
+                         *of_inner = profile_process_at(&recorded.profile, inner->process);
+    assert_int_equal(of_outer->pid, 1);
+    assert_int_equal(of_inner->pid, 1);
+    assert_true(of_outer->pid_namespace && of_inner->pid_namespace);
+    assert_true(of_outer->pid_namespace != of_inner->pid_namespace);
+    assert_int_equal(of_inner->outer_pid, 0); /* its /proc does not tell */
+    assert_true(of_inner->end_ns != TIME_NONE);
+    if (!IS_SANITIZED) assert_true(has_samples(&recorded.profile, inner->process));
+    recorded_fini(&recorded);
+}
+
+/* ---- A pid that is used again. ---- */
+
+enum { REUSED_PID = 4711 };
+
+/* Forks a child with this pid. A process may choose pids in a pid namespace that it has made. */
+static pid_t fork_with_pid(pid_t pid) {
+    FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+    if (!file || fprintf(file, "%d", pid - 1) < 0 || fclose(file) != 0) _exit(EXIT_NOT_PERMITTED);
+    return fork();
+}
+
+/* Each child leaves its chunk behind, and the last one must not continue in that of the first. */
+static void record_two_lives(const struct temp_folder *folder) {
+    static const char *const names[] = {"first life", "second life"};
+    start_or_exit(folder, "lives.trace");
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork_with_pid(REUSED_PID);
+        if (!child) {
+            grec_add_named_marker(names[i], NULL, NULL, NULL, NULL, 0);
+            kill(getpid(), SIGKILL);
+        }
+        if (wait_for_child(child) != 128 + SIGKILL || child != REUSED_PID) _exit(1);
+    }
+    grec_stop();
+}
+
+static void test_pid_used_again(void **state) {
+    struct recorded recorded;
+    const struct thread *first = NULL, *second = NULL;
+    if (!run_as_first_process(record_two_lives, *state)) return;
+    recorded_read(&recorded, temp_folder_file(*state, "lives.trace"));
+    assert_nothing_lost(&recorded);
+    find_marker(&recorded.profile, "first life", &first);
+    find_marker(&recorded.profile, "second life", &second);
+    assert_int_not_equal(first->process.index, second->process.index);
+    assert_int_equal(profile_process_at(&recorded.profile, first->process)->pid, REUSED_PID);
+    assert_int_equal(profile_process_at(&recorded.profile, second->process)->pid, REUSED_PID);
     recorded_fini(&recorded);
 }
 
@@ -377,6 +479,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_one_recording),
         TEST(test_join_from_a_container),
+        TEST(test_join_with_own_proc),
+        TEST(test_pid_used_again),
         TEST(test_outer_ids),
         TEST(test_recordings_of_their_own),
         TEST(test_start_over_a_living_child),
