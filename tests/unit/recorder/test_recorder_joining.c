@@ -180,8 +180,7 @@ static bool needs_writable_file;
 /* Replaces the C library's function. As on NFS, only those who may write get an exclusive lock. */
 int flock(int file, int operation) {
     bool is_writable = (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
-    if (!needs_writable_file || is_writable || !(operation & LOCK_EX))
-        return (int)syscall(SYS_flock, file, operation);
+    if (!needs_writable_file || is_writable || !(operation & LOCK_EX)) return (int)syscall(SYS_flock, file, operation);
     errno = EBADF;
     return -1;
 }
