@@ -4,8 +4,8 @@
  * threads of the profile share the tables. Nothing here is thread-safe.
  *
  * Times: until profile_finish, times are nanoseconds of the trace's clock; afterwards, nanoseconds since the profile's
- * start (origin_ns). TIME_NONE means "unknown". A reader may enter times in another unit, such as ticks of a
- * processor's counter, if it converts all of them before profile_finish. */
+ * start (origin_ns). TIME_NONE means "unknown". A reader that learns the rate of its clock only at the end of the input
+ * stores ticks in the members _ticks, and turns all of them into nanoseconds before profile_finish. */
 #ifndef GECKO_PROFILE_H
 #define GECKO_PROFILE_H
 
@@ -306,21 +306,20 @@ void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change
 
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
 
-/* Adds memory that the thread allocated or freed. */
-void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+/* Adds memory that the thread allocated or freed. time: in nanoseconds or ticks. */
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time, int64_t bytes, uint64_t address,
                             stack_id stack);
 
 /* Adds an overhead. The three durations must be at least 0, and their sum less than 2^62. */
 void profile_add_overhead(struct profile *profile, const struct overhead *overhead);
 
 /* Add a line to a log, which is profiling_log or gathering_log. Key and text are copied. A key must be unique in the
- * log of a process, and must not be "lines". */
+ * log of a process, and must not be "lines". time: in nanoseconds or ticks. */
 void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
                         int64_t number);
 void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
                       struct text text);
-void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
-                      struct text text);
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time, struct text text);
 
 /* Adds a line to the information panel. Consecutive lines with the same section are shown together. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);

@@ -203,7 +203,7 @@ static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
     if (thread_has_content(thread) || !text_equal(thread->name, TEXT(SAMPLER_THREAD_NAME))) return;
     thread->tid = process->pid;
     thread->name = process->name;
-    thread->start_ns = TIME_NONE;
+    thread->start_ticks = TIME_NONE;
 }
 
 static void show_main_threads(struct trace_tasks *tasks) {
