@@ -191,11 +191,6 @@ struct counter *profile_add_counter(struct profile *profile, const struct counte
     return row;
 }
 
-void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number) {
-    struct counter_sample *sample = column_push(&counter->samples);
-    if (sample) *sample = (struct counter_sample){.time_ns = time_ns, .change = change, .number = number};
-}
-
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns) {
     struct paused_range *range = column_push(&profile->paused_ranges);
     if (range) *range = (struct paused_range){process, start_ns, end_ns};

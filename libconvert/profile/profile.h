@@ -302,7 +302,6 @@ static inline void profile_visit_marker(const struct profile *profile, const str
 /* Adds a counter without samples and initialises its column; the texts of `counter` must live as long as the profile.
  * Returns NULL if memory ran out (latched). The result is valid until profile_finish. */
 struct counter *profile_add_counter(struct profile *profile, const struct counter *counter);
-void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number);
 
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "libconvert/profile/profile.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/full_tables.h"
 #include "tests/support/unit_test.h"
 

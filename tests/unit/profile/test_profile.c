@@ -5,6 +5,7 @@
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/assert_text.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/full_tables.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"

@@ -61,6 +61,30 @@ static void start_or_exit(const struct temp_folder *folder, const char *name) {
     if (grec_start(&options) != GREC_OK) _exit(1);
 }
 
+/* A trace in which two processes have the same pid, and the process of each marker. */
+struct namesakes {
+    struct recorded recorded;
+    const struct process *first, *second;
+};
+
+static const struct process *process_of(const struct recorded *recorded, const char *marker) {
+    const struct thread *thread = NULL;
+    find_marker(&recorded->profile, marker, &thread);
+    return profile_process_at(&recorded->profile, thread->process);
+}
+
+/* Reads the trace, which must have lost nothing. */
+static void read_namesakes(struct namesakes *both, const struct temp_folder *folder, const char *name,
+                           const char *first_marker, const char *second_marker, int64_t pid) {
+    recorded_read(&both->recorded, temp_folder_file(folder, name));
+    assert_nothing_lost(&both->recorded);
+    both->first = process_of(&both->recorded, first_marker);
+    both->second = process_of(&both->recorded, second_marker);
+    assert_ptr_not_equal(both->first, both->second);
+    assert_int_equal(both->first->pid, pid);
+    assert_int_equal(both->second->pid, pid);
+}
+
 /* ---- Processes with the same pid in one recording. ---- */
 
 static void record_in_nested_namespaces(const struct temp_folder *folder) {
@@ -78,21 +102,17 @@ static void record_in_nested_namespaces(const struct temp_folder *folder) {
 }
 
 static void test_one_recording(void **state) {
-    struct recorded recorded;
     const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(record_in_nested_namespaces, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "nested.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "outer", &outer);
-    find_marker(&recorded.profile, "inner", &inner);
-    assert_int_equal(count_markers_of(&recorded.profile, outer, "of both"), 1);
-    assert_int_equal(count_markers_of(&recorded.profile, inner, "of both"), 1);
-    assert_int_not_equal(outer->process.index, inner->process.index);
-    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
-    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
+    struct namesakes both;
+    read_namesakes(&both, *state, "nested.trace", "outer", "inner", 1);
+    find_marker(&both.recorded.profile, "outer", &outer);
+    find_marker(&both.recorded.profile, "inner", &inner);
+    assert_int_equal(count_markers_of(&both.recorded.profile, outer, "of both"), 1);
+    assert_int_equal(count_markers_of(&both.recorded.profile, inner, "of both"), 1);
     /* Each thread has a different number. */
-    assert_int_equal(recorded.header.next_thread_uid, 3);
-    recorded_fini(&recorded);
+    assert_int_equal(both.recorded.header.next_thread_uid, 3);
+    recorded_fini(&both.recorded);
 }
 
 /* The process that joins is the first of its pid namespace, as in a container. */
@@ -111,17 +131,10 @@ static void join_from_nested_namespace(const struct temp_folder *folder) {
 }
 
 static void test_join_from_a_container(void **state) {
-    struct recorded recorded;
-    const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(join_from_nested_namespace, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "joined.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "outer", &outer);
-    find_marker(&recorded.profile, "inner", &inner);
-    assert_int_not_equal(outer->process.index, inner->process.index);
-    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
-    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
-    recorded_fini(&recorded);
+    struct namesakes both;
+    read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
+    recorded_fini(&both.recorded);
 }
 
 /* Waits until the sampler has looked at all threads twice. */
@@ -149,32 +162,24 @@ static void join_with_own_proc(const struct temp_folder *folder) {
     grec_stop();
 }
 
-static bool has_samples(const struct profile *profile, process_id process) {
+static bool has_samples(const struct profile *profile, const struct process *process) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
-        if (process_is_same(thread->process, process) && samples_count(&thread->samples)) return true;
+        if (profile_process_at(profile, thread->process) == process && samples_count(&thread->samples)) return true;
     }
     return false;
 }
 
 static void test_join_with_own_proc(void **state) {
-    struct recorded recorded;
-    const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(join_with_own_proc, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "joined.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "outer", &outer);
-    find_marker(&recorded.profile, "inner", &inner);
-    const struct process *of_outer = profile_process_at(&recorded.profile, outer->process),
-                         *of_inner = profile_process_at(&recorded.profile, inner->process);
-    assert_int_equal(of_outer->pid, 1);
-    assert_int_equal(of_inner->pid, 1);
-    assert_true(of_outer->pid_namespace && of_inner->pid_namespace);
-    assert_true(of_outer->pid_namespace != of_inner->pid_namespace);
-    assert_int_equal(of_inner->outer_pid, 0); /* its /proc does not tell */
-    assert_true(of_inner->end_ns != TIME_NONE);
-    if (!IS_SANITIZED) assert_true(has_samples(&recorded.profile, inner->process));
-    recorded_fini(&recorded);
+    struct namesakes both;
+    read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
+    assert_true(both.first->pid_namespace && both.second->pid_namespace);
+    assert_true(both.first->pid_namespace != both.second->pid_namespace);
+    assert_int_equal(both.second->outer_pid, 0); /* its /proc does not tell */
+    assert_true(both.second->end_ns != TIME_NONE);
+    if (!IS_SANITIZED) assert_true(has_samples(&both.recorded.profile, both.second));
+    recorded_fini(&both.recorded);
 }
 
 /* ---- A pid that is used again. ---- */
@@ -204,17 +209,10 @@ static void record_two_lives(const struct temp_folder *folder) {
 }
 
 static void test_pid_used_again(void **state) {
-    struct recorded recorded;
-    const struct thread *first = NULL, *second = NULL;
     if (!run_as_first_process(record_two_lives, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "lives.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "first life", &first);
-    find_marker(&recorded.profile, "second life", &second);
-    assert_int_not_equal(first->process.index, second->process.index);
-    assert_int_equal(profile_process_at(&recorded.profile, first->process)->pid, REUSED_PID);
-    assert_int_equal(profile_process_at(&recorded.profile, second->process)->pid, REUSED_PID);
-    recorded_fini(&recorded);
+    struct namesakes both;
+    read_namesakes(&both, *state, "lives.trace", "first life", "second life", REUSED_PID);
+    recorded_fini(&both.recorded);
 }
 
 /* ---- The same process in another namespace. ---- */
