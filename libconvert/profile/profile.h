@@ -339,8 +339,8 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
  * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first.
  * Processes are in order of appearance, except that a parent comes before its children.
  * Threads without samples, markers and allocations are left out. One such thread is kept if its process has other
- * threads or counters: the main thread if there is one. Counters without samples are dropped, and so are the counters
- * and overheads of processes without any thread.
+ * threads or counters, or has lost its content: the main thread if there is one. Counters without samples are dropped,
+ * and so are the counters and overheads of processes without any thread.
  *
  * The interval is estimated if it is unknown. The ledger's entries are added to the information panel. */
 void profile_finish(struct profile *profile);

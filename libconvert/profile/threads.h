@@ -53,6 +53,7 @@ struct process {
     bool has_children;       /* a written process has it as parent; set by profile_finish */
     uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     bool is_replaced;        /* the next process with its pid is a program that it has executed */
+    bool has_lost_content;   /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
     struct text pid_text;
