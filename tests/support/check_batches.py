@@ -460,6 +460,8 @@ def check_killed_archives(work, kills):
 
 
 def processes_in(folder):
+    folder = folder.resolve()
+
     def works_in(process):
         try:
             return (process / "cwd").readlink() == folder
