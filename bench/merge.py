@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compares converting traces into one profile with converting them one by one.
 
-    bench/merge.py [--traces N] [--megabytes N] [--runs N] [--folder FOLDER] LARGE_TRACE
+    bench/merge.py [--traces N] [--megabytes N] [--runs N] [--touch GIB] [--folder FOLDER] LARGE_TRACE
 
 LARGE_TRACE is the program of bench/recorder/large_trace.c, which records the traces. GECKO_CONVERT names the measured program.
-Prints the processor time of the user and the kernel, the least of all runs, since the machine may be shared.
+Prints medians of the processor time of the user and the kernel, and of the ratios of their sums within each round.
 """
 
 import argparse
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,11 +25,27 @@ def run(arguments):
     return usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024
 
 
+# Writes to memory and frees it. Hosts of virtual machines take free memory away, and its next first use counts as the
+# kernel's time of whoever comes first.
+TOUCH = """
+import mmap, sys
+with mmap.mmap(-1, int(sys.argv[1])) as memory:
+    for at in range(0, len(memory), mmap.PAGESIZE):
+        memory[at] = 1
+"""
+
+
+def convert_apart(convert, traces):
+    each = [run([*convert, f"{trace}.json", trace]) for trace in traces]
+    return sum(one[0] for one in each), sum(one[1] for one in each), max(one[2] for one in each)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--traces", type=int, default=10)
     parser.add_argument("--megabytes", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--touch", type=float, default=4, help="GiB of memory that are written to before each run")
     parser.add_argument("--folder")
     parser.add_argument("program")
     options = parser.parse_args()
@@ -39,17 +56,22 @@ def main():
             run([options.program, str(options.megabytes), trace])
         print(f"{sum(map(os.path.getsize, traces)) / 1e6:.0f} MB in {len(traces)} traces")
         convert = [converter, "--symbols=none", "--max-memory=unlimited", "-o"]
-        apart, together = [], []
-        for _ in range(options.runs):
-            # Each profile stays: if one replaced another, it would be written to memory that the kernel has at hand.
-            each = [run([*convert, f"{trace}.json", trace]) for trace in traces]
-            apart.append((sum(one[0] for one in each), sum(one[1] for one in each), max(one[2] for one in each)))
-            together.append(run([*convert, os.path.join(folder, "together.json"), *traces]))
-            for profile in pathlib.Path(folder).glob("*.json"):
-                profile.unlink()
-        for name, results in (("one by one", apart), ("together", together)):
-            user, kernel, memory = min(results)
+        ways = {
+            "one by one": lambda: convert_apart(convert, traces),
+            "together": lambda: run([*convert, os.path.join(folder, "together.json"), *traces]),
+        }
+        results = {name: [] for name in ways}
+        for number in range(options.runs):
+            for name in sorted(ways, reverse=number % 2 == 1):
+                subprocess.run([sys.executable, "-c", TOUCH, str(int(options.touch * 2**30))], check=True)
+                results[name].append(ways[name]())
+                for profile in pathlib.Path(folder).glob("*.json"):
+                    profile.unlink()
+        for name, rows in results.items():
+            user, kernel, memory = (statistics.median(row[i] for row in rows) for i in range(3))
             print(f"{name}: user {user:.2f} s, kernel {kernel:.2f} s, memory {memory / 1e6:.0f} MB")
+        ratios = [(b[0] + b[1]) / (a[0] + a[1]) for a, b in zip(*results.values())]
+        print(f"together / one by one: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
 if __name__ == "__main__":

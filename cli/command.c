@@ -91,7 +91,8 @@ void command_print_failure(struct command_output *output, const char *path, cons
     print_error(output->name, message);
 }
 
-int command_write(struct chunk_list *text, const char *name) {
+/* Writes the text to standard output and returns the exit code. */
+static int write_text(struct chunk_list *text, const char *name) {
     struct failure *failure = text->failure;
     uint64_t written_bytes;
     if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
@@ -113,7 +114,7 @@ int command_show_help(const char *help, const char *name) {
     struct chunk_list text;
     chunk_list_init(&text, &failure);
     chunk_list_append(&text, help, strlen(help));
-    int exit_code = command_write(&text, name);
+    int exit_code = write_text(&text, name);
     chunk_list_fini(&text);
     return exit_code;
 }
@@ -196,7 +197,7 @@ int command_show_files(const struct command_options *options, const char *name, 
     }
     progress_tty_clear(&output.bar);
     struct chunk_list json = end_json(&output.json);
-    int write_exit = command_write(output.is_json ? &json : &output.text, name);
+    int write_exit = write_text(output.is_json ? &json : &output.text, name);
     chunk_list_fini(&json);
     chunk_list_fini(&output.text);
     return exit_code ? exit_code : write_exit;

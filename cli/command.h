@@ -100,9 +100,6 @@ typedef int command_show(const char *path, struct command_output *output, void *
 int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
                        void *context);
 
-/* Writes the text to standard output and returns the exit code. */
-int command_write(struct chunk_list *text, const char *name);
-
 /* Appends to the text like printf. */
 void command_append(struct chunk_list *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -201,7 +201,7 @@ struct gecko_convert_options {
 /* What is counted. */
 enum gecko_convert_unit {
     GECKO_CONVERT_LINES = 0,   /* lines of the input */
-    GECKO_CONVERT_SAMPLES = 1, /* event lines with a stack; lines of collapsed stacks */
+    GECKO_CONVERT_SAMPLES = 1, /* samples that the input has, with or without a stack */
     GECKO_CONVERT_RECORDS = 2, /* records of the trace other than samples */
     GECKO_CONVERT_PERIODS = 3, /* the sum of the samples' periods, in the unit of their event */
     GECKO_CONVERT_VALUES = 4,  /* properties that the output format cannot carry, one for each row that has one */

@@ -24,7 +24,7 @@ void session_start_from_environment(void);
 /* Whether the environment has started the recording. A trace in memory is then saved when the process ends. */
 bool session_is_from_environment(void);
 
-/* The option that is out of its range. */
+/* Options that grec_start can refuse, because a value is out of its range. */
 enum session_option {
     SESSION_OPTION_NONE,
     SESSION_OPTION_PATH,

@@ -16,7 +16,7 @@ void manifest_format_xxh3(char out[17], uint64_t xxh3) {
     out[16] = '\0';
 }
 
-const char *manifest_status_name(enum batch_status status) {
+static const char *status_name(enum batch_status status) {
     static const char *const names[] = {
         [BATCH_PENDING] = "interrupted", [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
         [BATCH_ARCHIVE] = "archive",     [BATCH_FOLDER] = "folder",       [BATCH_NO_TRACE] = "no-trace",
@@ -162,7 +162,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     json_object_begin(json);
     json_key_string(json, "path", source->path);
     json_key_string_or_null(json, "member", entry->member);
-    json_key_string(json, "status", manifest_status_name(status));
+    json_key_string(json, "status", status_name(status));
     if (atomic_load(&entry->has_digest)) {
         write_digest(json, entry->digest);
     } else {

@@ -36,9 +36,6 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
 /* Returns the hash of all options that affect the profiles, and of the program's version. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
 
-/* Returns the name of a status in the manifest. Static. */
-const char *manifest_status_name(enum batch_status status);
-
 /* Formats the hash as 16 hexadecimal digits, terminated. */
 void manifest_format_xxh3(char out[17], uint64_t xxh3);
 

@@ -10,7 +10,7 @@ struct progress_root {
     /* Where FAILURE_CANCELLED is latched when the callback returns false. While a failure is latched there, the
      * callback is not called. Borrowed; NULL: the callback cannot cancel. */
     struct failure *failure;
-    struct gecko_convert_progress told; /* what the callback was told last */
+    struct gecko_convert_progress told; /* the numbers that the last call of the callback got */
 };
 
 /* A range of the whole: [from, to] in 0..1. A zeroed one reports to nobody. */

@@ -56,7 +56,7 @@ void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct pro
 /* Makes the weights of all inputs comparable. Call it before rows are moved. */
 void merge_weights(struct merge *merge, struct profile *whole);
 
-/* Merges what describes the recordings. */
+/* Merges the facts about the recordings: product, machine, arguments and the like. */
 void merge_meta(struct merge *merge, struct profile *whole);
 
 #endif

@@ -217,6 +217,7 @@ static void merge_process(struct process *whole, const struct process *part, boo
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
     if (!whole->pid_text.bytes_count) whole->pid_text = part->pid_text;
     whole->is_replaced &= part->is_replaced;
+    whole->has_lost_content |= part->has_lost_content;
 }
 
 static void merge_thread(struct thread *whole, const struct thread *part, bool is_recorder) {

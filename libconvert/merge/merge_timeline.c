@@ -263,51 +263,60 @@ static void place_rest(struct merge *merge, struct merge_input *input) {
     }
 }
 
+/* Whether the input is placed relative to the start of the timeline. */
+static bool is_placed_from_start(const struct merge *merge, const struct merge_input *input) {
+    bool is_apart = input->timeline == GECKO_CONVERT_TIMELINE_APART && input != merge_reference(merge);
+    return is_apart || !is_by_clock(input);
+}
+
 /* Returns when the first event of all inputs with a place of their own comes; if there are none, of the reference. */
-static int64_t timeline_start_ns(const struct merge *merge, const int64_t *first_ns) {
+static int64_t timeline_start_ns(const struct merge *merge) {
     const struct merge_input *reference = merge_reference(merge);
     int64_t start_ns = INT64_MAX;
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
         bool is_placed = input->timeline != GECKO_CONVERT_TIMELINE_APART && is_by_clock(input);
-        if ((!is_placed && input != reference) || first_ns[i] == TIME_NONE) continue;
-        int64_t placed_ns = merge_sum(first_ns[i], input->offset_ns);
+        int64_t first_ns = is_placed || input == reference ? first_time_ns(&input->profile) : TIME_NONE;
+        if (first_ns == TIME_NONE) continue;
+        int64_t placed_ns = merge_sum(first_ns, input->offset_ns);
         if (placed_ns < start_ns) start_ns = placed_ns;
     }
     return start_ns == INT64_MAX ? 0 : start_ns;
 }
 
-/* Moves the inputs that have no place of their own. */
-static void place_from_start(struct merge *merge, const int64_t *first_ns) {
+/* Moves an input that has no place of its own. */
+static void place_from_start(const struct merge *merge, struct merge_input *input, int64_t start_ns) {
     const struct merge_input *reference = merge_reference(merge);
-    int64_t start_ns = timeline_start_ns(merge, first_ns);
+    int64_t first_ns = first_time_ns(&input->profile);
+    bool is_given = !is_by_clock(input);
+    if (is_given) {
+        input->timeline = GECKO_CONVERT_TIMELINE_GIVEN;
+        bool has_times = input->profile.meta.has_times && reference->profile.meta.has_times;
+        if (has_times && !are_on_other_machines(reference, input)) input->machine = reference->machine;
+    }
+    if (first_ns == TIME_NONE) return;
+    input->offset_ns = merge_sum(merge_difference(start_ns, first_ns), is_given ? input->alignment.offset_ns : 0);
+}
+
+/* Finding the first event takes a look at all rows, so it is done only if an input needs it. */
+static void place_those_from_start(struct merge *merge) {
+    int64_t start_ns = TIME_NONE;
     for (size_t i = 0; i < merge->input_count; i++) {
         struct merge_input *input = &merge->inputs[i];
-        bool is_given = !is_by_clock(input);
-        if (is_given) {
-            input->timeline = GECKO_CONVERT_TIMELINE_GIVEN;
-            bool has_times = input->profile.meta.has_times && reference->profile.meta.has_times;
-            if (has_times && !are_on_other_machines(reference, input)) input->machine = reference->machine;
-        }
-        bool is_apart = input->timeline == GECKO_CONVERT_TIMELINE_APART && input != reference;
-        if ((!is_given && !is_apart) || first_ns[i] == TIME_NONE) continue;
-        input->offset_ns =
-            merge_sum(merge_difference(start_ns, first_ns[i]), is_given ? input->alignment.offset_ns : 0);
+        if (!is_placed_from_start(merge, input)) continue;
+        if (start_ns == TIME_NONE) start_ns = timeline_start_ns(merge);
+        place_from_start(merge, input, start_ns);
     }
 }
 
 void merge_align(struct merge *merge) {
-    struct merge_input *reference;
-    int64_t *first_ns = memory_allocate(merge->failure, merge->input_count * sizeof *first_ns);
-    if (!first_ns) return;
     for (uint32_t i = 0; i < merge->input_count; i++) {
         struct merge_input *input = &merge->inputs[i];
         input->timeline = GECKO_CONVERT_TIMELINE_APART;
         input->machine = i;
         if (input->alignment.kind == GECKO_CONVERT_ALIGN_MONOTONIC) input->profile.meta.is_clock_monotonic = true;
-        first_ns[i] = first_time_ns(&input->profile);
     }
-    reference = merge_reference(merge);
+    struct merge_input *reference = merge_reference(merge);
     place_reference(reference);
     for (size_t i = 0; i < merge->input_count; i++)
         if (&merge->inputs[i] != reference && is_by_clock(&merge->inputs[i]))
@@ -318,8 +327,7 @@ void merge_align(struct merge *merge) {
         bool is_loose = input->timeline == GECKO_CONVERT_TIMELINE_APART && is_by_clock(input);
         if (is_loose && input != reference && input->profile.meta.has_times) place_rest(merge, input);
     }
-    place_from_start(merge, first_ns);
-    memory_free(first_ns);
+    place_those_from_start(merge);
     for (size_t i = 0; i < merge->input_count; i++)
         profile_shift_times(&merge->inputs[i].profile, merge->inputs[i].offset_ns);
 }

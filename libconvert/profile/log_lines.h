@@ -10,9 +10,12 @@
 /* One fact: a named number, a named text, or a text with a time. */
 struct log_line {
     process_id process; /* none: the whole trace */
-    int64_t time_ns;    /* TIME_NONE: none; otherwise see profile.h on times */
-    struct text key;    /* "chunksRecycled"; empty for a text with a time */
-    struct text text;   /* if its bytes are NULL, the number is the value */
+    union {
+        int64_t time_ns; /* TIME_NONE: none; otherwise see profile.h on times */
+        int64_t time_ticks;
+    };
+    struct text key;  /* "chunksRecycled"; empty for a text with a time */
+    struct text text; /* if its bytes are NULL, the number is the value */
     int64_t number;
 };
 

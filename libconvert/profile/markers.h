@@ -68,7 +68,10 @@ struct marker_cells {
 
 /* Where and when the stack of a marker was taken. */
 struct stack_origin {
-    int64_t time_ns;
+    union {
+        int64_t time_ns; /* see profile.h on times */
+        int64_t time_ticks;
+    };
     thread_id thread; /* none if unknown */
 };
 
@@ -78,6 +81,7 @@ union marker_value {
     struct decimal number; /* see MARKER_REAL */
     int64_t duration_ns;   /* TIME_NONE: absent */
     int64_t time_ns;       /* TIME_NONE: absent */
+    int64_t time_ticks;
     struct marker_cells cells;
     struct stack_origin origin; /* of no field: precedes the values of a marker that has one */
 };
@@ -190,8 +194,14 @@ struct marker_schema {
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };
 
 struct marker {
-    int64_t start_ns;
-    int64_t end_ns; /* start_ns again if the phase has no end */
+    union {
+        int64_t start_ns; /* see profile.h on times */
+        int64_t start_ticks;
+    };
+    union {
+        int64_t end_ns; /* start_ns again if the phase has no end */
+        int64_t end_ticks;
+    };
     string_id name;
     stack_id stack;     /* none: no cause */
     uint32_t values_at; /* the first of the payload's values in the profile's payloads */

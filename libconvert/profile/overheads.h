@@ -6,7 +6,10 @@
 
 struct overhead {
     process_id process;
-    int64_t time_ns; /* the end of the round; see profile.h on times */
+    union {
+        int64_t time_ns; /* the end of the round; see profile.h on times */
+        int64_t time_ticks;
+    };
     int64_t locking_ns;
     int64_t counters_ns;
     int64_t threads_ns;

@@ -193,20 +193,17 @@ struct counter *profile_add_counter(struct profile *profile, const struct counte
     return row;
 }
 
-void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number) {
-    struct counter_sample *sample = column_push(&counter->samples);
-    if (sample) *sample = (struct counter_sample){.time_ns = time_ns, .change = change, .number = number};
-}
-
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns) {
     struct paused_range *range = column_push(&profile->paused_ranges);
     if (range) *range = (struct paused_range){process, start_ns, end_ns};
 }
 
-void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time, int64_t bytes, uint64_t address,
                             stack_id stack) {
     struct allocation *row = column_push(&profile_thread_at(profile, thread)->allocations);
-    if (row) *row = (struct allocation){time_ns, bytes, address, stack, thread};
+    if (row)
+        *row =
+            (struct allocation){.time_ns = time, .bytes = bytes, .address = address, .stack = stack, .thread = thread};
 }
 
 void profile_add_overhead(struct profile *profile, const struct overhead *overhead) {
@@ -221,18 +218,21 @@ static void push_log_line(struct column *log, struct log_line line) {
 
 void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
                         int64_t number) {
-    push_log_line(log, (struct log_line){process, TIME_NONE, profile_text(profile, key), {0}, number});
+    push_log_line(log,
+                  (struct log_line){
+                      .process = process, .time_ns = TIME_NONE, .key = profile_text(profile, key), .number = number});
 }
 
 void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
                       struct text text) {
     struct text key_copy = profile_text(profile, key);
-    push_log_line(log, (struct log_line){process, TIME_NONE, key_copy, profile_text(profile, text), 0});
+    push_log_line(log,
+                  (struct log_line){
+                      .process = process, .time_ns = TIME_NONE, .key = key_copy, .text = profile_text(profile, text)});
 }
 
-void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
-                      struct text text) {
-    push_log_line(log, (struct log_line){process, time_ns, {0}, profile_text(profile, text), 0});
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time, struct text text) {
+    push_log_line(log, (struct log_line){.process = process, .time_ns = time, .text = profile_text(profile, text)});
 }
 
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value) {

@@ -4,8 +4,8 @@
  * threads of the profile share the tables. Nothing here is thread-safe.
  *
  * Times: until profile_finish, times are nanoseconds of the trace's clock; afterwards, nanoseconds since the profile's
- * start (origin_ns). TIME_NONE means "unknown". A reader may enter times in another unit, such as ticks of a
- * processor's counter, if it converts all of them before profile_finish. */
+ * start (origin_ns). TIME_NONE means "unknown". A reader that learns the rate of its clock only at the end of the input
+ * stores ticks in the members _ticks, and turns all of them into nanoseconds before profile_finish. */
 #ifndef GECKO_PROFILE_H
 #define GECKO_PROFILE_H
 
@@ -303,25 +303,23 @@ static inline void profile_visit_marker(const struct profile *profile, const str
 /* Adds a counter without samples and initialises its column; the texts of `counter` must live as long as the profile.
  * Returns NULL if memory ran out (latched). The result is valid until profile_finish. */
 struct counter *profile_add_counter(struct profile *profile, const struct counter *counter);
-void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number);
 
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns);
 
-/* Adds memory that the thread allocated or freed. */
-void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time_ns, int64_t bytes, uint64_t address,
+/* Adds memory that the thread allocated or freed. time: in nanoseconds or ticks. */
+void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time, int64_t bytes, uint64_t address,
                             stack_id stack);
 
 /* Adds an overhead. The three durations must be at least 0, and their sum less than 2^62. */
 void profile_add_overhead(struct profile *profile, const struct overhead *overhead);
 
 /* Add a line to a log, which is profiling_log or gathering_log. Key and text are copied. A key must be unique in the
- * log of a process, and must not be "lines". */
+ * log of a process, and must not be "lines". time: in nanoseconds or ticks. */
 void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
                         int64_t number);
 void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
                       struct text text);
-void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time_ns,
-                      struct text text);
+void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time, struct text text);
 
 /* Adds a line to the information panel. Consecutive lines with the same section are shown together. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
@@ -341,8 +339,8 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
  * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first.
  * Processes are in order of appearance, except that a parent comes before its children.
  * Threads without samples, markers and allocations are left out. One such thread is kept if its process has other
- * threads or counters: the main thread if there is one. Counters without samples are dropped, and so are the counters
- * and overheads of processes without any thread.
+ * threads or counters, or has lost its content: the main thread if there is one. Counters without samples are dropped,
+ * and so are the counters and overheads of processes without any thread.
  *
  * The interval is estimated if it is unknown. The ledger's entries are added to the information panel. */
 void profile_finish(struct profile *profile);

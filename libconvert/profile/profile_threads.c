@@ -85,7 +85,7 @@ struct process_threads {
     uint32_t first;
     uint32_t last;
     uint32_t spare;    /* the first thread without content; ID_NONE: none */
-    bool has_counters; /* the front-end needs a thread to show them */
+    bool needs_thread; /* to show the counters of the process, or the process itself */
 };
 
 static void list_thread(struct process_threads *list, uint32_t *next, uint32_t thread) {
@@ -98,7 +98,8 @@ static void list_thread(struct process_threads *list, uint32_t *next, uint32_t t
 
 static void list_threads(const struct profile *profile, struct process_threads *lists, uint32_t *next) {
     for (size_t i = 0; i < profile->processes.count; i++)
-        lists[i] = (struct process_threads){ID_NONE, ID_NONE, ID_NONE, false};
+        lists[i] = (struct process_threads){
+            ID_NONE, ID_NONE, ID_NONE, ((const struct process *)column_at(&profile->processes, i))->has_lost_content};
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
         struct process_threads *list = &lists[thread->process.index];
@@ -110,7 +111,7 @@ static void list_threads(const struct profile *profile, struct process_threads *
             list->spare = i;
     }
     for (size_t i = 0; i < profile->counters.count; i++)
-        lists[((const struct counter *)column_at(&profile->counters, i))->process.index].has_counters = true;
+        lists[((const struct counter *)column_at(&profile->counters, i))->process.index].needs_thread = true;
 }
 
 static void order_process(struct profile *profile, struct process *process, const struct process_threads *list,
@@ -119,9 +120,9 @@ static void order_process(struct profile *profile, struct process *process, cons
     bool has_others = list->first != ID_NONE;
     if (!thread_is_none(process->main_thread)) {
         const struct thread *main_thread = profile_thread_at(profile, process->main_thread);
-        if (has_others || list->has_counters || thread_has_content(main_thread))
+        if (has_others || list->needs_thread || thread_has_content(main_thread))
             append_to_order(profile, process->main_thread.index);
-    } else if (!has_others && list->has_counters && list->spare != ID_NONE) {
+    } else if (!has_others && list->needs_thread && list->spare != ID_NONE) {
         append_to_order(profile, list->spare);
     }
     for (uint32_t thread = list->first; thread != ID_NONE; thread = next[thread]) append_to_order(profile, thread);

@@ -17,7 +17,10 @@ struct sample_details {
 };
 
 struct sample {
-    int64_t time_ns; /* see profile.h on times */
+    union {
+        int64_t time_ns; /* see profile.h on times */
+        int64_t time_ticks;
+    };
     stack_id stack;  /* none: no stack */
     uint32_t weight; /* see profile_weight_encode */
 };
@@ -29,7 +32,10 @@ struct samples {
 
 /* Memory that a thread allocated or freed. */
 struct allocation {
-    int64_t time_ns;  /* see profile.h on times */
+    union {
+        int64_t time_ns; /* see profile.h on times */
+        int64_t time_ticks;
+    };
     int64_t bytes;    /* how many it stands for; negative: freed */
     uint64_t address; /* links an allocation to its deallocation */
     stack_id stack;
@@ -47,6 +53,7 @@ struct process {
     bool has_children;       /* a written process has it as parent; set by profile_finish */
     uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     bool is_replaced;        /* the next process with its pid is a program that it has executed */
+    bool has_lost_content;   /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
     struct text pid_text;
@@ -54,7 +61,10 @@ struct process {
     struct text
         title;        /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
     int64_t start_ns; /* TIME_NONE: it started before the trace */
-    int64_t end_ns;   /* TIME_NONE: it ended after the trace */
+    union {
+        int64_t end_ns; /* TIME_NONE: it ended after the trace */
+        int64_t end_ticks;
+    };
 };
 
 struct thread {
@@ -65,8 +75,14 @@ struct thread {
     bool is_main;         /* its tid is the pid; set by profile_finish */
     struct text tid_text; /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
     struct text name;
-    int64_t start_ns; /* TIME_NONE: it started before the trace */
-    int64_t end_ns;   /* TIME_NONE: it ended after the trace */
+    union {
+        int64_t start_ns; /* TIME_NONE: it started before the trace */
+        int64_t start_ticks;
+    };
+    union {
+        int64_t end_ns; /* TIME_NONE: it ended after the trace */
+        int64_t end_ticks;
+    };
     struct samples samples;
     struct column markers;     /* struct marker */
     struct column allocations; /* struct allocation; in any order until profile_finish */
@@ -96,11 +112,11 @@ static inline int64_t samples_delay_ns(const struct samples *samples, uint32_t r
     return samples_have_delays(samples) ? *(const int64_t *)column_at(&samples->details->delay_ns, row) : TIME_NONE;
 }
 
-/* Adds a sample. Samples may come in any order. */
-static inline void samples_add(struct samples *samples, int64_t time_ns, stack_id stack, uint32_t weight) {
+/* Adds a sample. Samples may come in any order. time: in nanoseconds or ticks, see profile.h on times. */
+static inline void samples_add(struct samples *samples, int64_t time, stack_id stack, uint32_t weight) {
     struct sample *sample = column_push(&samples->rows);
     if (!sample) return;
-    *sample = (struct sample){time_ns, stack, weight};
+    *sample = (struct sample){.time_ns = time, .stack = stack, .weight = weight};
     if (samples->details) samples_add_no_details(samples);
 }
 

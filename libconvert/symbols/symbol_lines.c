@@ -82,11 +82,11 @@ struct symbol_lines {
     size_t row_count;
     Dwarf_Files *files;
     struct column functions;       /* struct function */
-    size_t outer_count;            /* of functions: those outside of others, by ascending offset; the others follow */
+    size_t outer_count;            /* the first so many functions are in no other one, by ascending offset */
     struct column function_ranges; /* struct address_range */
     struct column inlined;         /* struct inlined_call */
     struct dwarf_names names;
-    struct dwarf_names inner_names; /* of functions of types in functions */
+    struct dwarf_names inner_names; /* names of functions of types that are local to functions */
 
     /* What was read since the session was started. */
     struct column shared_units;    /* struct shared_unit */

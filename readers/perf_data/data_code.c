@@ -282,7 +282,7 @@ uint32_t data_code_row(struct data_code *code, int64_t pid, uint64_t address, ui
     const struct place_key key = {space, flags, address};
     struct known_place *known = known_place_of(code, &key);
     if (!known) return ID_NONE;
-    uint32_t epoch = space_at(code, space)->epoch + 1; /* never 0, which is that of an unused entry */
+    uint32_t epoch = space_at(code, space)->epoch + 1; /* never 0: unused entries have epoch 0 */
     if (code->jit) epoch += (uint32_t)code->jit->valid_count;
     if (known->epoch == epoch && memcmp(&known->key, &key, sizeof key) == 0) return known->row;
     struct code_row row = look_up(code, &key);

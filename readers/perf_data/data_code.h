@@ -35,7 +35,7 @@ struct data_code {
     const struct data_jit *jit; /* tells code apart that was generated at one address; NULL: nothing does. Borrowed */
     struct perf_libraries libraries;
     struct strings texts;          /* paths and build ids */
-    struct code_mappings mappings; /* whose pid is a row of `spaces`, and whose library id is a row of `files` plus 1 */
+    struct code_mappings mappings; /* their pids are rows of `spaces`, their library ids rows of `files` plus 1 */
     uint64_t mapping_count;
     struct text kernel_symbol; /* the symbol that the kernel's mapping names; empty: none */
     uint64_t kernel_symbol_address;
@@ -46,7 +46,7 @@ struct data_code {
     struct column spaces;          /* struct data_space; the first is the kernel's */
     struct known_place *places;    /* recent results of data_code_row; NULL before the first call */
     struct row_table codes;        /* struct code_row */
-    struct stack_table stacks;     /* whose frames are code rows; callers come before their callees */
+    struct stack_table stacks;     /* their frames are code rows; callers come before their callees */
     struct row_table listed_paths; /* string_id: paths that the recording lists with build ids */
     struct column listed_ids;      /* string_id: build ids, one per listed path */
 };

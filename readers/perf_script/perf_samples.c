@@ -291,7 +291,7 @@ static void read_lexed_stack(struct perf_script *script, const struct perf_lexed
     perf_tally(script, TALLY_BLANK, 1);
 }
 
-/* Fetches what later samples need: the lexer's thread has just written it. */
+/* Prefetches what a later sample needs. The lexer's thread has written it, so it is not in this processor's cache. */
 static void prefetch_later(const struct perf_script *script) {
     const struct perf_block *block = perf_ahead_block(script->ahead);
     const struct perf_lexed_sample *later = perf_ahead_later_sample(script->ahead);

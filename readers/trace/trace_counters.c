@@ -37,12 +37,14 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
     struct counter_sample *sample = counter ? column_push(&counter->samples) : NULL;
     if (counter && count != COUNTER_ENTRY_SUM) counter->is_stepped = counter->graph == COUNTER_ACCUMULATED;
     /* Numbers are stored modulo 2^32, which keeps their differences correct. */
-    if (sample) *sample = (struct counter_sample){ticks, value, (uint32_t)number, count};
+    if (sample)
+        *sample = (struct counter_sample){
+            .time_ticks = ticks, .change = value, .number = (uint32_t)number, .reserved = count};
 }
 
 static int compare_times(const void *left, const void *right) {
     const struct counter_sample *a = left, *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return (a->time_ticks > b->time_ticks) - (a->time_ticks < b->time_ticks);
 }
 
 static void finish_counter(struct counter *counter, bool is_complete) {

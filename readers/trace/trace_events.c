@@ -106,7 +106,7 @@ static enum trace_verdict read_thread(struct entry *entry) {
     struct thread *thread = profile_thread_at(trace->profile, context->thread->id);
     thread->tid = (int64_t)tid;
     if (outer_tid) thread->outer_tid = (int64_t)outer_tid;
-    thread->start_ns = start_ticks;
+    thread->start_ticks = start_ticks;
     trace_tasks_name_thread(&trace->tasks, context->thread, name,
                             flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_OWN : TRACE_NAME_OF_SYSTEM, now_ticks);
     return kept(entry);
@@ -116,7 +116,7 @@ static enum trace_verdict read_thread_end(struct entry *entry) {
     int64_t ticks = take_time(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
     entry->context->now_ticks = ticks;
-    profile_thread_at(profile_of(entry), entry->context->thread->id)->end_ns = ticks;
+    profile_thread_at(profile_of(entry), entry->context->thread->id)->end_ticks = ticks;
     return kept(entry);
 }
 
@@ -127,7 +127,7 @@ static enum trace_verdict read_process_end(struct entry *entry) {
     entry->context->now_ticks = ticks;
     entry->context->process->has_ended = true;
     entry->context->process->end = end <= TRACE_END_TOLD ? (uint32_t)end : TRACE_END_UNKNOWN;
-    profile_process_at(profile_of(entry), entry->context->process->id)->end_ns = ticks;
+    profile_process_at(profile_of(entry), entry->context->process->id)->end_ticks = ticks;
     return kept(entry);
 }
 
@@ -180,10 +180,10 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
     if (!marker->thread) return lost(entry, TRACE_LOST_BEYOND);
     if (marker->has_wrong_time) return lost(entry, TRACE_LOST_MARKER_TIME);
     /* An interval that began before this recording is taken to have begun with it. */
-    if (marker->marker.phase == MARKER_INTERVAL && marker->marker.start_ns < 0) marker->marker.start_ns = 0;
-    if (marker->marker.end_ns < marker->marker.start_ns) {
+    if (marker->marker.phase == MARKER_INTERVAL && marker->marker.start_ticks < 0) marker->marker.start_ticks = 0;
+    if (marker->marker.end_ticks < marker->marker.start_ticks) {
         count(entry, TRACE_NOTE_REVERSED);
-        marker->marker.end_ns = marker->marker.start_ns;
+        marker->marker.end_ticks = marker->marker.start_ticks;
     }
     const struct trace_marker_type *type = marker->definition->type;
     marker->marker.name = marker->definition->name;
@@ -205,7 +205,8 @@ static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_ph
             time_before(entry, ticks, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
     marker.definition = NULL;
     marker.thread = entry->context->thread;
-    marker.marker = (struct marker){.start_ns = start_ticks, .end_ns = ticks, .stack = stack_none(), .phase = phase};
+    marker.marker =
+        (struct marker){.start_ticks = start_ticks, .end_ticks = ticks, .stack = stack_none(), .phase = phase};
     take_definition(entry, &marker);
     take_payload(entry, &marker, &entry->cursor, false, ticks);
     return finish_marker(entry, &marker, ticks);
@@ -222,8 +223,8 @@ static enum trace_verdict read_interval_end(struct entry *entry) {
 
 /* Sets one or two times; only intervals have two. */
 static void set_times(struct marker *marker, int64_t start_ticks, int64_t end_ticks) {
-    marker->start_ns = marker->phase == MARKER_INTERVAL_END ? end_ticks : start_ticks;
-    marker->end_ns = marker->phase == MARKER_INTERVAL ? end_ticks : marker->start_ns;
+    marker->start_ticks = marker->phase == MARKER_INTERVAL_END ? end_ticks : start_ticks;
+    marker->end_ticks = marker->phase == MARKER_INTERVAL ? end_ticks : marker->start_ticks;
 }
 
 /* Takes the time and the thread of a stack that was captured earlier. A time before the trace is impossible; the
@@ -233,8 +234,8 @@ static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
     struct trace_tasks *tasks = &entry->trace->tasks;
     bool is_wrong = false;
     struct stack_origin origin = {.thread = thread_none()};
-    origin.time_ns = time_before(entry, ticks, trace_cursor_zigzag(cursor), &is_wrong);
-    if (is_wrong || origin.time_ns < 0) origin.time_ns = ticks;
+    origin.time_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &is_wrong);
+    if (is_wrong || origin.time_ticks < 0) origin.time_ticks = ticks;
     uint64_t uid = trace_cursor_leb(cursor), tid = trace_cursor_bounded(cursor, INT32_MAX);
     uint64_t pid = trace_cursor_bounded(cursor, INT32_MAX), start_ns = trace_cursor_leb(cursor);
     if (cursor->is_bad) return origin;
@@ -251,7 +252,7 @@ static void take_stack(struct entry *entry, struct marker_entry *marker, uint64_
     marker->marker.stack = stack;
     if (entry->cursor.is_bad || entry->is_open || stack_is_none(stack)) return;
     marker->has_origin = true;
-    marker->origin = (struct stack_origin){ticks, context->thread->id};
+    marker->origin = (struct stack_origin){.time_ticks = ticks, .thread = context->thread->id};
     if (flags & TRACE_MARKER_HAS_ORIGIN) marker->origin = take_origin(entry, ticks);
 }
 
@@ -365,7 +366,7 @@ static enum trace_verdict read_sampled_thread(struct entry *entry) {
     sampled->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
-    if (thread->start_ns == TIME_NONE) thread->start_ns = start_ticks;
+    if (thread->start_ticks == TIME_NONE) thread->start_ticks = start_ticks;
     trace_tasks_name_thread(&trace->tasks, sampled->thread, name,
                             flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_SAMPLED : TRACE_NAME_OF_SYSTEM,
                             context->now_ticks);
@@ -484,7 +485,7 @@ static enum trace_verdict read_sampled_thread_end(struct entry *entry) {
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
-    if (thread->end_ns == TIME_NONE) thread->end_ns = ticks;
+    if (thread->end_ticks == TIME_NONE) thread->end_ticks = ticks;
     return kept(entry);
 }
 
@@ -498,7 +499,7 @@ static enum trace_verdict read_mappings(struct entry *entry) {
 
 static enum trace_verdict read_tick(struct entry *entry) {
     int64_t ticks = take_time(entry);
-    struct overhead overhead = {.process = entry->context->process->id, .time_ns = ticks};
+    struct overhead overhead = {.process = entry->context->process->id, .time_ticks = ticks};
     overhead.locking_ns = take_span(entry);
     overhead.counters_ns = take_span(entry);
     overhead.threads_ns = take_span(entry);
@@ -690,7 +691,7 @@ static void look_for_end(struct trace_reader *trace, const struct trace_blocks *
         uint8_t kind = trace_cursor_byte(&fields);
         if (fields.is_bad || !pass_entry(trace, &blocks->context, &fields, kind, &now_ticks)) return;
         if (kind == TRACE_PROCESS_END)
-            profile_process_at(trace->profile, blocks->context.process->id)->end_ns = now_ticks;
+            profile_process_at(trace->profile, blocks->context.process->id)->end_ticks = now_ticks;
     }
 }
 

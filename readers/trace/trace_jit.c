@@ -67,7 +67,7 @@ static bool is_new_enough(const struct trace_jit *jit, const struct trace_proces
 
 /* False if the file was changed after this process ended: a later process with the same pid wrote it. */
 static bool is_old_enough(const struct trace_jit *jit, const struct trace_process *process, const struct stat *status) {
-    int64_t end_ticks = profile_process_at(jit->profile, process->id)->end_ns;
+    int64_t end_ticks = profile_process_at(jit->profile, process->id)->end_ticks;
     if (end_ticks == TIME_NONE) return true;
     int64_t end_ns = trace_clock_convert(jit->clock, end_ticks);
     return change_ns(status) <= jit->epoch_offset_ns + end_ns + END_SLACK_NS;

@@ -6,7 +6,8 @@
 
 enum { COLUMN_COUNT_MAX = 64, GRAPH_COUNT_MAX = 64, NAME_BYTES_MAX = 511 };
 
-enum marker_format trace_marker_format(uint64_t format) {
+/* Converts a trace's format to the profile's; MARKER_FORMAT_COUNT if it is unknown. */
+static enum marker_format format_of(uint64_t format) {
     static const uint8_t formats[TRACE_FIELD_FORMAT_COUNT] = {
         [TRACE_FIELD_STRING] = MARKER_STRING,
         [TRACE_FIELD_URL] = MARKER_URL,
@@ -42,7 +43,7 @@ static uint64_t read_count(struct trace_cursor *body, size_t bytes_min) {
 /* Converts the format of a column. Each cell has a type of its own, so cells of an unknown format can still be read;
  * they become strings. */
 static enum marker_format column_format(uint64_t format) {
-    enum marker_format known = trace_marker_format(format);
+    enum marker_format known = format_of(format);
     return known == MARKER_FORMAT_COUNT || known == MARKER_LIST || known == MARKER_TABLE ? MARKER_STRING : known;
 }
 
@@ -92,7 +93,7 @@ static void read_fields(struct trace_marker_type *type, struct trace_cursor *bod
     for (uint64_t i = 0; i < count && !body->is_bad; i++) {
         struct text key = trace_cursor_text(body), label = trace_cursor_text(body);
         uint64_t format = trace_cursor_leb(body), flags = trace_cursor_leb(body);
-        struct marker_field field = {.format = trace_marker_format(format), .is_hidden = flags & TRACE_FIELD_IS_HIDDEN};
+        struct marker_field field = {.format = format_of(format), .is_hidden = flags & TRACE_FIELD_IS_HIDDEN};
         read_columns(&field, body, profile, lost_count);
         is_beyond = is_beyond || kept_count == room || field.format == MARKER_FORMAT_COUNT;
         if (is_beyond || body->is_bad) continue;

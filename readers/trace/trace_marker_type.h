@@ -15,7 +15,4 @@ bool trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor 
 void trace_marker_type_resolve(struct trace_marker_type *type, struct profile *profile, struct strings *names,
                                struct column *numbers);
 
-/* Converts a trace's format to the profile's; MARKER_FORMAT_COUNT if it is unknown. */
-enum marker_format trace_marker_format(uint64_t format);
-
 #endif

@@ -118,7 +118,7 @@ static union marker_value as_duration(const struct wire_value *value) {
 }
 
 static union marker_value as_time(const struct wire_value *value) {
-    if (value->wire == TRACE_WIRE_TIME) return (union marker_value){.time_ns = value->integer};
+    if (value->wire == TRACE_WIRE_TIME) return (union marker_value){.time_ticks = value->integer};
     return marker_value_absent(VALUE_TIME);
 }
 

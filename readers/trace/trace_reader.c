@@ -2,8 +2,8 @@
  *
  * One pass reads the chunks in the order of the file, so a pipe works like a file. Chunks of many threads are mixed;
  * entries go to their threads, and profile_finish sorts the threads. While reading, times are ticks since the start of
- * the trace, also in members of the profile that are named _ns. At the end, when all calibrations are known,
- * trace_times_convert makes them nanoseconds of CLOCK_MONOTONIC. */
+ * the trace. At the end, when all calibrations are known, trace_times_convert makes them nanoseconds of
+ * CLOCK_MONOTONIC. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ static void add_paused_ranges(struct trace_reader *trace) {
     struct column *pauses = &trace->pauses;
     column_sort(pauses, compare_pauses);
     bool is_paused = false;
-    int64_t start_ticks = TIME_NONE;
+    int64_t start_ns = TIME_NONE;
     for (size_t i = 0; i < pauses->count; i++) {
         const struct trace_pause *pause = column_at(pauses, i);
         const struct trace_pause *before = i ? column_at(pauses, i - 1) : NULL;
@@ -79,15 +79,16 @@ static void add_paused_ranges(struct trace_reader *trace) {
         bool is_first = !before || before->process != pause->process;
         bool is_last = !after || after->process != pause->process;
         process_id process = {pause->process};
+        int64_t now_ns = trace_clock_convert(&trace->clock, pause->ticks);
         /* If the first is a resume, the pause began before the trace, or before its oldest chunk. */
         if (is_first) {
             is_paused = pause->is_resume;
-            start_ticks = TIME_NONE;
+            start_ns = TIME_NONE;
         }
-        if (pause->is_resume && is_paused) profile_add_paused_range(trace->profile, process, start_ticks, pause->ticks);
-        if (!pause->is_resume && !is_paused) start_ticks = pause->ticks;
+        if (pause->is_resume && is_paused) profile_add_paused_range(trace->profile, process, start_ns, now_ns);
+        if (!pause->is_resume && !is_paused) start_ns = now_ns;
         is_paused = !pause->is_resume;
-        if (is_paused && is_last) profile_add_paused_range(trace->profile, process, start_ticks, TIME_NONE);
+        if (is_paused && is_last) profile_add_paused_range(trace->profile, process, start_ns, TIME_NONE);
     }
 }
 

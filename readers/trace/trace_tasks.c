@@ -203,7 +203,7 @@ static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
     if (thread_has_content(thread) || !text_equal(thread->name, TEXT(SAMPLER_THREAD_NAME))) return;
     thread->tid = process->pid;
     thread->name = process->name;
-    thread->start_ns = TIME_NONE;
+    thread->start_ticks = TIME_NONE;
 }
 
 static void show_main_threads(struct trace_tasks *tasks) {
@@ -239,7 +239,16 @@ static void end_with_process(struct trace_tasks *tasks) {
     }
 }
 
+/* A process at the limit may have just one chunk left, in which it has ended and nothing else. */
+static void note_lost_content(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->processes.count; i++) {
+        const struct trace_process *row = column_at(&tasks->processes, i);
+        profile_process_at(tasks->profile, row->id)->has_lost_content = row->taken_count > row->chunk_count;
+    }
+}
+
 void trace_tasks_finish(struct trace_tasks *tasks) {
+    note_lost_content(tasks);
     show_main_threads(tasks);
     number_processes(tasks);
     number_threads(tasks);

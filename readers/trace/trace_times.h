@@ -5,8 +5,8 @@
 #include "libconvert/profile/profile.h"
 #include "trace_clock.h"
 
-/* Converts all times of the profile to nanoseconds of CLOCK_MONOTONIC. Until then the members of the profile that are
- * named _ns hold ticks, except for the starts of processes. Call it once, after trace_clock_finish. */
+/* Turns the members _ticks of the profile into nanoseconds of CLOCK_MONOTONIC, which the members _ns of the same names
+ * then have. Call it once, after trace_clock_finish. */
 void trace_times_convert(struct profile *profile, struct trace_clock *clock);
 
 #endif

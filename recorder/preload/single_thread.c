@@ -132,7 +132,7 @@ static bool ends_in_tasks(const char *path) {
     return bytes >= TASKS_BYTES && !memcmp(path + bytes - TASKS_BYTES, tasks, TASKS_BYTES);
 }
 
-/* With 64 bits, the kernel's structure is the C library's. */
+/* On 64-bit machines, the kernel fills in the C library's struct stat as it is. */
 static int get_status(int folder, const char *path, struct stat *status, int flags) {
     int result = (int)single_thread_call(SYS_newfstatat, (long)folder, (long)path, (long)status, (long)flags);
     if (result == 0 && path && ends_in_tasks(path)) status->st_nlink -= own_thread_count();

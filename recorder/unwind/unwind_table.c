@@ -216,7 +216,7 @@ const struct unwind_rule *unwind_table_find(const struct unwind_table *table, ui
     return has_row(table, offset) ? rule_of_row(table, find_row(table, offset)) : &table->rules[0];
 }
 
-bool unwind_table_find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end) {
+static bool find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end) {
     if (!has_row(table, offset)) return false;
     uint32_t first = find_row(table, offset), last = first;
     while (rule_of_row(table, first)->cfa_kind != UNWIND_CFA_UNKNOWN && !rule_of_row(table, first)->is_first)
@@ -315,7 +315,7 @@ bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint6
                                    uint64_t *end) {
     const struct entry *entry = find_entry(snapshot, address);
     if (!entry || address >= entry->end || !entry->table) return false;
-    if (!unwind_table_find_function(entry->table, address - entry->start, start, end)) return false;
+    if (!find_function(entry->table, address - entry->start, start, end)) return false;
     *start += entry->start;
     *end += entry->start;
     return true;

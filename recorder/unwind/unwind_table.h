@@ -39,10 +39,6 @@ void unwind_table_destroy(struct unwind_table *table);
  * [signal-safe] */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset);
 
-/* Finds the function that contains the code at that offset. Returns false if it is unknown, or if it is not entered by
- * a call. */
-bool unwind_table_find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end);
-
 void unwind_table_measure(const struct unwind_table *table, struct unwind_figures *figures);
 
 /* ---- All objects. ---- */
@@ -83,7 +79,7 @@ void unwind_snapshot_forget(void);
  * rule of kind TO_COME, and marks the table as wanted. [signal-safe] */
 const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address);
 
-/* Finds the function that contains an address, like unwind_table_find_function. */
+/* Finds the function that contains an address. Returns false if it is unknown, or if it is not entered by a call. */
 bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,
                                    uint64_t *end);
 

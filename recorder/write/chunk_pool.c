@@ -740,11 +740,19 @@ static bool is_locked_by_others(const struct pool *pool) {
     return fcntl(pool->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Retries, because a child that is about to execute another program has its parent's file for a moment. */
+/* A network file system grants this lock only to those who may write. */
+static int open_for_lock(const char *path) {
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    return file < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : file;
+}
+
+/* Retries, because a child that is about to execute another program has its parent's file for a moment. If the file may
+ * not be tested for the lock, it counts as locked. */
 static bool is_locked(int file) {
     enum { TRIES = 20, NAP_US = 1000 };
     for (int i = 0; i < TRIES; i++) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+        if (flock(file, LOCK_EX | LOCK_NB) == 0) return false;
+        if (errno != EWOULDBLOCK) return errno == EBADF;
         usleep(NAP_US);
     }
     return true;
@@ -765,7 +773,7 @@ static bool has_processes(int file) {
 static bool is_recorded_by_others(const char *path, const struct stat *status, const struct pool *own) {
     struct trace_header header;
     if (own && is_pool_file(own, status)) return is_locked_by_others(own);
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int file = open_for_lock(path);
     if (file < 0) return false;
     bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
                     !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);

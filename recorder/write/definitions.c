@@ -279,7 +279,7 @@ static void fill_wires(struct grec_marker_type *type) {
     }
 }
 
-uint32_t definition_of_marker_type(struct grec_marker_type *type, uint32_t depth) {
+static uint32_t definition_of_marker_type(struct grec_marker_type *type, uint32_t depth) {
     uint32_t id;
     if (!type || !type->name) return 0;
     if (find_cached(&type->cache_, &id)) return id;

@@ -12,7 +12,6 @@
 /* Return the id of a description in the current recording, which its first use assigns. Return 0, and count the loss,
  * if there is no room. depth: that of the recording call, whose scratch memory is used. [signal-safe] */
 uint32_t definition_of_category(struct grec_category *category, uint32_t depth);
-uint32_t definition_of_marker_type(struct grec_marker_type *type, uint32_t depth);
 uint32_t definition_of_marker(struct grec_marker *marker, uint32_t depth);
 uint32_t definition_of_label(struct grec_label *label, uint32_t depth);
 uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth);

@@ -14,9 +14,10 @@
 // samples without a stack. `functions` lists all or some functions with self and total weight. A name stands for all
 // functions of that name, unless a library precedes it. What is left out is not compared. `gecko` is a list of
 // threads for Gecko profiles (files called gecko.*), which cannot show everything in `threads`, such as weights of
-// zero and less; see FORMATS.
+// zero and less; see FORMATS. Times are compared with those of the profile in the other format, if that is given too.
 //
-// With --load-only, profiles need no expectation: the client is asked every question, and only errors count.
+// With --load-only, profiles need no expectation: the client is asked every question, and only errors and times
+// count.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -28,6 +29,7 @@ const MARKERS_ASKED_MAX = 20;
 const DIFFERENCES_SHOWN_MAX = 20;
 // Weights are sums of doubles that were added in a different order for the expectation.
 const WEIGHT_TOLERANCE = 1e-12;
+const TIME_TOLERANCE_MS = 1e-6;
 
 // ---- What the client shows. ----
 
@@ -41,16 +43,19 @@ async function readProfile(session) {
 }
 
 async function readThread(session, { threadHandle: thread, name, processName, pid, tid, markerCount }) {
-  const { sampleCount } = await session.query('thread', 'info', { thread });
+  const { sampleCount, createdAt, endedAt } = await session.query('thread', 'info', { thread });
   const { functions } = await session.query('thread', 'functions', { thread, includeIdle: true });
-  return { thread, name, processName, pid, tid: String(tid), samples: sampleCount, markers: markerCount, functions };
+  const shown = { name, processName, pid, tid: String(tid), samples: sampleCount, markers: markerCount };
+  return { thread, ...shown, functions, times: [createdAt, endedAt] };
 }
 
-// Asks the questions that expectations do not cover: no answer may be an error.
-async function readViews(session, { thread }) {
+// Asks the questions that expectations do not cover: no answer may be an error. Adds the times of the thread's markers
+// to those of the thread.
+async function readViews(session, { thread, times }) {
   for (const view of ['samples', 'samples-top-down', 'samples-bottom-up', 'markers'])
     await session.query('thread', view, { thread, includeIdle: true });
   const { flatMarkers } = await session.query('thread', 'markers', { thread, markerFilters: { list: true } });
+  times.push(...flatMarkers.map(({ start }) => start).sort((a, b) => a - b));
   for (const { handle: marker, hasStack } of flatMarkers.slice(0, MARKERS_ASKED_MAX)) {
     await session.query('marker', 'info', { marker });
     if (hasStack) await session.query('marker', 'stack', { marker });
@@ -178,6 +183,19 @@ async function compareProfile(session, expectation, shownThreads, format) {
   return differences;
 }
 
+// Compares the times in a Gecko profile, where each process has a start of its own, with those in the processed profile
+// beside it.
+function compareTimes(threads, otherThreads) {
+  const differences = [];
+  const others = new Map(otherThreads.map((thread) => [threadKey(thread), thread.times]));
+  for (const thread of threads) {
+    const times = others.get(threadKey(thread)) ?? [];
+    const i = times.findIndex((time, i) => !(Math.abs(time - thread.times[i]) <= TIME_TOLERANCE_MS));
+    if (i >= 0) differences.push(`thread ${threadKey(thread)}: ${thread.times[i]} ms, else ${times[i]} ms`);
+  }
+  return differences;
+}
+
 // ---- Cases. ----
 
 async function checkProfile(client, profilePath, isLoadOnly) {
@@ -190,19 +208,28 @@ async function checkProfile(client, profilePath, isLoadOnly) {
     for (const thread of threads) await readViews(session, thread);
     const differences = expectation ? await compareProfile(session, expectation, threads, format) : [];
     await session.close();
-    return differences;
+    return { differences, threads };
   } finally {
     session.abort();
   }
 }
 
 async function runCase(client, profilePath, isLoadOnly) {
-  if (!fs.existsSync(profilePath)) return ['there is no such file'];
+  if (!fs.existsSync(profilePath)) return { differences: ['there is no such file'], threads: [] };
   try {
     return await checkProfile(client, profilePath, isLoadOnly);
   } catch (error) {
-    return [error.message];
+    return { differences: [error.message], threads: [] };
   }
+}
+
+const isGecko = (profilePath) => formatOf(profilePath) === FORMATS.gecko;
+
+// Returns the threads of the processed profile beside a Gecko profile.
+async function threadsBeside(profilePath, profilePaths, results) {
+  const name = path.basename(profilePath).replace('gecko.', 'processed.');
+  const i = isGecko(profilePath) ? profilePaths.indexOf(path.join(path.dirname(profilePath), name)) : -1;
+  return i < 0 ? [] : (await results[i].promise).threads;
 }
 
 // Returns the number of failures. Results are printed in the order of the profiles.
@@ -218,7 +245,8 @@ async function runCases(client, profilePaths, isLoadOnly, jobs) {
   for (let i = 0; i < jobs; i++) work();
   let failures = 0;
   for (const [i, profilePath] of profilePaths.entries()) {
-    const differences = await results[i].promise;
+    const { differences, threads } = await results[i].promise;
+    differences.push(...compareTimes(threads, await threadsBeside(profilePath, profilePaths, results)));
     if (differences.length) failures++;
     console.log(`${differences.length ? 'FAIL' : 'ok  '} ${profilePath}`);
     for (const difference of differences.slice(0, DIFFERENCES_SHOWN_MAX)) console.log(`       ${difference}`);

@@ -4,6 +4,7 @@
 #define GECKO_TEST_FULL_PROFILE_H
 
 #include "libconvert/profile/profile.h"
+#include "tests/support/counter_samples.h"
 
 static const int64_t FULL_PROFILE_ZERO_NS = 5000000000;
 

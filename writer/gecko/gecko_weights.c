@@ -75,7 +75,8 @@ uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t w
 }
 
 /* The unit divides the weight with the most digits after the point, so at that scale its mantissa fits. */
-struct decimal gecko_weights_unit(const struct gecko_weights *weights) {
+/* Returns what one written sample stands for. Call it only if samples were weighed and no weight is lost. */
+static struct decimal unit_of(const struct gecko_weights *weights) {
     return decimal_make((int64_t)weights->unit, weights->scale);
 }
 
@@ -90,7 +91,7 @@ static void format_decimal(struct decimal value, char out[NUMBER_BYTES]) {
 
 static void enter_unit(const struct gecko_weights *weights, struct ledger *ledger) {
     const struct profile_meta *meta = &weights->profile->meta;
-    struct decimal unit = gecko_weights_unit(weights);
+    struct decimal unit = unit_of(weights);
     struct text name = meta->weight_unit;
     if (meta->weight_type == WEIGHT_TRACING_MS) {
         unit = decimal_make(unit.mantissa, unit.scale + MS_DIGITS_OF_NS);

@@ -25,9 +25,6 @@ void gecko_weights_init(struct gecko_weights *weights, const struct profile *pro
 /* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */
 uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t weight);
 
-/* Returns what one written sample stands for. Call it only if samples were weighed and no weight is lost. */
-struct decimal gecko_weights_unit(const struct gecko_weights *weights);
-
 /* Enters in the ledger what became of the weights. */
 void gecko_weights_enter(const struct gecko_weights *weights, struct ledger *ledger);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libconvert/merge/merge.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/full_profile.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "libconvert/profile/profile.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/full_tables.h"
 #include "tests/support/unit_test.h"
 
@@ -21,12 +22,20 @@ static int end(void **state) {
 
 static const struct counter_sample *sample(size_t i) { return column_at(&counter.samples, i); }
 
-static void add(const struct counter_sample *samples, size_t count) {
+/* A sample as the tests write it. */
+struct row {
+    int64_t time_ns;
+    int64_t change;
+    uint32_t number;
+    uint32_t reserved;
+};
+
+static void add(const struct row *samples, size_t count) {
     for (size_t i = 0; i < count; i++)
         counter_add_sample(&counter, samples[i].time_ns, samples[i].change, samples[i].number);
 }
 
-static void assert_samples(const struct counter_sample *expected, size_t count) {
+static void assert_samples(const struct row *expected, size_t count) {
     assert_int_equal(counter.samples.count, count);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(sample(i)->time_ns, expected[i].time_ns);
@@ -36,15 +45,15 @@ static void assert_samples(const struct counter_sample *expected, size_t count) 
     }
 }
 
-#define ADD(...)                                              \
-    do {                                                      \
-        const struct counter_sample added_[] = {__VA_ARGS__}; \
-        add(added_, sizeof added_ / sizeof *added_);          \
+#define ADD(...)                                     \
+    do {                                             \
+        const struct row added_[] = {__VA_ARGS__};   \
+        add(added_, sizeof added_ / sizeof *added_); \
     } while (0)
 
 #define ASSERT_SAMPLES(...)                                        \
     do {                                                           \
-        const struct counter_sample wanted_[] = {__VA_ARGS__};     \
+        const struct row wanted_[] = {__VA_ARGS__};                \
         assert_samples(wanted_, sizeof wanted_ / sizeof *wanted_); \
     } while (0)
 

@@ -5,6 +5,7 @@
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/assert_text.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/full_tables.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
@@ -283,7 +284,7 @@ static void time_zero_is_the_first_event_of_any_thread(void **state) {
     add_instant(b, 4500, 4500, 1);
     finish();
     assert_int_equal(profile.origin_ns, 4000);
-    assert_int_equal(profile.end_ns, 5000); /* of the marker that ends last, not of the one that starts last */
+    assert_int_equal(profile.end_ns, 5000); /* when the last marker ends, not when the last one starts */
     assert_int_equal(time_ns(a, 0), 1000);
     assert_int_equal(marker(b, 0)->start_ns, 0);
     assert_int_equal(marker(b, 0)->end_ns, 5000);

@@ -223,7 +223,9 @@ static void stacks_of_allocations_are_used(void **state) {
 /* ---- Overhead. ---- */
 
 static void add_overhead(process_id process, int64_t time_ns, int64_t ns) {
-    profile_add_overhead(&profile, &(struct overhead){process, time_ns, ns, 2 * ns, 3 * ns});
+    struct overhead overhead = {
+        .process = process, .time_ns = time_ns, .locking_ns = ns, .counters_ns = 2 * ns, .threads_ns = 3 * ns};
+    profile_add_overhead(&profile, &overhead);
 }
 
 static void overhead_is_in_order(void **state) {

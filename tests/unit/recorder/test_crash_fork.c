@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "tests/support/crash_events.h"
+#include "tests/support/freezer.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
@@ -150,12 +151,17 @@ static void parent_stop(struct parent *parent) {
     grec_stop();
 }
 
-/* Runs a scenario in a child process. The test fails if the child fails. Returns memory that all processes of the
- * scenario share; free it with end_family. */
-static struct family *run_family(void (*scenario)(void *), const char *name, struct temp_folder *folder) {
+/* Returns memory that all processes of a scenario share; free it with end_family. */
+static struct family *make_family(const char *name, struct temp_folder *folder) {
     struct family *family = crash_share(sizeof *family);
     assert_true(temp_folder_init(folder));
     snprintf(family->path, sizeof family->path, "%s/%s", folder->path, name);
+    return family;
+}
+
+/* Makes a family and runs a scenario in a child process. The test fails if the child fails. */
+static struct family *run_family(void (*scenario)(void *), const char *name, struct temp_folder *folder) {
+    struct family *family = make_family(name, folder);
     int status = crash_run(scenario, family);
     if (status != 0) fail_msg("status %d (%s)", status, folder->path);
     return family;
@@ -450,25 +456,49 @@ static void test_chunks_of_killed_children_are_recycled(void **state) {
     end_family(family, &folder);
 }
 
-/* ---- A stopped process. ---- */
+/* ---- A stopped process, and a frozen one. ---- */
+
+/* A child that is kept from running. */
+struct halt {
+    struct family *family;
+    const struct freezer *freezer; /* NULL: a signal stops the child */
+};
+
+static void stop_process(const struct halt *halt, pid_t pid) {
+    int status;
+    if (halt->freezer)
+        CRASH_CHECK(freezer_freeze(halt->freezer, pid));
+    else
+        CRASH_CHECK(kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+}
+
+static void continue_process(const struct halt *halt, pid_t pid) {
+    CRASH_CHECK(halt->freezer ? freezer_thaw(halt->freezer) : kill(pid, SIGCONT) == 0);
+}
+
+static void await_word(const uint32_t *word, uint32_t value) {
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) usleep(1000);
+}
 
 static void record_while_one_is_stopped(void *context) {
-    struct family *family = context;
+    const struct halt *halt = context;
+    struct family *family = halt->family;
     struct grec_options options = {
         .path = family->path, .limit_bytes = LIMIT_CHUNK_COUNT * SMALL_CHUNK_BYTES, .chunk_bytes = SMALL_CHUNK_BYTES};
     struct grec_status status;
     char fault[FAULT_BYTES] = "";
     struct crash_trace trace;
-    int wait_status;
     CRASH_CHECK(grec_start(&options) == GREC_OK);
     pid_t pid = fork_child();
     if (pid == 0) {
         record_child_events(family, 0, 10);
-        raise(SIGSTOP);
+        await_word(&family->is_over, 1);
         record_child_events(family, 0, 10);
         _exit(0);
     }
-    CRASH_CHECK(pid > 0 && waitpid(pid, &wait_status, WUNTRACED) == pid && WIFSTOPPED(wait_status));
+    CRASH_CHECK(pid > 0);
+    await_word(&family->relatives[0].returned_count, 10);
+    stop_process(halt, pid);
     enum { FILLING_COUNT = 150000 };
     for (int i = 0; i < FILLING_COUNT; i++) GREC_INSTANT("filling", GREC_OTHER);
     record_child_events(family, 1, 10);
@@ -487,15 +517,21 @@ static void record_while_one_is_stopped(void *context) {
     if (*fault) fprintf(stderr, "while it is stopped: %s\n", fault);
     CRASH_CHECK(!*fault);
     crash_trace_fini(&trace);
-    kill(pid, SIGCONT);
+    __atomic_store_n(&family->is_over, 1, __ATOMIC_RELEASE);
+    continue_process(halt, pid);
     CRASH_CHECK(crash_wait(pid) == 0);
 }
 
-static void test_stopped_child(void **state) {
+/* All events must be in the trace: those of the child from before and after the halt, and those of its parent. */
+static void run_with_halt(const struct freezer *freezer) {
     struct temp_folder folder;
     struct crash_trace trace;
     char fault[FAULT_BYTES] = "";
-    struct family *family = run_family(record_while_one_is_stopped, "stopped.trace", &folder);
+    struct family *family = make_family("stopped.trace", &folder);
+    struct halt halt = {family, freezer};
+    int status = crash_run(record_while_one_is_stopped, &halt);
+    if (freezer) freezer_fini(freezer);
+    assert_int_equal(status, 0);
     assert_int_equal(family->relatives[0].returned_count, 20);
     assert_true(crash_trace_read(&trace, family->path));
     char *why = crash_trace_fault(&trace);
@@ -504,6 +540,17 @@ static void test_stopped_child(void **state) {
     if (*fault) fail_msg("%s", fault);
     crash_trace_fini(&trace);
     end_family(family, &folder);
+}
+
+static void test_stopped_child(void **state) { run_with_halt(NULL); }
+
+static void test_frozen_child(void **state) {
+    struct freezer freezer;
+    if (!freezer_init(&freezer)) {
+        print_message("not possible here: making a control group that can be frozen\n");
+        skip();
+    }
+    run_with_halt(&freezer);
 }
 
 /* ---- Children that do not record. ---- */
@@ -589,6 +636,7 @@ int main(void) {
         cmocka_unit_test(test_forks_in_signal_handlers),
         cmocka_unit_test(test_chunks_of_killed_children_are_recycled),
         cmocka_unit_test(test_stopped_child),
+        cmocka_unit_test(test_frozen_child),
         cmocka_unit_test(test_no_children),
         cmocka_unit_test(test_child_starts_anew),
     };

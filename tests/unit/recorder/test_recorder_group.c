@@ -609,7 +609,7 @@ static void test_sampling_begins(void **state) {
         assert_int_equal(run_with_flags(&first, change_flags, 0, ""), GREC_OK);
         assert_int_equal(member_run(&joined, await_sampling, "0"), 0);
     }
-    /* A process that joined can tell the group, too. */
+    /* A process that has joined can change the options of the group, too. */
     assert_int_equal(run_with_flags(&joined, change_flags, GREC_SAMPLER | GREC_GROUP, ""), GREC_OK);
     assert_int_equal(member_run(&first, await_sampling, "1"), 0);
     assert_int_equal(member_run(&joined, await_sampling, "1"), 0);

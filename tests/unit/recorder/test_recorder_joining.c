@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 
 #include "recorder/state/pool.h"
 #include "tests/support/recorder_team.h"
@@ -152,9 +154,6 @@ static void test_refused(void **state) {
     assert_refused(&worker, "/proc/self/exe", GREC_ERROR_STORAGE);
     start_recording(*state, "team.trace", without_helper);
     strcpy(location, own_location());
-    /* A recording of another machine, whose clock is another one. */
-    write_at(path, TRACE_HEADER_BYTES + offsetof(struct pool_bookkeeping, machine));
-    assert_refused(&worker, location, GREC_ERROR_STATE);
     write_at(path, TRACE_HEADER_BYTES + offsetof(struct pool_bookkeeping, version));
     assert_refused(&worker, location, GREC_ERROR_STATE);
     grec_stop();
@@ -172,6 +171,62 @@ static void test_killed(void **state) {
     assert_int_equal(member_kill(&starter), 128 + SIGKILL);
     assert_refused(&worker, path, GREC_ERROR_STATE);
     assert_int_equal(member_end(&worker), 0);
+}
+
+/* ---- A trace that two machines have, over a network file system. ---- */
+
+static bool needs_writable_file;
+
+/* Replaces the C library's function. As on NFS, only those who may write get an exclusive lock. */
+int flock(int file, int operation) {
+    bool is_writable = (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    if (!needs_writable_file || is_writable || !(operation & LOCK_EX)) return (int)syscall(SYS_flock, file, operation);
+    errno = EBADF;
+    return -1;
+}
+
+/* The other machine, whose clock is another one, can neither join nor replace the trace. */
+static void test_another_machine(void **state) {
+    struct recorded recorded;
+    const char *path = temp_folder_file(*state, "team.trace");
+    needs_writable_file = true;
+    struct member other = member_fork();
+    start_recording(*state, "team.trace", without_helper);
+    mark("before");
+    write_at(path, TRACE_HEADER_BYTES + offsetof(struct pool_bookkeeping, machine));
+    assert_refused(&other, path, GREC_ERROR_STATE);
+    assert_refused(&other, own_location(), GREC_ERROR_STATE);
+    assert_int_equal(member_run(&other, order_start, path), GREC_ERROR_STORAGE);
+    assert_int_equal(member_run(&other, order_tell_recording, NULL), 0);
+    mark("after");
+    assert_int_equal(member_end(&other), 0);
+    stop_and_read(&recorded, *state, "team.trace");
+    needs_writable_file = false;
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "before"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "after"), 1);
+    recorded_fini(&recorded);
+}
+
+/* A file that was removed cannot be joined, and those who record into it go on. */
+static void test_removed(void **state) {
+    char location[GREC_LOCATION_BYTES];
+    const char *path = temp_folder_file(*state, "team.trace");
+    struct member other = member_fork();
+    start_recording(*state, "team.trace", without_helper);
+    struct member child = member_fork();
+    strcpy(location, own_location());
+    assert_int_equal(unlink(path), 0);
+    assert_refused(&other, location, GREC_ERROR_STORAGE);
+    member_run(&child, order_mark, "child");
+    assert_int_equal(member_end(&other), 0);
+    assert_int_equal(member_end(&child), 0);
+    struct recorded recorded;
+    assert_int_equal(grec_save(temp_folder_file(*state, "saved.trace")), GREC_OK);
+    recorded_read(&recorded, temp_folder_file(*state, "saved.trace"));
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "child"), 1);
+    recorded_fini(&recorded);
 }
 
 /* ---- Programs that are executed. ---- */
@@ -280,6 +335,8 @@ int main(int argument_count, char **arguments) {
         TEST(test_settings),
         TEST(test_refused),
         TEST(test_killed),
+        TEST(test_another_machine),
+        TEST(test_removed),
         TEST(test_executed),
         TEST(test_executed_in_memory),
         TEST(test_environment_stays_readable),

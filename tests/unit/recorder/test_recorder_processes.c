@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 
 #include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
 
@@ -26,8 +28,15 @@ static pid_t fork_first_process(void) {
     return pid;
 }
 
-/* Runs a function in the first process of a pid namespace. Returns false and skips the test if this is not
- * permitted. */
+/* Gives this process a folder /proc of its own, which shows its pid namespace alone. */
+static void mount_own_proc(void) {
+    bool is_mounted = unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                      mount("proc", "/proc", "proc", 0, NULL) == 0;
+    if (!is_mounted) _exit(EXIT_NOT_PERMITTED);
+}
+
+/* Runs a function in the first process of a pid namespace. Returns false and reports that the test is skipped if this
+ * is not permitted. */
 static bool run_as_first_process(void (*run)(const struct temp_folder *folder), const struct temp_folder *folder) {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -40,7 +49,7 @@ static bool run_as_first_process(void (*run)(const struct temp_folder *folder), 
     }
     int status = wait_for_child(child);
     if (status == EXIT_NOT_PERMITTED) {
-        print_message("skipped: no pid namespace can be made here\n");
+        print_message("skipped: no pid namespace can be made here, or not all that the test needs in it\n");
         return false;
     }
     assert_int_equal(status, 0);
@@ -50,6 +59,30 @@ static bool run_as_first_process(void (*run)(const struct temp_folder *folder), 
 static void start_or_exit(const struct temp_folder *folder, const char *name) {
     struct grec_options options = {.path = temp_folder_file(folder, name), .flags = GREC_NO_HELPER};
     if (grec_start(&options) != GREC_OK) _exit(1);
+}
+
+/* A trace in which two processes have the same pid, and the process of each marker. */
+struct namesakes {
+    struct recorded recorded;
+    const struct process *first, *second;
+};
+
+static const struct process *process_of(const struct recorded *recorded, const char *marker) {
+    const struct thread *thread = NULL;
+    find_marker(&recorded->profile, marker, &thread);
+    return profile_process_at(&recorded->profile, thread->process);
+}
+
+/* Reads the trace, which must have lost nothing. */
+static void read_namesakes(struct namesakes *both, const struct temp_folder *folder, const char *name,
+                           const char *first_marker, const char *second_marker, int64_t pid) {
+    recorded_read(&both->recorded, temp_folder_file(folder, name));
+    assert_nothing_lost(&both->recorded);
+    both->first = process_of(&both->recorded, first_marker);
+    both->second = process_of(&both->recorded, second_marker);
+    assert_ptr_not_equal(both->first, both->second);
+    assert_int_equal(both->first->pid, pid);
+    assert_int_equal(both->second->pid, pid);
 }
 
 /* ---- Processes with the same pid in one recording. ---- */
@@ -69,21 +102,17 @@ static void record_in_nested_namespaces(const struct temp_folder *folder) {
 }
 
 static void test_one_recording(void **state) {
-    struct recorded recorded;
     const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(record_in_nested_namespaces, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "nested.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "outer", &outer);
-    find_marker(&recorded.profile, "inner", &inner);
-    assert_int_equal(count_markers_of(&recorded.profile, outer, "of both"), 1);
-    assert_int_equal(count_markers_of(&recorded.profile, inner, "of both"), 1);
-    assert_int_not_equal(outer->process.index, inner->process.index);
-    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
-    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
+    struct namesakes both;
+    read_namesakes(&both, *state, "nested.trace", "outer", "inner", 1);
+    find_marker(&both.recorded.profile, "outer", &outer);
+    find_marker(&both.recorded.profile, "inner", &inner);
+    assert_int_equal(count_markers_of(&both.recorded.profile, outer, "of both"), 1);
+    assert_int_equal(count_markers_of(&both.recorded.profile, inner, "of both"), 1);
     /* Each thread has a different number. */
-    assert_int_equal(recorded.header.next_thread_uid, 3);
-    recorded_fini(&recorded);
+    assert_int_equal(both.recorded.header.next_thread_uid, 3);
+    recorded_fini(&both.recorded);
 }
 
 /* The process that joins is the first of its pid namespace, as in a container. */
@@ -102,17 +131,90 @@ static void join_from_nested_namespace(const struct temp_folder *folder) {
 }
 
 static void test_join_from_a_container(void **state) {
-    struct recorded recorded;
-    const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(join_from_nested_namespace, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "joined.trace"));
-    assert_nothing_lost(&recorded);
-    find_marker(&recorded.profile, "outer", &outer);
-    find_marker(&recorded.profile, "inner", &inner);
-    assert_int_not_equal(outer->process.index, inner->process.index);
-    assert_int_equal(profile_process_at(&recorded.profile, outer->process)->pid, 1);
-    assert_int_equal(profile_process_at(&recorded.profile, inner->process)->pid, 1);
-    recorded_fini(&recorded);
+    struct namesakes both;
+    read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
+    recorded_fini(&both.recorded);
+}
+
+/* Waits until the sampler has looked at all threads twice. */
+static void await_two_rounds(void) {
+    for (int i = 0; i < 2; i++)
+        while (grec_wait_for_sampling() != GREC_OK) continue;
+}
+
+/* As `unshare --pid --mount-proc --fork` and containers do it. The outer process is the first of a namespace, too. */
+static void join_with_own_proc(const struct temp_folder *folder) {
+    const char *path = temp_folder_file(folder, "joined.trace");
+    uint32_t flags = IS_SANITIZED ? GREC_NO_HELPER : GREC_SAMPLER; /* children of sanitized programs start no threads */
+    pid_t inner = fork_first_process();
+    if (!inner) {
+        mount_own_proc();
+        while (grec_join(path) != GREC_OK) usleep(1000);
+        GREC_INSTANT("inner", NULL);
+        if (flags & GREC_SAMPLER) await_two_rounds();
+        exit(0);
+    }
+    if (grec_start(&(struct grec_options){.path = path, .flags = flags}) != GREC_OK) _exit(1);
+    GREC_INSTANT("outer", NULL);
+    int status = wait_for_child(inner);
+    if (status) _exit(status);
+    grec_stop();
+}
+
+/* The sampler reads the memory of its process from /proc, in its first round. */
+static bool knows_memory(const struct profile *profile, const struct process *process) {
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        bool is_memory = text_equal(counter->name, TEXT("resident set"));
+        if (is_memory && profile_process_at(profile, counter->process) == process) return true;
+    }
+    return false;
+}
+
+static void test_join_with_own_proc(void **state) {
+    if (!run_as_first_process(join_with_own_proc, *state)) return;
+    struct namesakes both;
+    read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
+    assert_true(both.first->pid_namespace && both.second->pid_namespace);
+    assert_true(both.first->pid_namespace != both.second->pid_namespace);
+    assert_int_equal(both.second->outer_pid, 0); /* its /proc does not tell */
+    assert_true(both.second->end_ns != TIME_NONE);
+    if (!IS_SANITIZED) assert_true(knows_memory(&both.recorded.profile, both.second));
+    recorded_fini(&both.recorded);
+}
+
+/* ---- A pid that is used again. ---- */
+
+enum { REUSED_PID = 4711 };
+
+/* Forks a child with this pid. A process may choose pids in a pid namespace that it has made. */
+static pid_t fork_with_pid(pid_t pid) {
+    FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+    if (!file || fprintf(file, "%d", pid - 1) < 0 || fclose(file) != 0) _exit(EXIT_NOT_PERMITTED);
+    return fork();
+}
+
+/* Each child leaves its chunk behind, and the last one must not continue in that of the first. */
+static void record_two_lives(const struct temp_folder *folder) {
+    static const char *const names[] = {"first life", "second life"};
+    start_or_exit(folder, "lives.trace");
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork_with_pid(REUSED_PID);
+        if (!child) {
+            grec_add_named_marker(names[i], NULL, NULL, NULL, NULL, 0);
+            kill(getpid(), SIGKILL);
+        }
+        if (wait_for_child(child) != 128 + SIGKILL || child != REUSED_PID) _exit(1);
+    }
+    grec_stop();
+}
+
+static void test_pid_used_again(void **state) {
+    if (!run_as_first_process(record_two_lives, *state)) return;
+    struct namesakes both;
+    read_namesakes(&both, *state, "lives.trace", "first life", "second life", REUSED_PID);
+    recorded_fini(&both.recorded);
 }
 
 /* ---- The same process in another namespace. ---- */
@@ -377,6 +479,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_one_recording),
         TEST(test_join_from_a_container),
+        TEST(test_join_with_own_proc),
+        TEST(test_pid_used_again),
         TEST(test_outer_ids),
         TEST(test_recordings_of_their_own),
         TEST(test_start_over_a_living_child),

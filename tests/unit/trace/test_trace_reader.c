@@ -1374,6 +1374,29 @@ static uint64_t build_small(void) {
     return marker;
 }
 
+/* Adds a chunk in which a process that has taken `taken_count` chunks ends. */
+static void add_last_chunk(unsigned pid, uint64_t taken_count) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    put_lebs(trace, pid, 1, BUILD_START_NS);
+    put_text(trace, "app");
+    put_leb(trace, taken_count);
+    trace_block(trace, BUILD_PROCESS);
+    add_thread(trace, 0, pid, pid, 0, "main");
+    add_mark(trace, BUILD_PROCESS_END, 0);
+    seal();
+}
+
+/* All chunks with markers of one process were recycled. The other process never had any. */
+static void test_process_with_a_last_chunk(void **state) {
+    build_small();
+    add_last_chunk(20, 3);
+    add_last_chunk(30, 1);
+    read_trace();
+    assert_int_not_equal(profile_process_at(&fixture.profile, (process_id){1})->place, ID_NONE);
+    assert_int_equal(profile_process_at(&fixture.profile, (process_id){2})->place, ID_NONE);
+}
+
 static void test_free_chunks(void **state) {
     build_small();
     trace_write(&fixture.trace, fixture.trace.chunk_at, BUILD_FREE, 4);
@@ -1841,6 +1864,7 @@ int main(void) {
         TEST(test_shorter_headers),
         TEST(test_counts_that_cannot_be),
         TEST(test_pid_namespaces),
+        TEST(test_process_with_a_last_chunk),
         TEST(test_product),
         TEST(test_meta),
         TEST(test_meta_that_is_no_number),

@@ -3,6 +3,7 @@
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/chunk_text.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/unit_test.h"
 #include "writer/counter_json.h"
 
