@@ -355,6 +355,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     data_attrs_init(&data.attrs, profile->failure);
     data_order_init(&data.order, data_records_use, &data, profile->failure);
     data_code_init(&data.code, profile);
+    data_stacks_init(&data.stacks, &data.code);
     data_tracing_init(&data.tracing, profile);
     data_jit_init(&data.jit, options->perf_map_folder, !options->ignores_code_files && options->debug_folders,
                   profile->failure);
@@ -374,7 +375,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (!input_find_in_folder(input, "kcore_dir/kallsyms", data.kernel_list)) *data.kernel_list = '\0';
     read_container(&data, input);
     if (!failure_is_set(profile->failure)) finish(&data, options);
-    memory_free(data.rows);
+    data_stacks_fini(&data.stacks);
     column_fini(&data.tracepoints);
     arena_fini(&data.texts);
     data_unwind_fini(&data.unwind);

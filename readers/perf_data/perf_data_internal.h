@@ -7,6 +7,7 @@
 #include "data_code.h"
 #include "data_jit.h"
 #include "data_order.h"
+#include "data_stacks.h"
 #include "data_tracing.h"
 #include "data_unpacker.h"
 #include "data_unwind.h"
@@ -68,10 +69,8 @@ struct perf_data {
     struct text os_release;     /* stored in `texts`; empty: unknown */
     char kernel_list[PATH_MAX]; /* path of the copy of the kernel's list of symbols; empty: there is none */
     struct column tracepoints;  /* struct data_tracepoint */
-    uint32_t *rows;             /* code rows of the sample that is being read, innermost first */
-    size_t row_count;
-    size_t row_capacity;
-    uint64_t cookie;             /* of that sample's deferred user stack; 0: none */
+    struct data_stacks stacks;
+    uint64_t cookie;             /* of the deferred user stack of the sample that is being read; 0: none */
     bool has_no_kernel;          /* that sample has a deferred user stack and no kernel stack */
     bool has_named_clock;        /* of -k, not perf's own */
     int64_t last_time_ns;        /* time of the last record that has one */
