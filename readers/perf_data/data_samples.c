@@ -188,6 +188,14 @@ static void add_counted(struct perf_data *data, const struct data_sample *sample
     }
 }
 
+/* Begins to load the kernel's symbols at the first sample of kernel code. */
+static void load_kernel_ahead(struct perf_data *data, const struct data_record *record) {
+    if (data->kernel.is_begun || !data->has_threads || !data->folders) return;
+    if (!(mode_flags(record) & ADDRESS_IS_KERNEL)) return;
+    struct data_kernel_identity identity = data_kernel_identify(data);
+    data_kernel_ahead_begin(&data->kernel, &identity, data->folders, data->profile->failure->memory);
+}
+
 void data_samples_use(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
     const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, true);
     struct data_sample sample;
@@ -205,6 +213,7 @@ void data_samples_use(struct perf_data *data, const struct data_record *record, 
         .position = data_position(record->offset),
     };
     if (!occurrence.task) return;
+    load_kernel_ahead(data, record);
     data_tally(data, DATA_ADDRESS, sample.address || attr->sample_type & MEMORY_FIELDS, record->offset);
     if (attr->sample_type & SAMPLE_CPU) data_tally(data, DATA_CPU, 1, record->offset);
     if (sample.cgroup)
