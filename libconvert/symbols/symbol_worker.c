@@ -489,7 +489,6 @@ static void look_up_library(struct worker *worker, const struct symbol_request *
         else
             end.search = DEBUG_FILE_MISSING;
         debug_files_close(&files);
-        memory_give_back_freed();
     }
     send_message(worker, SYMBOL_MESSAGE_LIBRARY_END, &end, sizeof end);
 }
