@@ -37,10 +37,17 @@ static uint64_t take_number(struct bytes *bytes, unsigned count) {
     return le64toh(number);
 }
 
+static inline unsigned take_byte(struct bytes *bytes) {
+    if (!bytes->left.bytes_count) bytes->is_damaged = true;
+    if (bytes->is_damaged) return 0;
+    bytes->left.bytes_count--;
+    return (unsigned char)*bytes->left.bytes++;
+}
+
 static uint64_t take_leb(struct bytes *bytes) {
     uint64_t number = 0;
     for (unsigned shift = 0;; shift += 7) {
-        uint64_t byte = take_number(bytes, 1);
+        uint64_t byte = take_byte(bytes);
         if (shift < 64) number |= (byte & 0x7f) << shift;
         if (!(byte & 0x80)) return number;
     }
@@ -50,7 +57,7 @@ static uint64_t take_signed_leb(struct bytes *bytes) {
     uint64_t number = 0, byte;
     unsigned shift = 0;
     do {
-        byte = take_number(bytes, 1);
+        byte = take_byte(bytes);
         if (shift < 64) number |= (byte & 0x7f) << shift;
         shift += 7;
     } while (byte & 0x80);
@@ -77,10 +84,12 @@ struct header {
     unsigned offset_bytes;
     unsigned instruction_bytes;
     unsigned operations_max; /* in an instruction */
-    int line_base;
-    unsigned line_range;
     unsigned opcode_base;
     const unsigned char *operand_counts; /* of the opcodes from 1 on */
+    struct {
+        uint8_t operations;
+        int16_t lines;
+    } steps[256]; /* what the opcodes from opcode_base on advance by */
 };
 
 static void add_folder(struct line_table *table, const char *folder) {
@@ -172,6 +181,14 @@ static void read_entries(struct line_table *table, struct bytes *bytes, const st
     }
 }
 
+static void fill_steps(struct header *header, int line_base, unsigned line_range) {
+    for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
+        unsigned number = opcode - header->opcode_base;
+        header->steps[opcode].operations = (uint8_t)(number / line_range);
+        header->steps[opcode].lines = (int16_t)(line_base + (int)(number % line_range));
+    }
+}
+
 /* Returns false if the table cannot be read. */
 static bool read_header(struct line_table *table, struct header *header, struct text section) {
     enum { LENGTH_IS_LONG = 0xffffffff };
@@ -188,10 +205,11 @@ static bool read_header(struct line_table *table, struct header *header, struct 
     header->instruction_bytes = (unsigned)take_number(&bytes, 1);
     header->operations_max = header->version >= 4 ? (unsigned)take_number(&bytes, 1) : 1;
     take(&bytes, 1); /* whether rows are statements */
-    header->line_base = (int8_t)take_number(&bytes, 1);
-    header->line_range = (unsigned)take_number(&bytes, 1);
-    header->opcode_base = (unsigned)take_number(&bytes, 1);
-    if (!header->opcode_base || !header->line_range || !header->operations_max) return false;
+    int line_base = (int8_t)take_byte(&bytes);
+    unsigned line_range = take_byte(&bytes);
+    header->opcode_base = take_byte(&bytes);
+    if (!header->opcode_base || !line_range || !header->operations_max) return false;
+    fill_steps(header, line_base, line_range);
     header->operand_counts = (const unsigned char *)take(&bytes, header->opcode_base - 1);
     if (bytes.is_damaged) return false;
     if (header->version == 5) {
@@ -205,8 +223,19 @@ static bool read_header(struct line_table *table, struct header *header, struct 
 
 /* ---- The program that makes the rows. ---- */
 
+/* Rows with ascending addresses, up to the end of their code. */
+struct sequence {
+    size_t first_row;
+    size_t row_count;
+};
+
+/* Linkers give code that they drop one of the last addresses, or 0. */
+static const uint64_t DROPPED_ADDRESS_MIN = UINT64_MAX - 1;
+
 struct machine {
     struct line_table *table;
+    size_t first_row;        /* of the present sequence */
+    struct column sequences; /* struct sequence */
     const struct header *header;
     struct bytes bytes;
     uint64_t address;
@@ -244,8 +273,28 @@ static void add_row(struct machine *machine, bool is_end) {
 static void advance(struct machine *machine, uint64_t operation_count) {
     const struct header *header = machine->header;
     uint64_t operation = machine->operation + operation_count;
+    if (header->operations_max == 1) {
+        machine->address += header->instruction_bytes * operation;
+        return;
+    }
     machine->address += header->instruction_bytes * (operation / header->operations_max);
     machine->operation = operation % header->operations_max;
+}
+
+/* Ends a sequence of rows. Drops it if the linker has dropped its code: then its addresses count from 0 or from the
+ * top.
+ */
+static void end_sequence(struct machine *machine) {
+    struct line_table *table = machine->table;
+    add_row(machine, true);
+    size_t count = table->row_count - machine->first_row;
+    const struct line_row *first = table->rows + machine->first_row;
+    bool is_dropped = count && (first->address < DEBUG_ADDRESS_MIN || first->address >= DROPPED_ADDRESS_MIN);
+    struct sequence *sequence = count && !is_dropped ? column_push(&machine->sequences) : NULL;
+    if (sequence) *sequence = (struct sequence){machine->first_row, count};
+    if (is_dropped) table->row_count = machine->first_row;
+    machine->first_row = table->row_count;
+    restart(machine);
 }
 
 static void run_extended(struct machine *machine) {
@@ -255,8 +304,7 @@ static void run_extended(struct machine *machine) {
     take(&machine->bytes, size_bytes);
     uint64_t opcode = take_number(&operand, 1);
     if (opcode == DW_LNE_end_sequence) {
-        add_row(machine, true);
-        restart(machine);
+        end_sequence(machine);
     } else if (opcode == DW_LNE_set_address && operand.left.bytes_count <= 8) {
         machine->address = take_number(&operand, (unsigned)operand.left.bytes_count);
         machine->operation = 0;
@@ -267,10 +315,8 @@ static void run_extended(struct machine *machine) {
 }
 
 static void run_special(struct machine *machine, unsigned opcode) {
-    const struct header *header = machine->header;
-    unsigned number = opcode - header->opcode_base;
-    advance(machine, number / header->line_range);
-    machine->line += (uint64_t)(int64_t)(header->line_base + (int)(number % header->line_range));
+    advance(machine, machine->header->steps[opcode].operations);
+    machine->line += (uint64_t)(int64_t)machine->header->steps[opcode].lines;
     add_row(machine, false);
 }
 
@@ -293,7 +339,7 @@ static void run_standard(struct machine *machine, unsigned opcode) {
             machine->column = take_leb(bytes);
             break;
         case DW_LNS_const_add_pc:
-            advance(machine, (255 - machine->header->opcode_base) / machine->header->line_range);
+            advance(machine, machine->header->steps[255].operations);
             break;
         case DW_LNS_fixed_advance_pc:
             machine->address += take_number(bytes, 2);
@@ -307,7 +353,7 @@ static void run_standard(struct machine *machine, unsigned opcode) {
 static void run(struct machine *machine) {
     restart(machine);
     while (machine->bytes.left.bytes_count && !failure_is_set(machine->table->failure)) {
-        unsigned opcode = (unsigned)take_number(&machine->bytes, 1);
+        unsigned opcode = take_byte(&machine->bytes);
         if (opcode >= machine->header->opcode_base)
             run_special(machine, opcode);
         else if (opcode)
@@ -327,10 +373,47 @@ static int compare_rows(const void *left, const void *right) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-static void sort_rows(struct line_table *table) {
-    size_t count = 1;
-    while (count < table->row_count && compare_rows(&table->rows[count - 1], &table->rows[count]) < 0) count++;
-    if (count >= table->row_count) return;
+static bool is_sorted(const struct line_table *table) {
+    for (size_t i = 1; i < table->row_count; i++)
+        if (compare_rows(&table->rows[i - 1], &table->rows[i]) >= 0) return false;
+    return true;
+}
+
+struct placed_sequence {
+    struct line_row first;
+    struct sequence rows;
+};
+
+static int compare_sequences(const void *left, const void *right) {
+    const struct placed_sequence *a = left, *b = right;
+    return compare_rows(&a->first, &b->first);
+}
+
+/* Puts the sequences in order, which sorts the rows unless sequences overlap. */
+static void order_sequences(struct line_table *table, const struct column *sequences) {
+    size_t count = 0;
+    struct placed_sequence *placed = memory_allocate(table->failure, sequences->count * sizeof *placed);
+    struct line_row *rows = memory_allocate(table->failure, table->row_capacity * sizeof *rows);
+    for (size_t i = 0; placed && i < sequences->count; i++) {
+        const struct sequence *sequence = column_at(sequences, i);
+        placed[i] = (struct placed_sequence){table->rows[sequence->first_row], *sequence};
+    }
+    if (placed && rows) memory_sort(table->failure, placed, sequences->count, sizeof *placed, compare_sequences);
+    for (size_t i = 0; placed && rows && i < sequences->count; i++) {
+        const struct sequence *sequence = &placed[i].rows;
+        memcpy(rows + count, table->rows + sequence->first_row, sequence->row_count * sizeof *rows);
+        count += sequence->row_count;
+    }
+    memory_free(placed);
+    memory_free(table->rows);
+    table->rows = rows;
+    table->row_count = count;
+}
+
+/* Compilers and linkers mostly write sequences that ascend and do not overlap, but not in order. */
+static void sort_rows(struct line_table *table, const struct column *sequences) {
+    if (!is_sorted(table)) order_sequences(table, sequences);
+    if (failure_is_set(table->failure) || is_sorted(table)) return;
     memory_sort(table->failure, table->rows, table->row_count, sizeof *table->rows, compare_rows);
 }
 
@@ -354,8 +437,12 @@ void line_table_init(struct line_table *table, const struct line_sections *secti
     struct header header = {.sections = sections};
     if (!read_header(table, &header, text_from(sections->lines, offset))) return;
     struct machine machine = {.table = table, .header = &header, .bytes = {.left = header.program}};
+    column_init(&machine.sequences, sizeof(struct sequence), failure);
     run(&machine);
-    if (!failure_is_set(failure)) sort_rows(table);
+    /* Rows whose sequence does not end are damaged. */
+    table->row_count = machine.first_row;
+    if (!failure_is_set(failure)) sort_rows(table, &machine.sequences);
+    column_fini(&machine.sequences);
 }
 
 void line_table_fini(struct line_table *table) {

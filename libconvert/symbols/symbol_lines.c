@@ -21,10 +21,6 @@ enum { LEVELS_MAX = 512 };
 /* libdw is started again after so many units, or functions of shared units, since it frees nothing earlier. */
 enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
-/* Entries of functions that the linker dropped have addresses near 0. The header of the file is there, which has at
- * least this many bytes, so no function can be. */
-enum { HEADER_BYTES_MIN = 52 };
-
 /* How many entries are followed from a function to its declaration. */
 enum { ORIGINS_MAX = 4 };
 
@@ -141,7 +137,7 @@ struct range_position {
 static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, struct range_position *at, uint64_t *start,
                        uint64_t *end) {
     while (take_step(lines) && (at->offset = dwarf_ranges(die, at->offset, &at->base, start, end)) > 0)
-        if (*start >= HEADER_BYTES_MIN && *start < *end) return true;
+        if (*start >= DEBUG_ADDRESS_MIN && *start < *end) return true;
     return false;
 }
 
