@@ -62,8 +62,7 @@ static bool use_fork(struct perf_data *data, const struct data_record *record, u
     const struct perf_task *parent = perf_tasks_find(tasks, 0, task.parent_pid, task.parent_tid);
     /* The recording does not have the start of a task that ran before the recording began. */
     if (is_synthesized || !time_ns) {
-        const struct perf_task *known = perf_tasks_find(tasks, 0, task.pid, task.tid);
-        if (known && parent) perf_tasks_set_parent(tasks, known, parent);
+        perf_tasks_adopt(tasks, 0, task.pid, task.tid, parent);
         return true;
     }
     perf_tasks_fork(tasks, 0, task.pid, task.tid, parent, trace_time(time_ns));
