@@ -613,6 +613,12 @@ static void test_lives_of_a_pid(void **state) {
         "7.2/7.2 b 300000000 1 g\n");
 }
 
+/* perf prints ":8" for a thread whose name it does not know. */
+static void test_a_thread_without_a_name(void **state) {
+    assert_samples(":8 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 thread 8 0 1 f\n");
+    assert_samples(":9 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 :9 0 1 f\n");
+}
+
 /* perf makes the first record from what it finds when it starts, while the kernel already tells of the same fork. */
 static void test_a_fork_that_is_told_twice(void **state) {
     assert_samples(
@@ -967,6 +973,7 @@ int main(void) {
         cmocka_unit_test(test_programs_without_records),
         cmocka_unit_test(test_mappings_of_a_guest),
         cmocka_unit_test(test_lives_of_a_pid),
+        cmocka_unit_test(test_a_thread_without_a_name),
         cmocka_unit_test(test_a_fork_that_is_told_twice),
         cmocka_unit_test(test_records_without_a_time),
         cmocka_unit_test(test_parents),
