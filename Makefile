@@ -31,8 +31,9 @@ demangler := -liberty
 # ---- Flags. ----
 
 warnings := -Wall -Wextra -Wconversion -Wshadow
-# With -O1, sanitized code compiles in half the time and the sanitizers find as much. Other builds report the warnings.
-sanitize := $(if $(SANITIZE),-O1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# With -O1 and -g1, sanitized code compiles in a third of the time, and the sanitizers find as much. Other builds report the
+# warnings.
+sanitize := $(if $(SANITIZE),-O1 -g1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
 # Run-time checks. They come before CFLAGS, so that the user's flags can override them. _FORTIFY_SOURCE needs an
 # optimizing compiler. Sanitizers check the plain functions more thoroughly.

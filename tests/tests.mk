@@ -6,10 +6,13 @@ TEST_JOBS ?= $(shell expr 2 '*' $$(nproc))
 .PHONY: test check
 test:
 	tests/support/install_packages.sh build static package test
-	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' check asan tsan lint
-	$(MAKE) CFLAGS='$(CFLAGS) -Werror' test-programs
+	$(install_programs)
+	$(MAKE) -j$(TEST_JOBS) --no-print-directory CFLAGS='$(CFLAGS) -Werror' all
+	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' \
+	    check test-programs asan tsan lint
 
-# The slow suites come first, so that the quick ones fill the gaps.
+# Builds for the sanitizers take most job slots, so the first `make` above builds what the slow suites run. These come
+# first, so that the quick ones fill the gaps.
 check: batch-test batch-kill-test hosts-test install-test client-test unit-test view-test viewer-test cli-test \
     headers-test jobs-test profile-rules goldens perf-data-test readings include-test
 
@@ -157,8 +160,10 @@ hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.s
 	tests/hosts/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.
+install_programs = tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+
 test-programs: all
-	tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'
+	$(install_programs)
 	tests/programs/run.py $(BUILD)
 
 # ---- Sanitizers. ----

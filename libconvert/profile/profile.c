@@ -30,6 +30,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     stack_table_init(&profile->stacks, failure);
     arena_init(&profile->memory, failure);
     column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
+    index_set_init(&profile->marker_schema_names, failure);
     payloads_init(&profile->own_payloads, failure);
     row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
     column_init(&profile->processes, sizeof(struct process), failure);
@@ -69,6 +70,7 @@ void profile_fini(struct profile *profile) {
     stack_table_fini(&profile->stacks);
     arena_fini(&profile->memory);
     column_fini(&profile->marker_schemas);
+    index_set_fini(&profile->marker_schema_names);
     payloads_fini(&profile->own_payloads);
     row_table_fini(&profile->large_weights);
     column_fini(&profile->processes);

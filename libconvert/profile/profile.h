@@ -119,8 +119,9 @@ struct profile {
     struct row_table funcs;          /* struct func */
     struct row_table frames;         /* struct frame */
     struct stack_table stacks;
-    struct arena memory;          /* see profile_allocate */
-    struct column marker_schemas; /* struct marker_schema */
+    struct arena memory;                  /* see profile_allocate */
+    struct column marker_schemas;         /* struct marker_schema */
+    struct index_set marker_schema_names; /* the rows of marker_schemas by their names */
     struct payloads own_payloads;
     struct payloads *shared_payloads; /* borrowed; used instead of its own. NULL: none */
     struct row_table large_weights;   /* struct decimal: weights that do not fit 31 bits */

@@ -47,11 +47,22 @@ static struct marker_schema *schema_at(const struct profile *profile, uint16_t r
     return column_at(&profile->marker_schemas, row);
 }
 
+static uint32_t hash_of(struct text name) { return index_set_hash(name.bytes, name.bytes_count); }
+
+/* Returns the slot of the schema with that name, or the empty slot where it belongs. The set must have slots. */
+static struct index_slot *slot_of(const struct profile *profile, struct text name) {
+    const struct index_set *names = &profile->marker_schema_names;
+    uint32_t hash = hash_of(name);
+    struct index_slot *slot = index_set_first(names, hash);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(names, slot))
+        if (slot->hash == hash && text_equal(schema_at(profile, (uint16_t)slot->index)->name, name)) break;
+    return slot;
+}
+
 static uint16_t find_schema(const struct profile *profile, struct text name) {
-    size_t count = profile->marker_schemas.count;
-    for (size_t i = 0; i < count; i++)
-        if (text_equal(schema_at(profile, (uint16_t)i)->name, name)) return (uint16_t)i;
-    return MARKER_SCHEMA_NONE;
+    if (!profile->marker_schema_names.count) return MARKER_SCHEMA_NONE;
+    const struct index_slot *slot = slot_of(profile, name);
+    return index_slot_is_empty(slot) ? MARKER_SCHEMA_NONE : (uint16_t)slot->index;
 }
 
 static uint16_t kind_bit(enum marker_format format) { return (uint16_t)(1 << marker_format_kind(format)); }
@@ -83,6 +94,8 @@ static bool has_plain_names(const struct marker_schema *schema) {
 static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
     if (schemas->count == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;
+    if (!index_set_reserve(&profile->marker_schema_names)) return MARKER_SCHEMA_NONE;
+    struct index_slot *slot = slot_of(profile, name);
     struct marker_field *fields = copy_fields(profile, &schema);
     struct marker_schema *row = fields ? column_push(schemas) : NULL;
     if (!row) return MARKER_SCHEMA_NONE;
@@ -94,7 +107,9 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.value_kinds = value_kinds_of(&schema);
     schema.has_plain_names = has_plain_names(&schema);
     *row = schema;
-    return (uint16_t)(schemas->count - 1);
+    uint16_t index = (uint16_t)(schemas->count - 1);
+    index_set_fill(&profile->marker_schema_names, slot, hash_of(name), index);
+    return index;
 }
 
 static const struct text foreign_stack_type = TEXT(MARKER_FOREIGN_STACK_TYPE);

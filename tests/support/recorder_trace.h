@@ -77,6 +77,9 @@ static inline uint64_t file_size_of(const char *path) {
     return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
+/* A test that takes longer than this is considered to hang. */
+enum { HANG_SECONDS = 600 };
+
 /* A cmocka fixture whose state is a struct temp_folder. No recording runs before or after the test. */
 static inline int set_up_folder(void **state) {
     struct temp_folder *folder = malloc(sizeof *folder);

@@ -26,9 +26,6 @@ static inline void skip_forks_under_sanitizers(void) {
     if (IS_SANITIZED) skip();
 }
 
-/* A test that takes longer than this is considered to hang. */
-enum { HANG_SECONDS = 600 };
-
 /* ---- Code with known bounds: functions in a section of their own. ---- */
 
 struct code {

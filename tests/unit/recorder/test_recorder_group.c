@@ -760,7 +760,12 @@ static void test_signals(void **state) {
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+static int set_up(void **state) {
+    alarm(HANG_SECONDS);
+    return set_up_folder(state);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -783,6 +788,5 @@ int main(void) {
         TEST(test_all_threads),
         TEST(test_signals),
     };
-    alarm(300);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

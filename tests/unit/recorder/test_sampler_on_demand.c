@@ -125,7 +125,12 @@ static void test_refused(void **state) {
     assert_int_equal(grec_thread_is_recorded(main_thread), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+static int set_up(void **state) {
+    alarm(HANG_SECONDS);
+    return set_up_folder(state);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -134,6 +139,5 @@ int main(void) {
         TEST(test_waiting),
         TEST(test_refused),
     };
-    alarm(300);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
