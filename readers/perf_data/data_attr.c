@@ -146,7 +146,7 @@ const struct data_attr *data_attrs_of_record(struct data_attrs *attrs, struct te
     uint64_t id = data_load_u64(is_sample ? record.bytes + place : record.bytes + record.bytes_count - place);
     /* Id 0: perf itself wrote the record, which belongs to no event. */
     if (!id) return first;
-    if (!attrs->last || id != attrs->last_id) attrs->last = data_attrs_find(attrs, id);
-    attrs->last_id = id;
-    return attrs->last;
+    struct known_id *known = &attrs->known[id % (sizeof attrs->known / sizeof *attrs->known)];
+    if (!known->attr || id != known->id) *known = (struct known_id){id, data_attrs_find(attrs, id)};
+    return known->attr;
 }

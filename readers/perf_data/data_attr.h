@@ -66,8 +66,10 @@ struct data_attrs {
     struct column rows;     /* struct data_attr */
     struct row_table ids;   /* uint64_t */
     struct column meanings; /* struct id_meaning, one per id */
-    uint64_t last_id;       /* of the last record with an id, and its event; NULL: unknown */
-    const struct data_attr *last;
+    struct known_id {
+        uint64_t id;
+        const struct data_attr *attr; /* NULL: unknown */
+    } known[32]; /* recent ids of records, each at its remainder: one event has an id for each processor */
 };
 
 void data_attrs_init(struct data_attrs *attrs, struct failure *failure);
