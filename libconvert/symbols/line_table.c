@@ -44,6 +44,11 @@ static inline unsigned take_byte(struct bytes *bytes) {
     return (unsigned char)*bytes->left.bytes++;
 }
 
+static int take_signed_byte(struct bytes *bytes) {
+    int byte = (int)take_byte(bytes);
+    return byte < 128 ? byte : byte - 256;
+}
+
 static uint64_t take_leb(struct bytes *bytes) {
     uint64_t number = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -205,7 +210,7 @@ static bool read_header(struct line_table *table, struct header *header, struct 
     header->instruction_bytes = (unsigned)take_number(&bytes, 1);
     header->operations_max = header->version >= 4 ? (unsigned)take_number(&bytes, 1) : 1;
     take(&bytes, 1); /* whether rows are statements */
-    int line_base = (int8_t)take_byte(&bytes);
+    int line_base = take_signed_byte(&bytes);
     unsigned line_range = take_byte(&bytes);
     header->opcode_base = take_byte(&bytes);
     if (!header->opcode_base || !line_range || !header->operations_max) return false;
