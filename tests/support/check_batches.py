@@ -25,16 +25,19 @@ MAKE_BATCH = pathlib.Path(__file__).with_name("make_batch.py")
 
 
 class Work:
-    """The program, and a folder with traces for it."""
+    """The program, and a folder with traces for it.
 
-    def __init__(self, program, folder, count):
-        self.program, self.folder = program, folder
+    What symbols there are depends on the machine, and looking them up takes most of the time, so most checks do not."""
+
+    def __init__(self, program, folder, count, symbols="none"):
+        self.program, self.folder, self.symbols = program, folder, symbols
+        folder.mkdir()
         made = subprocess.run([MAKE_BATCH, folder / "in", str(count)], stdout=subprocess.PIPE, text=True, check=True)
         self.broken = {f"in/{path}": fate for fate, path in (line.split(" ", 1) for line in made.stdout.splitlines())}
 
     def start(self, *arguments):
-        return subprocess.Popen([self.program, "--quiet", *map(str, arguments)], cwd=self.folder,
-                                stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([self.program, "--quiet", "--symbols", self.symbols, *map(str, arguments)],
+                                cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def run(self, *arguments, expect=1):
         process = self.start(*arguments)
@@ -103,6 +106,14 @@ def check_jobs_change_nothing(work):
         work.run("in", "--output-dir", f"jobs-{jobs}", "--jobs", jobs)
         assert work.files(f"jobs-{jobs}") == work.files("reference")
         assert without_times(work.manifest(f"jobs-{jobs}")) == without_times(work.manifest("reference"))
+
+
+def check_symbols(work):
+    with_symbols = Work(work.program, work.folder / "with-symbols", 50, "auto")
+    for jobs in (1, 3):
+        with_symbols.run("in", "--output-dir", f"jobs-{jobs}", "--jobs", jobs)
+    assert with_symbols.files("jobs-1") == with_symbols.files("jobs-3")
+    assert without_times(with_symbols.manifest("jobs-1")) == without_times(with_symbols.manifest("jobs-3"))
 
 
 def pack(work):
@@ -448,6 +459,27 @@ def check_killed_archives(work, kills):
     assert not list(work.folder.glob("*.tmp"))
 
 
+def processes_in(folder):
+    def works_in(process):
+        try:
+            return (process / "cwd").readlink() == folder
+        except OSError:
+            return False
+
+    return [process.name for process in pathlib.Path("/proc").glob("[0-9]*") if works_in(process)]
+
+
+def check_kills_while_symbols_are_looked_up(work, kills):
+    """The process that looks them up ends too, whenever the batch is killed."""
+    with_symbols = Work(work.program, work.folder / "with-symbols", 20, "auto")
+    with_symbols.run("in", "--output-dir", "reference")
+    check_kills(with_symbols, kills // 3)
+    deadline = time.monotonic() + 300
+    while processes_in(with_symbols.folder):
+        assert time.monotonic() < deadline, processes_in(with_symbols.folder)
+        time.sleep(0.01)
+
+
 def check_interrupts(work, kills):
     chance, span = random.Random(3), duration_of(work)
     reference, reached = work.files("reference"), 0
@@ -494,13 +526,13 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         count = arguments.count or {"whole": 150, "ended": 50}[arguments.group]
-        work = Work(arguments.program.resolve(), pathlib.Path(folder), count)
+        work = Work(arguments.program.resolve(), pathlib.Path(folder) / "work", count)
         work.run("in", "--output-dir", "reference")
         checks = {
-            "whole": [check_each_input_has_its_record, check_jobs_change_nothing, check_archives_are_folders,
+            "whole": [check_each_input_has_its_record, check_jobs_change_nothing, check_symbols, check_archives_are_folders,
                       check_files_one_by_one, check_only_what_has_changed, check_stamps, check_one_hash,
                       check_hostile_manifest, check_output_archives, check_junit, check_tiny_members],
-            "ended": [check_kills, check_killed_archives, check_interrupts],
+            "ended": [check_kills, check_kills_while_symbols_are_looked_up, check_killed_archives, check_interrupts],
         }[arguments.group]
         for check in checks:
             try:
