@@ -8,8 +8,10 @@ readers_sources := \
     readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_tasks.c \
     readers/perf_data/data_attr.c readers/perf_data/data_code.c readers/perf_data/data_copies.c \
     readers/perf_data/data_features.c readers/perf_data/data_folder.c readers/perf_data/data_jit.c \
-    readers/perf_data/data_kernel.c readers/perf_data/data_order.c readers/perf_data/data_records.c \
-    readers/perf_data/data_sample.c readers/perf_data/data_samples.c readers/perf_data/data_stream.c \
+    readers/perf_data/data_kernel.c readers/perf_data/data_kernel_ahead.c \
+    readers/perf_data/data_order.c readers/perf_data/data_records.c \
+    readers/perf_data/data_sample.c readers/perf_data/data_samples.c readers/perf_data/data_stacks.c \
+    readers/perf_data/data_stream.c \
     readers/perf_data/data_tracing.c readers/perf_data/data_unpacker.c readers/perf_data/data_unwind.c \
     readers/perf_data/data_vdso.c readers/perf_data/kernel_file.c readers/perf_data/perf_data.c \
     readers/perf_script/perf_ahead.c readers/perf_script/perf_event_line.c readers/perf_script/perf_frame_line.c readers/perf_script/perf_lexer.c readers/perf_script/perf_maps.c \

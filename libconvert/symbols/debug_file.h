@@ -12,6 +12,10 @@ struct Elf;
 
 enum { DEBUG_BUILD_ID_DIGITS_MAX = 128 };
 
+/* Code that the linker dropped has addresses near 0. The header of the file is there, which has at least this many
+ * bytes, so no code can be. */
+enum { DEBUG_ADDRESS_MIN = 52 };
+
 struct debug_file {
     struct Elf *elf; /* NULL: not open */
     int descriptor;

@@ -3,24 +3,34 @@
 #include "libconvert/base/memory.h"
 #include "symbol_lines.h"
 
+/* Returns that many numbers ID_NONE; NULL if memory ran out (latched). */
+static uint32_t *allocate_numbers(struct failure *failure, uint32_t count) {
+    uint32_t *numbers = memory_allocate(failure, count * sizeof *numbers);
+    if (numbers) memset(numbers, 0xff, count * sizeof *numbers);
+    return numbers;
+}
+
 void symbol_answers_init(struct symbol_answers *answers, struct profile *profile) {
     struct failure *failure = profile->failure;
     uint32_t frame_count = row_table_count(&profile->frames);
     *answers = (struct symbol_answers){.profile = profile};
     column_init(&answers->chains, sizeof(struct symbol_chain), failure);
     column_init(&answers->links, sizeof(struct symbol_chain_link), failure);
+    column_init(&answers->frames, sizeof(frame_id), failure);
     column_init(&answers->names, sizeof(string_id), failure);
     column_init(&answers->files, sizeof(source_id), failure);
-    answers->chain_of_frame = memory_allocate(failure, frame_count * sizeof *answers->chain_of_frame);
-    if (answers->chain_of_frame) memset(answers->chain_of_frame, 0xff, frame_count * sizeof *answers->chain_of_frame);
+    answers->chain_of_frame = allocate_numbers(failure, frame_count);
+    answers->frames_of = allocate_numbers(failure, frame_count);
 }
 
 void symbol_answers_fini(struct symbol_answers *answers) {
     column_fini(&answers->chains);
     column_fini(&answers->links);
+    column_fini(&answers->frames);
     column_fini(&answers->names);
     column_fini(&answers->files);
     memory_free(answers->chain_of_frame);
+    memory_free(answers->frames_of);
 }
 
 void symbol_answers_restart(struct symbol_answers *answers) { answers->names.count = answers->files.count = 0; }

@@ -30,6 +30,8 @@ struct symbol_answers {
     uint32_t *chain_of_frame; /* owned; one for each frame of the profile. ID_NONE: nothing was found */
     struct column chains;     /* struct symbol_chain */
     struct column links;      /* struct symbol_chain_link */
+    struct column frames;     /* frame_id: those that replace a frame, which are made when a stack needs them */
+    uint32_t *frames_of;      /* owned; the first one of each frame of the profile. ID_NONE: not made yet */
 
     /* What the present child process has sent. */
     struct column names; /* string_id */

@@ -43,9 +43,24 @@ static stack_id rebuild_inlined(struct profile *profile, stack_id prefix, const 
     return profile_stack(profile, prefix, profile_frame(profile, &frame));
 }
 
+/* Returns the first of the frames for the chain. */
+static uint32_t frames_for(struct symbol_answers *answers, frame_id old_frame, const struct frame *old,
+                           const struct symbol_chain *chain) {
+    uint32_t *first = &answers->frames_of[old_frame.index];
+    if (*first != ID_NONE) return *first;
+    uint32_t made = (uint32_t)answers->frames.count;
+    for (uint32_t i = 0; i < chain->link_count; i++) {
+        const struct symbol_chain_link *link = column_at(&answers->links, chain->first_link + i);
+        frame_id *frame = column_push(&answers->frames);
+        if (!frame) return ID_NONE;
+        *frame = make_frame(answers->profile, old, chain, link, i);
+    }
+    return *first = made;
+}
+
 /* Returns the stack of the frame's chain on top of the prefix, which is a new stack. */
 static stack_id rebuild_stack(void *context, stack_id prefix, frame_id old_frame) {
-    const struct symbol_answers *answers = context;
+    struct symbol_answers *answers = context;
     struct profile *profile = answers->profile;
     uint32_t row = answers->chain_of_frame[old_frame.index];
     if (row == ID_NONE)
@@ -55,10 +70,9 @@ static stack_id rebuild_stack(void *context, stack_id prefix, frame_id old_frame
     const struct symbol_chain chain = *(const struct symbol_chain *)column_at(&answers->chains, row);
     const struct frame old = *profile_frame_at(profile, old_frame);
     if (old.inline_depth > 0) return rebuild_inlined(profile, prefix, &old, &chain);
-    for (uint32_t i = 0; i < chain.link_count; i++) {
-        const struct symbol_chain_link *link = column_at(&answers->links, chain.first_link + i);
-        prefix = profile_stack(profile, prefix, make_frame(profile, &old, &chain, link, i));
-    }
+    uint32_t first = frames_for(answers, old_frame, &old, &chain);
+    for (uint32_t i = 0; first != ID_NONE && i < chain.link_count; i++)
+        prefix = profile_stack(profile, prefix, *(const frame_id *)column_at(&answers->frames, first + i));
     return prefix;
 }
 

@@ -12,18 +12,14 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/ids.h"
 #include "libconvert/base/index_set.h"
+#include "line_table.h"
 #include "symbol_names.h"
 
 /* The deepest nesting of entries that is read. Compilers nest some dozens. */
 enum { LEVELS_MAX = 512 };
 
-/* libdw is started again after so many units, rows of line tables, or functions of shared units, since it frees nothing
- * earlier. */
-enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 20, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
-
-/* Entries of functions that the linker dropped have addresses near 0. The header of the file is there, which has at
- * least this many bytes, so no function can be. */
-enum { HEADER_BYTES_MIN = 52 };
+/* libdw is started again after so many units, or functions of shared units, since it frees nothing earlier. */
+enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
 /* How many entries are followed from a function to its declaration. */
 enum { ORIGINS_MAX = 4 };
@@ -69,6 +65,7 @@ struct shared_unit {
 struct symbol_lines {
     struct failure *failure; /* borrowed */
     struct dwarf_session session;
+    struct line_sections sections;
     bool is_broken;            /* the session could not be started again */
     uint64_t steps_left;       /* entries and ranges that may still be read */
     struct column units;       /* Dwarf_Off */
@@ -78,9 +75,9 @@ struct symbol_lines {
     uint32_t unit;  /* ID_NONE: none */
     Dwarf_Die root; /* its outermost entry */
     const char *folder;
-    Dwarf_Lines *rows;
-    size_t row_count;
-    Dwarf_Files *files;
+    struct line_table table;
+    bool is_split;                 /* its entries are in another file, which has their files */
+    Dwarf_Files *split_files;      /* NULL: it is not split, or they cannot be read */
     struct column functions;       /* struct function */
     size_t outer_count;            /* the first so many functions are in no other one, by ascending offset */
     struct column function_ranges; /* struct address_range */
@@ -93,7 +90,6 @@ struct symbol_lines {
     struct index_set unit_numbers; /* the rows of shared_units, by `unit` */
     struct dwarf_names shared_names;
     size_t kept_unit_count;
-    size_t kept_row_count;
 };
 
 /* ---- The session. ---- */
@@ -120,7 +116,6 @@ static bool start_session(struct symbol_lines *lines) {
     init_shared(lines);
     lines->unit = ID_NONE;
     lines->kept_unit_count = 0;
-    lines->kept_row_count = 0;
     return dwarf_session_start(&lines->session);
 }
 
@@ -142,7 +137,7 @@ struct range_position {
 static bool next_range(struct symbol_lines *lines, Dwarf_Die *die, struct range_position *at, uint64_t *start,
                        uint64_t *end) {
     while (take_step(lines) && (at->offset = dwarf_ranges(die, at->offset, &at->base, start, end)) > 0)
-        if (*start >= HEADER_BYTES_MIN && *start < *end) return true;
+        if (*start >= DEBUG_ADDRESS_MIN && *start < *end) return true;
     return false;
 }
 
@@ -263,9 +258,8 @@ static void init_unit(struct symbol_lines *lines) {
     lines->outer_count = 0;
     lines->unit = ID_NONE;
     lines->folder = NULL;
-    lines->rows = NULL;
-    lines->row_count = 0;
-    lines->files = NULL;
+    lines->is_split = false;
+    lines->split_files = NULL;
 }
 
 static void fini_unit(struct symbol_lines *lines) {
@@ -274,6 +268,7 @@ static void fini_unit(struct symbol_lines *lines) {
     column_fini(&lines->inlined);
     dwarf_names_fini(&lines->names);
     dwarf_names_fini(&lines->inner_names);
+    line_table_fini(&lines->table);
 }
 
 /* Finds the outermost entry of the unit. The entries of a unit that was split (-gsplit-dwarf) are in another file; only
@@ -288,6 +283,18 @@ static void find_root(struct symbol_lines *lines, Dwarf_Die *unit_die) {
     lines->root = split;
 }
 
+/* Reads the line table of a unit, which is in this file even if the unit was split. */
+static void read_table(struct symbol_lines *lines, Dwarf_Die *die) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word offset;
+    size_t file_count;
+    if (dwarf_attr(die, DW_AT_stmt_list, &attribute) && dwarf_formudata(&attribute, &offset) == 0)
+        line_table_init(&lines->table, &lines->sections, offset, lines->folder, lines->failure);
+    lines->is_split = lines->root.cu != die->cu;
+    if (lines->is_split && dwarf_getsrcfiles(&lines->root, &lines->split_files, &file_count) != 0)
+        lines->split_files = NULL;
+}
+
 static void read_functions(struct symbol_lines *lines, uint32_t unit) {
     Dwarf_Die die;
     fini_unit(lines);
@@ -297,19 +304,16 @@ static void read_functions(struct symbol_lines *lines, uint32_t unit) {
     read_children(lines, &lines->root, (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE});
     address_ranges_finish(&lines->function_ranges);
     lines->outer_count = lines->functions.count;
-    size_t file_count;
-    if (dwarf_getsrclines(&die, &lines->rows, &lines->row_count) != 0) lines->row_count = 0;
-    if (dwarf_getsrcfiles(&lines->root, &lines->files, &file_count) != 0) lines->files = NULL;
     lines->folder = text_attribute(&die, DW_AT_comp_dir);
+    read_table(lines, &die);
     lines->kept_unit_count++;
-    lines->kept_row_count += lines->row_count;
 }
 
 /* Reads the unit unless it was read last. Returns false if libdw fails. */
 static bool enter_unit(struct symbol_lines *lines, uint32_t unit) {
     if (lines->unit == unit) return true;
-    bool is_full = lines->kept_unit_count >= UNITS_KEPT_MAX || lines->kept_row_count >= ROWS_KEPT_MAX ||
-                   lines->shared_names.functions.count >= SHARED_FUNCTIONS_KEPT_MAX;
+    bool is_full =
+        lines->kept_unit_count >= UNITS_KEPT_MAX || lines->shared_names.functions.count >= SHARED_FUNCTIONS_KEPT_MAX;
     if (is_full && !start_session(lines)) {
         lines->is_broken = true;
         return false;
@@ -467,36 +471,42 @@ static uint32_t number_attribute(Dwarf_Die *die, unsigned name) {
 /* "???" is libdw's name for an unknown file. */
 static const char *known_file(const char *file) { return file && strcmp(file, "???") != 0 ? file : NULL; }
 
+static const char *split_file(const struct symbol_lines *lines, uint32_t number) {
+    return lines->split_files ? known_file(dwarf_filesrc(lines->split_files, number, NULL, NULL)) : NULL;
+}
+
 /* Sets where in the caller the inlined call is. */
 static void set_call_site(struct symbol_lines *lines, struct symbol_call *caller, Dwarf_Die *inlined) {
     caller->line = number_attribute(inlined, DW_AT_call_line);
     caller->column = number_attribute(inlined, DW_AT_call_column);
-    if (!lines->files || !dwarf_hasattr(inlined, DW_AT_call_file)) return;
-    caller->file = known_file(dwarf_filesrc(lines->files, number_attribute(inlined, DW_AT_call_file), NULL, NULL));
+    if (!dwarf_hasattr(inlined, DW_AT_call_file)) return;
+    uint32_t number = number_attribute(inlined, DW_AT_call_file);
+    caller->file = lines->is_split ? split_file(lines, number) : line_table_file(&lines->table, number);
 }
 
-static uint64_t row_address(const struct symbol_lines *lines, size_t row) {
-    Dwarf_Addr address = 0;
-    dwarf_lineaddr(dwarf_onesrcline(lines->rows, row), &address);
-    return address;
+static void set_line(struct symbol_lines *lines, struct symbol_call *call, uint64_t address) {
+    const struct line_row *row = line_table_find(&lines->table, address);
+    if (!row) return;
+    if (row->line) call->line = row->line;
+    if (call->line && row->column) call->column = row->column;
+    call->file = line_table_file(&lines->table, row->file);
 }
 
-static void set_line(const struct symbol_lines *lines, struct symbol_call *call, uint64_t address) {
-    size_t next = FIRST_ROW(i, lines->row_count, row_address(lines, i) > address);
-    if (!next) return;
-    Dwarf_Line *row = dwarf_onesrcline(lines->rows, next - 1);
-    bool is_after_sequence = true;
-    if (!row || dwarf_lineendsequence(row, &is_after_sequence) != 0 || is_after_sequence) return;
-    int line = 0, column = 0;
-    if (dwarf_lineno(row, &line) == 0 && line > 0) call->line = (uint32_t)line;
-    if (call->line && dwarf_linecol(row, &column) == 0 && column > 0) call->column = (uint32_t)column;
-    call->file = known_file(dwarf_linesrc(row, NULL, NULL));
+/* Returns the file in which the entry was declared; NULL: unknown. Entries of shared units have numbers of their own
+ * for files. */
+static const char *declaration_file(struct symbol_lines *lines, Dwarf_Die *die) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word number;
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute)) return NULL;
+    if (attribute.cu != lines->root.cu || lines->is_split) return known_file(dwarf_decl_file(die));
+    bool is_known = dwarf_formudata(&attribute, &number) == 0 && number;
+    return is_known ? line_table_file(&lines->table, number) : NULL;
 }
 
 /* Sets where the function begins. A line in another file, from an #include in the function, is dropped: profiles have
  * one file for a function, and it would be another function for each of its files. */
-static void set_declaration(struct symbol_call *call, Dwarf_Die *die) {
-    const char *file = known_file(dwarf_decl_file(die));
+static void set_declaration(struct symbol_lines *lines, struct symbol_call *call, Dwarf_Die *die) {
+    const char *file = declaration_file(lines, die);
     int line;
     if (!file || dwarf_decl_line(die, &line) != 0 || line <= 0) return;
     if (call->file && strcmp(call->file, file) != 0) call->line = call->column = 0;
@@ -545,7 +555,7 @@ static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct sy
             set_call_site(lines, &calls[i], &inlined[i]->die);
         else
             set_line(lines, &calls[i], address);
-        set_declaration(&calls[i], die);
+        set_declaration(lines, &calls[i], die);
     }
     return inlined_count + 1;
 }
@@ -569,6 +579,7 @@ struct symbol_lines *symbol_lines_create(const struct debug_file *file, const st
     }
     *lines = (struct symbol_lines){.failure = failure, .unit = ID_NONE};
     errno = 0;
+    lines->sections = line_sections_find(file);
     dwarf_session_init(&lines->session, file->elf, supplement ? supplement->elf : NULL);
     uint64_t size_bytes = file->size_bytes + (supplement ? supplement->size_bytes : 0);
     lines->steps_left = size_bytes * STEPS_PER_BYTE + STEPS_MIN;

@@ -17,8 +17,17 @@ struct outbox {
     size_t capacity;
 };
 
+/* One library of the queue. */
+struct library_job {
+    size_t first_request;
+    size_t request_count;
+    struct outbox outbox; /* filled unless the answers were sent at once */
+    bool is_done;
+};
+
 struct worker {
     const struct symbol_work *work;
+    struct library_queue *queue;
     struct channel *channel; /* NULL: answers go into the outbox */
     struct outbox outbox;
     struct failure *failure;
@@ -26,6 +35,22 @@ struct worker {
     struct strings files; /* those that were sent */
     bool has_short_names; /* names are made as perf makes them, so that they are those of its other frames */
     uint8_t *agreements;  /* enum agreement, one for each native symbol of the profile */
+};
+
+enum { THREADS_MAX = 15 };
+
+/* The libraries that are looked up side by side. */
+struct library_queue {
+    const struct symbol_work *work;
+    bool has_short_names;
+    struct library_job *jobs; /* owned; in the order of the requests */
+    size_t count;
+    pthread_mutex_t mutex;  /* of what follows, and of is_done */
+    pthread_cond_t is_news; /* a library was done */
+    size_t taken_count;     /* the first so many libraries were begun */
+    unsigned spare_count;   /* threads that have nothing to do */
+    pthread_t threads[THREADS_MAX];
+    size_t thread_count;
 };
 
 /* Whether a native symbol of the trace is the one that the library's file has there. */
@@ -278,7 +303,7 @@ static void answer_all(struct reading *reading) {
     }
 }
 
-/* ---- Threads. ---- */
+/* ---- The threads of a library. ---- */
 
 /* Below this number of addresses, a thread costs more than it saves: it opens the library again. */
 enum { PART_REQUESTS_MIN = 4096, PARTS_MAX = 8 };
@@ -294,9 +319,11 @@ struct part {
     bool is_lost; /* the files could not be opened once more, or became shorter */
 };
 
-static void worker_init(struct worker *worker, const struct symbol_work *work, struct channel *channel,
+static void worker_init(struct worker *worker, struct library_queue *queue, struct channel *channel,
                         struct failure *failure) {
-    *worker = (struct worker){.work = work, .channel = channel, .failure = failure};
+    const struct symbol_work *work = queue->work;
+    *worker = (struct worker){.work = work, .queue = queue, .channel = channel, .failure = failure};
+    worker->has_short_names = queue->has_short_names;
     strings_init(&worker->names, failure);
     strings_init(&worker->files, failure);
     worker->agreements = calloc(row_table_count(&work->profile->native_symbols) + 1, 1);
@@ -339,11 +366,22 @@ static void *look_up_part(void *context) {
     return NULL;
 }
 
-static size_t count_parts(unsigned job_count, size_t request_count) {
-    size_t count = job_count;
-    if (count > PARTS_MAX) count = PARTS_MAX;
-    if (count > request_count / PART_REQUESTS_MIN) count = request_count / PART_REQUESTS_MIN;
-    return count ? count : 1;
+/* Returns how many parts the requests have, after it has reserved a thread for each of them but the first. */
+static size_t reserve_parts(struct library_queue *queue, size_t request_count) {
+    size_t wanted_count = request_count / PART_REQUESTS_MIN;
+    if (wanted_count > PARTS_MAX) wanted_count = PARTS_MAX;
+    if (wanted_count < 2) return 1;
+    pthread_mutex_lock(&queue->mutex);
+    size_t thread_count = wanted_count - 1 < queue->spare_count ? wanted_count - 1 : queue->spare_count;
+    queue->spare_count -= (unsigned)thread_count;
+    pthread_mutex_unlock(&queue->mutex);
+    return thread_count + 1;
+}
+
+static void add_spare_threads(struct library_queue *queue, size_t count) {
+    pthread_mutex_lock(&queue->mutex);
+    queue->spare_count += (unsigned)count;
+    pthread_mutex_unlock(&queue->mutex);
 }
 
 /* Returns the first request of the part: no address is in two parts. */
@@ -355,8 +393,7 @@ static size_t part_start(const struct reading *reading, size_t number, size_t pa
 }
 
 static void start_part(struct part *part, const struct reading *whole, size_t first, size_t end) {
-    worker_init(&part->worker, whole->worker->work, NULL, &part->failure);
-    part->worker.has_short_names = whole->worker->has_short_names;
+    worker_init(&part->worker, whole->worker->queue, NULL, &part->failure);
     part->whole = whole;
     part->reading = (struct reading){.worker = &part->worker,
                                      .requests = whole->requests + first,
@@ -384,7 +421,8 @@ static bool finish_part(struct part *part, struct reading *whole) {
 
 /* Answers all requests, with a thread for each part of them but the first. Sets *is_lost if a file has changed. */
 static void answer_side_by_side(struct reading *whole, bool *is_lost) {
-    size_t part_count = count_parts(whole->worker->work->options->job_count, whole->request_count);
+    struct library_queue *queue = whole->worker->queue;
+    size_t part_count = reserve_parts(queue, whole->request_count);
     struct part *parts = calloc(part_count, sizeof *parts);
     if (!parts) child_leave();
     size_t request_count = whole->request_count, first_end = part_start(whole, 1, part_count);
@@ -394,7 +432,7 @@ static void answer_side_by_side(struct reading *whole, bool *is_lost) {
     answer_all(whole);
     whole->request_count = request_count;
     for (size_t i = 1; i < part_count; i++) *is_lost |= !finish_part(&parts[i], whole);
-    if (part_count > 1) restart_numbers(whole->worker);
+    add_spare_threads(queue, part_count - 1);
     free(parts);
 }
 
@@ -438,6 +476,7 @@ static bool has_more(const struct reading *reading, const struct debug_files *fi
 
 static void look_up_library(struct worker *worker, const struct symbol_request *requests, size_t count) {
     const struct symbol_work *work = worker->work;
+    restart_numbers(worker);
     struct reading reading = {.worker = worker, .requests = requests, .request_count = count};
     struct debug_files files;
     enum debug_search_outcome search = debug_files_open(&files, libs_at(&work->profile->libs, (lib_id){requests->lib}),
@@ -450,12 +489,11 @@ static void look_up_library(struct worker *worker, const struct symbol_request *
         else
             end.search = DEBUG_FILE_MISSING;
         debug_files_close(&files);
-        memory_give_back_freed();
     }
     send_message(worker, SYMBOL_MESSAGE_LIBRARY_END, &end, sizeof end);
-    /* This process may not survive the next library. */
-    if (!channel_flush(worker->channel)) child_leave();
 }
+
+/* ---- The queue. ---- */
 
 /* perf has made names from the symbols of its trace, if it has any. */
 static bool has_native_symbols(const struct symbol_work *work) {
@@ -465,15 +503,116 @@ static bool has_native_symbols(const struct symbol_work *work) {
     return false;
 }
 
-void symbol_worker_run(void *context, struct channel *channel) {
-    const struct symbol_work *work = context;
+static bool fill_queue(struct library_queue *queue) {
+    const struct symbol_work *work = queue->work;
+    queue->jobs = calloc(work->request_count, sizeof *queue->jobs);
+    if (!queue->jobs) return false;
+    for (size_t first = 0, end; first < work->request_count; first = end) {
+        end = symbol_requests_end(work->requests, work->request_count, first);
+        queue->jobs[queue->count++] = (struct library_job){.first_request = first, .request_count = end - first};
+    }
+    return true;
+}
+
+/* Returns the next library that nobody has begun; NULL: there is none. */
+static struct library_job *take_job(struct library_queue *queue) {
+    pthread_mutex_lock(&queue->mutex);
+    struct library_job *job = queue->taken_count < queue->count ? &queue->jobs[queue->taken_count++] : NULL;
+    pthread_mutex_unlock(&queue->mutex);
+    return job;
+}
+
+static void do_job(struct worker *worker, struct library_job *job) {
+    struct library_queue *queue = worker->queue;
+    look_up_library(worker, queue->work->requests + job->first_request, job->request_count);
+    pthread_mutex_lock(&queue->mutex);
+    job->outbox = worker->outbox;
+    job->is_done = true;
+    pthread_cond_signal(&queue->is_news);
+    pthread_mutex_unlock(&queue->mutex);
+    worker->outbox = (struct outbox){0};
+}
+
+static void *look_up_ahead(void *context) {
+    struct library_queue *queue = context;
     struct failure failure = {0};
     struct worker worker;
-    worker_init(&worker, work, channel, &failure);
-    worker.has_short_names = !looks_up_all(&worker) && has_native_symbols(work);
-    for (size_t i = 0, end; i < work->request_count; i = end) {
-        end = symbol_requests_end(work->requests, work->request_count, i);
-        look_up_library(&worker, work->requests + i, end - i);
+    worker_init(&worker, queue, NULL, &failure);
+    for (struct library_job *job; (job = take_job(queue));) do_job(&worker, job);
+    worker_fini(&worker);
+    add_spare_threads(queue, 1);
+    return NULL;
+}
+
+static bool is_done(struct library_queue *queue, const struct library_job *job) {
+    pthread_mutex_lock(&queue->mutex);
+    bool is_done = job->is_done;
+    pthread_mutex_unlock(&queue->mutex);
+    return is_done;
+}
+
+static void await_job(struct library_queue *queue, const struct library_job *job) {
+    pthread_mutex_lock(&queue->mutex);
+    while (!job->is_done) pthread_cond_wait(&queue->is_news, &queue->mutex);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+/* Sends the answers for the library, all earlier ones having been sent. Looks up others while another thread looks up
+ * this one. */
+static void send_job(struct worker *sender, struct channel *channel, struct library_job *job) {
+    struct library_queue *queue = sender->queue;
+    for (struct library_job *other; !is_done(queue, job) && (other = take_job(queue));) {
+        sender->channel = other == job ? channel : NULL;
+        do_job(sender, other);
     }
+    await_job(queue, job);
+    sender->channel = channel;
+    send_bytes(sender, job->outbox.bytes, job->outbox.bytes_count);
+    free(job->outbox.bytes);
+    job->outbox = (struct outbox){0};
+    /* This process may not survive the next library. */
+    if (!channel_flush(channel)) child_leave();
+}
+
+/* Waits for the threads that look up ahead. Without open libraries, each ends after its present one. */
+static void end_queue(void *context) {
+    struct library_queue *queue = context;
+    pthread_mutex_lock(&queue->mutex);
+    queue->taken_count = queue->count;
+    pthread_mutex_unlock(&queue->mutex);
+    for (size_t i = 0; i < queue->thread_count; i++) pthread_join(queue->threads[i], NULL);
+    for (size_t i = 0; i < queue->count; i++) free(queue->jobs[i].outbox.bytes);
+    free(queue->jobs);
+    pthread_cond_destroy(&queue->is_news);
+    pthread_mutex_destroy(&queue->mutex);
+}
+
+static void start_threads(struct library_queue *queue) {
+    unsigned job_count = queue->work->options->job_count;
+    queue->spare_count = job_count ? job_count - 1 : 0;
+    size_t wanted_count = queue->spare_count < queue->count - 1 ? queue->spare_count : queue->count - 1;
+    if (wanted_count > THREADS_MAX) wanted_count = THREADS_MAX;
+    while (queue->thread_count < wanted_count) {
+        if (pthread_create(&queue->threads[queue->thread_count], NULL, look_up_ahead, queue) != 0) return;
+        queue->thread_count++;
+        pthread_mutex_lock(&queue->mutex);
+        queue->spare_count--;
+        pthread_mutex_unlock(&queue->mutex);
+    }
+}
+
+void symbol_worker_run(void *context, struct channel *channel) {
+    const struct symbol_work *work = context;
+    struct library_queue queue = {
+        .work = work, .mutex = PTHREAD_MUTEX_INITIALIZER, .is_news = PTHREAD_COND_INITIALIZER};
+    struct failure failure = {0};
+    struct worker worker;
+    queue.has_short_names = work->options->symbols != GECKO_CONVERT_SYMBOLS_ALWAYS && has_native_symbols(work);
+    if (!fill_queue(&queue)) child_leave();
+    worker_init(&worker, &queue, channel, &failure);
+    start_threads(&queue);
+    pthread_cleanup_push(end_queue, &queue);
+    for (size_t i = 0; i < queue.count; i++) send_job(&worker, channel, &queue.jobs[i]);
+    pthread_cleanup_pop(true);
     worker_fini(&worker);
 }

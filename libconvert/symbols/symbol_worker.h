@@ -1,5 +1,5 @@
-/* The work of the child process that looks up addresses: opens the files of one library after the other, and sends what
- * it finds. Only this process reads libraries and debug information. */
+/* The work of the child process that looks up addresses: opens the files of libraries, and sends what it finds. Only
+ * this process reads libraries and debug information. */
 #ifndef GECKO_SYMBOL_WORKER_H
 #define GECKO_SYMBOL_WORKER_H
 
@@ -30,8 +30,8 @@ struct symbol_work {
  * sends a name or a file before the first answer that refers to it. Names are numbered from 0 in the order in which
  * they are sent, and so are files.
  *
- * The addresses of a large library are looked up by several threads side by side. The answers are sent in order of the
- * addresses, and are the same for any number of threads. */
+ * Several threads look up libraries side by side, and parts of the addresses of a large one. The answers are sent in
+ * the order of the requests, and are the same for any number of threads. */
 enum symbol_message_kind {
     SYMBOL_MESSAGE_NAME, /* bytes: the name of a function as in the source */
     SYMBOL_MESSAGE_FILE, /* bytes: a path */

@@ -10,8 +10,8 @@
 #include "symbol_worker.h"
 
 struct symbolizer {
-    struct profile *profile;                 /* borrowed */
-    const struct symbolize_options *options; /* borrowed */
+    struct profile *profile; /* borrowed */
+    struct symbolize_options options;
     struct progress progress;
     struct symbol_request *requests; /* sorted by library, address, frame */
     size_t request_count;
@@ -59,7 +59,7 @@ static bool is_address_in(const struct lib *lib, struct text name) {
 static bool has_files(struct symbolizer *symbolizer, lib_id lib) {
     uint8_t *known = &symbolizer->lib_files[lib.index];
     if (*known == FILES_OPEN)
-        *known = debug_files_exist(libs_at(&symbolizer->profile->libs, lib), &symbolizer->options->folders)
+        *known = debug_files_exist(libs_at(&symbolizer->profile->libs, lib), &symbolizer->options.folders)
                      ? FILES_EXIST
                      : FILES_MISSING;
     return *known == FILES_EXIST;
@@ -73,7 +73,7 @@ static bool is_wanted(struct symbolizer *symbolizer, const struct frame *frame) 
     if (lib_is_none(frame->lib) || frame->address < 0) return false;
     const struct lib *lib = libs_at(&profile->libs, frame->lib);
     if (text_starts_with(lib->name, TEXT("["))) return false;
-    if (symbolizer->options->symbols == GECKO_CONVERT_SYMBOLS_ALWAYS) return true;
+    if (symbolizer->options.symbols == GECKO_CONVERT_SYMBOLS_ALWAYS) return true;
     if (!native_symbol_is_none(frame->native_symbol))
         return !symbolizer->has_lines && has_files(symbolizer, frame->lib);
     const struct func *func = profile_func_at(profile, frame->func);
@@ -279,7 +279,7 @@ size_t symbol_requests_end(const struct symbol_request *requests, size_t count, 
 /* Returns whether the frame stays without a name if its library's file is not read. */
 static bool is_lost_without_file(const struct symbolizer *symbolizer, const struct symbol_request *request) {
     const struct profile *profile = symbolizer->profile;
-    return symbolizer->options->symbols == GECKO_CONVERT_SYMBOLS_ALWAYS ||
+    return symbolizer->options.symbols == GECKO_CONVERT_SYMBOLS_ALWAYS ||
            native_symbol_is_none(profile_frame_at(profile, (frame_id){request->frame})->native_symbol);
 }
 
@@ -296,16 +296,26 @@ static struct library library_at(const struct symbolizer *symbolizer, size_t fir
     return library;
 }
 
+/* Makes the next process look up one library after the other. Returns false if this one did so. */
+static bool retry_alone(struct symbolizer *symbolizer, const struct library *library) {
+    if (symbolizer->options.job_count <= 1 || failure_is_set(symbolizer->profile->failure)) return false;
+    drop_answers(symbolizer, library);
+    symbolizer->options.job_count = 1;
+    return true;
+}
+
 /* Receives the answers for libraries from request `first` on. Returns the request with which the next process must
  * begin. */
 static size_t receive_libraries(struct symbolizer *symbolizer, size_t first) {
     while (first < symbolizer->request_count) {
         struct library library = library_at(symbolizer, first);
-        first += library.request_count;
         if (!receive_library(symbolizer, &library)) {
-            abandon_library(symbolizer, &library, child_await(&symbolizer->child));
-            return first;
+            enum child_end end = child_await(&symbolizer->child);
+            if (retry_alone(symbolizer, &library)) return first;
+            abandon_library(symbolizer, &library, end);
+            return first + library.request_count;
         }
+        first += library.request_count;
         finish_library(symbolizer, &library);
         progress_report(symbolizer->progress, first, symbolizer->request_count);
     }
@@ -324,13 +334,15 @@ static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
     }
 }
 
-/* One process looks up all libraries. If it crashes, another process goes on with the next library. */
+/* One process looks up all libraries. If it crashes while it looks up several side by side, another process begins with
+ * the first that has no answers yet, and looks up one after the other: then it shows which library is to blame. The
+ * process after that goes on with the next library. */
 static void symbolize_libraries(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
     /* The child shares this process's memory, and all of it counts as the child's, too. */
     memory_give_back_freed();
     for (size_t first = 0; first < symbolizer->request_count && !failure_is_set(profile->failure);) {
-        struct symbol_work work = {profile, symbolizer->options, symbolizer->requests + first,
+        struct symbol_work work = {profile, &symbolizer->options, symbolizer->requests + first,
                                    symbolizer->request_count - first};
         symbol_answers_restart(&symbolizer->answers);
         if (!child_start(&symbolizer->child, symbol_worker_run, &work)) {
@@ -350,7 +362,7 @@ static void symbolize_libraries(struct symbolizer *symbolizer) {
 
 void profile_symbolize(struct profile *profile, const struct symbolize_options *options, struct progress progress) {
     if (failure_is_set(profile->failure) || options->symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
-    struct symbolizer symbolizer = {.profile = profile, .options = options, .progress = progress};
+    struct symbolizer symbolizer = {.profile = profile, .options = *options, .progress = progress};
     symbolizer.lib_files = memory_allocate_zeroed(profile->failure, libs_count(&profile->libs) + 1, 1);
     if (symbolizer.lib_files && gather_requests(&symbolizer)) {
         symbol_answers_init(&symbolizer.answers, profile);

@@ -19,11 +19,10 @@ struct symbolize_options {
     unsigned job_count; /* most threads that look up; at least 1 */
 };
 
-/* Call it after the reader and before profile_finish. Looks up each distinct address once, in a child process that
- * reads one library after the other. Enters notes into the ledger for addresses that were not found, and for files that
- * were refused, truncated, or used without a build id to compare. If reading a library crashes the child, or no child
- * can be started, the addresses are entered as lost. All ids of stacks become invalid. Rows that are no longer used
- * remain until sweep_profile. */
+/* Call it after the reader and before profile_finish. Looks up each distinct address once, in a child process. Enters
+ * notes into the ledger for addresses that were not found, and for files that were refused, truncated, or used without
+ * a build id to compare. If reading a library crashes the child, or no child can be started, the addresses are entered
+ * as lost. All ids of stacks become invalid. Rows that are no longer used remain until sweep_profile. */
 void profile_symbolize(struct profile *profile, const struct symbolize_options *options, struct progress progress);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "libconvert/base/memory.h"
+
 /* A mapping in one of its blocks. */
 struct row {
     uint64_t id;
@@ -39,6 +41,7 @@ void code_mappings_init(struct code_mappings *mappings, struct failure *failure)
     column_init(&mappings->rows, sizeof(struct row), failure);
     column_init(&mappings->inheritances, sizeof(struct inheritance_row), failure);
     mappings->levels = 0;
+    mappings->filter = NULL;
 }
 
 void code_mappings_fini(struct code_mappings *mappings) {
@@ -46,12 +49,39 @@ void code_mappings_fini(struct code_mappings *mappings) {
     column_fini(&mappings->blocks);
     column_fini(&mappings->rows);
     column_fini(&mappings->inheritances);
+    memory_free(mappings->filter);
+    mappings->filter = NULL;
 }
 
 /* Returns the lowest level whose blocks are at least as long as the mapping. At level 63 there are only two blocks. */
 static unsigned level_of(uint64_t size_bytes) {
     unsigned level = size_bytes > 1 ? 64 - (unsigned)__builtin_clzll(size_bytes - 1) : 0;
     return level < 64 ? level : 63;
+}
+
+/* Most blocks that are looked for are not there, as each level is tried. A block has one bit of the filter, which it
+ * may share with others. */
+enum { FILTER_BITS_LOG2 = 18 };
+
+static uint64_t bit_of(const struct block_key *key) {
+    uint64_t process = (uint64_t)key->pid * UINT64_C(0x9e3779b97f4a7c15) ^ key->process_start_ns;
+    uint64_t place = key->number << 6 ^ key->level;
+    return (process ^ place) * UINT64_C(0xd6e8feb86659fd93) >> (64 - FILTER_BITS_LOG2);
+}
+
+static bool may_have(const struct code_mappings *mappings, const struct block_key *key) {
+    uint64_t bit = bit_of(key);
+    return mappings->filter && mappings->filter[bit / 64] >> bit % 64 & 1;
+}
+
+/* Returns false if memory ran out (latched). */
+static bool add_to_filter(struct code_mappings *mappings, const struct block_key *key) {
+    enum { WORD_COUNT = 1 << (FILTER_BITS_LOG2 - 6) };
+    uint64_t bit = bit_of(key);
+    if (!mappings->filter)
+        mappings->filter = memory_allocate_zeroed(mappings->rows.failure, WORD_COUNT, sizeof *mappings->filter);
+    if (mappings->filter) mappings->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    return mappings->filter;
 }
 
 /* Returns the slot of the block, or the empty slot where it belongs. */
@@ -67,7 +97,7 @@ static struct index_slot *find_block(const struct code_mappings *mappings, const
 }
 
 static struct block *intern_block(struct code_mappings *mappings, const struct block_key *key) {
-    if (!index_set_reserve(&mappings->block_index)) return NULL;
+    if (!index_set_reserve(&mappings->block_index) || !add_to_filter(mappings, key)) return NULL;
     uint32_t hash;
     struct index_slot *slot = find_block(mappings, key, &hash);
     if (!index_slot_is_empty(slot)) return column_at(&mappings->blocks, slot->index);
@@ -120,6 +150,7 @@ static const struct code_inheritance *find_inheritance(const struct code_mapping
     uint32_t hash;
     if (!mappings->inheritances.count) return NULL;
     struct block_key key = {pid, process_start_ns, 0, INHERITANCE_LEVEL};
+    if (!may_have(mappings, &key)) return NULL;
     const struct index_slot *slot = find_block(mappings, &key, &hash);
     if (index_slot_is_empty(slot)) return NULL;
     uint32_t at = ((const struct block *)column_at(&mappings->blocks, slot->index))->newest;
@@ -154,6 +185,7 @@ static const struct row *find_own(const struct code_mappings *mappings, int64_t 
     for (uint64_t levels = mappings->levels; levels; levels &= levels - 1) {
         unsigned level = (unsigned)__builtin_ctzll(levels);
         struct block_key key = {pid, process_start_ns, address >> level, level};
+        if (!may_have(mappings, &key)) continue;
         const struct row *row = find_in_block(mappings, &key, address, last_id);
         if (row && (!newest || row->id > newest->id)) newest = row;
     }

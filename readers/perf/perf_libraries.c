@@ -142,7 +142,15 @@ static struct text kernel_subcategory(const struct perf_library *library, struct
     return text_slice(module, 0, text_find(module, '.'));
 }
 
-struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, const struct perf_library *library,
+static struct category_pair own_category(struct perf_libraries *libraries, struct perf_library *library) {
+    struct text name = library->path.bytes_count ? library->base_name : TEXT("");
+    if (!library->has_own_category)
+        library->own_category = categories_intern_code(&libraries->profile->categories, CODE_USER, name);
+    library->has_own_category = true;
+    return library->own_category;
+}
+
+struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, struct perf_library *library,
                                                enum code_kind kind, struct text name,
                                                const struct script_name *script) {
     struct categories *categories = &libraries->profile->categories;
@@ -154,8 +162,7 @@ struct category_pair perf_libraries_categorise(struct perf_libraries *libraries,
             if (!library->path.bytes_count) return categories_intern_code(categories, CODE_KERNEL, TEXT(""));
             return categories_intern_code(categories, CODE_KERNEL, kernel_subcategory(library, name));
         case CODE_USER:
-            return categories_intern_code(categories, CODE_USER,
-                                          library->path.bytes_count ? library->base_name : TEXT(""));
+            return own_category(libraries, library);
         default:
             return categories_intern_code(categories, kind, TEXT(""));
     }

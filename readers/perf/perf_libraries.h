@@ -14,6 +14,8 @@ struct perf_library {
     bool is_file;         /* can become a lib of the profile; false for anonymous memory and perf maps */
     bool is_kernel_image; /* vmlinux under its many names; false for modules */
     bool is_guest;
+    bool has_own_category;             /* what follows is set */
+    struct category_pair own_category; /* of code that is known by its library alone */
 };
 
 struct perf_libraries {
@@ -29,7 +31,7 @@ void perf_libraries_fini(struct perf_libraries *libraries);
  * out (latched). */
 uint32_t perf_libraries_intern(struct perf_libraries *libraries, struct text path);
 
-static inline const struct perf_library *perf_libraries_at(const struct perf_libraries *libraries, uint32_t row) {
+static inline struct perf_library *perf_libraries_at(const struct perf_libraries *libraries, uint32_t row) {
     return column_at(&libraries->rows, row);
 }
 
@@ -37,7 +39,7 @@ static inline const struct perf_library *perf_libraries_at(const struct perf_lib
 bool perf_library_is_perf_map(struct text base_name);
 
 /* Returns the category of a function of that name in the library. */
-struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, const struct perf_library *library,
+struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, struct perf_library *library,
                                                enum code_kind kind, struct text name, const struct script_name *script);
 
 /* Returns whether the address is in the upper half of the address space, which is the kernel's on x86-64 and on

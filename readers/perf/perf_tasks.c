@@ -228,6 +228,12 @@ void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *tas
     if (process_is_none(process->parent)) process->parent = of_parent;
 }
 
+void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                      const struct perf_task *parent) {
+    const struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
+    if (task && parent) perf_tasks_set_parent(tasks, task, parent);
+}
+
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                      const struct perf_task *parent, int64_t time_ns) {
     tasks->has_records = true;

@@ -78,6 +78,10 @@ void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct 
 /* Tells that the process of a task was made by that of another one. Of several parents the first one stays. */
 void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);
 
+/* Tells the parent of a task that began before the recording. parent may be NULL. */
+void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
+                      const struct perf_task *parent);
+
 /* Begins the task at that time. Its process gets the parent's as its own parent. parent may be NULL. */
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                      const struct perf_task *parent, int64_t time_ns);

@@ -135,7 +135,7 @@ static size_t id_place_in_trailer(uint64_t sample_type) {
     return 8 + 8 * (size_t)__builtin_popcountll(sample_type & (SAMPLE_STREAM_ID | SAMPLE_CPU));
 }
 
-const struct data_attr *data_attrs_of_record(const struct data_attrs *attrs, struct text record, bool is_sample) {
+const struct data_attr *data_attrs_of_record(struct data_attrs *attrs, struct text record, bool is_sample) {
     if (!attrs->rows.count) return NULL;
     const struct data_attr *first = data_attrs_at(attrs, 0);
     if (attrs->rows.count == 1 || (!is_sample && !first->has_trailers)) return first;
@@ -145,5 +145,8 @@ const struct data_attr *data_attrs_of_record(const struct data_attrs *attrs, str
     if (record.bytes_count < bytes_needed) return NULL;
     uint64_t id = data_load_u64(is_sample ? record.bytes + place : record.bytes + record.bytes_count - place);
     /* Id 0: perf itself wrote the record, which belongs to no event. */
-    return id ? data_attrs_find(attrs, id) : first;
+    if (!id) return first;
+    struct known_id *known = &attrs->known[id % (sizeof attrs->known / sizeof *attrs->known)];
+    if (!known->attr || id != known->id) *known = (struct known_id){id, data_attrs_find(attrs, id)};
+    return known->attr;
 }

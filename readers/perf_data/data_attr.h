@@ -66,6 +66,10 @@ struct data_attrs {
     struct column rows;     /* struct data_attr */
     struct row_table ids;   /* uint64_t */
     struct column meanings; /* struct id_meaning, one per id */
+    struct known_id {
+        uint64_t id;
+        const struct data_attr *attr; /* NULL: unknown */
+    } known[32]; /* recent ids of records, each at its remainder: one event has an id for each processor */
 };
 
 void data_attrs_init(struct data_attrs *attrs, struct failure *failure);
@@ -94,7 +98,7 @@ uint64_t data_attrs_count(struct data_attrs *attrs, uint64_t id, uint64_t value,
 
 /* Returns the event that a record belongs to, by the id in the record. The id of a record other than a sample is in its
  * trailer. Returns NULL if the id is unknown. */
-const struct data_attr *data_attrs_of_record(const struct data_attrs *attrs, struct text record, bool is_sample);
+const struct data_attr *data_attrs_of_record(struct data_attrs *attrs, struct text record, bool is_sample);
 
 /* Writes perf's name for this kind of event. It is used if the recording does not name the event. */
 void data_attr_default_name(const struct data_attr *attr, char *name, size_t capacity_bytes);

@@ -1,6 +1,5 @@
 #include "data_code.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
@@ -33,7 +32,15 @@ struct known_place {
     uint32_t row;
 };
 
-enum { KNOWN_PLACES_LOG2 = 16 };
+/* The mapping at a page of a process. */
+struct known_page {
+    uint64_t page;
+    uint32_t space;
+    uint32_t epoch;
+    const struct code_mapping *mapping; /* NULL: none */
+};
+
+enum { KNOWN_PLACES_LOG2 = 16, KNOWN_PAGES_LOG2 = 14, PAGE_BYTES = 4096 };
 
 /* Code at an offset in a file, or at an address that is in no file. */
 struct code_row {
@@ -83,6 +90,7 @@ void data_code_fini(struct data_code *code) {
     column_fini(&code->pid_spaces);
     column_fini(&code->spaces);
     memory_free(code->places);
+    memory_free(code->pages);
     row_table_fini(&code->codes);
     stack_table_fini(&code->stacks);
     row_table_fini(&code->listed_paths);
@@ -189,6 +197,7 @@ static void add_mapping(struct data_code *code, const struct data_mapping *mappi
                                      .offset = offset,
                                      .library_id = file_number};
     code_mappings_add(&code->mappings, ++code->mapping_count, &row);
+    if (space != KERNEL_SPACE && (mapping->start | mapping->size_bytes) % PAGE_BYTES) code->has_parts_of_pages = true;
     space_at(code, space)->epoch++;
 }
 
@@ -230,11 +239,25 @@ void data_code_fork(struct data_code *code, int64_t pid, int64_t parent_pid, boo
     code_mappings_add_inheritance(&code->mappings, ++code->mapping_count, &inheritance);
 }
 
-static const struct code_mapping *find_mapping(const struct data_code *code, uint32_t space, uint64_t address) {
+static const struct code_mapping *search_mapping(const struct data_code *code, uint32_t space, uint64_t address) {
     return code_mappings_find(&code->mappings, space, 0, address, code->mapping_count);
 }
 
-const struct code_mapping *data_code_find(const struct data_code *code, int64_t pid, uint64_t address) {
+/* Returns the mapping of an address. In a process, all addresses of a page are in the same mappings. */
+static const struct code_mapping *find_mapping(struct data_code *code, uint32_t space, uint64_t address) {
+    size_t count = (size_t)1 << KNOWN_PAGES_LOG2;
+    if (space == KERNEL_SPACE || code->has_parts_of_pages) return search_mapping(code, space, address);
+    if (!code->pages) code->pages = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->pages);
+    if (!code->pages) return NULL;
+    uint64_t page = address / PAGE_BYTES, mixed = (page ^ (uint64_t)space << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    struct known_page *known = &code->pages[mixed >> (64 - KNOWN_PAGES_LOG2)];
+    uint32_t epoch = space_at(code, space)->epoch + 1; /* never 0, which is that of an unused entry */
+    if (known->page != page || known->space != space || known->epoch != epoch)
+        *known = (struct known_page){page, space, epoch, search_mapping(code, space, address)};
+    return known->mapping;
+}
+
+const struct code_mapping *data_code_find(struct data_code *code, int64_t pid, uint64_t address) {
     uint32_t row = row_table_find(&code->pids, &pid);
     if (row >= code->pid_spaces.count) return NULL;
     uint32_t space = *(const uint32_t *)column_at(&code->pid_spaces, row);
@@ -276,13 +299,18 @@ static struct known_place *known_place_of(struct data_code *code, const struct p
     return &code->places[mixed >> (64 - KNOWN_PLACES_LOG2)];
 }
 
-uint32_t data_code_row(struct data_code *code, int64_t pid, uint64_t address, uint32_t flags) {
-    uint32_t space = flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : space_of(code, pid);
-    if (space == ID_NONE) return ID_NONE;
-    const struct place_key key = {space, flags, address};
+uint32_t data_code_space(struct data_code *code, int64_t pid) { return space_of(code, pid); }
+
+uint64_t data_code_moment(const struct data_code *code, uint32_t space) {
+    uint64_t moment = (uint64_t)space_at(code, space)->epoch + space_at(code, KERNEL_SPACE)->epoch;
+    return moment + (code->jit ? code->jit->valid_count : 0);
+}
+
+uint32_t data_code_row(struct data_code *code, uint32_t space, uint64_t address, uint32_t flags) {
+    const struct place_key key = {flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : space, flags, address};
     struct known_place *known = known_place_of(code, &key);
     if (!known) return ID_NONE;
-    uint32_t epoch = space_at(code, space)->epoch + 1; /* never 0: unused entries have epoch 0 */
+    uint32_t epoch = space_at(code, key.space)->epoch + 1; /* never 0: unused entries have epoch 0 */
     if (code->jit) epoch += (uint32_t)code->jit->valid_count;
     if (known->epoch == epoch && memcmp(&known->key, &key, sizeof key) == 0) return known->row;
     struct code_row row = look_up(code, &key);
@@ -290,18 +318,13 @@ uint32_t data_code_row(struct data_code *code, int64_t pid, uint64_t address, ui
     return known->row;
 }
 
-uint32_t data_code_stack(struct data_code *code, const uint32_t *rows, size_t count) {
-    stack_id stack = stack_none();
-    for (size_t i = count; i-- > 0;) {
-        if (rows[i] == ID_NONE) continue;
-        stack = stack_table_intern(&code->stacks, stack, (frame_id){rows[i]});
-        if (stack_is_none(stack)) break;
-    }
-    return stack.index;
+uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row) {
+    if (row == ID_NONE) return caller;
+    return stack_table_intern(&code->stacks, (stack_id){caller}, (frame_id){row}).index;
 }
 
-uint32_t data_code_call(struct data_code *code, const uint32_t *rows, size_t count, uint32_t inner) {
-    stack_id stack = {data_code_stack(code, rows, count)};
+uint32_t data_code_call(struct data_code *code, uint32_t outer, uint32_t inner) {
+    stack_id stack = {outer};
     struct column path; /* frame_id: code rows of the inner stack, innermost first */
     column_init(&path, sizeof(frame_id), code->profile->failure);
     for (stack_id at = {inner}; !stack_is_none(at); at = stack_table_at(&code->stacks, at.index)->prefix) {
@@ -322,8 +345,8 @@ struct frame_making {
     struct data_code *code;
     struct profile *profile;
     const struct code_row *row;
-    const struct perf_library *library; /* the unknown library if the row has no file */
-    struct data_file *file;             /* NULL: none */
+    struct perf_library *library; /* the unknown library if the row has no file */
+    struct data_file *file;       /* NULL: none */
     enum code_kind kind;
     struct data_name name; /* empty: unknown */
 };
@@ -332,20 +355,46 @@ static bool is_known_address(const struct frame_making *making) {
     return making->file && making->library->is_file && making->row->relative <= INT32_MAX;
 }
 
+static lib_id lib_of(const struct frame_making *making) {
+    struct data_file *file = making->file;
+    if (lib_is_none(file->lib))
+        file->lib = libs_intern(&making->profile->libs, file->path, data_code_build_id(making->code, file));
+    return file->lib;
+}
+
+static bool has_build_id(const struct frame_making *making) {
+    lib_id lib = lib_of(making);
+    return !lib_is_none(lib) && libs_at(&making->profile->libs, lib)->code_id.bytes_count;
+}
+
+/* Returns a name such as "libc.so.6+0x1f", or "0x1f" if there is no base (NULL). This is faster than printf, and most
+ * frames need one. */
+static string_id address_name(struct profile *profile, const struct text *base, uint64_t address) {
+    enum { BASE_BYTES_MAX = 4000, DIGITS_MAX = 16 };
+    char name[BASE_BYTES_MAX + sizeof "+0x" + DIGITS_MAX];
+    size_t end = 0;
+    if (base) {
+        end = text_slice(*base, 0, BASE_BYTES_MAX).bytes_count;
+        memcpy(name, base->bytes, end);
+        name[end++] = '+';
+    }
+    name[end++] = '0';
+    name[end++] = 'x';
+    unsigned digit_count = address ? (67 - (unsigned)__builtin_clzll(address)) / 4 : 1;
+    for (unsigned i = digit_count; i-- > 0;) name[end++] = "0123456789abcdef"[address >> (4 * i) & 15];
+    return profile_string(profile, (struct text){name, end});
+}
+
 /* Names an unknown function by its address. The name is a bare "0x…" if a symbol table may later provide the function's
  * name: tools that look up symbols replace such names. Callers outside of files are one function, as in perf's text:
  * their addresses are often no code at all. */
 static string_id place_name(const struct frame_making *making) {
-    struct strings *strings = &making->profile->strings;
     const struct code_row *row = making->row;
     if (row->flags & ADDRESS_IS_RETURN) return profile_string(making->profile, TEXT(PERF_UNKNOWN_CALLER));
-    struct text base = making->library->base_name;
     bool is_kernel = row->flags & ADDRESS_IS_KERNEL;
     uint64_t shown = making->file && !is_kernel && making->library->is_file ? row->relative : row->address;
-    bool is_open =
-        is_known_address(making) && !is_kernel && !data_code_build_id(making->code, making->file).bytes_count;
-    if (is_open) return strings_intern_format(strings, "0x%" PRIx64, shown);
-    return strings_intern_format(strings, "%.*s+0x%" PRIx64, (int)base.bytes_count, base.bytes, shown);
+    bool is_open = is_known_address(making) && !is_kernel && !has_build_id(making);
+    return address_name(making->profile, is_open ? NULL : &making->library->base_name, shown);
 }
 
 static func_id make_func(const struct frame_making *making, const struct script_name *script) {
@@ -363,13 +412,6 @@ static func_id make_func(const struct frame_making *making, const struct script_
         .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
     };
     return profile_func(profile, &func);
-}
-
-static lib_id lib_of(const struct frame_making *making) {
-    struct data_file *file = making->file;
-    if (lib_is_none(file->lib))
-        file->lib = libs_intern(&making->profile->libs, file->path, data_code_build_id(making->code, file));
-    return file->lib;
 }
 
 static void set_place(const struct frame_making *making, struct frame *frame) {
@@ -459,7 +501,9 @@ static frame_id *make_frames(struct data_code *code, const struct data_names *na
 stack_id *data_code_finish(struct data_code *code, struct data_names *names) {
     /* Memory that is not needed any more is freed before frames and stacks take it. */
     memory_free(code->places);
+    memory_free(code->pages);
     code->places = NULL;
+    code->pages = NULL;
     row_table_seal(&code->codes);
     stack_table_seal(&code->stacks);
     if (!stack_table_count(&code->stacks)) return NULL;

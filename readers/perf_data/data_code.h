@@ -45,6 +45,8 @@ struct data_code {
     struct column pid_spaces;      /* uint32_t, one per pid: its current space */
     struct column spaces;          /* struct data_space; the first is the kernel's */
     struct known_place *places;    /* recent results of data_code_row; NULL before the first call */
+    struct known_page *pages;      /* recent pages of processes; NULL before the first one */
+    bool has_parts_of_pages;       /* a mapping of a process does not consist of pages */
     struct row_table codes;        /* struct code_row */
     struct stack_table stacks;     /* their frames are code rows; callers come before their callees */
     struct row_table listed_paths; /* string_id: paths that the recording lists with build ids */
@@ -81,7 +83,7 @@ void data_code_set_build_id(struct data_code *code, struct text path, struct tex
 struct data_kernel_identity data_code_kernel(struct data_code *code);
 
 /* Returns the mapping of an address of the process, or NULL. */
-const struct code_mapping *data_code_find(const struct data_code *code, int64_t pid, uint64_t address);
+const struct code_mapping *data_code_find(struct data_code *code, int64_t pid, uint64_t address);
 
 /* Returns the row in code->files of a mapping's file. */
 static inline uint32_t data_code_file_of(const struct code_mapping *mapping) {
@@ -93,17 +95,22 @@ struct text data_code_build_id(struct data_code *code, const struct data_file *f
 
 /* ---- Stacks. ---- */
 
-/* Returns the code row of an address in the process. `flags` are of enum address_flag. Returns ID_NONE if memory ran
- * out (latched). */
-uint32_t data_code_row(struct data_code *code, int64_t pid, uint64_t address, uint32_t flags);
+/* Returns the present address space of the process. Returns ID_NONE if memory ran out (latched). */
+uint32_t data_code_space(struct data_code *code, int64_t pid);
 
-/* Returns the stack row for these code rows, which are innermost first. Returns ID_NONE if there are none or memory ran
- * out (latched). */
-uint32_t data_code_stack(struct data_code *code, const uint32_t *rows, size_t count);
+/* Returns a number that changes whenever an address in the space, or of the kernel, may get another code row. */
+uint64_t data_code_moment(const struct data_code *code, uint32_t space);
 
-/* Returns the stack row for a stack that the code rows called: these are the outer part, innermost first. `inner` may
- * be ID_NONE. */
-uint32_t data_code_call(struct data_code *code, const uint32_t *rows, size_t count, uint32_t inner);
+/* Returns the code row of an address in the space, or of the kernel. `flags` are of enum address_flag. Returns ID_NONE
+ * if memory ran out (latched). */
+uint32_t data_code_row(struct data_code *code, uint32_t space, uint64_t address, uint32_t flags);
+
+/* Returns the stack row of a code row that the stack row `caller` called; ID_NONE: nothing did. Returns ID_NONE if
+ * memory ran out (latched). */
+uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row);
+
+/* Returns the stack row of the stack `inner`, which `outer` called. Each may be ID_NONE. */
+uint32_t data_code_call(struct data_code *code, uint32_t outer, uint32_t inner);
 
 /* Makes the profile's frames and stacks. Returns an array of stack ids, one per stack row; free it with memory_free.
  * Returns NULL if memory ran out (latched) or there are no stacks. */

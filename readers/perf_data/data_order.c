@@ -1,7 +1,5 @@
 #include "data_order.h"
 
-#include <stdlib.h>
-
 #include "libconvert/base/memory.h"
 
 struct waiting_record {
@@ -22,20 +20,14 @@ void data_order_init(struct data_order *order, data_order_deliver *deliver, void
 void data_order_fini(struct data_order *order) {
     memory_free(order->bytes);
     memory_free(order->rows);
+    memory_free(order->due_rows);
     *order = (struct data_order){0};
 }
 
 /* ---- Delivering. ---- */
 
-static int compare(const void *left, const void *right) {
-    const struct waiting_record *a = left, *b = right;
-    if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
-    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
-}
-
-static int compare_arrivals(const void *left, const void *right) {
-    const struct waiting_record *a = left, *b = right;
-    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
+static bool is_later(const struct waiting_record *a, const struct waiting_record *b) {
+    return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->arrival > b->arrival;
 }
 
 static struct data_record record_at(const struct data_order *order, const struct waiting_record *row) {
@@ -51,20 +43,51 @@ static struct data_record record_at(const struct data_order *order, const struct
                                 .offset = row->offset};
 }
 
-/* Moves the records that still wait to the front, in the order of arrival. */
-static void compact(struct data_order *order, size_t delivered_count) {
-    size_t left_count = order->row_count - delivered_count;
-    struct waiting_record *rows = order->rows;
-    memmove(rows, rows + delivered_count, left_count * sizeof *rows);
-    memory_sort(order->failure, rows, left_count, sizeof *rows, compare_arrivals);
-    order->row_count = left_count;
+/* Returns the end of the ascending rows from `first` on. */
+static size_t run_end(const struct waiting_record *rows, size_t count, size_t first) {
+    size_t end = first + 1;
+    while (end < count && is_later(&rows[end], &rows[end - 1])) end++;
+    return end;
+}
+
+static void merge(struct waiting_record *to, const struct waiting_record *left, size_t left_count,
+                  const struct waiting_record *right, size_t right_count) {
+    while (left_count && right_count) {
+        bool is_left = is_later(right, left);
+        *to++ = is_left ? *left++ : *right++;
+        left_count -= is_left;
+        right_count -= !is_left;
+    }
+    memcpy(to, left, left_count * sizeof *to);
+    memcpy(to + left_count, right, right_count * sizeof *to);
+}
+
+/* Sorts rows by merging the ascending runs in them: perf has written one for each processor. Returns the sorted rows,
+ * which are in one of the two arrays. */
+static struct waiting_record *sort(struct waiting_record *rows, size_t count, struct waiting_record *other) {
+    while (run_end(rows, count, 0) < count) {
+        for (size_t first = 0; first < count;) {
+            size_t middle = run_end(rows, count, first), end = middle < count ? run_end(rows, count, middle) : middle;
+            merge(other + first, rows + first, middle - first, rows + middle, end - middle);
+            first = end;
+        }
+        struct waiting_record *sorted = other;
+        other = rows;
+        rows = sorted;
+    }
+    return rows;
+}
+
+/* Moves the bytes of the records that wait to the front. */
+static void compact(struct data_order *order) {
     order->bytes_count = order->waiting_bytes_count = 0;
-    for (size_t i = 0; i < left_count; i++) {
-        size_t size_bytes = record_at(order, &rows[i]).bytes.bytes_count;
+    for (size_t i = 0; i < order->row_count; i++) {
+        struct waiting_record *row = &order->rows[i];
+        size_t size_bytes = record_at(order, row).bytes.bytes_count;
         order->waiting_bytes_count += size_bytes;
-        if (rows[i].lasting) continue;
-        memmove(order->bytes + order->bytes_count, order->bytes + rows[i].at, size_bytes);
-        rows[i].at = order->bytes_count;
+        if (row->lasting) continue;
+        memmove(order->bytes + order->bytes_count, order->bytes + row->at, size_bytes);
+        row->at = order->bytes_count;
         order->bytes_count += size_bytes;
     }
 }
@@ -78,29 +101,52 @@ static void deliver_row(struct data_order *order, const struct waiting_record *r
     order->deliver(order->context, &record, row->time_ns);
 }
 
-/* Delivers sorted records up to the time limit_ns, at most count_max of them. */
-static size_t deliver_until(struct data_order *order, uint64_t limit_ns, size_t count_max) {
-    size_t count = 0;
-    for (; count < count_max && order->rows[count].time_ns <= limit_ns; count++) {
-        if (failure_is_set(order->failure)) break;
-        deliver_row(order, &order->rows[count]);
-    }
-    return count;
+/* Returns arrays for all waiting rows, twice. NULL if memory ran out (latched). */
+static struct waiting_record *reserve_due_rows(struct data_order *order) {
+    if (order->due_capacity >= order->row_count) return order->due_rows;
+    memory_free(order->due_rows);
+    order->due_capacity = order->row_capacity;
+    order->due_rows = memory_allocate(order->failure, 2 * order->due_capacity * sizeof *order->due_rows);
+    if (!order->due_rows) order->due_capacity = 0;
+    return order->due_rows;
 }
 
-static void flush(struct data_order *order, uint64_t limit_ns, bool is_half) {
-    if (!order->row_count) return;
-    memory_sort(order->failure, order->rows, order->row_count, sizeof *order->rows, compare);
-    if (failure_is_set(order->failure)) return;
-    compact(order, deliver_until(order, limit_ns, is_half ? order->row_count / 2 : order->row_count));
+/* Delivers the rows that are not later than the last one, in order. The others keep the order of arrival. */
+static void deliver_until(struct data_order *order, const struct waiting_record *last) {
+    struct waiting_record *rows = order->rows, *due = reserve_due_rows(order);
+    size_t due_count = 0, left_count = 0;
+    for (size_t i = 0; due && i < order->row_count; i++) {
+        if (is_later(&rows[i], last))
+            rows[left_count++] = rows[i];
+        else
+            due[due_count++] = rows[i];
+    }
+    if (!due_count) return;
+    order->row_count = left_count;
+    due = sort(due, due_count, due + order->due_capacity);
+    for (size_t i = 0; i < due_count && !failure_is_set(order->failure); i++) deliver_row(order, &due[i]);
+    compact(order);
+}
+
+/* Delivers the earlier half of the rows. */
+static void deliver_half(struct data_order *order) {
+    struct waiting_record *due = reserve_due_rows(order);
+    if (!due || order->row_count < 2) return;
+    memcpy(due, order->rows, order->row_count * sizeof *due);
+    const struct waiting_record last = sort(due, order->row_count, due + order->due_capacity)[order->row_count / 2 - 1];
+    deliver_until(order, &last);
+}
+
+static void deliver_until_time(struct data_order *order, uint64_t limit_ns) {
+    deliver_until(order, &(struct waiting_record){.time_ns = limit_ns, .arrival = UINT64_MAX});
 }
 
 void data_order_end_round(struct data_order *order) {
-    flush(order, order->round_ns, false);
+    deliver_until_time(order, order->round_ns);
     order->round_ns = order->latest_ns;
 }
 
-void data_order_finish(struct data_order *order) { flush(order, UINT64_MAX, false); }
+void data_order_finish(struct data_order *order) { deliver_until_time(order, UINT64_MAX); }
 
 /* ---- Waiting. ---- */
 
@@ -131,7 +177,7 @@ static bool reserve_row(struct data_order *order) {
 
 void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns) {
     size_t size_bytes = record->bytes.bytes_count;
-    if (order->waiting_bytes_count + size_bytes > WAITING_BYTES_MAX) flush(order, UINT64_MAX, true);
+    if (order->waiting_bytes_count + size_bytes > WAITING_BYTES_MAX) deliver_half(order);
     if (!reserve_row(order) || (!record->is_lasting && !reserve_bytes(order, size_bytes))) return;
     struct waiting_record row = {.time_ns = time_ns, .offset = record->offset, .arrival = order->arrival_count++};
     if (record->is_lasting) {

@@ -62,8 +62,7 @@ static bool use_fork(struct perf_data *data, const struct data_record *record, u
     const struct perf_task *parent = perf_tasks_find(tasks, 0, task.parent_pid, task.parent_tid);
     /* The recording does not have the start of a task that ran before the recording began. */
     if (is_synthesized || !time_ns) {
-        const struct perf_task *known = perf_tasks_find(tasks, 0, task.pid, task.tid);
-        if (known && parent) perf_tasks_set_parent(tasks, known, parent);
+        perf_tasks_adopt(tasks, 0, task.pid, task.tid, parent);
         return true;
     }
     perf_tasks_fork(tasks, 0, task.pid, task.tid, parent, trace_time(time_ns));
@@ -164,7 +163,7 @@ static bool use_ksymbol(struct perf_data *data, const struct data_record *record
 /* ---- What threads do. ---- */
 
 /* Reads the record's trailer. Returns false if it does not tell the thread. */
-static bool read_trailer(const struct perf_data *data, const struct data_record *record, struct data_sample *ids) {
+static bool read_trailer(struct perf_data *data, const struct data_record *record, struct data_sample *ids) {
     const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, false);
     return attr && attr->sample_type & SAMPLE_TID && data_sample_parse_trailer(record, attr, ids);
 }

@@ -12,21 +12,6 @@ static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
 /* ---- Stacks, from the innermost frame out. ---- */
 
-static void push(struct perf_data *data, uint32_t row) {
-    if (data->row_count == data->row_capacity) {
-        size_t capacity = data->row_capacity ? data->row_capacity * 2 : 256;
-        uint32_t *rows = memory_resize(data->profile->failure, data->rows, capacity * sizeof *rows);
-        if (!rows) return;
-        data->rows = rows;
-        data->row_capacity = capacity;
-    }
-    data->rows[data->row_count++] = row;
-}
-
-static void push_address(struct perf_data *data, int32_t pid, uint64_t address, uint32_t flags) {
-    push(data, data_code_row(&data->code, pid, address, flags));
-}
-
 /* Markers in a callchain. Each gives the mode of the addresses that follow it (PERF_CONTEXT_…). */
 static const struct context {
     int64_t word;
@@ -75,7 +60,7 @@ static bool has_branch_calls(const struct data_sample *sample) {
  * frame pointers of the user code, behind a marker of another mode, which is wrong. A word that is neither an address
  * nor a marker makes the rest of the chain garbage. perf then drops the whole chain, but this function keeps the words
  * before the garbage. */
-static void push_callchain(struct perf_data *data, const struct data_record *record, int32_t pid, struct text chain,
+static void push_callchain(struct perf_data *data, const struct data_record *record, struct text chain,
                            bool is_without_user) {
     uint32_t flags = mode_flags(record);
     bool is_exact = true, has_user_code = false;
@@ -99,7 +84,7 @@ static void push_callchain(struct perf_data *data, const struct data_record *rec
             if (is_without_user && has_user_code) return;
             continue;
         }
-        push_address(data, pid, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
+        data_stacks_push(&data->stacks, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
         is_exact = false;
     }
 }
@@ -108,9 +93,9 @@ static void push_callchain(struct perf_data *data, const struct data_record *rec
  * a call within the function that the next branch called. */
 static void push_branch_calls(struct perf_data *data, const struct data_sample *sample) {
     enum { BRANCH_WORDS = 3, FROM = 0, TO = 1 };
-    push_address(data, sample->pid, data_word_at(sample->branches, TO), 0);
+    data_stacks_push(&data->stacks, data_word_at(sample->branches, TO), 0);
     for (size_t i = 0; i < sample->branches.bytes_count / (8 * BRANCH_WORDS); i++)
-        push_address(data, sample->pid, data_word_at(sample->branches, i * BRANCH_WORDS + FROM), 0);
+        data_stacks_push(&data->stacks, data_word_at(sample->branches, i * BRANCH_WORDS + FROM), 0);
 }
 
 /* Pushes the user part of the stack from the copied stack. The callchain of such samples has no user part. */
@@ -120,26 +105,26 @@ static void push_copied_stack(struct perf_data *data, const struct data_record *
     size_t count = data_unwind_walk(&data->unwind, sample, &is_cut);
     for (size_t i = 0; i < count; i++) {
         const struct unwound_frame *frame = &data->unwind.frames[i];
-        push_address(data, sample->pid, frame->address, frame->is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN);
+        data_stacks_push(&data->stacks, frame->address, frame->is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN);
     }
     if (!is_cut) return;
-    push_address(data, sample->pid, 0, ADDRESS_IS_CUT);
+    data_stacks_push(&data->stacks, 0, ADDRESS_IS_CUT);
     data_tally(data, DATA_CUT_STACK, 1, record->offset);
 }
 
 static uint32_t read_stack(struct perf_data *data, const struct data_record *record, const struct data_sample *sample) {
-    data->row_count = 0;
+    data_stacks_clear(&data->stacks);
     data->cookie = 0;
-    push_callchain(data, record, sample->pid, sample->callchain, has_branch_calls(sample));
+    push_callchain(data, record, sample->callchain, has_branch_calls(sample));
     if (has_branch_calls(sample))
         push_branch_calls(data, sample);
     else if (sample->branches.bytes_count)
         data_tally(data, DATA_BRANCHES, 1, record->offset);
     if (sample->attr->sample_type & SAMPLE_STACK_USER) push_copied_stack(data, record, sample);
-    data->has_no_kernel = data->cookie && !data->row_count;
-    if (!data->row_count && sample->attr->sample_type & SAMPLE_IP)
-        push_address(data, sample->pid, sample->ip, mode_flags(record));
-    return data_code_stack(&data->code, data->rows, data->row_count);
+    data->has_no_kernel = data->cookie && !data->stacks.count;
+    if (!data->stacks.count && sample->attr->sample_type & SAMPLE_IP)
+        data_stacks_push(&data->stacks, sample->ip, mode_flags(record));
+    return data_stacks_row(&data->stacks, sample->pid, sample->tid);
 }
 
 /* ---- Occurrences. ---- */
@@ -203,6 +188,14 @@ static void add_counted(struct perf_data *data, const struct data_sample *sample
     }
 }
 
+/* Begins to load the kernel's symbols at the first sample of kernel code. */
+static void load_kernel_ahead(struct perf_data *data, const struct data_record *record) {
+    if (data->kernel.is_begun || !data->has_threads || !data->folders) return;
+    if (!(mode_flags(record) & ADDRESS_IS_KERNEL)) return;
+    struct data_kernel_identity identity = data_kernel_identify(data);
+    data_kernel_ahead_begin(&data->kernel, &identity, data->folders, data->profile->failure->memory);
+}
+
 void data_samples_use(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
     const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, true);
     struct data_sample sample;
@@ -220,6 +213,7 @@ void data_samples_use(struct perf_data *data, const struct data_record *record, 
         .position = data_position(record->offset),
     };
     if (!occurrence.task) return;
+    load_kernel_ahead(data, record);
     data_tally(data, DATA_ADDRESS, sample.address || attr->sample_type & MEMORY_FIELDS, record->offset);
     if (attr->sample_type & SAMPLE_CPU) data_tally(data, DATA_CPU, 1, record->offset);
     if (sample.cgroup)
@@ -241,8 +235,9 @@ void data_samples_join(struct perf_data *data, const struct data_record *record,
     struct perf_tasks *tasks = &data->recording.tasks;
     struct perf_task *task = perf_tasks_find(tasks, 0, pid, tid);
     if (!task) return;
-    data->row_count = 0;
-    push_callchain(data, record, pid, chain, false);
+    data_stacks_clear(&data->stacks);
+    push_callchain(data, record, chain, false);
+    uint32_t outer = data_stacks_row(&data->stacks, pid, tid);
     bool is_used = false;
     struct perf_deferred *deferred = perf_deferred_take(tasks, task);
     for (struct perf_deferred *next; deferred; deferred = next) {
@@ -250,8 +245,7 @@ void data_samples_join(struct perf_data *data, const struct data_record *record,
         stack_id *stack = perf_deferred_stack(deferred);
         bool is_joined = deferred->cookie == cookie;
         if (is_joined)
-            stack->index =
-                data_code_call(&data->code, data->rows, data->row_count, deferred->is_empty ? ID_NONE : stack->index);
+            stack->index = data_code_call(&data->code, outer, deferred->is_empty ? ID_NONE : stack->index);
         else
             data_tally(data, DATA_NO_USER_STACK, 1, deferred->position.offset);
         is_used = is_used || is_joined;

@@ -248,37 +248,41 @@ static void renumber_stacks(struct perf_data *data, const stack_id *stacks) {
 /* Sources of function names. Symbols are read at the first look-up that needs them. */
 struct naming {
     struct perf_data *data;
-    struct data_kernel kernel;
-    bool has_looked;                     /* find_kernel has tried to load the kernel's symbols */
-    const struct debug_folders *folders; /* NULL: do not open files */
+    struct data_kernel *kernel; /* NULL: not loaded */
 };
 
-static void load_kernel(struct naming *naming) {
-    if (naming->has_looked || !naming->folders) return;
-    struct data_kernel_identity identity = data_code_kernel(&naming->data->code);
-    identity.release = naming->data->os_release;
-    if (*naming->data->kernel_list) identity.list = naming->data->kernel_list;
-    data_kernel_load(&naming->kernel, &identity);
-    naming->has_looked = true;
+struct data_kernel_identity data_kernel_identify(struct perf_data *data) {
+    struct data_kernel_identity identity = data_code_kernel(&data->code);
+    identity.release = data->os_release;
+    if (*data->kernel_list) identity.list = data->kernel_list;
+    return identity;
+}
+
+/* Returns NULL if no files are to be opened. */
+static struct data_kernel *load_kernel(struct naming *naming) {
+    struct perf_data *data = naming->data;
+    if (naming->kernel || !data->folders) return naming->kernel;
+    struct data_kernel_identity identity = data_kernel_identify(data);
+    naming->kernel = data_kernel_ahead_use(&data->kernel, &identity, data->folders, data->profile->failure);
+    return naming->kernel;
 }
 
 static bool find_kernel(void *context, uint64_t address, struct data_name *name) {
-    struct naming *naming = context;
-    load_kernel(naming);
-    return data_kernel_find(&naming->kernel, address, name);
+    const struct data_kernel *kernel = load_kernel(context);
+    return kernel && data_kernel_find(kernel, address, name);
 }
 
 static bool find_in_module(void *context, const struct data_kernel_module *module, uint64_t address,
                            struct data_name *name) {
-    struct naming *naming = context;
-    load_kernel(naming);
-    return naming->folders && data_kernel_find_in_module(&naming->kernel, module, address, name);
+    struct data_kernel *kernel = load_kernel(context);
+    return kernel && data_kernel_find_in_module(kernel, module, address, name);
 }
 
 static bool find_vdso(void *context, struct text build_id, uint64_t offset, struct data_name *name) {
     struct naming *naming = context;
     struct data_vdso *vdso = &naming->data->vdso;
-    return naming->folders && data_vdso_load(vdso, naming->folders, build_id, naming->data->os_release) &&
+    const struct debug_folders *folders = naming->data->folders;
+    return folders && data_vdso_load(vdso, folders, build_id, naming->data->os_release) &&
            data_vdso_find(vdso, offset, name);
 }
 
@@ -287,12 +291,11 @@ static bool find_generated(void *context, int64_t pid, uint64_t address, uint64_
     return data_jit_find(&naming->data->jit, pid, address, code_number, name);
 }
 
-static void make_stacks(struct perf_data *data, const struct reader_options *options) {
-    struct naming naming = {.data = data, .folders = options->ignores_code_files ? NULL : options->debug_folders};
-    data_kernel_init(&naming.kernel, naming.folders, data->profile->failure);
+static void make_stacks(struct perf_data *data) {
+    struct naming naming = {.data = data};
     struct data_names names = {&naming, find_kernel, find_in_module, find_vdso, find_generated};
     stack_id *stacks = data_code_finish(&data->code, &names);
-    data_kernel_fini(&naming.kernel);
+    data_kernel_ahead_fini(&data->kernel);
     if (stacks && !failure_is_set(data->profile->failure)) renumber_stacks(data, stacks);
     memory_free(stacks);
 }
@@ -311,7 +314,7 @@ static void finish(struct perf_data *data, const struct reader_options *options)
         const struct perf_event *event = perf_events_at(&data->recording.events, chosen);
         if (!event->has_period) data_tally(data, DATA_NO_PERIOD, event->sample_count, event->first.offset);
     }
-    make_stacks(data, options);
+    make_stacks(data);
     data_tally(data, DATA_JIT_REFUSED, data->jit.refused_count, 0);
     data_tally(data, DATA_JIT_DAMAGED, data->jit.damaged_count, 0);
     if (failure_is_set(data->profile->failure)) return;
@@ -350,11 +353,14 @@ static void read_container(struct perf_data *data, struct input *input) {
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
-    struct perf_data data = {.profile = profile};
+    struct perf_data data = {.profile = profile,
+                             .folders = options->ignores_code_files ? NULL : options->debug_folders,
+                             .has_threads = options->job_count > 1};
     perf_recording_init(&data.recording, profile);
     data_attrs_init(&data.attrs, profile->failure);
     data_order_init(&data.order, data_records_use, &data, profile->failure);
     data_code_init(&data.code, profile);
+    data_stacks_init(&data.stacks, &data.code);
     data_tracing_init(&data.tracing, profile);
     data_jit_init(&data.jit, options->perf_map_folder, !options->ignores_code_files && options->debug_folders,
                   profile->failure);
@@ -366,7 +372,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
         .code = &data.code,
         .vdso = &data.vdso,
         .os_release = &data.os_release,
-        .folders = options->ignores_code_files ? NULL : options->debug_folders,
+        .folders = data.folders,
     };
     data_unwind_init(&data.unwind, &sources, profile->failure);
     arena_init(&data.texts, profile->failure);
@@ -374,11 +380,12 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (!input_find_in_folder(input, "kcore_dir/kallsyms", data.kernel_list)) *data.kernel_list = '\0';
     read_container(&data, input);
     if (!failure_is_set(profile->failure)) finish(&data, options);
-    memory_free(data.rows);
+    data_stacks_fini(&data.stacks);
     column_fini(&data.tracepoints);
     arena_fini(&data.texts);
     data_unwind_fini(&data.unwind);
     data_vdso_fini(&data.vdso);
+    data_kernel_ahead_fini(&data.kernel);
     data_jit_fini(&data.jit);
     data_tracing_fini(&data.tracing);
     data_code_fini(&data.code);

@@ -6,7 +6,9 @@
 
 #include "data_code.h"
 #include "data_jit.h"
+#include "data_kernel_ahead.h"
 #include "data_order.h"
+#include "data_stacks.h"
 #include "data_tracing.h"
 #include "data_unpacker.h"
 #include "data_unwind.h"
@@ -60,18 +62,19 @@ struct perf_data {
     struct data_attrs attrs;
     struct data_order order;
     struct data_code code;
+    struct data_kernel_ahead kernel;
     struct data_vdso vdso;
     struct data_unwind unwind;
     struct data_jit jit;
     struct data_tracing tracing;
     struct arena texts;
-    struct text os_release;     /* stored in `texts`; empty: unknown */
-    char kernel_list[PATH_MAX]; /* path of the copy of the kernel's list of symbols; empty: there is none */
-    struct column tracepoints;  /* struct data_tracepoint */
-    uint32_t *rows;             /* code rows of the sample that is being read, innermost first */
-    size_t row_count;
-    size_t row_capacity;
-    uint64_t cookie;             /* of that sample's deferred user stack; 0: none */
+    struct text os_release;              /* stored in `texts`; empty: unknown */
+    const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */
+    bool has_threads;                    /* may start threads */
+    char kernel_list[PATH_MAX];          /* path of the copy of the kernel's list of symbols; empty: there is none */
+    struct column tracepoints;           /* struct data_tracepoint */
+    struct data_stacks stacks;
+    uint64_t cookie;             /* of the deferred user stack of the sample that is being read; 0: none */
     bool has_no_kernel;          /* that sample has a deferred user stack and no kernel stack */
     bool has_named_clock;        /* of -k, not perf's own */
     int64_t last_time_ns;        /* time of the last record that has one */
@@ -124,6 +127,9 @@ enum record_type {
     RECORD_COMPRESSED = 81,
     RECORD_COMPRESSED2 = 83
 };
+
+/* Returns what is known so far about the recorded kernel. */
+struct data_kernel_identity data_kernel_identify(struct perf_data *data);
 
 /* ---- data_records.c. ---- */
 

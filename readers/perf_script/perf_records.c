@@ -53,8 +53,16 @@ static bool read_comm(struct perf_script *script, const struct perf_event_line *
 static bool read_fork(struct perf_script *script, const struct perf_event_line *line, struct text payload) {
     int64_t pid, tid, parent_pid, parent_tid;
     if (!parse_task_and_parent(payload, &pid, &tid, &parent_pid, &parent_tid)) return false;
-    const struct perf_task *parent = perf_tasks_find(&script->recording.tasks, line->machine, parent_pid, parent_tid);
-    perf_tasks_fork(&script->recording.tasks, line->machine, pid, tid, parent, line->time_ns);
+    struct perf_tasks *tasks = &script->recording.tasks;
+    const struct perf_task *parent = perf_tasks_find(tasks, line->machine, parent_pid, parent_tid);
+    /* perf has made the record for a task that ran before the recording began. The kernel may tell of its start again.
+     */
+    if (line->has_time && !line->time_ns) {
+        tasks->has_records = true;
+        perf_tasks_adopt(tasks, line->machine, pid, tid, parent);
+    } else {
+        perf_tasks_fork(tasks, line->machine, pid, tid, parent, line->time_ns);
+    }
     return true;
 }
 

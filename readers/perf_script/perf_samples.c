@@ -44,6 +44,12 @@ static int64_t time_of(struct perf_script *script, const struct perf_event_line 
     return script->last_time_ns;
 }
 
+/* Returns whether the comm is what perf prints for a thread without a name: ":4711". */
+static bool is_placeholder(struct text comm, int64_t tid) {
+    int64_t number;
+    return cursor_take(&comm, TEXT(":")) && cursor_parse_id(comm, &number) && number == tid;
+}
+
 void perf_samples_open(struct perf_script *script, const struct perf_event_line *line) {
     perf_samples_close(script);
     struct open_sample *sample = &script->sample;
@@ -53,7 +59,8 @@ void perf_samples_open(struct perf_script *script, const struct perf_event_line 
     sample->time_ns = time_of(script, line);
     sample->position = script->scan.position;
     sample->is_deferred_stack = parse_deferred_stack(line->rest, &sample->deferred_cookie);
-    perf_programs_see_name(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
+    if (!is_placeholder(line->comm, line->tid))
+        perf_programs_see_name(&script->recording.tasks, sample->task, line->comm, sample->time_ns);
     if (sample->is_deferred_stack) return;
 
     sample->event = perf_events_intern(&script->recording.events, line->event, script->scan.position);

@@ -237,7 +237,7 @@ static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
 
 /* User code has no callers in the kernel, whatever their addresses are. */
 static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_name *name) {
-    const struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
+    struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
     return perf_libraries_categorise(&stack->symbols.libraries, library, library->kind, TEXT(""),
                                      &(struct script_name){.kind = SCRIPT_NONE});
 }

@@ -78,7 +78,7 @@ static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symb
 
 static struct perf_name make_name(struct perf_symbols *symbols, struct text name, uint32_t library_row, uint32_t form) {
     struct profile *profile = symbols->profile;
-    const struct perf_library *library = perf_symbols_library(symbols, library_row);
+    struct perf_library *library = perf_symbols_library(symbols, library_row);
     bool is_unknown_kernel = !library->path.bytes_count && form & FRAME_IN_KERNEL_HALF;
     enum code_kind kind = is_unknown_kernel ? CODE_KERNEL : library->kind;
     /* Only generated code is tested for script names: compiled C++ can have one too, "Script::run". */

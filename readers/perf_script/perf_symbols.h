@@ -101,7 +101,7 @@ static inline struct perf_name *perf_symbols_name(const struct perf_symbols *sym
     return column_at(&symbols->of_names, symbol->name_row);
 }
 
-static inline const struct perf_library *perf_symbols_library(const struct perf_symbols *symbols, uint32_t row) {
+static inline struct perf_library *perf_symbols_library(const struct perf_symbols *symbols, uint32_t row) {
     return perf_libraries_at(&symbols->libraries, row);
 }
 

@@ -613,6 +613,23 @@ static void test_lives_of_a_pid(void **state) {
         "7.2/7.2 b 300000000 1 g\n");
 }
 
+/* perf prints ":8" for a thread whose name it does not know. */
+static void test_a_thread_without_a_name(void **state) {
+    assert_samples(":8 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 thread 8 0 1 f\n");
+    assert_samples(":9 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 :9 0 1 f\n");
+}
+
+/* perf makes the first record from what it finds when it starts, while the kernel already tells of the same fork. */
+static void test_a_fork_that_is_told_twice(void **state) {
+    assert_samples(
+        "sh 7/7 0.000000: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "sh 8/8 0.000000: PERF_RECORD_COMM: sh:8/8\n"
+        "sh 7/7 1.0: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "a 8/8 1.1: PERF_RECORD_COMM exec: a:8/8\n"
+        "a 8/8 1.2: x:\n\t10 f (/a)\n\n",
+        "8/8 a 0 1 f\n");
+}
+
 /* Where no record tells when a thread began, it is not known before its first sample. */
 static void test_threads_without_records(void **state) {
     static const char samples[] =
@@ -956,6 +973,8 @@ int main(void) {
         cmocka_unit_test(test_programs_without_records),
         cmocka_unit_test(test_mappings_of_a_guest),
         cmocka_unit_test(test_lives_of_a_pid),
+        cmocka_unit_test(test_a_thread_without_a_name),
+        cmocka_unit_test(test_a_fork_that_is_told_twice),
         cmocka_unit_test(test_records_without_a_time),
         cmocka_unit_test(test_parents),
         cmocka_unit_test(test_threads_without_records),

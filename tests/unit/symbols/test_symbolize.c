@@ -1171,18 +1171,21 @@ static void cut_last_byte(void) {
 }
 
 /* Looks up two addresses in a library that does harm, and one in another library. */
-static void symbolize_with_harm(void (*what)(void)) {
+static void symbolize_jobs_with_harm(unsigned job_count, void (*what)(void)) {
     harm = what;
     run("cp whole copy && : > harm");
     lib_id lib = lib_of(path_of("copy"), test.build_id);
     add_sample(lib, label("whole", "probe_deepest"));
     add_sample(lib, label("whole", "probe_plain"));
     add_sample(lib_of(path_of("whole"), test.build_id), label("whole", "probe_deepest"));
-    struct symbolize_options options = {.symbols = GECKO_CONVERT_SYMBOLS_AUTO};
+    struct symbolize_options options = {.symbols = GECKO_CONVERT_SYMBOLS_AUTO, .job_count = job_count};
     profile_symbolize(&test.profile, &options, (struct progress){0});
     harm = NULL;
     run("rm -f harm copy");
 }
+
+static void symbolize_with_harm(void (*what)(void)) { symbolize_jobs_with_harm(1, what); }
+static void symbolize_side_by_side_with_harm(void (*what)(void)) { symbolize_jobs_with_harm(2, what); }
 
 static void assert_harmed(void) {
     char expected[64];
@@ -1199,6 +1202,32 @@ static void a_crash_loses_one_library(void **state) {
     assert_entries(LEDGER_LOST,
                    "2 address in copy: not looked up, as reading the file there crashed: memory ran out, or the file "
                    "is damaged\n");
+}
+
+/* Crashes in the process that looks up several libraries side by side, and in the next one, which looks up one after
+ * the other and begins with "copy". */
+static void crash_twice(void) {
+    if (unlink(path_of("again")) == 0) assert_true(file_write(path_of("harm"), TEXT("")));
+    crash();
+}
+
+static void a_crash_beside_other_libraries_loses_the_one_that_crashes(void **state) {
+    run(": > again");
+    symbolize_side_by_side_with_harm(crash_twice);
+    assert_harmed();
+    assert_int_not_equal(access(path_of("again"), F_OK), 0);
+    assert_entries(LEDGER_NOTED, "");
+    assert_entries(LEDGER_LOST,
+                   "2 address in copy: not looked up, as reading the file there crashed: memory ran out, or the file "
+                   "is damaged\n");
+}
+
+static void a_crash_that_does_not_come_again_loses_nothing(void **state) {
+    symbolize_side_by_side_with_harm(crash);
+    assert_stack(0, deepest_lines);
+    assert_stack(2, deepest_lines);
+    assert_entries(LEDGER_NOTED, "");
+    assert_entries(LEDGER_LOST, "");
 }
 
 static pid_t main_pid;
@@ -1356,6 +1385,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(many_addresses_are_looked_up_once_each, set_up, tear_down),
         cmocka_unit_test_setup_teardown(answers_do_not_depend_on_the_number_of_threads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crash_loses_one_library, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crash_beside_other_libraries_loses_the_one_that_crashes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crash_that_does_not_come_again_loses_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_becomes_shorter_has_no_symbols, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_library_that_exits_fails_the_conversion, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_process_nothing_is_looked_up, set_up, tear_down),
