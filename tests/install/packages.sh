@@ -13,7 +13,8 @@ machine=$work/root
 names="gecko-convert libgecko-convert-dev libgecko-convert1 libgecko-recorder-dev libgecko-recorder0"
 
 # Without the optimizer, since it takes a third of the time and changes nothing that is tested here.
-export DEB_BUILD_OPTIONS="parallel=$(nproc) noopt"
+DEB_BUILD_OPTIONS="parallel=$(nproc) noopt"
+export DEB_BUILD_OPTIONS
 check "make deb" "${MAKE:-make}" -s -C "$root" BUILD="$build" deb
 [ "$failed" -eq 0 ] || finish
 for name in $names; do
