@@ -142,10 +142,12 @@ static void test_own_name_stays(void **state) {
 
 CODE_SECTION(sleeping)
 
+enum sleeper_phase { SLEEPS, HAS_SPOKEN, MUST_END, HAS_ENDED };
+
 struct sleeper {
     pthread_t thread;
     atomic_uint tid;
-    atomic_int phase;
+    atomic_int phase; /* enum sleeper_phase */
 };
 
 static void sleep_until_interrupted(void) {
@@ -160,8 +162,10 @@ IN_SECTION(sleeping) static void *sleep_and_speak(void *argument) {
     atomic_store(&sleeper->tid, (unsigned)syscall(SYS_gettid));
     sleep_until_interrupted();
     GREC_INSTANT("awake", NULL);
-    atomic_store(&sleeper->phase, 1);
-    sleep_until_interrupted();
+    atomic_store(&sleeper->phase, HAS_SPOKEN);
+    /* The sampler may have sent its signal while this thread was running. */
+    while (atomic_load(&sleeper->phase) == HAS_SPOKEN) sleep_until_interrupted();
+    atomic_store(&sleeper->phase, HAS_ENDED);
     NOT_THE_LAST_THING();
     return NULL;
 }
@@ -175,21 +179,26 @@ static bool is_in_nanosleep(uint32_t tid) {
 
 static void sleeper_start(struct sleeper *sleeper) {
     struct sigaction action = {.sa_handler = interrupt};
-    *sleeper = (struct sleeper){.phase = 0};
+    *sleeper = (struct sleeper){.phase = SLEEPS};
     sigaction(SIGUSR1, &action, NULL);
     assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_and_speak, sleeper), 0);
     while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
 }
 
 static void sleeper_wake(struct sleeper *sleeper) {
-    assert_int_equal(atomic_load(&sleeper->phase), 0);
+    assert_int_equal(atomic_load(&sleeper->phase), SLEEPS);
     pthread_kill(sleeper->thread, SIGUSR1);
-    while (!atomic_load(&sleeper->phase)) usleep(100);
+    while (atomic_load(&sleeper->phase) == SLEEPS) usleep(100);
     while (!is_in_nanosleep(atomic_load(&sleeper->tid))) usleep(100);
 }
 
+/* The sleeper must have spoken. A signal that arrives just before it sleeps again has no effect. */
 static void sleeper_join(struct sleeper *sleeper) {
-    pthread_kill(sleeper->thread, SIGUSR1);
+    atomic_store(&sleeper->phase, MUST_END);
+    while (atomic_load(&sleeper->phase) != HAS_ENDED) {
+        pthread_kill(sleeper->thread, SIGUSR1);
+        usleep(100);
+    }
     pthread_join(sleeper->thread, NULL);
 }
 
@@ -217,7 +226,7 @@ static void test_sleeping_stranger(void **state) {
     struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, NULL);
-    assert_int_equal(atomic_load(&sleeper.phase), 0);
+    assert_int_equal(atomic_load(&sleeper.phase), SLEEPS);
     stop_and_read(&recorded, *state, "sleepers.trace");
     sleeper_wake(&sleeper);
     sleeper_join(&sleeper);
