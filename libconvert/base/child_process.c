@@ -75,17 +75,17 @@ bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
 
 /* ---- A thread in place of the child. ---- */
 
-/* The allocator of the address sanitizer (gcc 12, LLVM 14) may stay locked in the child of a program with several
- * threads. Under that sanitizer a thread does the work of such a child. */
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_ADDRESS_SANITIZED
+/* The allocators of the address and thread sanitizers (gcc 12, LLVM 14) may stay locked in the child of a program with
+ * several threads. Under these sanitizers a thread does the work of such a child. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZED_ALLOCATOR
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_ADDRESS_SANITIZED
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_SANITIZED_ALLOCATOR
 #endif
 #endif
 
-#ifdef IS_ADDRESS_SANITIZED
+#ifdef HAS_SANITIZED_ALLOCATOR
 #include <sys/single_threaded.h>
 static bool needs_thread(void) { return !__libc_single_threaded; }
 #else

@@ -32,7 +32,7 @@ bool channel_flush(struct channel *channel);
 bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count);
 
 struct child_process {
-    pid_t pid;              /* 0: a thread does the work instead, which happens only under the address sanitizer */
+    pid_t pid;              /* 0: a thread does the work instead, which happens only under sanitizers */
     pthread_t thread;       /* set if pid is 0 */
     struct channel channel; /* the parent's end */
 };
