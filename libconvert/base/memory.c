@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "machine.h"
@@ -120,10 +121,17 @@ static bool is_beyond(const struct memory_limit *limit) {
     return now_bytes > limit->resident_before_bytes && now_bytes - limit->resident_before_bytes > limit->limit_bytes;
 }
 
-void memory_give_back_freed(void) {
+static void trim(void) {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+/* In a program with another allocator, nothing may have used that of glibc before. Its first use is not thread-safe. */
+void memory_give_back_freed(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, trim);
+    trim();
 }
 
 bool memory_check_resident(struct failure *failure) {
