@@ -127,7 +127,7 @@ static void trim(void) {
 #endif
 }
 
-/* In a program with another allocator, nothing may have used that of glibc before. Its first use is not thread-safe. */
+/* If the program has another allocator, this may be the first use of glibc's, and that is not thread-safe. */
 void memory_give_back_freed(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, trim);

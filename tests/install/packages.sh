@@ -12,7 +12,7 @@ debs=$build/deb
 machine=$work/root
 names="gecko-convert libgecko-convert-dev libgecko-convert1 libgecko-recorder-dev libgecko-recorder0"
 
-# Without the optimizer, since it takes a third of the time and changes nothing that is tested here.
+# The optimizer would take a third of the build's time, and it changes nothing that is tested here.
 DEB_BUILD_OPTIONS="parallel=$(nproc) noopt"
 export DEB_BUILD_OPTIONS
 check "make deb" "${MAKE:-make}" -s -C "$root" BUILD="$build" deb

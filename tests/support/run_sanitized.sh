@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 2' HUP INT TERM
 mkdir "$work/reports" && chmod 755 "$work" && chmod 1777 "$work/reports"
 into_files=log_path=$work/reports/report:log_exe_name=1:print_suppressions=0
-# Freed memory is kept back for a while. With the default of 256 MB, forking a test takes several milliseconds.
+# The address sanitizer holds freed memory back. With its default of 256 MB, each fork of a test takes milliseconds.
 export ASAN_OPTIONS="$into_files:quarantine_size_mb=16:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="$into_files:print_stacktrace=1:${UBSAN_OPTIONS:-}"
 export TSAN_OPTIONS="$into_files:suppressions=$support/tsan_suppressions.txt:${TSAN_OPTIONS:-}"

@@ -74,8 +74,8 @@ uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t w
     return (uint32_t)(rescale(decoded, weights->scale) / weights->unit);
 }
 
-/* The unit divides the weight with the most digits after the point, so at that scale its mantissa fits. */
-/* Returns what one written sample stands for. Call it only if samples were weighed and no weight is lost. */
+/* Returns what one written sample stands for. Samples must have been weighed, and no weight may be lost. The unit
+ * divides the weight with the most digits after the point, so at that scale its mantissa fits. */
 static struct decimal unit_of(const struct gecko_weights *weights) {
     return decimal_make((int64_t)weights->unit, weights->scale);
 }
