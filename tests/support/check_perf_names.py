@@ -190,7 +190,8 @@ def check_generated_code(folder):
     check("perf inject --jit", expected <= functions(convert(injected)))
 
 
-START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit.abi0", "runtime.mstart.abi0", "runtime.clone.abi0"}
+START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit.abi0", "runtime.mstart.abi0",
+                   "runtime.clone.abi0"}
 
 
 def measure(data):
