@@ -1,5 +1,5 @@
 readers_sources := \
-    readers/code/code_mappings.c readers/code/script_names.c \
+    readers/code/code_mappings.c readers/code/script_frames.c readers/code/script_names.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_line.c readers/collapsed/collapsed_stacks.c \
     readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \

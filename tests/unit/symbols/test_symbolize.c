@@ -14,6 +14,7 @@
 #include "libconvert/symbols/debug_file.h"
 #include "libconvert/symbols/library_symbols.h"
 #include "libconvert/symbols/symbolize.h"
+#include "readers/code/script_frames.h"
 #include "tests/support/assert_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/shell_command.h"
@@ -887,6 +888,45 @@ static void kernel_and_nameless_places_are_left_alone(void **state) {
 
 /* ---- Where files are. ---- */
 
+/* The files of perf inject --jit have no debug information, and symbols such as V8 and Python name their code. */
+static void symbols_of_generated_code_are_parsed(void **state) {
+    static const char *const symbols[] = {"JS:*fib /app/fib.js:1:13", "JS:^fib /app/fib.js:1:13", "py::work:/app/a.py",
+                                          "Builtin:Add"};
+    char *source = NULL;
+    size_t source_bytes;
+    FILE *stream = open_memstream(&source, &source_bytes);
+    fprintf(stream, ".text\n");
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        fprintf(stream, ".globl \"%s\"\n.type \"%s\", %%function\n\"%s\": .fill 16\n.size \"%s\", 16\n", symbols[i],
+                symbols[i], symbols[i], symbols[i]);
+    fclose(stream);
+    assert_true(file_write(path_of("jitted.s"), (struct text){source, source_bytes}));
+    free(source);
+    run("${CC:-cc} -shared -nostdlib jitted.s -o jitted-1-1.so");
+    lib_id lib = lib_of(path_of("jitted-1-1.so"), "");
+    struct category_pair generated = categories_intern_code(&test.profile.categories, CODE_JIT, TEXT(""));
+    uint64_t start = label("jitted-1-1.so", "Builtin:Add") - 3 * 16;
+    for (uint64_t i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "0x%llx", (unsigned long long)(start + i % 4 * 16));
+        struct frame frame = frame_of(lib, start + i % 4 * 16, name);
+        if (i < 4) frame.category = generated.category;
+        thread_add_sample(test.thread, 1,
+                          profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &frame)), 1);
+    }
+    const struct symbolize_options options = {.job_count = 1, .name_func = script_frames_name};
+    profile_symbolize(&test.profile, &options, (struct progress){0});
+    assert_stack(0, "fib from 1, fib.js:0 [JS:*fib /app/fib.js:1:13]\n");
+    assert_stack(1, "fib from 1, fib.js:0 [JS:^fib /app/fib.js:1:13]\n");
+    assert_stack(2, "py::work:/app/a.py, a.py:0 [py::work:/app/a.py]\n");
+    assert_stack(3, "Builtin:Add [Builtin:Add]\n");
+    assert_stack(4, "JS:*fib /app/fib.js:1:13 [JS:*fib /app/fib.js:1:13]\n");
+    assert_int_equal(leaf(0)->func.index, leaf(1)->func.index);
+    assert_int_equal(profile_func_at(&test.profile, leaf(0)->func)->flags, FUNC_IS_JS);
+    assert_int_not_equal(leaf(0)->subcategory, leaf(1)->subcategory);
+    assert_int_equal(leaf(3)->category, generated.category);
+}
+
 /* Makes a folder with `program`, stripped of its debug information, which is in program.debug. */
 static void strip_program(const char *options) {
     run("rm -rf a && mkdir a && cp whole a/program && cd a && objcopy --only-keep-debug program program.debug && "
@@ -1372,6 +1412,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(all_that_have_stacks_are_renumbered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(labels_are_in_the_function_of_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kernel_and_nameless_places_are_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(symbols_of_generated_code_are_parsed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
