@@ -153,9 +153,9 @@ static bool open_recording(struct input_source *source, struct lone_file *lone, 
         return false;
     }
     /* Whichever of its files comes first, the recording has the name of the folder. */
-    size_t folder_bytes = strlen(folder);
+    bool has_name = strcmp(folder, "") != 0 && strcmp(folder, "./") != 0;
     if (input_spool_part_count(spool))
-        show_wrapping(lone, folder_bytes ? (struct text){folder, folder_bytes - 1} : TEXT("data"));
+        show_wrapping(lone, has_name ? (struct text){folder, strlen(folder) - 1} : TEXT("data"));
     free(folder);
     return input_spool_open(source, spool, lone->wrapping, input_name(lone->below), failure);
 }
