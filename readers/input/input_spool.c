@@ -8,6 +8,7 @@
 
 #include "input_file.h"
 #include "input_folder.h"
+#include "libconvert/base/memory.h"
 
 enum {
     FILES_MAX = 4096,
@@ -23,11 +24,11 @@ struct spooled_file {
 struct input_spool {
     const char *name; /* borrowed; NULL once the spool is open */
     int descriptor;
-    char *wrapping; /* owned; of the source; NULL before */
-    uint64_t end;   /* where the next file begins */
+    char *wrapping;             /* owned; of the source; NULL before */
+    uint64_t end;               /* where the next file begins */
+    struct spooled_file *files; /* owned; data.N in the order of N, then `data` */
     size_t file_count;
-    struct spooled_file files[FILES_MAX]; /* data.N in the order of N, then `data` */
-    struct input_source header;           /* set by input_spool_open */
+    struct input_source header; /* set by input_spool_open */
 };
 
 static int open_temporary(char *path, size_t path_bytes) {
@@ -64,6 +65,7 @@ void input_spool_destroy(struct input_spool *spool) {
     if (spool->header.close) spool->header.close(spool->header.context);
     close(spool->descriptor);
     free(spool->wrapping);
+    memory_free(spool->files);
     free(spool);
 }
 
@@ -97,20 +99,26 @@ static bool has_number_at(const struct input_spool *spool, size_t place, uint32_
     return place < spool->file_count && spool->files[place].number == number;
 }
 
+/* Makes room for a file at the place. Returns false if there are too many files or memory ran out (latched). */
+static bool insert_at(struct input_spool *spool, size_t place, struct failure *failure) {
+    if (spool->file_count == FILES_MAX) {
+        failure_set(failure, FAILURE_INPUT, "%s: the recording has more than %d files", spool->name, FILES_MAX);
+        return false;
+    }
+    struct spooled_file *files = memory_resize(failure, spool->files, (spool->file_count + 1) * sizeof *files);
+    if (!files) return false;
+    spool->files = files;
+    memmove(&files[place + 1], &files[place], (spool->file_count++ - place) * sizeof *files);
+    return true;
+}
+
 bool input_spool_add(struct input_spool *spool, uint32_t number, struct text (*read)(void *context), void *context,
                      struct failure *failure) {
     struct spooled_file file = {.number = number, .offset = spool->end};
     for (struct text block; (block = read(context)).bytes_count; file.bytes_count += block.bytes_count)
         if (!write_all(spool, block, file.offset + file.bytes_count, failure)) return false;
     size_t place = place_of(spool, number);
-    if (!has_number_at(spool, place, number)) {
-        if (spool->file_count == FILES_MAX) {
-            failure_set(failure, FAILURE_INPUT, "%s: the recording has more than %d files", spool->name, FILES_MAX);
-            return false;
-        }
-        memmove(&spool->files[place + 1], &spool->files[place], (spool->file_count - place) * sizeof file);
-        spool->file_count++;
-    }
+    if (!has_number_at(spool, place, number) && !insert_at(spool, place, failure)) return false;
     spool->files[place] = file;
     spool->end = (file.offset + file.bytes_count + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     return true;
