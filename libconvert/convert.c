@@ -17,7 +17,6 @@
 #include "libconvert/profile/sweep.h"
 #include "libconvert/symbols/symbolize.h"
 #include "public_structs.h"
-#include "readers/code/script_frames.h"
 #include "readers/reader.h"
 #include "report.h"
 #include "writer/emitter.h"
@@ -320,7 +319,7 @@ static void symbolize(struct conversion *conversion) {
     struct symbolize_options symbolize_options = {.symbols = options->symbols,
                                                   .folders = debug_folders_of(options),
                                                   .job_count = conversion->job_count,
-                                                  .name_func = script_frames_name};
+                                                  .name_func = conversion->reader->name_func};
     profile_symbolize(&conversion->profile, &symbolize_options,
                       progress_part(conversion->input_progress, READ_SHARE, 1));
 }

@@ -2,6 +2,7 @@
  * and a blank line or the next event line closes it. Records are single lines between samples. */
 #include "perf_script_internal.h"
 #include "perf_sources.h"
+#include "readers/code/script_frames.h"
 
 static const struct {
     enum gecko_convert_unit unit;
@@ -283,4 +284,5 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
+    .name_func = script_frames_name,
 };
