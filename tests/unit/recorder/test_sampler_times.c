@@ -62,7 +62,7 @@ static void test_pace(void **state) {
         stop_and_read(&recorded, *state, "pace.trace");
         busy_thread_join(&thread);
         assert_no_burst(&recorded.profile, (int64_t)interval_ns);
-        assert_int_equal(recorded.profile.meta.interval_ns, interval_ns);
+        assert_int_equal(recorded.profile.meta.configuration.interval_ns, interval_ns);
         recorded_fini(&recorded);
     }
     alarm(0);
