@@ -158,7 +158,7 @@ deps:
 viewer:
 	packaging/viewer.sh $(BUILD)/viewer
 
-# The pictures of the documents, taken anew. Needs `make viewer`, Chromium and Node.js.
+# Takes the pictures of the documents again. Needs `make viewer`, Chromium and Node.js.
 .PHONY: pictures
 pictures: $(BUILD)/gecko-convert $(BUILD)/demo/pictures.trace
 	tests/client/setup.sh build/client

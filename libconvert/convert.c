@@ -43,7 +43,7 @@ struct conversion {
     const struct conversion_ends *ends;          /* borrowed */
     struct gecko_convert_result *result;         /* borrowed */
     struct sink_written written;
-    const char *input_path;         /* of the current input; NULL: it is no file; borrowed */
+    const char *input_path;         /* of the current input; NULL: it is not a file; borrowed */
     const char *input_name;         /* as messages call it; borrowed */
     uint64_t given_bytes;           /* how much of an input in memory or from a read function the reader has got */
     char *read_buffer;              /* owned; the read function fills it. NULL: not needed yet */
@@ -85,7 +85,7 @@ static bool has_name(const char *path) { return path && *path; }
 
 static void check_input_path(struct conversion *conversion, const char *path) {
     const char *output_path = conversion->options->output_path;
-    if (!path || !output_path || conversion->ends->look) return;
+    if (!path || !output_path || conversion->ends->replace_writing) return;
     struct file_identity input = file_identity_of(path, STDIN_FILENO);
     if (file_identity_is_same(input, file_identity_of(output_path, STDOUT_FILENO)))
         failure_set(&conversion->failure, FAILURE_USAGE, "%s is both the input and the output: name another output",
@@ -132,7 +132,8 @@ static void check_options(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
         failure_set(failure, FAILURE_USAGE, "exactly one input must be given: input_path, input_data or read");
-    if (!conversion->ends->look && has_name(options->output_path) + !!options->write + options->keeps_output != 1)
+    if (!conversion->ends->replace_writing &&
+        has_name(options->output_path) + !!options->write + options->keeps_output != 1)
         failure_set(failure, FAILURE_USAGE, "exactly one output must be given: output_path, write or keeps_output");
     if (options->from && !reader_by_name(options->from))
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
@@ -144,7 +145,7 @@ static void check_options(struct conversion *conversion) {
         failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
     check_inputs(conversion);
     check_sources(options, failure);
-    if (conversion->ends->look) return;
+    if (conversion->ends->replace_writing) return;
     const char *format = options->format ? options->format : default_format;
     conversion->emitter = emitter_by_name(format);
     if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
@@ -187,7 +188,7 @@ static void resolve_read_failure(struct conversion *conversion) {
     struct failure reading = conversion->failure;
     if (failure_is_set(&conversion->input_failure)) {
         conversion->failure = conversion->input_failure;
-        if (conversion->failure.is_of_many && !conversion->ends->look) advise_batch(&conversion->failure);
+        if (conversion->failure.is_of_many && !conversion->ends->replace_writing) advise_batch(&conversion->failure);
         return;
     }
     if (!failure_is_set(&reading) || reading.has_position || reading.code == FAILURE_MEMORY) return;
@@ -463,7 +464,7 @@ static struct text product_name(struct conversion *conversion) {
 
 static void embed_sources(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
-    if (options->sources != GECKO_CONVERT_SOURCES_EMBED || conversion->ends->look) return;
+    if (options->sources != GECKO_CONVERT_SOURCES_EMBED || conversion->ends->replace_writing) return;
     struct source_search search = {options->source_maps, options->source_map_count, options->source_dirs,
                                    options->source_dir_count, options->sysroot};
     profile_embed_sources(&conversion->profile, &search,
@@ -504,11 +505,12 @@ static void drain_output(struct conversion *conversion) {
 
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    if (conversion->ends->look) {
-        conversion->ends->look(conversion->ends->look_context, &conversion->profile);
+    if (conversion->ends->replace_writing) {
+        conversion->ends->replace_writing(conversion->ends->visitor_context, &conversion->profile);
         return;
     }
-    if (conversion->ends->inspect) conversion->ends->inspect(conversion->ends->look_context, &conversion->profile);
+    if (conversion->ends->before_writing)
+        conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
@@ -587,7 +589,7 @@ static void keep_output(struct conversion *conversion) {
 
 static void write_output(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
-    if (failure_is_set(&conversion->failure) || conversion->ends->look) return;
+    if (failure_is_set(&conversion->failure) || conversion->ends->replace_writing) return;
     if (options->keeps_output)
         keep_output(conversion);
     else if (options->write)
@@ -737,7 +739,8 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     conversion.progress_root =
         (struct progress_root){.callback = options->progress, .context = options->progress_context};
     /* If the profile is only looked at, finishing it is the end of the work. */
-    conversion.progress = progress_part(progress_whole(&conversion.progress_root), 0, ends->look ? 1 / FINISH_END : 1);
+    conversion.progress =
+        progress_part(progress_whole(&conversion.progress_root), 0, ends->replace_writing ? 1 / FINISH_END : 1);
     profile_init(&conversion.profile, &conversion.failure);
     chunk_list_init(&conversion.output, &conversion.failure);
 

@@ -78,7 +78,7 @@ enum gecko_convert_symbols {
     GECKO_CONVERT_SYMBOLS_ALWAYS = 2 /* all; if nothing is found, the function that the trace names is kept */
 };
 
-/* Where an input stands on the timeline of several inputs. */
+/* How an input is placed on the timeline of several inputs. */
 enum gecko_convert_alignment_kind {
     GECKO_CONVERT_ALIGN_BY_CLOCK = 0,  /* where its clock says, if that is known */
     GECKO_CONVERT_ALIGN_BY_OFFSET = 1, /* its first event comes offset_ns after the first event of the inputs that have

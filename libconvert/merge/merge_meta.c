@@ -64,7 +64,7 @@ static void spread_cpu_times(struct profile *profile) {
     }
 }
 
-/* Cycles cannot stand beside times. */
+/* A profile has one unit of CPU time for all threads. So cycles are dropped if another input has times. */
 static void lose_cycles(struct merge_input *input) {
     struct ledger *ledger = &input->profile.ledger;
     ledger_read(ledger, LEDGER_VALUES, 1);

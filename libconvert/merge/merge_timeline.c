@@ -68,7 +68,7 @@ static bool share_clock(const struct merge_input *a, struct merge_input *b) {
 
 /* ---- The processor's counter. ---- */
 
-/* Stores the time on the input's clock at which the counter had that value. Returns false if that is no time. */
+/* Stores the time on the input's clock at which the counter had that value. Returns false if that is not a time. */
 static bool time_of_ticks(const struct tick_relation *relation, uint64_t ticks, int64_t *time_ns) {
     __extension__ typedef __int128 wide;
     static const int64_t LIMIT_NS = INT64_MAX / 4;

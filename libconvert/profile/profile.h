@@ -56,7 +56,7 @@ struct profile_configuration {
     bool is_known;
     int64_t interval_ns;     /* between samples, as far as the recorder kept to it; 0: unknown */
     uint64_t capacity_bytes; /* older events may be missing from a larger recording */
-    uint32_t duration_s;     /* only so many seconds were kept; 0: no such limit */
+    uint32_t duration_s;     /* how much before the end of the recording was kept; 0: all */
     struct text features;    /* comma-separated names */
     struct text threads;     /* comma-separated words: only threads whose name contains one of them; empty: all */
 };

@@ -39,7 +39,7 @@ struct allocation {
     int64_t bytes;    /* how many it stands for; negative: freed */
     uint64_t address; /* links an allocation to its deallocation */
     stack_id stack;
-    thread_id thread; /* the one that did it, which need not be the one in whose table it is */
+    thread_id thread; /* that allocated or freed; may differ from the thread whose table has the row */
 };
 
 struct process {

@@ -12,8 +12,8 @@ struct Elf;
 
 enum { DEBUG_BUILD_ID_DIGITS_MAX = 128 };
 
-/* Code that the linker dropped has addresses near 0. The header of the file is there, which has at least this many
- * bytes, so no code can be. */
+/* Debug information gives code that the linker dropped an address near 0. No code can be below this address, because
+ * the header of an ELF file, which has at least this many bytes, is there. */
 enum { DEBUG_ADDRESS_MIN = 52 };
 
 struct debug_file {

@@ -8,7 +8,7 @@
 #include "symbol_lines.h"
 #include "symbol_table.h"
 
-/* How an address from a trace is to be read. perf prints offsets in the file in call graphs, and addresses in samples
+/* How to read an address from a trace. perf prints offsets in the file in call graphs, and addresses in samples
  * without a call graph. If the first segment of a file is not at address 0 (a program that is not PIE), the two
  * differ. */
 enum address_terms {

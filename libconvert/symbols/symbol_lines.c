@@ -18,7 +18,8 @@
 /* The deepest nesting of entries that is read. Compilers nest some dozens. */
 enum { LEVELS_MAX = 512 };
 
-/* libdw is started again after so many units, or functions of shared units, since it frees nothing earlier. */
+/* libdw frees nothing before its end. It is started again once this many units, or functions of shared units, are
+ * kept. */
 enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
 /* How many entries are followed from a function to its declaration. */
@@ -79,7 +80,7 @@ struct symbol_lines {
     bool is_split;                 /* its entries are in another file, which has their files */
     Dwarf_Files *split_files;      /* NULL: it is not split, or they cannot be read */
     struct column functions;       /* struct function */
-    size_t outer_count;            /* the first so many functions are in no other one, by ascending offset */
+    size_t outer_count;            /* of the functions that are in no other one: they come first, by ascending offset */
     struct column function_ranges; /* struct address_range */
     struct column inlined;         /* struct inlined_call */
     struct dwarf_names names;

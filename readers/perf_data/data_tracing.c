@@ -118,7 +118,7 @@ static size_t quoted_bytes(struct text rule) {
 }
 
 /* Returns the letter of the conversion with that number in a format of printf: 'x' for "%08lx". Returns 0 if there are
- * not so many. */
+ * fewer. */
 static char conversion_at(struct text format, size_t number) {
     static const char modifiers[] = "#-+ .0123456789hlzjt";
     for (size_t i = 0; i < format.bytes_count; i++) {

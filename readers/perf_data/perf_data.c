@@ -202,7 +202,7 @@ static const struct {
     [DATA_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("deferred user stack that no sample waits for")},
     [DATA_NO_PERIOD] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that weighs one: the trace tells no periods")},
     [DATA_JIT_REFUSED] = {LEDGER_VALUES, LEDGER_NOTED,
-                          TEXT("perf map or jitdump that was not read, as others own it or it is no usual file")},
+                          TEXT("perf map or jitdump that was not read, as others own it or it is not a regular file")},
     [DATA_JIT_DAMAGED] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("damaged part of a perf map or jitdump")},
     [DATA_UNKNOWN_FORMAT] = {LEDGER_VALUES, LEDGER_LOST, TEXT("payload of a tracepoint of an unknown format")},
     [DATA_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
@@ -258,7 +258,7 @@ struct data_kernel_identity data_kernel_identify(struct perf_data *data) {
     return identity;
 }
 
-/* Returns NULL if no files are to be opened. */
+/* Returns NULL if no files may be opened. */
 static struct data_kernel *load_kernel(struct naming *naming) {
     struct perf_data *data = naming->data;
     if (naming->kernel || !data->folders) return naming->kernel;
@@ -336,7 +336,7 @@ static void read_container(struct perf_data *data, struct input *input) {
                     "are read; convert its text: perf script -F +pid -i FILE | gecko-convert -",
                     input_name(input));
     } else if (!text_starts_with(start, magic)) {
-        failure_set(data->profile->failure, FAILURE_INPUT, "%s: is no perf.data", input_name(input));
+        failure_set(data->profile->failure, FAILURE_INPUT, "%s: is not a perf.data file", input_name(input));
     } else if (header_bytes == STREAM_HEADER_BYTES) {
         input_consume(input, STREAM_HEADER_BYTES);
         read_records(data, input, UINT64_MAX);

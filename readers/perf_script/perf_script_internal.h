@@ -75,7 +75,7 @@ struct perf_script {
     struct open_sample sample;
     struct strings record_names; /* names of records that are not used */
     int64_t last_time_ns;        /* of the last line with a time; 0 until there is one */
-    bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are no frames */
+    bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
     struct tally tallies[TALLY_COUNT];
 };

@@ -41,7 +41,7 @@ struct trace_label {
     bool is_resolved;
     source_id source;
     struct category_pair category;
-    frame_id frame; /* of the label without a text */
+    frame_id frame; /* of this label when it is pushed without a text */
 };
 
 struct trace_library {

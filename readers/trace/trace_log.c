@@ -1,4 +1,4 @@
-/* Writes what is to be reported about a whole recorder trace: the recorder's messages (profilingLog), this reader's
+/* Writes the report about a whole recorder trace: the recorder's messages (profilingLog), this reader's
  * (profileGatheringLog), the panel and the ledger. */
 #include <inttypes.h>
 #include <string.h>

@@ -30,8 +30,8 @@ enum {
     TAKER_BATCH_COUNT = 4,
     AHEAD_BYTES = 2 * 1024 * 1024, /* about four milliseconds of the fastest recording */
     AHEAD_COUNT_MIN = 2,
-    /* One in so many chunks is taken after a search for chunks of dead processes, which costs a system call for each
-       live chunk. */
+    /* Chunks of dead processes are searched for once in this many times that a chunk is taken. The search costs a
+       system call for each live chunk. */
     DEAD_LOOK_PERIOD = 64,
     DEFINITION_SLOT_BYTES = sizeof(struct pool_definition_slot),
 };

@@ -120,7 +120,7 @@ static bool go_to_next_chunk(struct position *position) {
     return true;
 }
 
-/* Claims a position for a body of so many bytes. Returns false if there is no room. */
+/* Claims a position for a body of body_bytes bytes. Returns false if there is no room. */
 static bool claim(uint32_t body_bytes, struct position *claimed) {
     struct position position = unpack(__atomic_load_n(&recording_pool.header->definition_hint, __ATOMIC_ACQUIRE));
     for (;;) {

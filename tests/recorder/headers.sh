@@ -88,7 +88,7 @@ check_exported() {
     if [ "$soname" ] && [ "$(readlink "$installed$prefix/lib/$library")" = "$soname" ]; then
         pass
     else
-        fail "$library is called $soname in itself, and is no link to that"
+        fail "$library is called $soname in itself, and is not a link to that"
     fi
 }
 

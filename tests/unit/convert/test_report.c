@@ -264,7 +264,7 @@ static void test_bar(void **state) {
     close(ends[0]);
 }
 
-/* A bar that began so many seconds ago. */
+/* Begins a bar as if it had begun that many seconds ago. */
 static void begin_bar(struct progress_tty *bar, int fd, uint64_t seconds) {
     progress_tty_init(bar, fd, true, 0);
     bar->start_ns -= seconds * 1000000000u;

@@ -138,7 +138,7 @@ static void test_samples_and_ledger(void **state) {
                               "periods kept 750000 event cycles:P\n");
 }
 
-/* A walk along frame pointers ends at an address that is no code. As a root it would divide equal stacks. */
+/* A walk along frame pointers ends at an address that is not code. As a root it would divide equal stacks. */
 static void test_unknown_roots(void **state) {
     assert_samples(
         "a 1/1 1.0: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n" /* callers */

@@ -94,7 +94,7 @@ static void assert_chain(const struct recorded *recorded, const char *name, cons
     assert_nothing_lost(recorded);
 }
 
-static void look_at_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+static void check_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
     enum { STACK_COUNT = 60 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "chained", .run = run};
@@ -109,12 +109,12 @@ static void look_at_chain(const struct temp_folder *folder, void (*run)(struct b
 
 static void test_without_frame_pointers(void **state) {
     skip_under_thread_sanitizer();
-    look_at_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
+    check_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
 }
 
 static void test_with_frame_pointers(void **state) {
     skip_under_thread_sanitizer();
-    look_at_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
+    check_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
 }
 
 /* Each label must be placed right after the function that pushed it. */

@@ -227,8 +227,8 @@ static void assert_chain(const struct profile *profile, const struct frame_list 
     if (chain->label) assert_true(frame_has_name(profile, list->frames[b + 1], chain->label));
 }
 
-static void look_at_wait(const struct temp_folder *folder, void (*wait)(void), const char *name,
-                         void (*run)(struct busy_thread *), struct chain chain) {
+static void check_wait(const struct temp_folder *folder, void (*wait)(void), const char *name,
+                       void (*run)(struct busy_thread *), struct chain chain) {
     struct recorded recorded;
     struct frame_list list;
     struct waiter waiter = {.thread = {.name = "waiter", .run = run}, .wait = wait};
@@ -240,21 +240,21 @@ static void look_at_wait(const struct temp_folder *folder, void (*wait)(void), c
     recorded_fini(&recorded);
 }
 
-static void look_at_waits(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
-    look_at_wait(folder, wait_in_nanosleep, "(waits in clock_nanosleep)", run, chain);
-    look_at_wait(folder, wait_in_poll, "(waits in poll)", run, chain);
-    look_at_wait(folder, wait_in_epoll, "(waits in epoll_wait)", run, chain);
-    look_at_wait(folder, wait_in_select, "(waits in pselect6)", run, chain);
-    look_at_wait(folder, wait_in_recv, "(waits in recvfrom)", run, chain);
-    look_at_wait(folder, wait_in_futex, "(waits in futex)", run, chain);
+static void check_waits(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+    check_wait(folder, wait_in_nanosleep, "(waits in clock_nanosleep)", run, chain);
+    check_wait(folder, wait_in_poll, "(waits in poll)", run, chain);
+    check_wait(folder, wait_in_epoll, "(waits in epoll_wait)", run, chain);
+    check_wait(folder, wait_in_select, "(waits in pselect6)", run, chain);
+    check_wait(folder, wait_in_recv, "(waits in recvfrom)", run, chain);
+    check_wait(folder, wait_in_futex, "(waits in futex)", run, chain);
 }
 
 static void test_without_frame_pointers(void **state) {
-    look_at_waits(*state, run_plain_a, (struct chain){plain_a_code(), plain_b_code(), NULL});
+    check_waits(*state, run_plain_a, (struct chain){plain_a_code(), plain_b_code(), NULL});
 }
 
 static void test_with_frame_pointers(void **state) {
-    look_at_waits(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), "in b dynamic"});
+    check_waits(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), "in b dynamic"});
 }
 
 /* If the size of a frame is unknown and no inner function has saved its frame pointer, the stack ends there. So b

@@ -218,7 +218,7 @@ static const uint32_t aarch64_stubs[] = {
     0x90000090, 0xf947d211, 0x913e8210, 0xd61f0220,
     /* 5e0: bti c; the same for offset 4008; nop */
     0xd503245f, 0x90000090, 0xf947d611, 0x913ea210, 0xd61f0220, 0xd503201f,
-    /* 5f8: offset 4016, which is no function's slot */
+    /* 5f8: offset 4016, which is the slot of no function */
     0x90000090, 0xf947da11, 0x913ec210, 0xd61f0220,
     /* 608: bti c at the end; nothing after it may be read */
     0xd503245f, 0x90000090};

@@ -494,7 +494,7 @@ static void supplements_of_separate_debug_information_are_read(void **state) {
     run("rm -rf stripped d");
 }
 
-/* The linkage name of a C function tells nothing more than its name. */
+/* The linkage name of a C function adds nothing to its name. */
 static void functions_in_functions_are_found(void **state) {
     run("printf 'volatile int sink;\n"
         "static inline __attribute__((always_inline)) void deep(int v) {\n"
@@ -847,7 +847,7 @@ static frame_id label_frame(const char *name, const char *file, uint32_t line) {
     return profile_frame(&test.profile, &frame);
 }
 
-/* A label stands in the function that has its line, even if others are inlined there. Labels keep their order. */
+/* A label belongs to the function that has its line, even if others are inlined there. Labels keep their order. */
 static void labels_are_in_the_function_of_their_line(void **state) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     struct frame leaf = frame_of(lib, label("whole", "probe_deepest"), "0x1");
