@@ -52,7 +52,9 @@ header_rules='
 <xxhash               libconvert/base/ readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
 "cli/batch/           cli/main.c cli/batch/
 "recorder/gecko_recorder.h recorder/
-"recorder/session.h    recorder/preload/
+"recorder/trace_format.h readers/trace/ recorder/
+"recorder/session.h    recorder/preload/single_thread.c
+"session.h             recorder/session.c recorder/environment.c
 '
 
 includes() {
