@@ -12,6 +12,7 @@
 
 #include "environment.h"
 #include "machine.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/sample/libraries.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/sample/sampler.h"
@@ -19,7 +20,6 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/write/allocations.h"
-#include "recorder/write/chunk_pool.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/definitions.h"
 #include "recorder/write/sampled_thread.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "chunk_pool.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/hash.h"
 #include "recorder/state/leb128.h"
 #include "recorder/state/process.h"

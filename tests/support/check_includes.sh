@@ -27,11 +27,12 @@ cli/batch             cli libconvert libconvert/base readers readers/input write
 cli/check             cli libconvert libconvert/base libconvert/profile writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input writer
-recorder              recorder/state recorder/write recorder/sample
+recorder              recorder/state recorder/pool recorder/write recorder/sample
 recorder/state        recorder
 recorder/unwind       recorder/state
-recorder/write        recorder recorder/state recorder/unwind
-recorder/sample       recorder recorder/state recorder/unwind recorder/write
+recorder/pool         recorder recorder/state
+recorder/write        recorder recorder/state recorder/pool recorder/unwind
+recorder/sample       recorder recorder/state recorder/pool recorder/unwind recorder/write
 recorder/preload      recorder recorder/state recorder/sample
 '
 
