@@ -281,6 +281,16 @@ static inline void wait_stacks(const struct busy_thread *thread, unsigned count)
     wait_rounds(2);
 }
 
+/* Records the thread from its start until the sampler has received that many stacks, and reads the trace. */
+static inline void record_busy_thread(struct recorded *recorded, const struct temp_folder *folder,
+                                      struct busy_thread *thread, uint32_t interval_us, unsigned stack_count) {
+    start_sampling(folder, "busy.trace", (struct grec_options){.interval_us = interval_us});
+    busy_thread_start(thread);
+    wait_stacks(thread, stack_count);
+    stop_and_read(recorded, folder, "busy.trace");
+    busy_thread_join(thread);
+}
+
 /* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" show its work.
  * Earlier samples may show it waiting for a processor. */
 static inline void wait_stacks_at_work(const struct busy_thread *thread, unsigned count) {

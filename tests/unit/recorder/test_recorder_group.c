@@ -760,12 +760,7 @@ static void test_signals(void **state) {
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
-static int set_up(void **state) {
-    alarm(HANG_SECONDS);
-    return set_up_folder(state);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

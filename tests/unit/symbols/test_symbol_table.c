@@ -298,12 +298,7 @@ static void make_packed(const char *data) {
 
 static uint64_t address_of(const char *name) {
     run("nm whole | sed -n 's/^\\([0-9a-f]*\\) [tT] %s$/\\1/p' > address", name);
-    char *text = file_read(path_of("address"), NULL);
-    assert_non_null(text);
-    uint64_t address = strtoull(text, NULL, 16);
-    free(text);
-    assert_true(address > 0);
-    return address;
+    return read_address(&test.folder, "address");
 }
 
 static const char *name_at(uint64_t address) {

@@ -98,12 +98,7 @@ static void read_build_id(const char *name) {
 /* Returns the address of the label in the file. */
 static uint64_t label(const char *file, const char *name) {
     run("nm '%s' | grep ' %s$' | cut -d' ' -f1 > label", file, name);
-    char *text = file_read(path_of("label"), NULL);
-    assert_non_null(text);
-    uint64_t address = strtoull(text, NULL, 16);
-    free(text);
-    assert_true(address > 0);
-    return address;
+    return read_address(&test.folder, "label");
 }
 
 static int set_up_group(void **state) {
@@ -512,22 +507,24 @@ static void functions_in_functions_are_found(void **state) {
     assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
 }
 
-static void functions_in_c_have_their_own_names(void **state) {
+/* Adds a sample of a function in C whose symbol has another name. */
+static void add_sample_of_alias(void) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
         "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
     read_build_id("c");
     add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
+}
+
+static void functions_in_c_have_their_own_names(void **state) {
+    add_sample_of_alias();
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, "root\nown from 2, c.c:2 [alias]\n");
 }
 
 /* perf names a physical function by its symbol. */
 static void functions_in_recordings_of_perf_have_names_of_perf(void **state) {
-    run("printf 'int own(void) __asm__(\"alias\");\n__attribute__((noinline)) int own(void) { return 1; }\\n"
-        "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
-    read_build_id("c");
+    add_sample_of_alias();
     test.profile.meta.has_file_offsets = true;
-    add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, "root\nalias from 2, c.c:2 [alias]\n");
 }
