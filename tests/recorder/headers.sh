@@ -291,7 +291,7 @@ check_needs_only_a_compiler() {
     for program in make cc as ld ar objcopy sh cat cmp echo expr ln mkdir nproc rm sed; do
         ln -s "$(command -v $program)" "$work/programs/$program"
     done
-    if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CFLAGS=-O0 recorder >"$work/errors" 2>&1 &&
+    if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CFLAGS=-O0 recorder 2>"$work/errors" >/dev/null &&
         [ ! -s "$work/errors" ] && [ -e "$work/alone/libgecko_recorder.a" ] && [ -e "$work/alone/libgecko_recorder.so" ] &&
         [ -e "$work/alone/libgecko_recorder_memory.so" ]; then
         pass
