@@ -91,7 +91,7 @@ static bool place_by_ticks(struct merge_input *loose, const struct merge_input *
     return true;
 }
 
-/* ---- Events that two inputs tell of. ---- */
+/* ---- Events that two inputs have. ---- */
 
 /* A process or thread that only one task of its input can be. */
 struct landmark {
@@ -170,7 +170,7 @@ static struct bounds find_bounds(const struct merge_input *placed, const struct 
     return bounds;
 }
 
-/* Places an input by the starts and ends of tasks that another input tells of as well. Returns false if there are none
+/* Places an input by the starts and ends of tasks that another input has as well. Returns false if there are none
  * or if they contradict each other. */
 static bool place_by_events(struct merge_input *loose, const struct merge_input *placed) {
     struct bounds bounds = find_bounds(placed, loose);

@@ -1,6 +1,6 @@
 /* The ledger of a conversion: how much was read, how much of it was kept or lost, and why.
  *
- * For each unit, read = kept + lost. Notes are not part of these sums: they tell of something remarkable that loses
+ * For each unit, read = kept + lost. Notes are not part of these sums: they record something remarkable that loses
  * nothing a profile has a place for, such as a time that went backwards or a processor number. */
 #ifndef GECKO_LEDGER_H
 #define GECKO_LEDGER_H

@@ -173,7 +173,7 @@ int64_t profile_estimate_interval_ns(const struct profile *profile) {
         const struct thread *thread = column_at(&profile->threads, i);
         const struct samples *samples = &thread->samples;
         for (uint32_t j = 1; j < samples_count(samples) && count < INTERVAL_DELTAS_MAX; j++) {
-            /* A thread that sleeps may be left unsampled meanwhile. */
+            /* A thread may be left unsampled while it sleeps, so this distance is not the interval. */
             if (samples_cpu_ns(samples, j) == 0) continue;
             int64_t delta_ns = samples_at(samples, j)->time_ns - samples_at(samples, j - 1)->time_ns;
             if (delta_ns > 0) deltas[count++] = delta_ns;

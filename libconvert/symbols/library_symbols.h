@@ -1,4 +1,4 @@
-/* What the files of one library tell about addresses, from symbol tables, linkage tables and DWARF. Everything runs in
+/* What the files of one library say about addresses, from symbol tables, linkage tables and DWARF. Everything runs in
  * the calling process; symbol_worker.h does the same in a child process. */
 #ifndef GECKO_LIBRARY_SYMBOLS_H
 #define GECKO_LIBRARY_SYMBOLS_H

@@ -95,7 +95,7 @@ struct symbol_lines {
 
 /* ---- The session. ---- */
 
-/* libdw reports damage when an allocation fails; errno tells the two apart. */
+/* libdw reports damage when an allocation fails; errno distinguishes the two. */
 static void check_memory(const struct symbol_lines *lines) {
     if (errno == ENOMEM) failure_set_memory(lines->failure);
 }
@@ -616,7 +616,7 @@ struct text symbol_call_path(const struct symbol_call *call, char bytes[PATH_MAX
     struct text file = text_of(call->file);
     if (text_starts_with(file, TEXT("/")) || !call->folder) return file;
     /* libdw has joined files that are in the folder itself with it. That shows only if the folder is relative, as in
-     * debug information that does not tell where it was built. */
+     * debug information that does not say where it was built. */
     struct text folder = text_of(call->folder);
     if (text_starts_with(file, folder) && file.bytes[folder.bytes_count] == '/') return file;
     while (text_starts_with(file, TEXT("./"))) file = text_from(file, 2);

@@ -1,4 +1,4 @@
-/* What DWARF tells about an address: the function, those inlined into it there, and the line of each.
+/* What DWARF says about an address: the function, those inlined into it there, and the line of each.
  *
  * Units are read when an address needs them, so with ascending addresses each is read once. Memory is bounded, since
  * libdw is started again after a fixed number of units. However damaged the DWARF is, at worst nothing is known about

@@ -159,7 +159,7 @@ static bool is_printed_in_hex(struct text rule, const char *field) {
     return letter && strchr("xXp", letter);
 }
 
-/* Marks unsigned numbers that the kernel prints as addresses, since their types do not tell. Signed ones may be error
+/* Marks unsigned numbers that the kernel prints as addresses, since their types do not say so. Signed ones may be error
  * codes. */
 static void mark_addresses(const struct tep_event *event, struct text rule) {
     for (struct tep_format_field *field = event->format.fields; field; field = field->next)

@@ -82,7 +82,7 @@ struct perf_lexer {
 /* Longest text of a stack that is lexed, which bounds memory: 500 frames fit. */
 enum { PERF_LEXED_STACK_BYTES_MAX = 48 * 1024 };
 
-/* Inits a zeroed lexer. `limit` is borrowed. */
+/* Initializes a zeroed lexer. `limit` is borrowed. */
 void perf_lexer_init(struct perf_lexer *lexer, struct memory_limit *limit);
 void perf_lexer_fini(struct perf_lexer *lexer);
 

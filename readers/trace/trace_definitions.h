@@ -59,7 +59,7 @@ struct trace_function {
     struct text name;
 };
 
-/* A file in which a process tells what code it generates. */
+/* A file in which a process describes the code that it generates. */
 struct trace_jitdump {
     int64_t pid;
     uint64_t process_start_ns;

@@ -136,7 +136,7 @@ static void log_gathering(struct trace_reader *trace) {
     log_unknown_kinds(trace);
 }
 
-/* Returns how the process ended, as far as the trace tells. */
+/* Returns how the process ended, as far as the trace says. */
 static struct text end_of(const struct trace_process *process) {
     static const struct text ends[] = {
         [TRACE_END_UNKNOWN] = TEXT("stopped or exited"),

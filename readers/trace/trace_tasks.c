@@ -195,7 +195,7 @@ static void number_threads(struct trace_tasks *tasks) {
 enum { NO_THREAD = UINT32_MAX, SEVERAL_THREADS = UINT32_MAX - 1 };
 
 /* A program that ran for less than one interval has counters, and no thread but the sampler's. The viewer needs a
- * thread to show counters. The track of the main thread, which has the program's name, tells more than one of the
+ * thread to show counters. The track of the main thread, which has the program's name, is more useful than one of the
  * sampler. */
 static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
     struct thread *thread = column_at(&tasks->profile->threads, row);

@@ -26,7 +26,8 @@ bool pool_file_remember(struct pool *pool);
  * Returns false with errno set. */
 bool pool_file_adopt(struct pool *pool, int file);
 
-/* Takes a read lock on the byte at the offset of the process's pid, so that others can tell which processes record. */
+/* Takes a read lock on the byte at the offset of the process's pid, so that others can find out which processes record.
+ */
 void pool_file_lock_for_process(const struct pool *pool);
 
 /* Returns the descriptor if it is still the trace's, else -1 with errno set. */

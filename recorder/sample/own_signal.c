@@ -382,7 +382,7 @@ bool own_signal_is_current(int number) { return __atomic_load_n(&own.current, __
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before) {
     struct candidate *candidate = find_candidate(number);
     struct sigaction now, asked, *asked_action = action ? &asked : NULL;
-    if (action) asked = *action; /* `before` may be the same */
+    if (action) asked = *action; /* `before` may point to the same struct */
     if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
     bool is_taken = candidate->is_taken && set_in_kernel(number, NULL, &now) == 0 && is_ours(&now);

@@ -158,7 +158,7 @@ static void make_round(uint64_t now_ns) {
     libraries_reclaim();
 }
 
-/* The log tells how many of the rounds that were asked for were made. */
+/* The log says how many of the rounds that were asked for were made. */
 static void report_rounds(void) {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "sampler: %llu rounds, every %llu µs asked for, %llu left out",

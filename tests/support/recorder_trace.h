@@ -44,7 +44,7 @@ static inline void recorded_read(struct recorded *recorded, const char *path) {
     free(bytes);
 }
 
-/* recorded_read from the file itself, whose locks tell which processes still record. */
+/* recorded_read from the file itself, whose locks show which processes still record. */
 static inline void recorded_read_in_place(struct recorded *recorded, const char *path) {
     *recorded = (struct recorded){0};
     profile_init(&recorded->profile, &recorded->failure);

@@ -168,7 +168,7 @@ static inline void sleep_ms(unsigned ms) {
 /* ---- The kernel's information about threads. ---- */
 
 /* Returns the number of the system call that the thread is blocked in. Returns -1 if it is blocked outside a call, and
- * 0 if it runs or if the kernel does not tell. */
+ * 0 if it runs or if the kernel does not show it. */
 static inline int call_of_thread(uint32_t tid) {
     char path[64], text[256] = "";
     snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);

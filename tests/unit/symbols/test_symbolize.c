@@ -321,7 +321,7 @@ static void other_ways_to_compile(void **state) {
     assert_compiled("-shared -fPIC");
 }
 
-/* Debug information that does not tell where it was built has a relative folder. */
+/* Debug information that does not say where it was built has a relative folder. */
 static void relative_folders_are_joined_once(void **state) {
     static const char *const versions[] = {"4", "5"};
     run("mkdir -p build other && printf 'void outer(void) {}\\n' > other/outer.h && "
@@ -1035,7 +1035,7 @@ static void links_to_debug_information_are_followed(void **state) {
     run("rm -rf a d");
 }
 
-/* Without a build id, only the checksum of the link tells whether the file is right. */
+/* Without a build id, only the checksum of the link shows whether the file is right. */
 static void a_link_needs_the_right_checksum(void **state) {
     static const char note[] = "1 address in a/program: looked up in the file there, without a build id to compare\n";
     run("(rm -rf a && mkdir a && objcopy -R .note.gnu.build-id whole a/program && cd a && "
