@@ -284,7 +284,7 @@ const struct thread *profile_foreign_thread(const struct profile *profile, const
  * schema's type that this marker lacks, the marker gets a schema with the same fields under another name. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
-/* Does the same for a marker whose stack was taken elsewhere; `origin` may be NULL. */
+/* Like profile_add_marker, for a marker whose stack was taken elsewhere; `origin` may be NULL. */
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
                              const struct stack_origin *origin, const union marker_value *values);
 
@@ -292,7 +292,8 @@ void profile_add_marker_from(struct profile *profile, struct thread *thread, str
 typedef void marker_value_visitor(void *context, union marker_value *value);
 void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit, void *context);
-/* Does the same. It is inline because most markers of a trace with millions have no such value. */
+/* Calls profile_visit_values if the marker can have values of that kind. It is inline because most markers of a large
+ * trace cannot. */
 static inline void profile_visit_marker(const struct profile *profile, const struct marker *marker,
                                         enum marker_value_kind kind, marker_value_visitor *visit, void *context) {
     if (marker->schema == MARKER_SCHEMA_NONE) return;

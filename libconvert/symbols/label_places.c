@@ -2,7 +2,7 @@
 
 #include "symbol_lines.h"
 
-/* So many inlined functions and labels of one function are moved at most. */
+/* Limit for the inlined functions and labels of one function that are moved. */
 enum { FRAMES_MAX = 2 * SYMBOL_CALLS_MAX };
 
 bool frame_is_label(const struct profile *profile, const struct frame *frame) {

@@ -25,7 +25,7 @@ enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 /* How many entries are followed from a function to its declaration. */
 enum { ORIGINS_MAX = 4 };
 
-/* So many entries and ranges are read at most: more than any sound file has, compressed sections included. */
+/* Limits for the entries and ranges that are read: more than any sound file has, compressed sections included. */
 static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
 /* What surrounds an entry in the tree. */

@@ -356,7 +356,7 @@ void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_b
     finish(&body, &cache);
 }
 
-/* The same library may be mapped at the same address again after another one was: that is a new definition, since the
+/* A library may be mapped again at its address after another one was there. That is a new definition, since the
  * last one for an address counts. So mappings are not interned. */
 uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
     struct body body = body_begin(0, TRACE_DEFINE_MAPPING);

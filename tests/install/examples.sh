@@ -45,7 +45,7 @@ check_c() {
         request 'count primes' count_primes Served
 }
 
-# It starts its recording itself.
+# The example starts its recording itself.
 check_cc() {
     check "$1: records" recorded "$work/cc.trace" "$work/profile.json" "'$2' '$work/cc.trace'" \
         batch 'first text' 'sort first sorter' 'sort second sorter'

@@ -11,7 +11,7 @@ libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 readers/input         libconvert/base
 readers               libconvert/base libconvert/profile readers/input
-readers/code          libconvert/base libconvert/profile readers/input
+readers/code          libconvert/base
 readers/perf          libconvert/base libconvert/profile readers readers/code
 readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/trace readers/unwind
 readers/perf_script   libconvert/base libconvert/profile readers/input readers readers/code readers/perf
@@ -30,7 +30,7 @@ cli/view              cli cli/check libconvert libconvert/base libconvert/profil
 recorder              recorder/state recorder/pool recorder/write recorder/sample
 recorder/state        recorder
 recorder/unwind       recorder/state
-recorder/pool         recorder recorder/state
+recorder/pool         recorder/state
 recorder/write        recorder recorder/state recorder/pool recorder/unwind
 recorder/sample       recorder recorder/state recorder/pool recorder/unwind recorder/write
 recorder/preload      recorder recorder/state recorder/sample

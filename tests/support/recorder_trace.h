@@ -88,7 +88,7 @@ static inline int set_up_folder(void **state) {
     return folder && temp_folder_init(folder) ? 0 : -1;
 }
 
-/* The same for tests that may hang, which the alarm then ends. */
+/* set_up_folder for tests that may hang, which the alarm then ends. */
 static inline int set_up_folder_and_alarm(void **state) {
     alarm(HANG_SECONDS);
     return set_up_folder(state);
