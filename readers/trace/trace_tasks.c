@@ -1,5 +1,6 @@
 #include "trace_tasks.h"
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 #include "recorder/trace_format.h"
 
@@ -119,16 +120,9 @@ static struct generation *allocate_generations(struct trace_tasks *tasks, size_t
 /* Returns the process that had the pid at that time: the last one that started until then. NULL if there is none. */
 static const struct generation *find_process(const struct generation *generations, size_t count, int64_t pid,
                                              uint64_t start_ns) {
-    size_t first = 0;
-    for (size_t end = count; first < end;) {
-        size_t middle = first + (end - first) / 2;
-        const struct generation *row = &generations[middle];
-        if (row->number < pid || (row->number == pid && row->order <= start_ns))
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first && generations[first - 1].number == pid ? &generations[first - 1] : NULL;
+    size_t next = FIRST_ROW(
+        i, count, generations[i].number > pid || (generations[i].number == pid && generations[i].order > start_ns));
+    return next && generations[next - 1].number == pid ? &generations[next - 1] : NULL;
 }
 
 static void find_parents(struct trace_tasks *tasks, const struct generation *generations, size_t count) {
