@@ -99,7 +99,7 @@ converter_objects := $(filter-out $(recorder_objects),$(library_objects) $(progr
 $(converter_objects): private target_flags = $(call package_flags,--cflags,$(all_packages))
 $(converter_objects): | $(BUILD)/packages
 $(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec
-# Otherwise the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
+# Without -fno-builtin, the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
 $(memory_preload_object): private target_flags = -fno-builtin
 
 -include $(wildcard $(patsubst %.o,%.d,$(library_objects) $(program_objects) $(main_object) $(recorder_objects) \
@@ -159,7 +159,7 @@ deps:
 viewer:
 	packaging/viewer.sh $(BUILD)/viewer
 
-# The pictures of the documents, taken anew. Needs `make viewer`, Chromium and Node.js.
+# Takes the pictures of the documents again. Needs `make viewer`, Chromium and Node.js.
 .PHONY: pictures
 pictures: $(BUILD)/gecko-convert $(BUILD)/demo/pictures.trace
 	tests/client/setup.sh build/client

@@ -29,7 +29,7 @@ def run(arguments):
 
 
 # Writes to memory and frees it. Hosts of virtual machines take free memory away, and its next first use counts as the
-# kernel's time of whoever comes first.
+# kernel's time of the first one.
 TOUCH = """
 import mmap, sys
 with mmap.mmap(-1, int(sys.argv[1])) as memory:

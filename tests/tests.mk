@@ -14,7 +14,7 @@ test:
 # Builds for the sanitizers take most job slots, so the first `make` above builds what the slow suites run. These come
 # first, so that the quick ones fill the gaps.
 check: batch-test batch-kill-test hosts-test install-test client-test unit-test view-test viewer-test cli-test \
-    headers-test jobs-test profile-rules goldens perf-data-test readings include-test
+    headers-test jobs-test profile-rules goldens perf-data-test readings include-test contributing-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
@@ -191,9 +191,14 @@ threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Checks of the sources. ----
 
-.PHONY: include-test lint
+.PHONY: include-test contributing-test lint
 include-test:
 	tests/support/check_includes.sh
+
+contributing-test: $(BUILD)/tests/converter.a
+	tests/support/check_contributing.sh $(BUILD) \
+	    '$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -Werror' \
+	    '$< $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread'
 
 # This includes clang's warnings. gcc's warnings are errors in all builds of the tests.
 lint:

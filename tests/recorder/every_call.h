@@ -326,4 +326,20 @@ static void record_everything(const char *path) {
     grec_thread_unregister();
 }
 
+/* Makes the calls that only one of the languages has. Each source file defines it. */
+static void record_in_this_language(void);
+
+int main(int argument_count, char **arguments) {
+    if (argument_count != 3) return 2;
+    call_without_recording();
+    refuse_options();
+    start_with_less();
+    start(arguments[1]);
+    record_in_this_language();
+    record_everything(arguments[1]);
+    grec_stop();
+    save_from_memory(arguments[2]);
+    return failure_count ? 1 : 0;
+}
+
 #endif

@@ -147,12 +147,7 @@ static void test_refused(void **state) {
     assert_int_equal(grec_thread_is_recorded(main_thread), 0);
 }
 
-static int set_up(void **state) {
-    alarm(HANG_SECONDS);
-    return set_up_folder(state);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
