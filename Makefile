@@ -31,9 +31,10 @@ demangler := -liberty
 # ---- Flags. ----
 
 warnings := -Wall -Wextra -Wconversion -Wshadow
-# With -O1 and -g1, sanitized code compiles in a third of the time, and the sanitizers find as much. Other builds report the
-# warnings.
-sanitize := $(if $(SANITIZE),-O1 -g1 -w -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# With -O1 and -g1, sanitized code compiles in a third of the time, and the sanitizers find as much.
+sanitize := $(if $(SANITIZE),-O1 -g1 -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# For what is built without sanitizers too. gcc warns of correct code if that is sanitized.
+warned_elsewhere := $(if $(SANITIZE),-w)
 
 # Run-time checks. They come before CFLAGS, so that the user's flags can override them. _FORTIFY_SOURCE needs an
 # optimizing compiler. Sanitizers check the plain functions more thoroughly.
@@ -91,14 +92,14 @@ $(BUILD)/packages: force
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) -MMD -MP -c $< -o $@
+	$(call quiet,CC,$<)$(compile) $(warned_elsewhere) -MMD -MP -c $< -o $@
 
 # The converter shares some objects with the recorder, which needs no packages.
 converter_objects := $(filter-out $(recorder_objects),$(library_objects) $(program_objects) $(main_object))
 $(converter_objects): private target_flags = $(call package_flags,--cflags,$(all_packages))
 $(converter_objects): | $(BUILD)/packages
 $(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec
-# Otherwise the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
+# Without -fno-builtin, the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
 $(memory_preload_object): private target_flags = -fno-builtin
 
 -include $(wildcard $(patsubst %.o,%.d,$(library_objects) $(program_objects) $(main_object) $(recorder_objects) \
@@ -158,7 +159,7 @@ deps:
 viewer:
 	packaging/viewer.sh $(BUILD)/viewer
 
-# The pictures of the documents, taken anew. Needs `make viewer`, Chromium and Node.js.
+# Takes the pictures of the documents again. Needs `make viewer`, Chromium and Node.js.
 .PHONY: pictures
 pictures: $(BUILD)/gecko-convert $(BUILD)/demo/pictures.trace
 	tests/client/setup.sh build/client

@@ -20,7 +20,7 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
-# One process, and then many, each for so many seconds.
+# Records in one process, and then in many, for BENCH_SECONDS each.
 BENCH_SECONDS ?= 10
 bench-processes: $(BUILD)/libgecko_recorder.a
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/processes.c $< -lpthread \

@@ -196,7 +196,7 @@ It records the five programs in `bench/compared/` with perf, so numbers differ f
 - **JavaScript**: samply shows the name that V8 gives to code, with tier and path. gecko-convert makes one function of all
   tiers of a function, and shows file and line beside it.
 - **Unknown callers**: where a function uses the frame pointer for something else, a walk along frame pointers ends at an
-  address that is no code. gecko-convert leaves it out. samply shows each such address as a function (`0x958980`).
+  address that is not code. gecko-convert leaves it out. samply shows each such address as a function (`0x958980`).
 - **Linkage tables**: gecko-convert names the code that jumps to a function of another library (`sin@plt`).
 """
 

@@ -4,7 +4,8 @@
     bench/merge.py [--traces N] [--megabytes N] [--runs N] [--touch GIB] [--folder FOLDER] LARGE_TRACE
 
 LARGE_TRACE is the program of bench/recorder/large_trace.c, which records the traces. GECKO_CONVERT names the measured program.
-Prints medians of the processor time of the user and the kernel, and of the ratios of their sums within each round.
+Prints medians of the elapsed time, of the processor time of the user and the kernel, and of the ratios of the elapsed and
+the processor times within each round.
 """
 
 import argparse
@@ -14,19 +15,21 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def run(arguments):
-    """Returns the processor time of the user and of the kernel in seconds, and the peak of memory in bytes."""
+    """Returns the elapsed time, the processor time of the user and of the kernel, in seconds, and the peak of memory in bytes."""
+    start = time.monotonic()
     process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{' '.join(arguments)}: failed")
-    return usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024
+    return time.monotonic() - start, usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024
 
 
 # Writes to memory and frees it. Hosts of virtual machines take free memory away, and its next first use counts as the
-# kernel's time of whoever comes first.
+# kernel's time of the first one.
 TOUCH = """
 import mmap, sys
 with mmap.mmap(-1, int(sys.argv[1])) as memory:
@@ -37,7 +40,12 @@ with mmap.mmap(-1, int(sys.argv[1])) as memory:
 
 def convert_apart(convert, traces):
     each = [run([*convert, f"{trace}.json", trace]) for trace in traces]
-    return sum(one[0] for one in each), sum(one[1] for one in each), max(one[2] for one in each)
+    *times, memory = zip(*each)
+    return *(sum(column) for column in times), max(memory)
+
+
+def print_ratios(name, ratios):
+    print(f"{name}, together / one by one: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
 def main():
@@ -68,10 +76,11 @@ def main():
                 for profile in pathlib.Path(folder).glob("*.json"):
                     profile.unlink()
         for name, rows in results.items():
-            user, kernel, memory = (statistics.median(row[i] for row in rows) for i in range(3))
-            print(f"{name}: user {user:.2f} s, kernel {kernel:.2f} s, memory {memory / 1e6:.0f} MB")
-        ratios = [(b[0] + b[1]) / (a[0] + a[1]) for a, b in zip(*results.values())]
-        print(f"together / one by one: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+            elapsed, user, kernel, memory = (statistics.median(column) for column in zip(*rows))
+            print(f"{name}: {elapsed:.2f} s, user {user:.2f} s, kernel {kernel:.2f} s, memory {memory / 1e6:.0f} MB")
+        pairs = list(zip(*results.values()))
+        print_ratios("elapsed", [together[0] / apart[0] for apart, together in pairs])
+        print_ratios("processor time", [sum(together[1:3]) / sum(apart[1:3]) for apart, together in pairs])
 
 
 if __name__ == "__main__":

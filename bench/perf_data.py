@@ -4,7 +4,7 @@
 Five ways run in turn: gecko-convert reads the recording, with symbols and inlined functions, and without; it reads the
 text that perf script prints of it; samply imports it, with and without symbols. perf script runs with --no-inline,
 because it starts an addr2line for each address otherwise. "samply import" of samply 0.13.1 looks up no symbols, whatever
-its options are: bench/README.md tells how to build one that does. A way that takes longer than --limit seconds is given
+its options are: bench/README.md says how to build one that does. A way that takes longer than --limit seconds is given
 up.
 
 Prints medians of the processor time (user and system, of all processes), of the time that passed, and of the memory of

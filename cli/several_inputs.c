@@ -5,7 +5,7 @@
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/text.h"
 
-/* Parses a time with its unit, such as "1.5s". Returns false if the text is no time. */
+/* Parses a time with its unit, such as "1.5s". Returns false if the text is not a time. */
 static bool parse_offset(struct text text, int64_t *offset_ns) {
     static const struct {
         struct text name;

@@ -13,7 +13,7 @@
 
 /* Looks at a finished profile, which is valid during the call. A failure that is latched in the profile's latch fails
  * the conversion. */
-typedef void profile_look(void *context, const struct profile *profile);
+typedef void profile_visitor(void *context, const struct profile *profile);
 
 /* Zero is the default of every member. All pointers are borrowed for the duration of the call. */
 struct conversion_ends {
@@ -29,11 +29,11 @@ struct conversion_ends {
 
     /* Gets the finished profile, which is then not written. The options and the result for the output mean nothing in
      * that case. */
-    profile_look *look;
-    void *look_context;
+    profile_visitor *replace_writing;
+    void *visitor_context;
 
-    /* Gets the finished profile before it is written. The context is look_context. */
-    profile_look *inspect;
+    /* Gets the finished profile before it is written. The context is visitor_context. */
+    profile_visitor *before_writing;
 };
 
 /* Does what gecko_convert does, with these inputs and outputs, and for structs of this library's size. If `written` is

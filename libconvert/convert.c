@@ -9,23 +9,22 @@
 
 #include "conversion.h"
 #include "embed_sources.h"
-#include "file_identity.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/sweep.h"
 #include "libconvert/symbols/symbolize.h"
+#include "options_check.h"
 #include "public_structs.h"
 #include "readers/reader.h"
 #include "report.h"
+#include "result.h"
 #include "writer/emitter.h"
 #include "writer/sink.h"
 
 _Static_assert(sizeof((struct gecko_convert_result *)0)->message >= sizeof((struct failure *)0)->message,
                "every message fits");
-
-static const char default_format[] = "processed";
 
 enum { BLOCK_BYTES = 256 * 1024 /* how much of an input in memory, or from a read function, is passed on at a time */ };
 
@@ -43,7 +42,7 @@ struct conversion {
     const struct conversion_ends *ends;          /* borrowed */
     struct gecko_convert_result *result;         /* borrowed */
     struct sink_written written;
-    const char *input_path;         /* of the current input; NULL: it is no file; borrowed */
+    const char *input_path;         /* of the current input; NULL: it is not a file; borrowed */
     const char *input_name;         /* as messages call it; borrowed */
     uint64_t given_bytes;           /* how much of an input in memory or from a read function the reader has got */
     char *read_buffer;              /* owned; the read function fills it. NULL: not needed yet */
@@ -67,87 +66,10 @@ struct conversion {
     struct progress input_progress; /* of reading and symbolizing the current input */
 };
 
-static size_t input_count_of(const struct gecko_convert_options *options) { return 1 + options->more_input_count; }
-
-static const char *input_path_of(const struct gecko_convert_options *options, size_t number) {
-    return number ? options->more_input_paths[number - 1] : options->input_path;
-}
-
 static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* ---- Options. ---- */
-
-static bool has_name(const char *path) { return path && *path; }
-
-static void check_input_path(struct conversion *conversion, const char *path) {
-    const char *output_path = conversion->options->output_path;
-    if (!path || !output_path || conversion->ends->look) return;
-    struct file_identity input = file_identity_of(path, STDIN_FILENO);
-    if (file_identity_is_same(input, file_identity_of(output_path, STDOUT_FILENO)))
-        failure_set(&conversion->failure, FAILURE_USAGE, "%s is both the input and the output: name another output",
-                    report_path_name(path));
-}
-
-static bool is_same_input(const char *path, const char *other_path) {
-    if (!path || !other_path) return false;
-    return strcmp(path, other_path) == 0 ||
-           file_identity_is_same(file_identity_of(path, STDIN_FILENO), file_identity_of(other_path, STDIN_FILENO));
-}
-
-/* Checks what only several inputs can have wrong. */
-static void check_inputs(struct conversion *conversion) {
-    const struct gecko_convert_options *options = conversion->options;
-    size_t count = input_count_of(options);
-    for (size_t i = 0; i < count; i++) {
-        const char *path = input_path_of(options, i);
-        if (count > 1 && !has_name(path))
-            failure_set(&conversion->failure, FAILURE_USAGE, "only files can be converted into one profile");
-        if (options->alignments && (unsigned)options->alignments[i].kind > GECKO_CONVERT_ALIGN_MONOTONIC)
-            failure_set(&conversion->failure, FAILURE_USAGE, "an alignment has an unknown value");
-        for (size_t j = 0; j < i; j++)
-            if (is_same_input(path, input_path_of(options, j)))
-                failure_set(&conversion->failure, FAILURE_USAGE, "%s is named twice", report_path_name(path));
-        check_input_path(conversion, path);
-    }
-}
-
-static void check_sources(const struct gecko_convert_options *options, struct failure *failure) {
-    if ((unsigned)options->sources > GECKO_CONVERT_SOURCES_EMBED)
-        failure_set(failure, FAILURE_USAGE, "sources has an unknown value");
-    if (options->sources == GECKO_CONVERT_SOURCES_EMBED && options->symbols == GECKO_CONVERT_SYMBOLS_NONE)
-        failure_set(failure, FAILURE_USAGE,
-                    "sources cannot be embedded without symbols: no file that the trace names is opened then");
-    for (size_t i = 0; i < options->source_map_count; i++)
-        if (!source_map_is_valid(options->source_maps[i]))
-            failure_set(failure, FAILURE_USAGE, "the source map '%s' is not of the form FROM=TO",
-                        options->source_maps[i]);
-}
-
-static void check_options(struct conversion *conversion) {
-    const struct gecko_convert_options *options = conversion->options;
-    struct failure *failure = &conversion->failure;
-    if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
-        failure_set(failure, FAILURE_USAGE, "exactly one input must be given: input_path, input_data or read");
-    if (!conversion->ends->look && has_name(options->output_path) + !!options->write + options->keeps_output != 1)
-        failure_set(failure, FAILURE_USAGE, "exactly one output must be given: output_path, write or keeps_output");
-    if (options->from && !reader_by_name(options->from))
-        failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
-    if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_THREAD)
-        failure_set(failure, FAILURE_USAGE, "weight or root has an unknown value");
-    if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
-        failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
-    if ((unsigned)options->samples > GECKO_CONVERT_SAMPLES_RECORDER)
-        failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
-    check_inputs(conversion);
-    check_sources(options, failure);
-    if (conversion->ends->look) return;
-    const char *format = options->format ? options->format : default_format;
-    conversion->emitter = emitter_by_name(format);
-    if (!conversion->emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
 }
 
 /* ---- Reading. ---- */
@@ -187,7 +109,7 @@ static void resolve_read_failure(struct conversion *conversion) {
     struct failure reading = conversion->failure;
     if (failure_is_set(&conversion->input_failure)) {
         conversion->failure = conversion->input_failure;
-        if (conversion->failure.is_of_many && !conversion->ends->look) advise_batch(&conversion->failure);
+        if (conversion->failure.is_of_many && !conversion->ends->replace_writing) advise_batch(&conversion->failure);
         return;
     }
     if (!failure_is_set(&reading) || reading.has_position || reading.code == FAILURE_MEMORY) return;
@@ -328,8 +250,8 @@ static void symbolize(struct conversion *conversion) {
 
 static void select_input(struct conversion *conversion, size_t number) {
     const struct gecko_convert_options *options = conversion->options;
-    size_t count = input_count_of(options);
-    conversion->input_path = input_path_of(options, number);
+    size_t count = options_input_count(options);
+    conversion->input_path = options_input_path(options, number);
     conversion->input_name = count > 1 ? report_path_name(conversion->input_path) : report_input_name(options);
     conversion->input_progress = progress_part(progress_part(conversion->progress, 0, SYMBOLIZE_END),
                                                (double)number / (double)count, (double)(number + 1) / (double)count);
@@ -337,9 +259,9 @@ static void select_input(struct conversion *conversion, size_t number) {
 
 /* Returns the last part of the path, or the whole path if another input has the same last part. */
 static struct text short_name(const struct gecko_convert_options *options, size_t number) {
-    struct text path = text_of(report_path_name(input_path_of(options, number))), name = text_base_name(path);
-    for (size_t i = 0; i < input_count_of(options); i++)
-        if (i != number && text_equal(text_base_name(text_of(input_path_of(options, i))), name)) return path;
+    struct text path = text_of(report_path_name(options_input_path(options, number))), name = text_base_name(path);
+    for (size_t i = 0; i < options_input_count(options); i++)
+        if (i != number && text_equal(text_base_name(text_of(options_input_path(options, i))), name)) return path;
     return name;
 }
 
@@ -383,7 +305,7 @@ static void describe_first(struct conversion *conversion) {
 }
 
 static void read_parts(struct conversion *conversion) {
-    size_t count = input_count_of(conversion->options);
+    size_t count = options_input_count(conversion->options);
     struct failure *failure = &conversion->failure;
     conversion->inputs = memory_allocate_zeroed(failure, count, sizeof *conversion->inputs);
     conversion->wrappings = memory_allocate_zeroed(failure, count, sizeof *conversion->wrappings);
@@ -391,7 +313,7 @@ static void read_parts(struct conversion *conversion) {
     merge_init(&conversion->merge, count, failure);
     for (size_t i = 0; i < count; i++)
         conversion->inputs[i] = (struct gecko_convert_input){
-            .name = report_path_name(input_path_of(conversion->options, i)), .format = "", .title = ""};
+            .name = report_path_name(options_input_path(conversion->options, i)), .format = "", .title = ""};
     conversion->merge.samples = conversion->options->samples;
     for (size_t i = 0; i < count && !failure_is_set(failure); i++) read_part(conversion, i);
     if (failure_is_set(failure)) return;
@@ -465,7 +387,7 @@ static struct text product_name(struct conversion *conversion) {
 
 static void embed_sources(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
-    if (options->sources != GECKO_CONVERT_SOURCES_EMBED || conversion->ends->look) return;
+    if (options->sources != GECKO_CONVERT_SOURCES_EMBED || conversion->ends->replace_writing) return;
     struct source_search search = {options->source_maps, options->source_map_count, options->source_dirs,
                                    options->source_dir_count, options->sysroot};
     profile_embed_sources(&conversion->profile, &search,
@@ -506,11 +428,12 @@ static void drain_output(struct conversion *conversion) {
 
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    if (conversion->ends->look) {
-        conversion->ends->look(conversion->ends->look_context, &conversion->profile);
+    if (conversion->ends->replace_writing) {
+        conversion->ends->replace_writing(conversion->ends->visitor_context, &conversion->profile);
         return;
     }
-    if (conversion->ends->inspect) conversion->ends->inspect(conversion->ends->look_context, &conversion->profile);
+    if (conversion->ends->before_writing)
+        conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
@@ -589,7 +512,7 @@ static void keep_output(struct conversion *conversion) {
 
 static void write_output(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
-    if (failure_is_set(&conversion->failure) || conversion->ends->look) return;
+    if (failure_is_set(&conversion->failure) || conversion->ends->replace_writing) return;
     if (options->keeps_output)
         keep_output(conversion);
     else if (options->write)
@@ -605,89 +528,10 @@ static void write_output(struct conversion *conversion) {
 
 /* ---- The result. ---- */
 
-static void count_contents(const struct profile *profile, struct gecko_convert_counts *counts) {
-    const struct process *last_process = NULL;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
-        const struct thread *thread = profile_thread_at(profile, *id);
-        const struct process *process = profile_process_at(profile, thread->process);
-        if (process != last_process) counts->processes++;
-        last_process = process;
-        counts->threads++;
-        counts->samples += samples_count(&thread->samples);
-        counts->markers += thread->markers.count;
-    }
-    counts->stacks = stack_table_count(&profile->stacks);
-    counts->frames = row_table_count(&profile->frames);
-    counts->funcs = row_table_count(&profile->funcs);
-    counts->strings = strings_count(&profile->strings);
-    counts->libs = libs_count(&profile->libs);
-}
-
-/* Copies the text to *next, NUL-terminated, and advances *next past it. Returns the copy. */
-static const char *copy_text(char **next, struct text text) {
-    char *copy = *next;
-    if (text.bytes_count) memcpy(copy, text.bytes, text.bytes_count);
-    copy[text.bytes_count] = '\0';
-    *next += text.bytes_count + 1;
-    return copy;
-}
-
-static struct gecko_convert_entry result_entry(const struct ledger_entry *entry, char **next) {
-    return (struct gecko_convert_entry){
-        .unit = entry->unit,
-        .fate = entry->fate,
-        .cause = copy_text(next, entry->cause),
-        .count = entry->count,
-        .has_first = entry->has_first,
-        .first_line = entry->has_first ? entry->first.line : 0,
-        .first_offset = entry->has_first ? entry->first.offset : 0,
-    };
-}
-
-/* Copies the rows of several inputs and their texts. */
-static void copy_inputs(struct conversion *conversion, struct gecko_convert_input *inputs, char **next) {
-    struct gecko_convert_result *result = conversion->result;
-    size_t count = conversion->merge.input_count;
-    if (!count) return;
-    memcpy(inputs, conversion->inputs, count * sizeof *inputs);
-    for (size_t i = 0; i < count; i++) {
-        inputs[i].wrapping = copy_text(next, conversion->wrappings[i]);
-        inputs[i].remark = copy_text(next, text_of(conversion->merge.inputs[i].remark));
-    }
-    result->inputs = inputs;
-    result->input_count = count;
-}
-
-/* Copies the entries, the inputs and their texts into one block. Returns false if memory ran out. */
-static bool copy_ledger(struct conversion *conversion) {
-    const struct ledger *ledger = &conversion->profile.ledger;
-    struct gecko_convert_result *result = conversion->result;
-    size_t entry_count = ledger->entries.count;
-    size_t text_bytes = conversion->wrapping.bytes_count + 1;
-    for (size_t i = 0; i < entry_count; i++) text_bytes += ledger_at(ledger, i)->cause.bytes_count + 1;
-    size_t input_count = conversion->merge.input_count;
-    for (size_t i = 0; i < input_count; i++)
-        text_bytes += conversion->wrappings[i].bytes_count + 1 + strlen(conversion->merge.inputs[i].remark) + 1;
-    struct gecko_convert_entry *entries =
-        malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) + text_bytes);
-    if (!entries) return false;
-    struct gecko_convert_input *inputs = (struct gecko_convert_input *)(entries + entry_count);
-    char *next = (char *)(inputs + input_count);
-    copy_inputs(conversion, inputs, &next);
-    for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
-    result->wrapping = copy_text(&next, conversion->wrapping);
-    result->entries = entries;
-    result->entry_count = entry_count;
-    result->owned = entries;
-    return true;
-}
-
 /* Runs before the output is written: if there is no memory for the result, there is no output either. A result without
  * its ledger would claim that nothing was lost, so running out of memory replaces an earlier failure. */
 static void describe(struct conversion *conversion) {
     struct gecko_convert_result *result = conversion->result;
-    const struct ledger *ledger = &conversion->profile.ledger;
     if (conversion->reader) {
         result->input_format = conversion->reader->name;
         result->input_title = conversion->reader->title;
@@ -696,12 +540,9 @@ static void describe(struct conversion *conversion) {
         result->output_format = conversion->emitter->name;
         result->output_title = conversion->emitter->title;
     }
-    count_contents(&conversion->profile, &result->counts);
-    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
-        result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),
-                                                              ledger_sum(ledger, unit, LEDGER_LOST)};
-    result->is_balanced = ledger_is_balanced(ledger);
-    if (copy_ledger(conversion)) return;
+    const struct result_sources sources = {&conversion->profile, conversion->wrapping, &conversion->merge,
+                                           conversion->inputs, conversion->wrappings};
+    if (result_fill(result, &sources)) return;
     failure_clear(&conversion->failure);
     failure_set_memory(&conversion->failure);
 }
@@ -739,11 +580,12 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     conversion.progress_root =
         (struct progress_root){.callback = options->progress, .context = options->progress_context};
     /* If the profile is only looked at, finishing it is the end of the work. */
-    conversion.progress = progress_part(progress_whole(&conversion.progress_root), 0, ends->look ? 1 / FINISH_END : 1);
+    conversion.progress =
+        progress_part(progress_whole(&conversion.progress_root), 0, ends->replace_writing ? 1 / FINISH_END : 1);
     profile_init(&conversion.profile, &conversion.failure);
     chunk_list_init(&conversion.output, &conversion.failure);
 
-    check_options(&conversion);
+    conversion.emitter = options_check(options, !ends->replace_writing, &conversion.failure);
     read_inputs(&conversion);
     finish_profile(&conversion);
     emit(&conversion);
@@ -779,18 +621,6 @@ enum gecko_convert_status gecko_convert(const struct gecko_convert_options *opti
     }
     public_result_give(result, &known_result);
     return known_result.status;
-}
-
-void gecko_convert_result_fini(struct gecko_convert_result *result) {
-    free(result->owned);
-    free((void *)(uintptr_t)result->output_data);
-    result->owned = NULL;
-    result->output_data = NULL;
-    result->entries = NULL;
-    result->entry_count = 0;
-    result->inputs = NULL;
-    result->input_count = 0;
-    result->wrapping = "";
 }
 
 /* ---- Names. ---- */

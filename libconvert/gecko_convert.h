@@ -78,7 +78,7 @@ enum gecko_convert_symbols {
     GECKO_CONVERT_SYMBOLS_ALWAYS = 2 /* all; if nothing is found, the function that the trace names is kept */
 };
 
-/* Where an input stands on the timeline of several inputs. */
+/* How an input is placed on the timeline of several inputs. */
 enum gecko_convert_alignment_kind {
     GECKO_CONVERT_ALIGN_BY_CLOCK = 0,  /* where its clock says, if that is known */
     GECKO_CONVERT_ALIGN_BY_OFFSET = 1, /* its first event comes offset_ns after the first event of the inputs that have
@@ -98,10 +98,10 @@ enum gecko_convert_samples { GECKO_CONVERT_SAMPLES_PERF = 0, GECKO_CONVERT_SAMPL
 enum gecko_convert_timeline {
     GECKO_CONVERT_TIMELINE_CLOCK = 0,       /* its clock is that of the timeline */
     GECKO_CONVERT_TIMELINE_TIME_OF_DAY = 1, /* its clock is another one, and the time of day of both is known */
-    GECKO_CONVERT_TIMELINE_EVENTS = 2,      /* it and another input tell of the same events */
+    GECKO_CONVERT_TIMELINE_EVENTS = 2,      /* it and another input have the same events */
     GECKO_CONVERT_TIMELINE_GIVEN = 3,       /* the options say so */
     GECKO_CONVERT_TIMELINE_APART = 4,       /* its clock is unknown: it begins where the timeline begins */
-    GECKO_CONVERT_TIMELINE_TICKS = 5        /* it and another input tell of the processor's counter of ticks */
+    GECKO_CONVERT_TIMELINE_TICKS = 5 /* it and another input relate the processor's counter of ticks to a clock */
 };
 
 /* Whether the profile contains the text of the source files that it names, so that the viewer shows it anywhere. */
@@ -183,7 +183,7 @@ struct gecko_convert_options {
     uint64_t source_max_bytes; /* 0: 8 MiB */
 
     /* Files that are converted into the same profile as input_path, on one timeline. A process or thread that several
-     * inputs tell of appears once. Needs input_path, and only one of the inputs may be standard input. */
+     * inputs have appears once. Needs input_path, and only one of the inputs may be standard input. */
     const char *const *more_input_paths;
     size_t more_input_count;
     const struct gecko_convert_alignment *alignments; /* of input_path and of the others; NULL: all by clock */

@@ -23,7 +23,7 @@ const char *report_input_name(const struct gecko_convert_options *options);
 /* Returns what messages call the input at that path: the path or "standard input". Borrowed. */
 const char *report_path_name(const char *path);
 
-/* Writes a line about one of several inputs: what was read and where it stands on the timeline. */
+/* Writes a line about one of several inputs: what was read and how it was placed on the timeline. */
 void report_input(const struct gecko_convert_result *result, size_t number, struct report_text *text);
 
 /* Writes a line about a failed conversion: where, and what. */

@@ -1,5 +1,5 @@
-/* The environment starts a recording without a call, and tells a program which recording of its parent to join.
- * Programs with more rights than their caller (set-user-id) ignore it. */
+#include "environment.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 #include "recorder/sample/sampler.h"
 #include "recorder/state/pool.h"
 #include "session.h"
+#include "settings.h"
 
 enum { INTERVAL_US_MAX = 1000000000 };
 
 static bool is_started_here;
 
-bool session_is_from_environment(void) { return is_started_here; }
+bool environment_has_started(void) { return is_started_here; }
 
 static const char help_text[] =
     "gecko-recorder " GREC_VERSION
@@ -124,15 +125,16 @@ static bool check_ranges(const struct grec_options *options) {
     static const struct {
         const char *variable, *wanted;
     } ranges[] = {
-        [SESSION_OPTION_PATH] = {"GECKO_RECORDER_OUTPUT",
-                                 "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign"},
-        [SESSION_OPTION_LIMIT] = {"GECKO_RECORDER_LIMIT", "a size from 64K, and of 16 chunks or more"},
-        [SESSION_OPTION_CHUNK] = {"GECKO_RECORDER_CHUNK", "a power of two from 4K to 1M"},
-        [SESSION_OPTION_DURATION] = {"GECKO_RECORDER_DURATION", "possible in a trace without a limit"},
-        [SESSION_OPTION_THREADS] = {"GECKO_RECORDER_THREADS", "words of up to 511 bytes"},
+        [SETTINGS_OPTION_PATH] = {"GECKO_RECORDER_OUTPUT",
+                                  "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign"},
+        [SETTINGS_OPTION_LIMIT] = {"GECKO_RECORDER_LIMIT", "a size from 64K, and of 16 chunks or more"},
+        [SETTINGS_OPTION_CHUNK] = {"GECKO_RECORDER_CHUNK", "a power of two from 4K to 1M"},
+        [SETTINGS_OPTION_DURATION] = {"GECKO_RECORDER_DURATION", "possible in a trace without a limit"},
+        [SETTINGS_OPTION_THREADS] = {"GECKO_RECORDER_THREADS", "words of up to 511 bytes"},
     };
-    enum session_option refused = session_find_refused(options);
-    const char *value = refused && refused < SESSION_OPTION_OTHER ? secure_getenv(ranges[refused].variable) : NULL;
+    struct settings settings;
+    enum settings_option refused = settings_resolve(options, &settings);
+    const char *value = refused && refused < SETTINGS_OPTION_OTHER ? secure_getenv(ranges[refused].variable) : NULL;
     return !value || refuse(ranges[refused].variable, value, ranges[refused].wanted);
 }
 
@@ -182,7 +184,7 @@ static void join_unasked(void) {
         session_join(&location, NULL);
 }
 
-void session_start_from_environment(void) {
+void environment_start(void) {
     struct grec_options options;
     if (is_true(secure_getenv("GECKO_RECORDER_HELP"))) fputs(help_text, stderr);
     if (!is_true(secure_getenv("GECKO_RECORDER"))) {

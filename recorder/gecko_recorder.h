@@ -104,8 +104,8 @@ struct grec_options {
     uint32_t flags;       /* enum grec_option_flag. While a recording is on, also an enum grec_scope */
     uint32_t interval_us; /* between two samples, at least 100. Default 1000 */
     const char *product;  /* the name of the profile. Default: the program's name */
-    uint32_t duration_s;  /* keeps only the last so many seconds: chunks that ended earlier are used again, before the
-                             trace grows. Needs a limit. Default: all that the limit leaves */
+    uint32_t duration_s; /* keeps only the last duration_s seconds: chunks that ended earlier are used again, before the
+                            trace grows. Needs a limit. Default: all that the limit leaves */
     uint32_t reserved;
 };
 
@@ -168,7 +168,7 @@ GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]);
 /* Makes this process part of a recording that is on, with that recording's flags, interval and filter. location: from
  * grec_location, or an absolute path of the trace, which may differ from its path in the other processes (in a
  * container, for instance). NULL: the value of GECKO_RECORDER_JOIN. Returns GREC_OK or, with nothing changed:
- * GREC_ERROR_OPTIONS if this is no location; GREC_ERROR_STORAGE if the trace cannot be opened (errno says why);
+ * GREC_ERROR_OPTIONS if this is not a location; GREC_ERROR_STORAGE if the trace cannot be opened (errno says why);
  * GREC_ERROR_STATE if this process records already, or if no process of this machine records there, or one with another
  * version of this library. */
 GREC_API enum grec_error grec_join(const char *location);
@@ -231,7 +231,7 @@ enum grec_color {
 
 struct grec_category {
     const char *name;
-    struct grec_category *parent; /* NULL: this is no subcategory */
+    struct grec_category *parent; /* NULL: this is not a subcategory */
     uint32_t color;               /* enum grec_color; a subcategory has its parent's */
     uint32_t reserved;
     uint64_t cache_;
@@ -586,7 +586,7 @@ GREC_API struct grec_thread grec_main_thread(void);
  * [signal-safe] */
 GREC_API int grec_thread_is_recorded(struct grec_thread thread);
 
-/* Takes a sample of the thread, with its stack, as soon as it can be had, also while sampling is paused. Waits for that
+/* Takes a sample of the thread, with its stack, as soon as possible, also while sampling is paused. Waits for that
  * for up to a second. Needs a sampler, unless the thread is the calling one. Returns GREC_ERROR_STATE if there is no
  * sample: recording is off or paused, there is no sampler, or the thread is not recorded, has ended, or does not
  * answer. */

@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "machine.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/sample/libraries.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/sample/sampler.h"
@@ -18,7 +20,6 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/write/allocations.h"
-#include "recorder/write/chunk_pool.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/definitions.h"
 #include "recorder/write/sampled_thread.h"
@@ -80,11 +81,6 @@ const char *grec_error_text(enum grec_error error) {
         [GREC_ERROR_STATE] = "nothing is being recorded",
     };
     return (unsigned)error < GREC_ERROR_COUNT ? texts[error] : "unknown error";
-}
-
-enum session_option session_find_refused(const struct grec_options *options) {
-    struct settings settings;
-    return settings_resolve(options, &settings);
 }
 
 /* Call this while no thread is in a recording call. */
@@ -890,14 +886,14 @@ __attribute__((constructor)) static void begin_process(void) {
     own_thread_init();
     thread_registry_init(own_thread_end_of_another);
     pthread_atfork(prepare_fork, continue_in_parent, continue_in_child);
-    session_start_from_environment();
+    environment_start();
 }
 
 /* A process that is killed leaves its chunks as they are. */
 __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
-        session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && session_is_from_environment();
+        session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && environment_has_started();
     stop_locked(true);
     if (is_saved_at_end && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, strerror(errno));

@@ -18,26 +18,6 @@ void session_end_being_alone(void);
  * filter would apply to. */
 void session_prepare_filter(bool is_for_all_threads);
 
-/* Starts recording if the environment asks for it. The library's constructor calls this. */
-void session_start_from_environment(void);
-
-/* Whether the environment has started the recording. A trace in memory is then saved when the process ends. */
-bool session_is_from_environment(void);
-
-/* Options that grec_start can refuse, because a value is out of its range. */
-enum session_option {
-    SESSION_OPTION_NONE,
-    SESSION_OPTION_PATH,
-    SESSION_OPTION_LIMIT,
-    SESSION_OPTION_CHUNK,
-    SESSION_OPTION_THREADS,
-    SESSION_OPTION_DURATION,
-    SESSION_OPTION_OTHER,
-};
-
-/* Returns the first option that grec_start would refuse. */
-enum session_option session_find_refused(const struct grec_options *options);
-
 /* Joins the recording at a location. options NULL: with the settings of that recording. Returns false if the trace
  * cannot be opened (errno says why), or if the recording is no longer on (errno is 0). */
 bool session_join(const struct location *location, const struct grec_options *options);

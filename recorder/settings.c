@@ -59,7 +59,7 @@ bool settings_copy_text(char *to, size_t to_bytes, const char *text) {
     return append_text(to, to_bytes, text);
 }
 
-enum session_option settings_resolve(const struct grec_options *options, struct settings *settings) {
+enum settings_option settings_resolve(const struct grec_options *options, struct settings *settings) {
     *settings =
         (struct settings){.limit_bytes = options->limit_bytes ? options->limit_bytes : DEFAULT_LIMIT_BYTES,
                           .storage = options->storage,
@@ -70,14 +70,15 @@ enum session_option settings_resolve(const struct grec_options *options, struct 
     settings->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : default_chunk_bytes(settings->limit_bytes);
     if (settings->storage > GREC_STORAGE_MEMORY || settings->flags & ~(uint32_t)SETTINGS_KNOWN_FLAGS ||
         settings->interval_us < SAMPLER_INTERVAL_US_MIN)
-        return SESSION_OPTION_OTHER;
-    if (!is_chunk_size(settings->chunk_bytes)) return SESSION_OPTION_CHUNK;
-    if (settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN) return SESSION_OPTION_LIMIT;
-    if (settings->duration_s && settings->limit_bytes == GREC_UNLIMITED) return SESSION_OPTION_DURATION;
-    if (!settings_expand_path(options->path ? options->path : DEFAULT_PATH, settings->path)) return SESSION_OPTION_PATH;
+        return SETTINGS_OPTION_OTHER;
+    if (!is_chunk_size(settings->chunk_bytes)) return SETTINGS_OPTION_CHUNK;
+    if (settings->limit_bytes / settings->chunk_bytes < CHUNK_COUNT_MIN) return SETTINGS_OPTION_LIMIT;
+    if (settings->duration_s && settings->limit_bytes == GREC_UNLIMITED) return SETTINGS_OPTION_DURATION;
+    if (!settings_expand_path(options->path ? options->path : DEFAULT_PATH, settings->path))
+        return SETTINGS_OPTION_PATH;
     if (!settings_copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : ""))
-        return SESSION_OPTION_THREADS;
+        return SETTINGS_OPTION_THREADS;
     bool is_named =
         settings_copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
-    return is_named ? SESSION_OPTION_NONE : SESSION_OPTION_OTHER;
+    return is_named ? SETTINGS_OPTION_NONE : SETTINGS_OPTION_OTHER;
 }

@@ -8,7 +8,6 @@
 
 #include "gecko_recorder.h"
 #include "recorder/state/pool.h"
-#include "session.h"
 
 enum {
     /* The flags that the processes of a recording share. */
@@ -30,8 +29,19 @@ struct settings {
     bool has_fork_helpers; /* forked children have helpers: GREC_GROUP was given */
 };
 
-/* Returns the first option that is out of its range. */
-enum session_option settings_resolve(const struct grec_options *options, struct settings *settings);
+/* Options that can have a value out of their range. */
+enum settings_option {
+    SETTINGS_OPTION_NONE,
+    SETTINGS_OPTION_PATH,
+    SETTINGS_OPTION_LIMIT,
+    SETTINGS_OPTION_CHUNK,
+    SETTINGS_OPTION_THREADS,
+    SETTINGS_OPTION_DURATION,
+    SETTINGS_OPTION_OTHER,
+};
+
+/* Returns the first option that is out of its range, which grec_start refuses. */
+enum settings_option settings_resolve(const struct grec_options *options, struct settings *settings);
 
 /* Expands %p, %e and %% in a path. Returns false if it has another letter after a percent sign, is empty or too long.
  */

@@ -9,12 +9,12 @@ test:
 	$(install_programs)
 	$(MAKE) -j$(TEST_JOBS) --no-print-directory CFLAGS='$(CFLAGS) -Werror' all
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' \
-	    check test-programs asan tsan lint
+	    UNIT_TESTS='$(optimized_unit_tests)' check test-programs asan tsan lint
 
 # Builds for the sanitizers take most job slots, so the first `make` above builds what the slow suites run. These come
 # first, so that the quick ones fill the gaps.
 check: batch-test batch-kill-test hosts-test install-test client-test unit-test view-test viewer-test cli-test \
-    headers-test jobs-test profile-rules goldens perf-data-test readings include-test
+    headers-test jobs-test profile-rules goldens perf-data-test readings include-test contributing-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
@@ -33,8 +33,17 @@ sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 threaded_unit_tests    := test_batch test_convert test_gzip_writer test_perf_script \
     $(filter-out test_sampler_calls,$(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
+# Tests of the recorder are programs as users build them, since its header has inline functions.
+recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
+# If sanitized builds run all tests too, the optimized build runs only these, and those that leave something out under a
+# sanitizer. Goldens and other suites run the optimized converter.
+optimized_unit_tests := $(sort $(recorder_tests) $(unsanitized_unit_tests) \
+    $(notdir $(basename $(shell grep -l support/sanitizers.h $(unit_test_sources)))))
+
+UNIT_TESTS ?= $(unit_tests)
+
 .PHONY: unit-test
-unit-test: $(unit_tests:%=run-%)
+unit-test: $(UNIT_TESTS:%=run-%)
 
 $(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
 	@$(call run_test,tests/support/run_unit_test.sh $<)
@@ -46,11 +55,10 @@ $(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
 	@rm -f $@
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
 
-# Compiling a test without the optimizer takes a quarter of the time. Tests of the recorder are programs as users build
-# them, since its header has inline functions.
-recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
+# Compiling a test without the optimizer takes a quarter of the time.
 $(patsubst %,$(BUILD)/tests/%,$(filter-out $(recorder_tests),$(unit_tests))): \
     private target_flags = -O0 -U_FORTIFY_SOURCE
+$(recorder_tests:%=$(BUILD)/tests/%): private target_flags = $(warned_elsewhere)
 $(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
@@ -183,9 +191,14 @@ threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Checks of the sources. ----
 
-.PHONY: include-test lint
+.PHONY: include-test contributing-test lint
 include-test:
 	tests/support/check_includes.sh
+
+contributing-test: $(BUILD)/tests/converter.a
+	tests/support/check_contributing.sh $(BUILD) \
+	    '$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -Werror' \
+	    '$< $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread'
 
 # This includes clang's warnings. gcc's warnings are errors in all builds of the tests.
 lint:

@@ -257,7 +257,7 @@ static void send_command(struct archive_file *archive, const char *member, const
 struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
     struct order order = {kind_of(name), path, name};
     if (!order.kind) {
-        failure_set(failure, FAILURE_USAGE, "%s: the name of no kind of archive; it may end in .tar.zst, .zip…", name);
+        failure_set(failure, FAILURE_USAGE, "%s: not the name of an archive, which ends in .tar.zst, .zip…", name);
         return NULL;
     }
     struct archive_file *archive = malloc(sizeof *archive);

@@ -25,7 +25,7 @@ struct emitter {
 #define DECLARE_EMITTER(name) extern const struct emitter emitter_##name;
 EMITTERS(DECLARE_EMITTER)
 
-/* The same emitters in the same order, NULL at the end. */
+/* All emitters in the same order, terminated by NULL. */
 extern const struct emitter *const emitters[];
 
 /* Returns the emitter of that name, or NULL if there is none. */

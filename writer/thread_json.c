@@ -29,7 +29,7 @@ void thread_json_tid(struct json *json, const struct thread *thread) {
 }
 
 /* The viewer puts a process of the type "default" before all others. It treats some types specially, and shows the
- * others in tooltips, where the name of the process tells more than a type. */
+ * others in tooltips, where the name of the process says more than a type. */
 static struct text process_type(const struct profile *profile, const struct process *process) {
     static const struct text special[] = {TEXT("comparison"), TEXT("gpu"), TEXT("plugin"), TEXT("tab")};
     bool is_parent = process->has_children && !profile_shows_parent(profile, process);

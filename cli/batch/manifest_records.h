@@ -11,7 +11,7 @@ struct manifest_records *manifest_records_create(const char *path, struct failur
 void manifest_records_destroy(struct manifest_records *records); /* NULL is allowed */
 
 /* Reads the report at `path`; call it once, before any of the functions below. Returns NULL, or the reason why the
- * records cannot be used, for example that the file is no report or was written with other options. The records own
+ * records cannot be used, for example that the file is not a report or was written with other options. The records own
  * that text. */
 const char *manifest_records_read(struct manifest_records *records, const char *path, const struct options *options);
 

@@ -89,8 +89,8 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
                                    .context = &input,
                                    .input_failure = failure,
                                    .memory = failure->memory,
-                                   .look = fill_from_profile,
-                                   .look_context = &info};
+                                   .replace_writing = fill_from_profile,
+                                   .visitor_context = &info};
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
     command_take_failure(failure, &result);

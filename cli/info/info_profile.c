@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/time_range.h"
 
 static const double NS_PER_MS = 1e6;
 
@@ -30,28 +31,18 @@ static struct text weight_unit_of(const struct profile_meta *meta) {
 
 /* ---- Times. ---- */
 
-struct range {
-    int64_t first_ns;
-    int64_t last_ns;
-};
-
-static void extend(struct range *range, int64_t start_ns, int64_t end_ns) {
-    if (start_ns < range->first_ns) range->first_ns = start_ns;
-    if (end_ns > range->last_ns) range->last_ns = end_ns;
-}
-
 static double duration_ms(const struct profile *profile) {
-    struct range range = {INT64_MAX, INT64_MIN};
+    struct time_range range = TIME_RANGE_EMPTY;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         uint32_t sample_count = samples_count(&thread->samples);
         if (sample_count)
-            extend(&range, samples_at(&thread->samples, 0)->time_ns,
-                   samples_at(&thread->samples, sample_count - 1)->time_ns);
+            time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
+                              samples_at(&thread->samples, sample_count - 1)->time_ns);
         for (size_t j = 0; j < thread->markers.count; j++) {
             const struct marker *marker = column_at(&thread->markers, j);
             bool is_end = marker->phase == MARKER_INTERVAL_END;
-            extend(&range, is_end ? marker->end_ns : marker->start_ns, marker->end_ns);
+            time_range_extend(&range, is_end ? marker->end_ns : marker->start_ns, marker->end_ns);
         }
     }
     return range.first_ns > range.last_ns ? 0 : (double)(range.last_ns - range.first_ns) / NS_PER_MS;

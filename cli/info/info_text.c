@@ -27,8 +27,8 @@ static void append_label(struct chunk_list *text, const char *label) {
     command_append(text, "  %-*s", LABEL_COLUMNS, label);
 }
 
-static void append_count(struct chunk_list *text, uint64_t count, const char *noun, const char *plural_end) {
-    command_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
+static void append_count(struct chunk_list *text, uint64_t count, const char *noun) {
+    command_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
 }
 
 /* Formats with at most three digits after the decimal point and without trailing zeros. */
@@ -147,14 +147,14 @@ static void append_samples(struct chunk_list *text, const struct info *info) {
 static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "processes");
     command_append(text, "%" PRIu32 ", with ", info->processes.count);
-    append_count(text, info->threads.count, "thread", "s");
+    append_count(text, info->threads.count, "thread");
     command_append(text, "\n");
     append_samples(text, info);
     append_label(text, "functions");
     command_append(text, "%" PRIu32 ", in ", info->functions.count);
-    append_count(text, info->stack_count, "stack", "s");
+    append_count(text, info->stack_count, "stack");
     command_append(text, " of ");
-    append_count(text, info->frame_count, "frame", "s");
+    append_count(text, info->frame_count, "frame");
     command_append(text, ", ");
     command_append(text, "%" PRIu64 " %s\n", info->lib_count, info->lib_count == 1 ? "library" : "libraries");
     append_label(text, "markers");
@@ -195,7 +195,7 @@ static void append_events(struct chunk_list *text, const struct gecko_convert_re
         append_label(text, "event");
         append_printable(text, event);
         command_append(text, ": ");
-        append_count(text, entry->count, "sample", "s");
+        append_count(text, entry->count, "sample");
         command_append(text, "%s\n", entry->fate == GECKO_CONVERT_FATE_LOST ? ", lost" : "");
     }
 }

@@ -24,7 +24,7 @@ const char *disassembly_processor(unsigned machine);
 const char *disassembly_syntax(unsigned machine);
 
 /* Disassembles the bytes, the first of which is at the address, and passes each instruction to the function. Bytes that
- * are no instruction are passed as ".byte". Returns false if the processor is unknown or memory ran out. */
+ * are not an instruction are passed as ".byte". Returns false if the processor is unknown or memory ran out. */
 bool disassembly_run(unsigned machine, struct text code, uint64_t address, disassembly_take *take, void *context);
 
 #endif

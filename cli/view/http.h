@@ -42,7 +42,7 @@ struct http_response {
     const char *content_type; /* static; NULL: there is no body */
     const char *allow_origin; /* outlives the server; NULL: no page of another origin may read the response */
     bool is_gzip;             /* the body is compressed */
-    bool is_preflight;        /* the response tells which requests the origin may send */
+    bool is_preflight;        /* the response says which requests the origin may send */
     bool forbids_scripts;     /* the document must not run scripts */
     enum http_body_kind body_kind;
     char *bytes; /* not changed if borrowed */

@@ -1,6 +1,7 @@
 #include "served_profile.h"
 
 #include "cli/document.h"
+#include "libconvert/base/first_row.h"
 #include "libconvert/profile/profile.h"
 
 void served_profile_init(struct served_profile *served, struct failure *failure) {
@@ -155,15 +156,6 @@ const struct lib *served_profile_lib(const struct served_profile *served, struct
 }
 
 bool served_profile_names_source(const struct served_profile *served, struct text path) {
-    size_t low = 0, high = served->sources.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare_texts(column_at(&served->sources, middle), &path);
-        if (order == 0) return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    size_t i = FIRST_ROW(row, served->sources.count, compare_texts(column_at(&served->sources, row), &path) >= 0);
+    return i < served->sources.count && text_equal(*(const struct text *)column_at(&served->sources, i), path);
 }

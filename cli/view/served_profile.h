@@ -19,7 +19,7 @@ struct served_profile {
     struct column sources; /* struct text: paths of source files, sorted */
 };
 
-/* Fails like the functions that fill it: failures are latched in `failure`. */
+/* Initializes an empty profile. What fills it later latches failures in `failure`, which is borrowed. */
 void served_profile_init(struct served_profile *served, struct failure *failure);
 void served_profile_fini(struct served_profile *served);
 

@@ -170,7 +170,7 @@ static bool take_viewer_address(struct view *view, const char *address) {
     for (size_t i = 0; i < base.bytes_count && is_good; i++)
         is_good = base.bytes[i] > ' ' && base.bytes[i] < 0x7f && !strchr("?#\"'<>\\@", base.bytes[i]);
     if (!is_good) {
-        failure_set(&view->failure, FAILURE_USAGE, "%s is no address of a viewer", address);
+        failure_set(&view->failure, FAILURE_USAGE, "%s is not an address of a viewer", address);
         return false;
     }
     snprintf(view->viewer_base, URL_BYTES, "%.*s", (int)base.bytes_count, base.bytes);
@@ -220,8 +220,8 @@ static void convert(struct view *view, struct input *input) {
                                    .context = &input,
                                    .input_failure = &view->failure,
                                    .memory = &view->memory,
-                                   .inspect = served_profile_inspect,
-                                   .look_context = &view->profile};
+                                   .before_writing = served_profile_inspect,
+                                   .visitor_context = &view->profile};
     struct gecko_convert_result result;
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);

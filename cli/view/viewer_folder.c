@@ -42,8 +42,8 @@ bool viewer_folder_open(struct viewer_folder *folder, const char *path, struct f
         failure_set(failure, FAILURE_IO, "this kernel cannot open files safely below %s: Linux 5.6 or later is needed",
                     path);
     else
-        failure_set(failure, FAILURE_USAGE, "%s is no built viewer: it has no readable %s (see docs/offline.md)", path,
-                    page);
+        failure_set(failure, FAILURE_USAGE, "%s is not a built viewer: it has no readable %s (see docs/offline.md)",
+                    path, page);
     viewer_folder_close(folder);
     return false;
 }

@@ -9,7 +9,7 @@ struct viewer_folder {
     int descriptor;
 };
 
-/* Opens the folder. Returns false if it cannot be opened (FAILURE_IO, latched) or is no front-end (FAILURE_USAGE,
+/* Opens the folder. Returns false if it cannot be opened (FAILURE_IO, latched) or is not a front-end (FAILURE_USAGE,
  * latched). */
 bool viewer_folder_open(struct viewer_folder *folder, const char *path, struct failure *failure);
 void viewer_folder_close(struct viewer_folder *folder);

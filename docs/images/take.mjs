@@ -3,7 +3,7 @@
 //
 //     node docs/images/take.mjs GECKO-CONVERT DEMO-TRACE DEMO-SOURCES VIEWER-FOLDER PICTURE-FOLDER
 //
-// DEMO-SOURCES is where the demo's sources are according to its debug information. `make pictures` builds what it needs and takes them anew into docs/images.
+// DEMO-SOURCES is where the demo's sources are according to its debug information. `make pictures` builds what it needs and takes the pictures again, into docs/images.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -55,7 +55,7 @@ static void *take_requests(void *context) {
     return NULL;
 }
 
-/* Executes this program anew, in another process. */
+/* Executes this program again, in another process. */
 static void run_helper(const char *program) {
     pid_t child = fork();
     if (child == 0) {

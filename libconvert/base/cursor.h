@@ -9,7 +9,7 @@
 
 static inline bool cursor_is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-/* Returns the value of a digit of a base up to 16, in either case, or -1 if the byte is no digit. */
+/* Returns the value of a digit of a base up to 16, in either case, or -1 if the byte is not a digit. */
 static inline int cursor_digit_value(char byte) {
     if (cursor_is_digit(byte)) return byte - '0';
     if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;

@@ -64,7 +64,7 @@ static void spread_cpu_times(struct profile *profile) {
     }
 }
 
-/* Cycles cannot stand beside times. */
+/* A profile has one unit of CPU time for all threads. So cycles are dropped if another input has times. */
 static void lose_cycles(struct merge_input *input) {
     struct ledger *ledger = &input->profile.ledger;
     ledger_read(ledger, LEDGER_VALUES, 1);
@@ -110,7 +110,7 @@ static void take_text(struct text *whole, struct text part) {
     if (!whole->bytes_count) *whole = part;
 }
 
-/* What the first input that tells it says of the machine and the program. */
+/* Facts about the machine and the program. Each comes from the first input that has it. */
 static void take_facts(struct profile_meta *whole, const struct profile_meta *part) {
     take_text(&whole->product, part->product);
     take_text(&whole->version, part->version);

@@ -10,7 +10,7 @@ static inline int64_t merge_difference(int64_t a, int64_t b) { return (int64_t)(
 
 /* ---- merge_timeline.c. ---- */
 
-/* Decides where each input stands on the timeline and on which machine it was recorded, and shifts its times. */
+/* Decides where each input belongs on the timeline and on which machine it was recorded, and shifts its times. */
 void merge_align(struct merge *merge);
 
 /* Returns the input whose clock is that of the timeline. */

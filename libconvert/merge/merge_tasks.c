@@ -1,7 +1,7 @@
 /* Decides which processes and threads of the inputs are the same.
  *
- * A pid means something only in its namespace and on its machine, and only while one task has it. perf tells when a
- * process began and ended. The recorder tells when it began to watch a process, which happens again when the process
+ * A pid means something only in its namespace and on its machine, and only while one task has it. perf records when a
+ * process began and ended. The recorder records when it began to watch a process, which happens again when the process
  * executes another program. So a task of a recorder trace belongs to the last task with its ids that another input saw
  * begin before that. */
 #include "libconvert/base/first_row.h"
@@ -146,8 +146,8 @@ static void match_all(const struct matching *matching, struct task *tasks, size_
 
 /* ---- Namespaces. ---- */
 
-/* Returns the namespace of pids of which the input does not tell it: the initial one if any input of the machine has a
- * process in it, or one that is seen from it; otherwise the only one that those inputs tell of; 0 if there are several.
+/* Returns the namespace of pids for which the input does not name it: the initial one if any input of the machine has a
+ * process in it, or one that is seen from it; otherwise the only one that those inputs name; 0 if there are several.
  */
 static uint64_t default_namespace(const struct merge *merge, uint32_t machine) {
     uint64_t only = 0;

@@ -68,7 +68,7 @@ static bool share_clock(const struct merge_input *a, struct merge_input *b) {
 
 /* ---- The processor's counter. ---- */
 
-/* Stores the time on the input's clock at which the counter had that value. Returns false if that is no time. */
+/* Stores the time on the input's clock at which the counter had that value. Returns false if that is not a time. */
 static bool time_of_ticks(const struct tick_relation *relation, uint64_t ticks, int64_t *time_ns) {
     __extension__ typedef __int128 wide;
     static const int64_t LIMIT_NS = INT64_MAX / 4;
@@ -91,7 +91,7 @@ static bool place_by_ticks(struct merge_input *loose, const struct merge_input *
     return true;
 }
 
-/* ---- Events that two inputs tell of. ---- */
+/* ---- Events that two inputs have. ---- */
 
 /* A process or thread that only one task of its input can be. */
 struct landmark {
@@ -170,7 +170,7 @@ static struct bounds find_bounds(const struct merge_input *placed, const struct 
     return bounds;
 }
 
-/* Places an input by the starts and ends of tasks that another input tells of as well. Returns false if there are none
+/* Places an input by the starts and ends of tasks that another input has as well. Returns false if there are none
  * or if they contradict each other. */
 static bool place_by_events(struct merge_input *loose, const struct merge_input *placed) {
     struct bounds bounds = find_bounds(placed, loose);

@@ -61,7 +61,7 @@ static inline struct text counter_label(const struct counter *counter) {
  * counter named "processCPU" only if an experimental option is on. */
 struct text counter_visible_name(const struct counter *counter);
 
-/* Returns whether the numbers of operations tell more than that a sample is a change: whether any is above 1. */
+/* Returns whether the numbers of operations say more than that a sample is a change: whether any is above 1. */
 bool counter_has_numbers(const struct counter *counter);
 
 /* A period in which a process recorded nothing on purpose. */

@@ -19,7 +19,7 @@ struct frame {
     uint8_t inline_depth;           /* 0: the physical frame; n: inlined into the frame of depth n - 1 */
     uint8_t category;
     uint8_t subcategory;
-    uint8_t inherits_category; /* 1: they are those of the calling frame (of a root, 0), and are 0 here */
+    uint8_t inherits_category; /* 1: the frame has the categories of its caller; both are 0 here */
 };
 _Static_assert(sizeof(struct frame) == 28, "rows are compared as bytes: no padding");
 

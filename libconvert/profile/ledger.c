@@ -69,6 +69,15 @@ void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum geck
     }
 }
 
+void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *causes, const struct ledger_tally *tallies,
+                          size_t cause_count) {
+    for (size_t i = 0; i < cause_count; i++) {
+        const struct position *first = tallies[i].has_first ? &tallies[i].first : NULL;
+        if (causes[i].fate != LEDGER_NOTED) ledger_read(ledger, causes[i].unit, tallies[i].count);
+        ledger_enter(ledger, causes[i].unit, causes[i].fate, causes[i].cause, tallies[i].count, first);
+    }
+}
+
 void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struct text cause, uint64_t count) {
     uint64_t left = count;
     for (size_t i = 0; i < ledger->entries.count && left; i++) {

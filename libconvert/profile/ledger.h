@@ -1,6 +1,6 @@
 /* The ledger of a conversion: how much was read, how much of it was kept or lost, and why.
  *
- * For each unit, read = kept + lost. Notes are not part of these sums: they tell of something remarkable that loses
+ * For each unit, read = kept + lost. Notes are not part of these sums: they record something remarkable that loses
  * nothing a profile has a place for, such as a time that went backwards or a processor number. */
 #ifndef GECKO_LEDGER_H
 #define GECKO_LEDGER_H
@@ -52,6 +52,31 @@ void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t c
  * loop counts on its own and enters the sum. */
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first);
+
+/* What became of one unit, and why. */
+struct ledger_cause {
+    enum gecko_convert_unit unit;
+    enum gecko_convert_fate fate;
+    struct text cause;
+};
+
+/* How often a cause occurred. A loop that is too hot for ledger_enter counts in a row for each cause. */
+struct ledger_tally {
+    uint64_t count;
+    bool has_first;
+    struct position first; /* the one with the lowest offset */
+};
+
+static inline void ledger_tally_add(struct ledger_tally *tally, uint64_t count, struct position position) {
+    if (!count) return;
+    if (!tally->has_first || position.offset < tally->first.offset) tally->first = position;
+    tally->has_first = true;
+    tally->count += count;
+}
+
+/* Enters the tally of each cause, and counts as read what is kept or lost. */
+void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *causes, const struct ledger_tally *tallies,
+                          size_t cause_count);
 
 /* Enters as lost what was entered as kept before: up to `count` of the unit, from the first entries on. */
 void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struct text cause, uint64_t count);

@@ -89,8 +89,8 @@ static uint32_t intern_debug_key(struct libs *libs, struct debug_key key, bool *
     return row;
 }
 
-/* Every library continues with the number after that of the last one with its name, so that many of them are not
- * quadratic. */
+/* Appends a number if another library has the name and id. Numbers continue after the last one of that name, since
+ * counting from 1 each time would take quadratic time. */
 static struct text unique_debug_name(struct libs *libs, const struct lib *lib) {
     struct debug_key key = {strings_intern(&libs->texts, lib->name), strings_intern(&libs->texts, lib->breakpad_id)};
     if (string_is_none(key.debug_name) || string_is_none(key.breakpad_id)) return (struct text){0};

@@ -160,7 +160,7 @@ struct marker_graph {
 
 /* The key under which a payload names the thread of a stack: see has_foreign_stacks. */
 #define MARKER_STACK_THREAD_KEY "stackThread"
-/* The type of payloads that hold nothing but such a key. */
+/* The type of payloads that have no other key. */
 #define MARKER_FOREIGN_STACK_TYPE "StackOfAnotherThread"
 
 struct reserved_type;

@@ -56,12 +56,12 @@ struct profile_configuration {
     bool is_known;
     int64_t interval_ns;     /* between samples, as far as the recorder kept to it; 0: unknown */
     uint64_t capacity_bytes; /* older events may be missing from a larger recording */
-    uint32_t duration_s;     /* only so many seconds were kept; 0: no such limit */
+    uint32_t duration_s;     /* how much before the end of the recording was kept; 0: all */
     struct text features;    /* comma-separated names */
     struct text threads;     /* comma-separated words: only threads whose name contains one of them; empty: all */
 };
 
-/* Texts are made by profile_text. If the trace does not tell something, texts are empty and numbers 0. Names follow the
+/* Texts are made by profile_text. Of what the trace does not say, texts are empty and numbers 0. Names follow the
  * front-end's ProfileMeta. */
 struct profile_meta {
     struct text product;
@@ -88,7 +88,7 @@ struct profile_meta {
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
     bool has_times;          /* false: times were made up from the order of the samples */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
-    bool are_starts_guessed; /* the trace tells of no starts, so threads begin with their first events */
+    bool are_starts_guessed; /* the trace has no starts, so threads begin with their first events */
     struct tick_relation tick_relation;
     enum weight_type weight_type;
     struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
@@ -270,7 +270,7 @@ string_id profile_marker_name(struct profile *profile, struct text name, uint16_
  * only one field of one marker. Returns an absent range if memory ran out (latched). */
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
 
-/* Returns where the marker's stack was taken, or NULL if the marker does not tell. */
+/* Returns where the marker's stack was taken, or NULL if the marker does not say. */
 static inline struct stack_origin *profile_marker_origin(const struct profile *profile, const struct marker *marker) {
     if (!marker->has_origin) return NULL;
     return &((union marker_value *)column_at(&profile_payloads(profile)->values, marker->values_at - 1))->origin;
@@ -284,7 +284,7 @@ const struct thread *profile_foreign_thread(const struct profile *profile, const
  * schema's type that this marker lacks, the marker gets a schema with the same fields under another name. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
-/* Does the same for a marker whose stack was taken elsewhere; `origin` may be NULL. */
+/* Like profile_add_marker, for a marker whose stack was taken elsewhere; `origin` may be NULL. */
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
                              const struct stack_origin *origin, const union marker_value *values);
 
@@ -292,7 +292,8 @@ void profile_add_marker_from(struct profile *profile, struct thread *thread, str
 typedef void marker_value_visitor(void *context, union marker_value *value);
 void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit, void *context);
-/* Does the same. It is inline because most markers of a trace with millions have no such value. */
+/* Calls profile_visit_values if the marker can have values of that kind. It is inline because most markers of a large
+ * trace cannot. */
 static inline void profile_visit_marker(const struct profile *profile, const struct marker *marker,
                                         enum marker_value_kind kind, marker_value_visitor *visit, void *context) {
     if (marker->schema == MARKER_SCHEMA_NONE) return;
@@ -362,7 +363,7 @@ size_t profile_idle_category(const struct profile *profile);
 /* Returns whether the stack is in that category. The innermost frame with a category of its own decides. */
 bool profile_is_idle(const struct profile *profile, stack_id stack, size_t idle_category);
 
-/* Returns whether the samples of each thread are about one interval apart: whether the times between them tell how long
+/* Returns whether the samples of each thread are about one interval apart: whether the times between them show how long
  * something ran. */
 bool profile_is_evenly_sampled(const struct profile *profile);
 

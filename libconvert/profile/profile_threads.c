@@ -79,7 +79,7 @@ static void append_to_order(struct profile *profile, uint32_t thread) {
     if (row) *row = (thread_id){thread};
 }
 
-/* The threads of each process that are to be written, as a linked list through `next`: one pass over all threads
+/* The threads of each process that will be written, as a linked list through `next`: one pass over all threads
  * instead of one for each process. */
 struct process_threads {
     uint32_t first;

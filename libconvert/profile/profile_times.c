@@ -3,28 +3,19 @@
 
 #include "libconvert/base/memory.h"
 #include "profile_finish.h"
-
-struct time_range {
-    int64_t first_ns;
-    int64_t last_ns;
-};
-
-static void extend_range(struct time_range *range, int64_t first_ns, int64_t last_ns) {
-    if (first_ns < range->first_ns) range->first_ns = first_ns;
-    if (last_ns > range->last_ns) range->last_ns = last_ns;
-}
+#include "time_range.h"
 
 static void extend_by_markers(struct time_range *range, const struct column *markers) {
     for (size_t i = 0, run_count; i < markers->count; i += run_count) {
         const struct marker *run = column_run(markers, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) extend_range(range, run[j].start_ns, run[j].end_ns);
+        for (size_t j = 0; j < run_count; j++) time_range_extend(range, run[j].start_ns, run[j].end_ns);
     }
 }
 
 static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
     if (!allocations->count) return;
     const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
-    extend_range(range, first->time_ns, last->time_ns);
+    time_range_extend(range, first->time_ns, last->time_ns);
 }
 
 /* The end of a thread or a process that lies in the range or after it is an event, too. */
@@ -43,20 +34,20 @@ static void extend_to_ends(struct time_range *range, const struct profile *profi
  * last time of those and of the ends of threads and processes. If there is none of the former, the last time is before
  * the first. */
 static struct time_range find_time_range(const struct profile *profile) {
-    struct time_range range = {INT64_MAX, INT64_MIN};
+    struct time_range range = TIME_RANGE_EMPTY;
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
         uint32_t sample_count = samples_count(&thread->samples);
         if (sample_count)
-            extend_range(&range, samples_at(&thread->samples, 0)->time_ns,
-                         samples_at(&thread->samples, sample_count - 1)->time_ns);
+            time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
+                              samples_at(&thread->samples, sample_count - 1)->time_ns);
         extend_by_markers(&range, &thread->markers);
         extend_by_allocations(&range, &thread->allocations);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
         const struct counter_sample *first = column_at(samples, 0), *last = column_at(samples, samples->count - 1);
-        extend_range(&range, first->time_ns, last->time_ns);
+        time_range_extend(&range, first->time_ns, last->time_ns);
     }
     extend_to_ends(&range, profile);
     return range;
@@ -182,7 +173,7 @@ int64_t profile_estimate_interval_ns(const struct profile *profile) {
         const struct thread *thread = column_at(&profile->threads, i);
         const struct samples *samples = &thread->samples;
         for (uint32_t j = 1; j < samples_count(samples) && count < INTERVAL_DELTAS_MAX; j++) {
-            /* A thread that sleeps may be left unsampled meanwhile. */
+            /* A thread may be left unsampled while it sleeps, so this distance is not the interval. */
             if (samples_cpu_ns(samples, j) == 0) continue;
             int64_t delta_ns = samples_at(samples, j)->time_ns - samples_at(samples, j - 1)->time_ns;
             if (delta_ns > 0) deltas[count++] = delta_ns;

@@ -1,4 +1,4 @@
-/* Makes all stacks of a profile anew, with other frames. */
+/* Rebuilds all stacks of a profile, with other frames. */
 #ifndef GECKO_STACK_REBUILD_H
 #define GECKO_STACK_REBUILD_H
 

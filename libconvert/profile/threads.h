@@ -9,8 +9,8 @@
 #define TIME_NONE   INT64_MIN
 #define PID_UNKNOWN INT64_MIN
 
-/* What only some traces tell about samples. A column is empty if no sample of the thread has a value for it; otherwise
- * it has one row for each sample. */
+/* What only some traces record about samples. A column is empty if no sample of the thread has a value for it;
+ * otherwise it has one row for each sample. */
 struct sample_details {
     struct column cpu_ns;   /* int64_t: CPU time since the thread's previous sample; TIME_NONE: unknown */
     struct column delay_ns; /* int64_t: how long an event sent to the thread would wait; TIME_NONE: unknown */
@@ -39,11 +39,11 @@ struct allocation {
     int64_t bytes;    /* how many it stands for; negative: freed */
     uint64_t address; /* links an allocation to its deallocation */
     stack_id stack;
-    thread_id thread; /* the one that did it, which need not be the one in whose table it is */
+    thread_id thread; /* that allocated or freed; may differ from the thread whose table has the row */
 };
 
 struct process {
-    int64_t pid;             /* PID_UNKNOWN if the trace does not tell it */
+    int64_t pid;             /* PID_UNKNOWN if the trace does not have it */
     uint64_t pid_namespace;  /* in which the pid is valid; 0: unknown */
     uint64_t home_namespace; /* which the process is in; 0: unknown. In an outer one it has another pid */
     int64_t outer_pid;       /* in an outer namespace; 0: it has none, or that is unknown */

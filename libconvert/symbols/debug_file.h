@@ -12,8 +12,8 @@ struct Elf;
 
 enum { DEBUG_BUILD_ID_DIGITS_MAX = 128 };
 
-/* Code that the linker dropped has addresses near 0. The header of the file is there, which has at least this many
- * bytes, so no code can be. */
+/* Debug information gives code that the linker dropped an address near 0. No code can be below this address, because
+ * the header of an ELF file, which has at least this many bytes, is there. */
 enum { DEBUG_ADDRESS_MIN = 52 };
 
 struct debug_file {
@@ -63,7 +63,7 @@ bool debug_file_has_code_at(const struct debug_file *file, uint64_t address);
  * text if the file has no code at that address. */
 struct text debug_file_code(const struct debug_file *file, uint64_t address);
 
-/* Returns the processor that the file is for, as ELF numbers it (EM_X86_64), or 0 if the file does not tell. */
+/* Returns the processor that the file is for, as ELF numbers it (EM_X86_64), or 0 if the file does not say. */
 unsigned debug_file_machine(const struct debug_file *file);
 
 /* Returns the bytes of the section of that name, which belong to the file; an empty text if it has none, or one without

@@ -12,7 +12,7 @@
 static const char system_folder[] = "/usr/lib/debug";
 
 /* Where a file was found. */
-struct place {
+struct found_place {
     const char *root; /* the path is one below this folder; NULL: of this machine */
     char path[PATH_MAX];
 };
@@ -22,9 +22,9 @@ struct search {
     const struct debug_folders *folders;
     const struct lib *lib;
     struct failure *failure;
-    const char *root;         /* paths are tried below this folder; NULL: as they are */
-    struct place first_place; /* of files->first, if that is open */
-    struct place second_place;
+    const char *root;               /* paths are tried below this folder; NULL: as they are */
+    struct found_place first_place; /* of files->first, if that is open */
+    struct found_place second_place;
     bool has_refused;
     bool is_probe; /* only finds out whether one of the paths exists */
     bool exists;
@@ -53,7 +53,7 @@ static const struct debug_file *best(const struct debug_files *files) {
 static bool is_done(const struct search *search) { return is_found(search) && best(search->files)->has_dwarf; }
 
 /* Keeps the open file as one of the library's, or closes it. */
-static void keep(struct search *search, struct debug_file *file, const struct place *place) {
+static void keep(struct search *search, struct debug_file *file, const struct found_place *place) {
     struct debug_files *files = search->files;
     if (!is_found(search)) {
         files->first = *file;
@@ -69,8 +69,9 @@ static void keep(struct search *search, struct debug_file *file, const struct pl
 }
 
 /* Opens the file at the path below the search's root. */
-static bool open_below_root(struct search *search, const char *path, struct debug_file *file, struct place *place) {
-    *place = (struct place){.root = search->root};
+static bool open_below_root(struct search *search, const char *path, struct debug_file *file,
+                            struct found_place *place) {
+    *place = (struct found_place){.root = search->root};
     errno = 0;
     if (search->root) return debug_file_open_below(file, search->root, path, place->path);
     snprintf(place->path, sizeof place->path, "%s", path);
@@ -79,7 +80,7 @@ static bool open_below_root(struct search *search, const char *path, struct debu
 
 static bool exists(struct search *search, const char *path) {
     struct debug_file file;
-    struct place place;
+    struct found_place place;
     if (!search->root) return access(path, F_OK) == 0;
     bool is_open = open_below_root(search, path, &file, &place);
     if (is_open) debug_file_close(&file);
@@ -94,7 +95,7 @@ static void try_path(struct search *search, const char *path, const uint32_t *ch
     }
     if (is_done(search) || failure_is_set(search->failure)) return;
     struct debug_file file;
-    struct place place;
+    struct found_place place;
     bool is_open = open_below_root(search, path, &file, &place);
     if (errno == ENOMEM) failure_set_memory(search->failure);
     if (!is_open) return;
@@ -235,7 +236,7 @@ static void find_supplement(struct search *search) {
     struct text link;
     char id[DEBUG_BUILD_ID_DIGITS_MAX + 1], real_path[PATH_MAX];
     if (!dwarf || !debug_file_supplement_link(dwarf, &link, id)) return;
-    const struct place *place = dwarf == &files->second ? &search->second_place : &search->first_place;
+    const struct found_place *place = dwarf == &files->second ? &search->second_place : &search->first_place;
     /* A file of this machine that is found by its build id may be a symbolic link. */
     const char *path = place->root ? place->path : realpath(place->path, real_path);
     search->root = place->root;

@@ -2,7 +2,7 @@
 
 #include "symbol_lines.h"
 
-/* So many inlined functions and labels of one function are moved at most. */
+/* Limit for the inlined functions and labels of one function that are moved. */
 enum { FRAMES_MAX = 2 * SYMBOL_CALLS_MAX };
 
 bool frame_is_label(const struct profile *profile, const struct frame *frame) {
@@ -43,7 +43,7 @@ static uint32_t start_before(const struct profile *profile, frame_id frame, cons
 }
 
 /* Where the label is put: after `stack`, before the last `moved_count` frames. */
-struct place {
+struct label_position {
     stack_id stack;
     size_t moved_count;
 };
@@ -54,16 +54,16 @@ stack_id label_place(struct profile *profile, stack_id stack, frame_id label) {
     size_t count = 0;
     uint32_t latest_start = 0;
     bool has_label = false, is_function = false;
-    struct place best = {stack, 0}, after_labels = best;
+    struct label_position best = {stack, 0}, after_labels = best;
     /* From the innermost frame outwards, to the function that all are inlined into. */
     for (stack_id at = stack; !is_function && !stack_is_none(at) && count < FRAMES_MAX;) {
         const struct stack *row = profile_stack_at(profile, at);
         const struct frame *frame = profile_frame_at(profile, row->frame);
         bool is_label = frame_is_label(profile, frame);
         uint32_t start = is_label ? 0 : start_before(profile, row->frame, func);
-        if (is_label && !has_label) after_labels = (struct place){at, count};
+        if (is_label && !has_label) after_labels = (struct label_position){at, count};
         has_label |= is_label;
-        if (start > latest_start) best = has_label ? after_labels : (struct place){at, count};
+        if (start > latest_start) best = has_label ? after_labels : (struct label_position){at, count};
         if (start > latest_start) latest_start = start;
         is_function = !is_label && !frame->inline_depth;
         frames[count++] = row->frame;

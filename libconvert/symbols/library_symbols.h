@@ -1,4 +1,4 @@
-/* What the files of one library tell about addresses, from symbol tables, linkage tables and DWARF. Everything runs in
+/* What the files of one library say about addresses, from symbol tables, linkage tables and DWARF. Everything runs in
  * the calling process; symbol_worker.h does the same in a child process. */
 #ifndef GECKO_LIBRARY_SYMBOLS_H
 #define GECKO_LIBRARY_SYMBOLS_H
@@ -8,7 +8,7 @@
 #include "symbol_lines.h"
 #include "symbol_table.h"
 
-/* How an address from a trace is to be read. perf prints offsets in the file in call graphs, and addresses in samples
+/* How to read an address from a trace. perf prints offsets in the file in call graphs, and addresses in samples
  * without a call graph. If the first segment of a file is not at address 0 (a program that is not PIE), the two
  * differ. */
 enum address_terms {

@@ -159,7 +159,7 @@ static struct entry_value take_value(struct bytes *bytes, const struct header *h
     }
 }
 
-/* Reads folders or files of version 5, which tell what each of their entries consists of. */
+/* Reads folders or files of version 5, which say what each of their entries consists of. */
 static void read_entries(struct line_table *table, struct bytes *bytes, const struct header *header, bool is_file) {
     enum { PARTS_MAX = 255 };
     struct {

@@ -27,7 +27,7 @@ static bool ends_in_call_aarch64(const unsigned char *bytes) {
 
 enum ending {
     ENDS_IN_CALL,
-    ENDS_OTHERWISE, /* the address is not in a call: the next address is no return address, or no code was there */
+    ENDS_OTHERWISE, /* the address is not in a call: the next address is not a return address, or no code was there */
     ENDS_IN_BYTE    /* the last byte may be an instruction of its own, such as "ret", that a sample hit */
 };
 

@@ -18,13 +18,14 @@
 /* The deepest nesting of entries that is read. Compilers nest some dozens. */
 enum { LEVELS_MAX = 512 };
 
-/* libdw is started again after so many units, or functions of shared units, since it frees nothing earlier. */
+/* libdw frees nothing before its end. It is started again once this many units, or functions of shared units, are
+ * kept. */
 enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
 /* How many entries are followed from a function to its declaration. */
 enum { ORIGINS_MAX = 4 };
 
-/* So many entries and ranges are read at most: more than any sound file has, compressed sections included. */
+/* Limits for the entries and ranges that are read: more than any sound file has, compressed sections included. */
 static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
 /* What surrounds an entry in the tree. */
@@ -79,7 +80,7 @@ struct symbol_lines {
     bool is_split;                 /* its entries are in another file, which has their files */
     Dwarf_Files *split_files;      /* NULL: it is not split, or they cannot be read */
     struct column functions;       /* struct function */
-    size_t outer_count;            /* the first so many functions are in no other one, by ascending offset */
+    size_t outer_count;            /* of the functions that are in no other one: they come first, by ascending offset */
     struct column function_ranges; /* struct address_range */
     struct column inlined;         /* struct inlined_call */
     struct dwarf_names names;
@@ -94,7 +95,7 @@ struct symbol_lines {
 
 /* ---- The session. ---- */
 
-/* libdw reports damage when an allocation fails; errno tells the two apart. */
+/* libdw reports damage when an allocation fails; errno distinguishes the two. */
 static void check_memory(const struct symbol_lines *lines) {
     if (errno == ENOMEM) failure_set_memory(lines->failure);
 }
@@ -615,7 +616,7 @@ struct text symbol_call_path(const struct symbol_call *call, char bytes[PATH_MAX
     struct text file = text_of(call->file);
     if (text_starts_with(file, TEXT("/")) || !call->folder) return file;
     /* libdw has joined files that are in the folder itself with it. That shows only if the folder is relative, as in
-     * debug information that does not tell where it was built. */
+     * debug information that does not say where it was built. */
     struct text folder = text_of(call->folder);
     if (text_starts_with(file, folder) && file.bytes[folder.bytes_count] == '/') return file;
     while (text_starts_with(file, TEXT("./"))) file = text_from(file, 2);

@@ -1,8 +1,8 @@
-/* What DWARF tells about an address: the function, those inlined into it there, and the line of each.
+/* What DWARF says about an address: the function, those inlined into it there, and the line of each.
  *
  * Units are read when an address needs them, so with ascending addresses each is read once. Memory is bounded, since
- * libdw is started again after so many units. However damaged the DWARF is, at worst nothing is known about an
- * address. */
+ * libdw is started again after a fixed number of units. However damaged the DWARF is, at worst nothing is known about
+ * an address. */
 #ifndef GECKO_SYMBOL_LINES_H
 #define GECKO_SYMBOL_LINES_H
 

@@ -71,7 +71,7 @@ bool symbol_name_is_mangled(struct text name) {
 }
 
 static bool demangle(const char *mangled, int parameter_option, struct name_buffer *buffer) {
-    /* Legacy Rust names are valid C++ names as well, which tell less. */
+    /* Legacy Rust names are valid C++ names as well, which say less. */
     buffer->is_of_rust = true;
     if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, buffer)) return true;
     buffer->is_of_rust = buffer->is_cut = false;

@@ -13,7 +13,7 @@ struct symbol_stub {
     uint64_t target;  /* if the name is NULL: an ifunc of this library, which selects the function at start-up */
 };
 
-/* Adds the stubs whose destination the file tells, sorted by start. A damaged file yields fewer. Running out of memory
+/* Adds the stubs whose destination the file gives, sorted by start. A damaged file yields fewer. Running out of memory
  * is latched. */
 void symbol_stubs_read(struct column *stubs, const struct debug_file *library);
 

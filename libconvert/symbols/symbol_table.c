@@ -60,7 +60,7 @@ static const struct code *code_of(const struct candidates *candidates, const GEl
     return NULL;
 }
 
-/* Makes room for so many more rows. Returns false if memory ran out. */
+/* Makes room for more_count more rows. Returns false if memory ran out. */
 static bool reserve(struct candidates *candidates, size_t more_count) {
     size_t capacity = candidates->count + more_count;
     struct symbol *rows = realloc(candidates->rows, (capacity ? capacity : 1) * sizeof *rows);

@@ -47,7 +47,7 @@ struct library_queue {
     size_t count;
     pthread_mutex_t mutex;  /* of what follows, and of is_done */
     pthread_cond_t is_news; /* a library was done */
-    size_t taken_count;     /* the first so many libraries were begun */
+    size_t taken_count;     /* how many libraries, from the first on, a thread has begun */
     unsigned spare_count;   /* threads that have nothing to do */
     pthread_t threads[THREADS_MAX];
     size_t thread_count;

@@ -7,7 +7,7 @@
 #include "symbolize.h"
 
 /* A frame to look up. If it has a native symbol from the trace, its name is known, and only the functions that are
- * inlined there and the lines are new, unless all frames are to be looked up. */
+ * inlined there and the lines are new, unless all frames must be looked up. */
 struct symbol_request {
     uint32_t lib;
     int32_t address;

@@ -20,7 +20,7 @@ struct symbolizer {
     struct child_process child;
     struct symbol_answers answers;
     uint64_t missing_count; /* addresses in libraries whose file was not found */
-    uint64_t unknown_count; /* addresses about which the files tell nothing */
+    uint64_t unknown_count; /* addresses that no file has a function for */
 };
 
 /* Whether a library has files on this machine. */

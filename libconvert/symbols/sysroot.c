@@ -65,7 +65,7 @@ static bool take_component(struct resolution *resolution) {
     if (done_bytes + 1 + bytes_count >= PATH_MAX) return false;
     snprintf(resolution->done + done_bytes, PATH_MAX - done_bytes, "/%s", name);
     ssize_t target_bytes = readlink(resolution->done, target, sizeof target - 1);
-    if (target_bytes < 0) return errno == EINVAL; /* there is a file that is no link */
+    if (target_bytes < 0) return errno == EINVAL; /* there is a file that is not a link */
     target[target_bytes] = '\0';
     return follow(resolution, target);
 }
@@ -104,7 +104,7 @@ static int open_resolved(const char *root, const struct resolution *resolution) 
 int sysroot_open(const char *root, const char *path, char real_path[PATH_MAX]) {
     struct resolution resolution;
     struct stat status;
-    errno = EINVAL; /* of a path that cannot be resolved, or that is no regular file */
+    errno = EINVAL; /* of a path that cannot be resolved, or that is not a regular file */
     if (!resolve(&resolution, root, path) || !resolution.done[resolution.root_bytes]) return -1;
     if (stat(resolution.done, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
     snprintf(real_path, PATH_MAX, "%s", resolution.done + resolution.root_bytes);

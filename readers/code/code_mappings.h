@@ -35,7 +35,7 @@ struct code_mappings {
     struct column rows;           /* struct row: mappings, once for each of their blocks */
     struct column inheritances;   /* struct inheritance_row, one block per process */
     uint64_t levels;              /* bit n is set if there are blocks of 2^n bytes */
-    uint64_t *filter;             /* owned; bits that tell most blocks that are not there. NULL: there are none */
+    uint64_t *filter;             /* owned; rules out most blocks that are not there. NULL: there are no blocks */
 };
 
 void code_mappings_init(struct code_mappings *mappings, struct failure *failure);

@@ -134,15 +134,6 @@ static const struct {
 };
 enum { NOTE_COUNT = sizeof NOTES / sizeof *NOTES };
 
-struct tally {
-    uint64_t count;
-    struct position first;
-};
-
-static void tally(struct tally *tally, struct position position) {
-    if (!tally->count++) tally->first = position;
-}
-
 /* ---- Threads. ---- */
 
 struct thread_key {
@@ -167,8 +158,8 @@ struct collapsed {
     struct row_table thread_keys;   /* struct thread_key */
     struct column next_generations; /* uint32_t for each thread key */
     int64_t invented_tid;           /* the last tid given to a thread without one */
-    struct tally verdicts[COLLAPSED_VERDICT_COUNT];
-    struct tally notes[NOTE_COUNT];
+    struct ledger_tally verdicts[COLLAPSED_VERDICT_COUNT];
+    struct ledger_tally notes[NOTE_COUNT];
 };
 
 #define TID_UNKNOWN PID_UNKNOWN
@@ -305,7 +296,7 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     if (weight != 1) reader->has_other_weight = true;
     if (reader->is_difference) add_difference(reader, thread, line, time_ns, stack);
     for (size_t i = 0; i < NOTE_COUNT; i++)
-        if (notes & NOTES[i].note) tally(&reader->notes[i], position);
+        if (notes & NOTES[i].note) ledger_tally_add(&reader->notes[i], 1, position);
 }
 
 /* ---- The whole file. ---- */
@@ -350,7 +341,7 @@ static void read_lines(struct collapsed *reader, struct input *input) {
         bool is_cut = scan.cut_line_count > cut_count;
         enum collapsed_verdict verdict =
             is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->is_difference, &line);
-        tally(&reader->verdicts[verdict], scan.position);
+        ledger_tally_add(&reader->verdicts[verdict], 1, scan.position);
         if (verdict == COLLAPSED_STACK) add_sample(reader, &line, scan.position);
     }
 }
@@ -358,7 +349,7 @@ static void read_lines(struct collapsed *reader, struct input *input) {
 static void enter_ledger(const struct collapsed *reader) {
     struct ledger *ledger = &reader->profile->ledger;
     for (size_t i = 0; i < COLLAPSED_VERDICT_COUNT; i++) {
-        const struct tally *lines = &reader->verdicts[i];
+        const struct ledger_tally *lines = &reader->verdicts[i];
         ledger_read(ledger, LEDGER_LINES, lines->count);
         ledger_enter(ledger, LEDGER_LINES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
         if (!VERDICTS[i].is_sample) continue;
@@ -373,10 +364,10 @@ static void enter_ledger(const struct collapsed *reader) {
 /* Fails because the input has no stack. Names the first line that should have been one. */
 static void fail_without_stacks(const struct collapsed *reader) {
     struct failure *failure = reader->profile->failure;
-    const struct tally *first = NULL;
+    const struct ledger_tally *first = NULL;
     struct text cause = {0};
     for (size_t i = 0; i < COLLAPSED_VERDICT_COUNT; i++) {
-        const struct tally *lines = &reader->verdicts[i];
+        const struct ledger_tally *lines = &reader->verdicts[i];
         if (VERDICTS[i].fate != LEDGER_LOST || !lines->count) continue;
         if (first && first->first.line < lines->first.line) continue;
         first = lines;

@@ -21,7 +21,7 @@ static bool is_number(struct text word) {
     return digit_count > 0 && point_count <= 1;
 }
 
-/* Profilers write their settings as "# interval: 100", which is no stack although it ends in a number. */
+/* Profilers write their settings as "# interval: 100", which is not a stack although it ends in a number. */
 static bool is_comment(struct text text, struct text last_word) {
     if (text.bytes[0] != '#') return false;
     return text.bytes_count == 1 || text_is_blank_byte(text.bytes[1]) || !is_number(last_word);

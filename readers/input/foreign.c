@@ -115,7 +115,8 @@ static const struct foreign FOREIGNS[] = {
      "https://www.speedscope.app opens it; if py-spy wrote it, convert what py-spy record --format raw writes",
      CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
-    {"JSON of some kind", "it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly",
+    {"JSON of some kind",
+     "it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly",
      .content = CONTENT_JSON},
 
     {"a pointer of Git LFS, not the file itself", "git lfs pull gets the file",

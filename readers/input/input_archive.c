@@ -144,7 +144,7 @@ static bool read_header(struct input_archive *archive) {
     }
     /* Bytes that the decompressor does not recognise would otherwise be passed through. */
     if (archive->wrapper->filter && archive_filter_code(archive->reader, 0) == ARCHIVE_FILTER_NONE)
-        fail_with(archive, "its header is no good");
+        fail_with(archive, "its header is invalid");
     return !failure_is_set(archive->failure);
 }
 

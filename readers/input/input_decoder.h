@@ -15,7 +15,7 @@ struct input_decoder {
     struct text left;      /* compressed bytes that are not decoded yet */
     uint64_t output_bytes; /* decoded so far */
     bool has_source_ended; /* nothing comes after `left` */
-    bool has_ended;        /* nothing more is to be decoded */
+    bool has_ended;        /* there is nothing left to decode */
 };
 
 void input_decoder_init(struct input_decoder *decoder, const struct input_wrapper *wrapper, struct input *below,

@@ -27,7 +27,7 @@ static bool exists(const char *folder, const char *name) {
 bool input_folder_is_recording(struct text start) { return text_starts_with(start, TEXT("PERFILE2")); }
 
 /* Reads the header of `data`. *is_divided becomes true if the header says that other files have the records; a recorder
- * that was killed has not written that. Returns false if the file is no recording. */
+ * that was killed has not written that. Returns false if the file is not a recording. */
 static bool read_header(const char *path, bool *is_divided) {
     enum { HEADER_BYTES = 104, FEATURES_AT = 72, DIVIDED_BIT = 24 };
     char header[HEADER_BYTES];

@@ -22,7 +22,7 @@ static const struct {
     lzma_ret result;
     const char *reason;
 } reasons[] = {
-    {LZMA_FORMAT_ERROR, "its header is no good"},
+    {LZMA_FORMAT_ERROR, "its header is invalid"},
     {LZMA_OPTIONS_ERROR, "it has options that are not known"},
     {LZMA_DATA_ERROR, "its bytes make no sense"},
     {LZMA_BUF_ERROR, "it ends in the middle"},

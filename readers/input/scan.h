@@ -32,7 +32,7 @@ struct text scan_ahead(const struct scan *scan);
 /* Reads the next line, of which the caller knows that it is the first bytes_count of scan_ahead, with its end. */
 void scan_take(struct scan *scan, size_t bytes_count);
 
-/* Skips the first bytes_count of scan_ahead, which are this many whole lines with their ends. */
+/* Skips the first bytes_count bytes of scan_ahead, which are line_count whole lines with their ends. */
 void scan_skip(struct scan *scan, size_t bytes_count, uint64_t line_count);
 
 #endif

@@ -187,7 +187,7 @@ void perf_activity_set_cgroup(struct perf_activity *activity, struct perf_task *
 
 /* ---- The end. ---- */
 
-/* A task stays in one pid namespace for all of its life. */
+/* A task stays in one pid namespace until it ends. */
 static void set_home_namespace(struct perf_activity *activity, const struct perf_task *task) {
     process_id process = profile_thread_at(activity->profile, task->thread)->process;
     if (task->namespaces == ID_NONE || process_is_none(process)) return;

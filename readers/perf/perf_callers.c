@@ -3,7 +3,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/stack_rebuild.h"
 
-/* The kernel's callers are code, whoever knows their names. */
+/* Callers in the kernel are code even if they have no names. */
 static bool is_unknown(const struct profile *profile, frame_id id) {
     const struct frame *frame = profile_frame_at(profile, id);
     const struct func *func = profile_func_at(profile, frame->func);

@@ -1,7 +1,7 @@
-/* Callers at addresses that are no code.
+/* Callers at addresses that are not code.
  *
  * The kernel follows frame pointers. In a function that uses the frame pointer for something else, the last address
- * that it finds is any number, and the stack ends there. Such an address tells nothing. As the root of stacks it would
+ * that it finds is any number, and the stack ends there. Such an address means nothing. As the root of stacks it would
  * divide those of the function that it seems to call, and it would be the function with the largest total. */
 #ifndef GECKO_PERF_CALLERS_H
 #define GECKO_PERF_CALLERS_H

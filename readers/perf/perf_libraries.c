@@ -86,7 +86,7 @@ uint32_t perf_libraries_intern(struct perf_libraries *libraries, struct text pat
     if (!library) return ID_NONE;
     struct text stored = strings_text(&libraries->names, id);
     bool is_known = stored.bytes_count > 0;
-    /* A name in brackets is no path, even with a slash in it: "[JIT] tid 5". */
+    /* A name in brackets is not a path, even with a slash in it: "[JIT] tid 5". */
     struct text base_name = text_starts_with(stored, TEXT("[")) ? stored : text_base_name(stored);
     *library = (struct perf_library){
         .path = stored, .base_name = is_known ? base_name : TEXT("[unknown]"), .resource = resource_none()};

@@ -1,4 +1,5 @@
-/* Which programs the tasks of a perf recording execute. Records of tasks tell. Without them, the files of frames do. */
+/* Which programs the tasks of a perf recording execute. Records of tasks say so. Without them, the files of frames show
+ * it. */
 #ifndef GECKO_PERF_PROGRAMS_H
 #define GECKO_PERF_PROGRAMS_H
 
@@ -7,7 +8,8 @@
 /* Names the task after the program that it executes now. */
 void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 
-/* Gives the task the name that a sample has. Without records of tasks, it tells which program the task executes, too.
+/* Gives the task the name that a sample has. Without records of tasks, the name also shows which program the task
+ * executes.
  */
 void perf_programs_see_name(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 

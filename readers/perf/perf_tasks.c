@@ -202,7 +202,7 @@ void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct 
     thread->name = profile_text(tasks->profile, comm);
 }
 
-/* Adds the next generation of the process, since its main thread was created anew. */
+/* Adds the next generation of the process, since its main thread was created again. */
 static void begin_process_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t time_ns) {
     process_id *slot = process_slot(tasks, pid, machine);
     if (!slot) return;

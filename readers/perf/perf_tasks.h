@@ -62,7 +62,7 @@ struct perf_tasks {
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
     uint64_t comparison_count;                            /* of names of programs with those of files */
     uint16_t rename_schema;
-    bool has_records; /* records tell which tasks exist: those without a start began before the recording */
+    bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };
 
 void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile);

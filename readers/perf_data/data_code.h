@@ -32,7 +32,7 @@ struct data_mapping {
 
 struct data_code {
     struct profile *profile;    /* borrowed */
-    const struct data_jit *jit; /* tells code apart that was generated at one address; NULL: nothing does. Borrowed */
+    const struct data_jit *jit; /* distinguishes code that was generated at one address; NULL: nothing does. Borrowed */
     struct perf_libraries libraries;
     struct strings texts;          /* paths and build ids */
     struct code_mappings mappings; /* their pids are rows of `spaces`, their library ids rows of `files` plus 1 */

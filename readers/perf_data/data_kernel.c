@@ -81,7 +81,7 @@ static bool is_running(const struct data_kernel_identity *identity) {
 /* ---- Lists of symbols. ---- */
 
 /* Parses a line such as "ffffffff81000000 T _text". The name of a module follows in brackets after a tab. Returns false
- * if the symbol is no function. */
+ * if the symbol is not a function. */
 static bool parse_symbol(struct text line, struct kernel_symbol *symbol) {
     if (!cursor_take_number(&line, 16, &symbol->address)) return false;
     struct text type = cursor_take_token(&line);

@@ -17,7 +17,7 @@ struct data_kernel_ahead {
     struct data_kernel kernel;
 };
 
-/* Starts to load the symbols. Without a build id, later records may tell more about the kernel, and nothing is loaded
+/* Starts to load the symbols. Without a build id, later records may say more about the kernel, and nothing is loaded
  * ahead. The texts of the identity stay borrowed. */
 void data_kernel_ahead_begin(struct data_kernel_ahead *ahead, const struct data_kernel_identity *identity,
                              const struct debug_folders *folders, struct memory_limit *memory);

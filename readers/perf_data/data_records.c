@@ -162,7 +162,7 @@ static bool use_ksymbol(struct perf_data *data, const struct data_record *record
 
 /* ---- What threads do. ---- */
 
-/* Reads the record's trailer. Returns false if it does not tell the thread. */
+/* Reads the record's trailer. Returns false if it does not name the thread. */
 static bool read_trailer(struct perf_data *data, const struct data_record *record, struct data_sample *ids) {
     const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, false);
     return attr && attr->sample_type & SAMPLE_TID && data_sample_parse_trailer(record, attr, ids);

@@ -29,7 +29,7 @@ static const struct context {
 static const int64_t CONTEXT_DEFERRED = -640;
 static const int64_t CONTEXT_LOWEST = -4095;
 
-/* Returns NULL if the word is no marker. */
+/* Returns NULL if the word is not a marker. */
 static const struct context *find_context(int64_t word) {
     for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++)
         if (contexts[i].word == word) return &contexts[i];
@@ -57,7 +57,7 @@ static bool has_branch_calls(const struct data_sample *sample) {
 }
 
 /* Pushes a callchain, or only what comes before its user part. After that part, the kernel sometimes goes on along the
- * frame pointers of the user code, behind a marker of another mode, which is wrong. A word that is neither an address
+ * frame pointers of the user code, after a marker of another mode, which is wrong. A word that is neither an address
  * nor a marker makes the rest of the chain garbage. perf then drops the whole chain, but this function keeps the words
  * before the garbage. */
 static void push_callchain(struct perf_data *data, const struct data_record *record, struct text chain,

@@ -118,7 +118,7 @@ static size_t quoted_bytes(struct text rule) {
 }
 
 /* Returns the letter of the conversion with that number in a format of printf: 'x' for "%08lx". Returns 0 if there are
- * not so many. */
+ * fewer. */
 static char conversion_at(struct text format, size_t number) {
     static const char modifiers[] = "#-+ .0123456789hlzjt";
     for (size_t i = 0; i < format.bytes_count; i++) {
@@ -159,7 +159,7 @@ static bool is_printed_in_hex(struct text rule, const char *field) {
     return letter && strchr("xXp", letter);
 }
 
-/* Marks unsigned numbers that the kernel prints as addresses, since their types do not tell. Signed ones may be error
+/* Marks unsigned numbers that the kernel prints as addresses, since their types do not say so. Signed ones may be error
  * codes. */
 static void mark_addresses(const struct tep_event *event, struct text rule) {
     for (struct tep_format_field *field = event->format.fields; field; field = field->next)

@@ -175,11 +175,7 @@ static void read_file(struct perf_data *data, struct input *input) {
 
 /* ---- The ledger. ---- */
 
-static const struct {
-    enum gecko_convert_unit unit;
-    enum gecko_convert_fate fate;
-    struct text cause;
-} tally_table[DATA_TALLY_COUNT] = {
+static const struct ledger_cause causes[DATA_TALLY_COUNT] = {
     [DATA_DAMAGED_RECORD] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("damaged record")},
     [DATA_CUT_OFF] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("record after which the recording is cut off")},
     [DATA_BAD_SAMPLE] = {LEDGER_SAMPLES, LEDGER_LOST, TEXT("damaged sample")},
@@ -203,20 +199,11 @@ static const struct {
     [DATA_UNUSED_USER_STACK] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("deferred user stack that no sample waits for")},
     [DATA_NO_PERIOD] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that weighs one: the trace tells no periods")},
     [DATA_JIT_REFUSED] = {LEDGER_VALUES, LEDGER_NOTED,
-                          TEXT("perf map or jitdump that was not read, as others own it or it is no usual file")},
+                          TEXT("perf map or jitdump that was not read, as others own it or it is not a regular file")},
     [DATA_JIT_DAMAGED] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("damaged part of a perf map or jitdump")},
     [DATA_UNKNOWN_FORMAT] = {LEDGER_VALUES, LEDGER_LOST, TEXT("payload of a tracepoint of an unknown format")},
     [DATA_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
 };
-
-static void enter_tallies(struct perf_data *data) {
-    struct ledger *ledger = &data->profile->ledger;
-    for (size_t i = 0; i < DATA_TALLY_COUNT; i++) {
-        const struct data_tally_row *row = &data->tallies[i];
-        if (tally_table[i].fate != LEDGER_NOTED) ledger_read(ledger, tally_table[i].unit, row->count);
-        ledger_enter(ledger, tally_table[i].unit, tally_table[i].fate, tally_table[i].cause, row->count, &row->first);
-    }
-}
 
 /* ---- The end. ---- */
 
@@ -259,7 +246,7 @@ struct data_kernel_identity data_kernel_identify(struct perf_data *data) {
     return identity;
 }
 
-/* Returns NULL if no files are to be opened. */
+/* Returns NULL if no files may be opened. */
 static struct data_kernel *load_kernel(struct naming *naming) {
     struct perf_data *data = naming->data;
     if (naming->kernel || !data->folders) return naming->kernel;
@@ -322,7 +309,7 @@ static void finish(struct perf_data *data, const struct reader_options *options)
     add_tracepoints(data);
     perf_activity_finish(&data->recording.activity, &data->recording.tasks, data->last_time_ns);
     data_records_enter(data);
-    enter_tallies(data);
+    ledger_enter_tallies(&data->profile->ledger, causes, data->tallies, DATA_TALLY_COUNT);
     data->recording.has_libraries = true;
     perf_recording_finish(&data->recording, chosen, options->weight);
     if (data->has_named_clock) data->profile->meta.tick_relation = (struct tick_relation){.is_known = false};
@@ -337,7 +324,7 @@ static void read_container(struct perf_data *data, struct input *input) {
                     "are read; convert its text: perf script -F +pid -i FILE | gecko-convert -",
                     input_name(input));
     } else if (!text_starts_with(start, magic)) {
-        failure_set(data->profile->failure, FAILURE_INPUT, "%s: is no perf.data", input_name(input));
+        failure_set(data->profile->failure, FAILURE_INPUT, "%s: is not a perf.data file", input_name(input));
     } else if (header_bytes == STREAM_HEADER_BYTES) {
         input_consume(input, STREAM_HEADER_BYTES);
         read_records(data, input, UINT64_MAX);

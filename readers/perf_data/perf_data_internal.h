@@ -44,11 +44,6 @@ enum data_tally {
     DATA_TALLY_COUNT
 };
 
-struct data_tally_row {
-    uint64_t count;
-    struct position first;
-};
-
 /* A sample of a tracepoint without a stack. It is kept until the recording's end, when its event's name is known. */
 struct data_tracepoint {
     struct perf_occurrence occurrence;
@@ -83,16 +78,13 @@ struct perf_data {
     struct position first_lost;
     uint64_t record_counts[256]; /* by type; the last also counts all types above 255 */
     struct position first_records[256];
-    struct data_tally_row tallies[DATA_TALLY_COUNT];
+    struct ledger_tally tallies[DATA_TALLY_COUNT];
 };
 
 static inline struct position data_position(uint64_t offset) { return (struct position){.offset = offset}; }
 
 static inline void data_tally(struct perf_data *data, enum data_tally tally, uint64_t count, uint64_t offset) {
-    if (!count) return;
-    struct data_tally_row *row = &data->tallies[tally];
-    if (!row->count || offset < row->first.offset) row->first = data_position(offset);
-    row->count += count;
+    ledger_tally_add(&data->tallies[tally], count, data_position(offset));
 }
 
 /* Types of records. Names: Linux include/uapi/linux/perf_event.h and tools/lib/perf/include/perf/event.h. */

@@ -46,8 +46,8 @@ static struct text without_return(struct text line) {
     return text_ends_with(line, TEXT("\r")) ? text_slice(line, 0, line.bytes_count - 1) : line;
 }
 
-/* Returns ID_NONE if the name says what is inlined into it (Java's "A->B"), if the line is no frame line, or if memory
- * ran out (latched). */
+/* Returns ID_NONE if the name says what is inlined into it (Java's "A->B"), if the line is not a frame line, or if
+ * memory ran out (latched). */
 static uint32_t number_of_name(struct perf_lexer *lexer, const struct perf_frame_line *frame) {
     bool is_plain = frame->has_address && !frame->is_cookie;
     if (!is_plain || perf_library_is_perf_map(text_base_name(frame->library))) return ID_NONE;
@@ -261,7 +261,7 @@ static bool is_sample(const struct perf_event_line *line) {
 }
 
 /* Lexes the sample whose event line is the given line. Returns the bytes after its stack, or after the event line if it
- * has no stack in this block. Returns none if the line is no event line, or if memory ran out (latched). */
+ * has no stack in this block. Returns none if the line is not an event line, or if memory ran out (latched). */
 static const char *lex_sample(struct perf_lexer *lexer, struct perf_block *block, struct text line) {
     struct perf_event_line event_line;
     if (!perf_event_line_parse_again(&lexer->event_memo, without_return(line), &event_line)) return NULL;
@@ -281,8 +281,8 @@ static const char *lex_sample(struct perf_lexer *lexer, struct perf_block *block
     return end_of_stack(sample) + 1;
 }
 
-/* Once there are so many nodes, they are numbered anew. With those of one more block, they fit into tables of 64 Ki
- * rows. 100 MB of a varied recording have 193 000 different ones. To number them three times costs 0.5 % more
+/* Once there are this many nodes, numbering starts again. With the nodes of one more block, they fit into tables of
+ * 64 Ki rows. 100 MB of a varied recording have 193 000 different nodes. To number them three times costs 0.5 % more
  * instructions and no measurable time, and saves 6 MB. */
 enum { NODES_MAX = 48 * 1024 };
 

@@ -7,7 +7,7 @@
  *   line number   the same for equal frame lines; dense, in order of first appearance in all blocks
  *   node          the number of a line and of all lines after it in its stack; dense as well. So two stacks that have a
  *                 node in common have its line and all outer lines in common
- *   generation    counts how often nodes have been numbered anew, which bounds their memory
+ *   generation    counts how often numbering has started again, which bounds the memory of nodes
  *   base          the previous lexed sample of the thread in the same block. Consecutive stacks of a thread share outer
  *                 frames: 56 and 36 % of all frame lines of two varied recordings. Their ends are compared as text, and
  *                 lines that agree are neither hashed nor looked up */
@@ -29,7 +29,7 @@ struct perf_lexed_line {
 
 /* A line that has its number from this block. */
 struct perf_new_line {
-    bool is_frame; /* false: the line begins with a tab and is no frame line */
+    bool is_frame; /* false: the line begins with a tab and is not a frame line */
     struct perf_frame_line frame;
     uint32_t name_number; /* the same for lines with the same name, library and form */
 };
@@ -82,7 +82,7 @@ struct perf_lexer {
 /* Longest text of a stack that is lexed, which bounds memory: 500 frames fit. */
 enum { PERF_LEXED_STACK_BYTES_MAX = 48 * 1024 };
 
-/* Inits a zeroed lexer. `limit` is borrowed. */
+/* Initializes a zeroed lexer. `limit` is borrowed. */
 void perf_lexer_init(struct perf_lexer *lexer, struct memory_limit *limit);
 void perf_lexer_fini(struct perf_lexer *lexer);
 

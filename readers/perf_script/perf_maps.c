@@ -57,7 +57,7 @@ static void add_build_id(struct perf_maps *maps, struct text path, struct text b
 
 void perf_maps_add(struct perf_maps *maps, const struct perf_map_record *record) {
     if (record->build_id.bytes_count) add_build_id(maps, record->path, record->build_id);
-    /* In kernel records the offset is the kernel text's own address, so it is no file offset. */
+    /* In kernel records the offset is the kernel text's own address, so it is not a file offset. */
     uint64_t file_offset = record->pid == PERF_PID_KERNEL ? 0 : record->file_offset;
     struct code_mapping mapping = {.pid = record->pid,
                                    .address = record->start,

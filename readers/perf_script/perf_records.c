@@ -55,7 +55,7 @@ static bool read_fork(struct perf_script *script, const struct perf_event_line *
     if (!parse_task_and_parent(payload, &pid, &tid, &parent_pid, &parent_tid)) return false;
     struct perf_tasks *tasks = &script->recording.tasks;
     const struct perf_task *parent = perf_tasks_find(tasks, line->machine, parent_pid, parent_tid);
-    /* perf has made the record for a task that ran before the recording began. The kernel may tell of its start again.
+    /* perf has made the record for a task that ran before the recording began. The kernel may report its start again.
      */
     if (line->has_time && !line->time_ns) {
         tasks->has_records = true;

@@ -216,8 +216,8 @@ void perf_samples_close(struct perf_script *script) {
 
 /* ---- Lexed stacks. ---- */
 
-/* Returns the row of the symbol on a line that was not read before; ID_NONE if the line is no frame line, or if memory
- * ran out (latched). */
+/* Returns the row of the symbol on a line that was not read before; ID_NONE if the line is not a frame line, or if
+ * memory ran out (latched). */
 static uint32_t learn_line(struct perf_symbols *symbols, const struct perf_block *block,
                            const struct perf_lexed_sample *lexed, uint32_t row) {
     const struct perf_new_line line = perf_lexed_line_parse(block, lexed, row);
@@ -225,8 +225,8 @@ static uint32_t learn_line(struct perf_symbols *symbols, const struct perf_block
     return perf_symbols_learn(symbols, block->lines[lexed->first_line + row].number, line.name_number, &line.frame);
 }
 
-/* Adds the innermost line_count lines to the stack. Stops at a line that is no frame line. Returns the number of lines
- * that were added. */
+/* Adds the innermost line_count lines to the stack. Stops at a line that is not a frame line. Returns the number of
+ * lines that were added. */
 static uint32_t add_lines(struct perf_script *script, const struct perf_block *block,
                           const struct perf_lexed_sample *lexed, uint32_t line_count) {
     struct perf_symbols *symbols = &script->stack.symbols;

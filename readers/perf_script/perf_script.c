@@ -4,11 +4,7 @@
 #include "perf_sources.h"
 #include "readers/code/script_frames.h"
 
-static const struct {
-    enum gecko_convert_unit unit;
-    enum gecko_convert_fate fate;
-    struct text cause;
-} tally_table[TALLY_COUNT] = {
+static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_BLANK] = {LEDGER_LINES, LEDGER_KEPT, TEXT("blank line")},
     [TALLY_HEADER] = {LEDGER_LINES, LEDGER_KEPT, TEXT("header comment")},
     [TALLY_EVENT] = {LEDGER_LINES, LEDGER_KEPT, TEXT("event line")},
@@ -36,16 +32,6 @@ static const struct {
     [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
 };
-
-static void enter_tallies(struct perf_script *script) {
-    struct ledger *ledger = &script->profile->ledger;
-    for (size_t i = 0; i < TALLY_COUNT; i++) {
-        const struct tally *tally = &script->tallies[i];
-        if (tally_table[i].fate != LEDGER_NOTED) ledger_read(ledger, tally_table[i].unit, tally->count);
-        ledger_enter(ledger, tally_table[i].unit, tally_table[i].fate, tally_table[i].cause, tally->count,
-                     &tally->first);
-    }
-}
 
 /* ---- Lines. ---- */
 
@@ -183,8 +169,7 @@ static void note_missing_periods(struct perf_script *script, uint32_t chosen) {
 
 static void end_reading(struct perf_script *script) {
     perf_samples_finish(script);
-    if (script->scan.cut_line_count)
-        script->tallies[TALLY_CUT_LINE] = (struct tally){script->scan.cut_line_count, script->scan.first_cut};
+    perf_tally_at(script, TALLY_CUT_LINE, script->scan.cut_line_count, script->scan.first_cut);
     /* Without -F dso, all libraries are the unknown one. */
     script->recording.has_libraries = script->stack.symbols.libraries.rows.count > 1;
 }
@@ -192,7 +177,7 @@ static void end_reading(struct perf_script *script) {
 static void finish(struct perf_script *script, const struct reader_options *options) {
     uint32_t chosen = perf_events_choose(&script->recording.events);
     if (options->weight == GECKO_CONVERT_WEIGHT_PERIOD && chosen != ID_NONE) note_missing_periods(script, chosen);
-    enter_tallies(script);
+    ledger_enter_tallies(&script->profile->ledger, causes, script->tallies, TALLY_COUNT);
     script->recording.has_stacks = script->tallies[TALLY_FRAME].count > 0;
     perf_activity_finish(&script->recording.activity, &script->recording.tasks, script->last_time_ns);
     perf_recording_finish(&script->recording, chosen, options->weight);

@@ -42,11 +42,6 @@ enum perf_tally {
     TALLY_COUNT
 };
 
-struct tally {
-    uint64_t count;
-    struct position first;
-};
-
 /* The sample whose stack is being read. */
 struct open_sample {
     bool is_open;
@@ -75,17 +70,14 @@ struct perf_script {
     struct open_sample sample;
     struct strings record_names; /* names of records that are not used */
     int64_t last_time_ns;        /* of the last line with a time; 0 until there is one */
-    bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are no frames */
+    bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
-    struct tally tallies[TALLY_COUNT];
+    struct ledger_tally tallies[TALLY_COUNT];
 };
 
 static inline void perf_tally_at(struct perf_script *script, enum perf_tally tally, uint64_t count,
                                  struct position position) {
-    if (!count) return;
-    struct tally *row = &script->tallies[tally];
-    if (!row->count || position.offset < row->first.offset) row->first = position;
-    row->count += count;
+    ledger_tally_add(&script->tallies[tally], count, position);
 }
 
 /* Counts for the line that is being read. */

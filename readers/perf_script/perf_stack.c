@@ -10,7 +10,7 @@ struct perf_stack_line {
     bool is_inlined;
 };
 
-/* A library of the profile as it was when so many mappings were known. */
+/* A library of the profile as it was when map_count mappings were known. */
 struct perf_stack_lib {
     uint64_t map_count;
     lib_id lib; /* none until first used */

@@ -59,9 +59,10 @@ static bool check_numbers(const struct trace_header *header, struct failure *fai
 static bool check_header(const struct trace_header *header, struct text start, struct failure *failure) {
     struct text magic = {TRACE_MAGIC, TRACE_MAGIC_BYTES};
     if (!text_starts_with(start, magic)) {
-        failure_set_at(failure, FAILURE_INPUT, (struct position){0},
-                       "this is no trace of the recorder, which begins with other bytes; without --from it is read as "
-                       "what it looks like");
+        failure_set_at(
+            failure, FAILURE_INPUT, (struct position){0},
+            "this is not a trace of the recorder, which begins with other bytes; without --from it is read as "
+            "what it looks like");
         return false;
     }
     if (start.bytes_count < TRACE_HEADER_BYTES) {

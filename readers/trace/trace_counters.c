@@ -57,8 +57,8 @@ static void finish_counter(struct counter *counter, bool is_complete) {
         uint64_t value = (uint64_t)sample->change;
         if (count != COUNTER_ENTRY_CHANGE) sample->change = (int64_t)(value - sum);
         if (count == COUNTER_ENTRY_SUM) sample->number -= number;
-        /* If events were recycled, the first sum includes changes before this time. It is no change of a rate, but it
-         * is a level. */
+        /* If events were recycled, the first sum includes changes before this time. It is not a change of a rate, but
+         * it is a level. */
         bool is_from_before = !i && !is_complete && count == COUNTER_ENTRY_SUM && counter->graph == COUNTER_RATE;
         if (is_from_before) {
             sample->change = 0;

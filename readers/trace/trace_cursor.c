@@ -2,7 +2,7 @@
 
 /* Traces are little-endian, as are all machines that the recorder supports, so numbers are copied without swapping
  * bytes. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are read without being turned round");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are read without swapping bytes");
 
 enum { LEB_BITS = 7, LEB_LAST_SHIFT = 63 };
 

@@ -646,7 +646,7 @@ static void find_replaced(struct trace_definitions *definitions) {
     strings_fini(&keys);
 }
 
-/* Adds a fact that the program has told to the panel. Returns false if it is none. */
+/* Adds a fact about the program to the panel. Returns false if the definition is not a fact. */
 static bool add_fact(struct profile *profile, const struct meta_definition *definition) {
     static const struct text prefix = TEXT(TRACE_FACT_PREFIX);
     if (!text_starts_with(definition->key, prefix)) return false;

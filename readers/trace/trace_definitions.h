@@ -41,7 +41,7 @@ struct trace_label {
     bool is_resolved;
     source_id source;
     struct category_pair category;
-    frame_id frame; /* of the label without a text */
+    frame_id frame; /* of this label when it is pushed without a text */
 };
 
 struct trace_library {
@@ -59,7 +59,7 @@ struct trace_function {
     struct text name;
 };
 
-/* A file in which a process tells what code it generates. */
+/* A file in which a process describes the code that it generates. */
 struct trace_jitdump {
     int64_t pid;
     uint64_t process_start_ns;

@@ -1,4 +1,4 @@
-/* What became of the processes that have no end in the trace, as far as the kernel of this machine tells. */
+/* What became of the processes that have no end in the trace, as far as the kernel of this machine knows. */
 #ifndef GECKO_TRACE_FATES_H
 #define GECKO_TRACE_FATES_H
 

@@ -71,7 +71,7 @@ static bool skip(struct input *input, uint64_t bytes_count) {
     return true;
 }
 
-/* Returns the next bytes, at most so many, without consuming them. */
+/* Returns the next bytes, at most bytes_count, without consuming them. */
 static struct text peek(struct input *input, size_t bytes_count) {
     return text_slice(input_peek(input, bytes_count), 0, bytes_count);
 }

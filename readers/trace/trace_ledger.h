@@ -64,14 +64,8 @@ enum trace_cause {
     TRACE_PART_COUNT = TRACE_LOST_LABEL + 1 - TRACE_PART_FIRST
 };
 
-struct trace_tally {
-    uint64_t count;
-    bool has_first;
-    uint64_t first_offset; /* the lowest offset; chunks are not always read in file order */
-};
-
 struct trace_ledger {
-    struct trace_tally tallies[TRACE_CAUSE_COUNT];
+    struct ledger_tally tallies[TRACE_CAUSE_COUNT]; /* chunks are not always read in file order */
     /* Lost parts of the current entry. They are counted once the entry is kept, since it may have to be read again. */
     uint32_t parts[TRACE_PART_COUNT];
     bool has_parts;
@@ -79,11 +73,7 @@ struct trace_ledger {
 
 static inline void trace_ledger_count(struct trace_ledger *ledger, enum trace_cause cause, uint64_t count,
                                       uint64_t offset) {
-    struct trace_tally *tally = &ledger->tallies[cause];
-    if (!count) return;
-    tally->count += count;
-    if (!tally->has_first || offset < tally->first_offset) tally->first_offset = offset;
-    tally->has_first = true;
+    ledger_tally_add(&ledger->tallies[cause], count, (struct position){.offset = offset});
 }
 
 /* Counts something that has no position in the trace. */

@@ -1,4 +1,4 @@
-/* Writes what is to be reported about a whole recorder trace: the recorder's messages (profilingLog), this reader's
+/* Writes the report about a whole recorder trace: the recorder's messages (profilingLog), this reader's
  * (profileGatheringLog), the panel and the ledger. */
 #include <inttypes.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static void log_gathering(struct trace_reader *trace) {
     log_unknown_kinds(trace);
 }
 
-/* Returns how the process ended, as far as the trace tells. */
+/* Returns how the process ended, as far as the trace says. */
 static struct text end_of(const struct trace_process *process) {
     static const struct text ends[] = {
         [TRACE_END_UNKNOWN] = TEXT("stopped or exited"),

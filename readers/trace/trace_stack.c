@@ -101,7 +101,7 @@ struct reading {
     uint64_t count; /* number of frames in the stack */
 };
 
-/* Reads a run of addresses. Each is a difference to the previous one, modulo 2^64. */
+/* Reads a run of addresses. Each is the difference from the previous one, modulo 2^64. */
 static void read_addresses(struct reading *reading, bool are_returns) {
     struct trace_cursor *cursor = reading->cursor;
     struct trace_frames *frames = &reading->frames;

@@ -1,5 +1,6 @@
 #include "trace_tasks.h"
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 #include "recorder/trace_format.h"
 
@@ -119,16 +120,9 @@ static struct generation *allocate_generations(struct trace_tasks *tasks, size_t
 /* Returns the process that had the pid at that time: the last one that started until then. NULL if there is none. */
 static const struct generation *find_process(const struct generation *generations, size_t count, int64_t pid,
                                              uint64_t start_ns) {
-    size_t first = 0;
-    for (size_t end = count; first < end;) {
-        size_t middle = first + (end - first) / 2;
-        const struct generation *row = &generations[middle];
-        if (row->number < pid || (row->number == pid && row->order <= start_ns))
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first && generations[first - 1].number == pid ? &generations[first - 1] : NULL;
+    size_t next = FIRST_ROW(
+        i, count, generations[i].number > pid || (generations[i].number == pid && generations[i].order > start_ns));
+    return next && generations[next - 1].number == pid ? &generations[next - 1] : NULL;
 }
 
 static void find_parents(struct trace_tasks *tasks, const struct generation *generations, size_t count) {
@@ -195,7 +189,7 @@ static void number_threads(struct trace_tasks *tasks) {
 enum { NO_THREAD = UINT32_MAX, SEVERAL_THREADS = UINT32_MAX - 1 };
 
 /* A program that ran for less than one interval has counters, and no thread but the sampler's. The viewer needs a
- * thread to show counters. The track of the main thread, which has the program's name, tells more than one of the
+ * thread to show counters. The track of the main thread, which has the program's name, is more useful than one of the
  * sampler. */
 static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
     struct thread *thread = column_at(&tasks->profile->threads, row);

@@ -61,7 +61,8 @@ struct trace_process *trace_tasks_process(struct trace_tasks *tasks, int64_t pid
 struct trace_thread *trace_tasks_thread(struct trace_tasks *tasks, const struct trace_process *process, uint64_t uid,
                                         int64_t tid);
 
-/* Returns the process that had the pid at that time of CLOCK_MONOTONIC; NULL: the trace has none. Looks at all. */
+/* Returns the process that had the pid at that time of CLOCK_MONOTONIC; NULL: the trace has none. Searches all
+ * processes. */
 struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_t pid, uint64_t time_ns);
 
 /* Names a process or thread. The latest name stays; for threads, the latest of the highest rank. */

@@ -171,7 +171,7 @@ struct walk {
     const struct unwind_process *process;
     const struct unwind_stack *stack;
     struct unwind_registers now; /* registers of the current frame */
-    bool is_exact;               /* the frame was interrupted: its pc is no return address */
+    bool is_exact;               /* the frame was interrupted: its pc is not a return address */
     bool is_beyond;              /* this frame's caller needs bytes that were not copied */
     bool is_elsewhere;           /* sp is on a stack that was not copied */
     struct unwind_mapping mapping;

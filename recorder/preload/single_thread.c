@@ -1,5 +1,5 @@
-/* Interposes functions of the C library that tell how many threads a program has, that succeed only in a process with
- * one thread, or that filter the system calls of threads: the recorder's threads must not change their results. A
+/* Interposes functions of the C library that depend on how many threads a program has, that succeed only in a process
+ * with one thread, or that filter the system calls of threads: the recorder's threads must not change their results. A
  * thread that is about to be forbidden to read the cycle counter must not read it for the recorder either. Only the
  * shared library has these functions. They have no effect on programs that make the system calls without the C library.
  */

@@ -7,7 +7,7 @@
 enum {
     QUIET_COUNT_MIN = 4,    /* reading fewer threads takes less time than reading the process and the sampler */
     NOISE_NS = 2000,        /* less than a thread uses to wake up and go to sleep again */
-    KEPT_ROUND_COUNT = 100, /* after so many rounds without it, all idle threads are read */
+    KEPT_ROUND_COUNT = 100, /* after this many rounds without a reading, all idle threads are read */
 };
 
 static struct {

@@ -3,8 +3,8 @@
  *
  * The kernel updates the time of a running thread when it is read, and the time of the process is the sum of all
  * threads. So the rest changes between rounds only by what the sampler uses between two readings, well below a
- * microsecond. An interrupt at that moment may make it larger: then all threads are read in vain. Call these in the
- * sampler's thread alone. */
+ * microsecond. An interrupt at that moment may make it larger: then all threads are read although none has run. Call
+ * these in the sampler's thread alone. */
 #ifndef GREC_CPU_BALANCE_H
 #define GREC_CPU_BALANCE_H
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Finds the thread's control block, which is the value of pthread_self() there. Returns false if the C library has not
- * made the thread, if the thread has ended, or if the kernel does not tell. */
+ * made the thread, if the thread has ended, or if the kernel does not show it. */
 bool libc_thread_find(uint32_t tid, uint64_t *control_block);
 
 /* Forgets open files, if the thread that had them open has ended or belongs to another process. */

@@ -337,7 +337,7 @@ static void wait_for_others(int try) {
 
 enum { TRY_COUNT = 2000 };
 
-/* Waits until no signal of the sampler is on its way to the calling thread, which must not block the signal. */
+/* Waits until no signal of the sampler is pending for the calling thread, which must not block the signal. */
 static void await_signal(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (int i = 0; i < TRY_COUNT && thread_registry_find_asked(); i++) wait_for_others(i);
@@ -357,8 +357,8 @@ static void await_record(struct thread_writers *writers, struct thread_record *r
         wait_for_others(sent->try_count++);
 }
 
-/* Waits until that signal, which the sampler no longer uses, is on its way to no thread. The kernel merges equal
- * signals that are sent to one thread, so one that the program sends now would be taken for the sampler's. */
+/* Waits until the signal, which the sampler no longer uses, is pending for no thread. The kernel merges equal signals
+ * that are pending for one thread. So a signal that the program sends now would be taken for the sampler's. */
 static void await_all(int number, uint64_t mask) {
     struct sent_signal sent = {.number = number, .is_blocked_here = (mask & bit_of(number)) != 0};
     int saved_errno = errno;
@@ -382,7 +382,7 @@ bool own_signal_is_current(int number) { return __atomic_load_n(&own.current, __
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before) {
     struct candidate *candidate = find_candidate(number);
     struct sigaction now, asked, *asked_action = action ? &asked : NULL;
-    if (action) asked = *action; /* `before` may be the same */
+    if (action) asked = *action; /* `before` may point to the same struct */
     if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
     bool is_taken = candidate->is_taken && set_in_kernel(number, NULL, &now) == 0 && is_ours(&now);

@@ -39,7 +39,7 @@ void own_signal_end(void);
 /* Returns the name of a signal that own_signal_find has returned: "SIGURG". */
 const char *own_signal_name(int number);
 
-/* Parses the value of GECKO_RECORDER_SIGNAL. Returns false if it is no signal that may be used. */
+/* Parses the value of GECKO_RECORDER_SIGNAL. Returns false if it is not a signal that may be used. */
 bool own_signal_parse(const char *text, int *number);
 
 /* ---- For the functions that interpose those of the C library. ---- */
@@ -56,7 +56,8 @@ void own_signal_enter_child(void);
 /* Whether the sampler uses the signal, or may use it later. */
 bool own_signal_is_candidate(int number);
 
-/* sigaction for a candidate. If the sampler gives the signal up, waits until none is on its way. */
+/* Replaces sigaction for a signal that the sampler may use. If the sampler gives the signal up, waits until none is
+ * pending. */
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before);
 
 /* rt_sigprocmask, except that it does not block the sampler's signal. Returns 0 or an error number. [signal-safe] */

@@ -204,9 +204,9 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* Waits until the thread has descriptors of its own, since a program that closes all of its own right after it has
- * started the recorder would close the trace's, too; and its name, by which the sampler knows the helper. The wait is
- * bounded: a thread may not begin while the caller holds a lock of the dynamic linker. */
+/* Waits until the thread has a table of descriptors of its own, and its name, by which the sampler knows the helper.
+ * Without the wait, a program that closes all of its descriptors right after it has started the recorder would close
+ * the trace's, too. The wait is bounded: a thread may not begin while the caller holds a lock of the dynamic linker. */
 static void await_begin(struct own_thread *thread) {
     const struct timespec limit = {.tv_sec = 1};
     while (!__atomic_load_n(&thread->has_begun, __ATOMIC_ACQUIRE))

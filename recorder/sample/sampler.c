@@ -13,12 +13,12 @@
 #include "libraries.h"
 #include "own_signal.h"
 #include "own_thread.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/trace_format.h"
 #include "recorder/unwind/mappings.h"
 #include "recorder/unwind/unwind_table.h"
-#include "recorder/write/chunk_pool.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/definitions.h"
 #include "recorder/write/process_counters.h"
@@ -158,7 +158,7 @@ static void make_round(uint64_t now_ns) {
     libraries_reclaim();
 }
 
-/* The log tells how many of the rounds that were asked for were made. */
+/* The log says how many of the rounds that were asked for were made. */
 static void report_rounds(void) {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "sampler: %llu rounds, every %llu µs asked for, %llu left out",

@@ -33,7 +33,7 @@ bool sampler_is_started(void);
 /* Changes the settings of the running sampler, if there is one, from its next round on. [signal-safe] */
 void sampler_change(const struct sampler_settings *settings);
 
-/* Stops the sampler. Its signals may still be on their way. is_process_ending: a sampler that has not begun yet is left
+/* Stops the sampler. Its signals may still be pending. is_process_ending: a sampler that has not begun yet is left
  * asleep, which saves time. */
 void sampler_stop(bool is_process_ending);
 

@@ -1,4 +1,4 @@
-/* Reads /proc/self/task/TID/syscall, which tells what system call a thread of this process is in. Call these in the
+/* Reads /proc/self/task/TID/syscall, which says what system call a thread of this process is in. Call these in the
  * sampler's thread alone. */
 #ifndef GREC_TASK_FILE_H
 #define GREC_TASK_FILE_H

@@ -8,7 +8,7 @@
 #include "recorder/gecko_recorder.h"
 
 struct task_wait {
-    bool is_told; /* the kernel told what the thread waits in; if not, no other member is set */
+    bool is_told; /* the kernel shows what the thread waits in; if not, no other member is set */
     /* A signal handler could cut the wait short, even with SA_RESTART: sleeping, polling, or a transfer that has a time
      * limit or is half done. Or it would run only after the wait: a page fault. The sampler must not signal the
      * thread. */
@@ -31,7 +31,7 @@ struct task_wait task_wait_find(uint32_t tid);
  * which ends at pc. */
 bool task_wait_was_interrupted(const struct grec_label *label, uint64_t pc, uint64_t interrupted_pc);
 
-/* Whether the kernel tells what an existing thread waits in. If not, errno says why. */
+/* Returns whether the kernel shows what an existing thread waits in. If not, errno says why. */
 bool task_wait_is_told(uint32_t tid);
 
 #endif

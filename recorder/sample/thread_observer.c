@@ -310,7 +310,7 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 }
 
 /* If the time limit of a poll has passed, and a signal comes before the thread runs again, the poll returns EINTR. The
- * kernel does not tell such a thread from one that works. So a thread that polls is asked only while it is on a
+ * kernel does not distinguish such a thread from one that works. So a thread that polls is asked only while it is on a
  * processor, which shows as processor time that grows between two readings. If the sampler itself has taken the
  * thread's processor, the time never grows, so the number of postponements is limited. */
 static bool is_postponed(struct sampled_thread *thread, const struct round *round) {
@@ -323,7 +323,7 @@ static bool is_postponed(struct sampled_thread *thread, const struct round *roun
     return true;
 }
 
-/* Writes a sample without asking the thread: the kernel does not tell what it waits in, and a signal could cut that
+/* Writes a sample without asking the thread: the kernel does not show what it waits in, and a signal could cut that
  * wait short. */
 static void write_unasked(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->state == SAMPLED_KNOWN)

@@ -21,8 +21,8 @@ enum {
 
 static struct {
     pid_t pid;
-    int number;            /* the signal to ask by; 0: none is free */
-    uint32_t change_count; /* how often `number` was determined anew; 0: never */
+    int number;            /* the signal that asks threads for stacks; 0: none is free */
+    uint32_t change_count; /* how often `number` was determined; 0: never */
     bool has_stuck_handler;
 } signal_state;
 

@@ -20,7 +20,7 @@ enum {
     POOL_FILTER_BYTES = 512,
 };
 
-/* The group word tells what all processes were last told to do: a field for each kind of command, which has the last
+/* The group word says what all processes must do: a field for each kind of command, which has the last
  * command in its lowest two bits, and how many there were in the others. */
 enum pool_group_field { POOL_GROUP_RECORDING = 0, POOL_GROUP_SAMPLING, POOL_GROUP_SETTINGS };
 enum { POOL_GROUP_FIELD_BITS = 20, POOL_GROUP_COMMAND_BITS = 2 };

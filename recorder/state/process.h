@@ -26,7 +26,7 @@ bool process_init(void);
 /* Returns this process; NULL before process_init. [signal-safe] */
 const struct process_state *process_self(void);
 
-/* Returns the calling thread's id in the outermost pid namespace that the kernel tells of; 0: it tells of the own one
+/* Returns the calling thread's id in the outermost pid namespace that the kernel shows; 0: it shows only the own one
  * alone. Takes 20 µs. [signal-safe] */
 uint32_t process_read_outer_tid(void);
 

@@ -123,7 +123,7 @@ static double weight_of(double x) {
     return sum / (sum - 1);
 }
 
-/* Whether this allocation is to be recorded. */
+/* Returns whether this allocation must be recorded. */
 static bool is_chosen(uint64_t bytes_count) {
     choice.left_bytes -= (int64_t)bytes_count;
     if (choice.left_bytes > 0) return false;

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "chunk_pool.h"
 #include "last_mapping.h"
 #include "markers.h"
 #include "own_stack.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/leb128.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "chunk_pool.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/hash.h"
 #include "recorder/state/leb128.h"
 #include "recorder/state/process.h"
@@ -120,7 +120,7 @@ static bool go_to_next_chunk(struct position *position) {
     return true;
 }
 
-/* Claims a position for a body of so many bytes. Returns false if there is no room. */
+/* Claims a position for a body of body_bytes bytes. Returns false if there is no room. */
 static bool claim(uint32_t body_bytes, struct position *claimed) {
     struct position position = unpack(__atomic_load_n(&recording_pool.header->definition_hint, __ATOMIC_ACQUIRE));
     for (;;) {
@@ -356,7 +356,7 @@ void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_b
     finish(&body, &cache);
 }
 
-/* The same library may be mapped at the same address again after another one was: that is a new definition, since the
+/* A library may be mapped again at its address after another one was there. That is a new definition, since the
  * last one for an address counts. So mappings are not interned. */
 uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
     struct body body = body_begin(0, TRACE_DEFINE_MAPPING);

@@ -15,7 +15,7 @@
 
 enum {
     SHORT_HEAD_BYTES = 1 + 3 * LEB128_BYTES_MAX, /* kind, t, duration, id */
-    SHORT_VALUE_COUNT_MAX = 8,                   /* the wire types of so many values fit a word */
+    SHORT_VALUE_COUNT_MAX = 8,                   /* their wire types fit into one word */
     LONG_HEAD_BYTES = 1 + 8 * LEB128_BYTES_MAX,
 };
 

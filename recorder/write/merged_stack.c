@@ -10,7 +10,7 @@
 
 /* ---- Merging. ---- */
 
-/* Appends a label frame. Returns false if the labels would take more than so many bytes. */
+/* Appends a label frame. Returns false if the labels would take more than bytes_max. */
 static bool add_label(struct merged_stack *stack, const struct grec_label_frame *frame, uint32_t bytes_max,
                       uint32_t depth) {
     struct room room = {.at = stack->bytes + stack->bytes_count, .end = stack->bytes + bytes_max};

@@ -47,7 +47,7 @@ void merged_stack_add_innermost(struct merged_stack *stack, struct grec_label *l
 /* Returns how many bytes merged_stack_write writes at most. */
 uint32_t merged_stack_bytes_max(const struct merged_stack *stack);
 
-/* Drops outermost frames until the stack takes at most so many bytes. */
+/* Drops outermost frames until the stack takes at most bytes_max bytes. */
 void merged_stack_fit(struct merged_stack *stack, uint32_t bytes_max);
 
 /* Writes the frames from `first` on, and returns where they end. *running_address is the last address in the chunk.

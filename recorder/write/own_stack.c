@@ -24,7 +24,7 @@ const struct merged_stack *own_stack_walk(const struct recording *recording, con
     struct stack_limits limits = thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
     struct own_stack *own = &record->own_stack;
     size_t count = stack_walk_here(snapshot, limits, own->walked, NATIVE_FRAME_COUNT_MAX, &own->merged.is_truncated);
-    /* The thread may not ask for its next stack for a long time. That stack is to be complete. */
+    /* The thread may not ask for its next stack for a long time. That stack must be complete. */
     if (own->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     size_t own_count = own_frame_count(own->walked, count, entry);
     merged_stack_make(&own->merged, own->walked + own_count, count - own_count, &record->labels, recording->depth);

@@ -25,7 +25,7 @@ enum sample_slot_state {
 
 struct sample_slot {
     uint32_t state;  /* enum sample_slot_state */
-    uint32_t signal; /* on its way to the thread; 0: none */
+    uint32_t signal; /* sent to the thread and not yet handled; 0: none */
 
     /* Written by the sampler, while the state is free. */
     uint64_t control_block;        /* that the C library has for the thread; 0: unknown */
@@ -44,7 +44,7 @@ struct sample_slot {
  * handler's third argument. labels: the thread's. [signal-safe] */
 void sample_slot_answer(struct sample_slot *slot, const struct grec_label_stack *labels, const void *interrupted);
 
-/* Returns whether the signal is the one on its way to the slot's thread, and if so, notes that it has arrived.
+/* Returns whether the signal is the one sent to the slot's thread, and if so, notes that it has arrived.
  * [signal-safe] */
 static inline bool sample_slot_take_signal(struct sample_slot *slot, int number) {
     uint32_t expected = (uint32_t)number;

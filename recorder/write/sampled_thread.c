@@ -79,7 +79,7 @@ static void introduce(struct sampled_thread *thread, struct writer *writer) {
     long_block_end(writer, at);
 }
 
-/* Makes room for an entry of so many bytes, and writes the entries that must come before it in the chunk. */
+/* Makes room for an entry of bytes_count bytes, and writes the entries that must come before it in the chunk. */
 static bool prepare(struct sampled_thread *thread, struct recording *recording, uint32_t bytes_count) {
     if (!recording_reserve(recording, bytes_count + INTRODUCTION_BYTES + MAPPINGS_BYTES)) return false;
     enter_chunk(recording->writer);

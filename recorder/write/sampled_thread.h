@@ -61,7 +61,7 @@ struct sampled_thread {
     uint32_t postponed_count;      /* rounds in a row that did not ask it, since it may be about to leave a wait */
     uint64_t control_block;        /* that the C library has for it; 0: not known */
     uint64_t unreached_ticks;      /* since when it cannot be asked; 0: it can */
-    uint64_t next_check_ticks;     /* when `reach` is to be checked again */
+    uint64_t next_check_ticks;     /* when to check `reach` again */
     uint64_t request_ticks;        /* when the request under way was made; 0: there is none */
     uint64_t wait_fingerprint;     /* of its wait when that was last looked at; 0: it did not wait */
     struct grec_label *asked_wait; /* names the wait that the request under way interrupts; NULL: the thread ran */

@@ -91,7 +91,7 @@ void thread_registry_name(struct thread_record *record, const char *name);
 /* Copies the name of a record, which its thread may be changing meanwhile. Returns the length. [signal-safe] */
 uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]);
 
-/* Returns the calling thread's record, claimed or held for it, if a signal of the sampler is on its way to the thread;
+/* Returns the calling thread's record, claimed or held for it, if a signal of the sampler is pending for the thread;
  * else NULL. [signal-safe] */
 struct thread_record *thread_registry_find_asked(void);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "chunk_pool.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
 #include "recorder/state/signal_mask.h"
 #include "thread_handle.h"

@@ -70,7 +70,7 @@ void recording_admit(struct recording *recording);
  * but its writer shows no room. So the short paths need not check whether the thread is left out. */
 void recording_leave_admitted(struct recording *recording);
 
-/* Begins a recording call. If recording.thread is NULL, nothing is to be recorded, and no other function may be called.
+/* Begins a recording call. If recording.thread is NULL, nothing may be recorded, and no other function may be called.
  * All of them are [signal-safe]. */
 static inline struct recording recording_enter(void) {
     struct recording recording = {.thread = thread_writers_self};
@@ -137,9 +137,8 @@ static inline void recording_leave(struct recording *recording) {
     __atomic_store_n(&recording->thread->depth, recording->depth, __ATOMIC_RELEASE);
 }
 
-/* Makes room for a block of so many bytes, not counting its length. Returns false, and counts the loss, if there is
- * none.
- */
+/* Makes room for a block of bytes_count bytes, not counting its length. Returns false, and counts the loss, if there
+ * is no room. */
 static inline bool recording_reserve(struct recording *recording, uint32_t bytes_count) {
     struct writer *writer = recording->writer;
     uint32_t with_length = bytes_count + LEB128_PADDED_BYTES + CLOCK_BLOCK_BYTES;

@@ -153,7 +153,7 @@ static void handle_the_old_way(void) {
 
 /* ---- Masks. ---- */
 
-static void say_mask(const char *when) {
+static void print_mask(const char *when) {
     sigset_t set;
     sigemptyset(&set);
     pthread_sigmask(SIG_BLOCK, NULL, &set);
@@ -170,7 +170,7 @@ static void block_all(void) {
 }
 
 static void *work_with_mask(void *unused) {
-    say_mask("in a thread");
+    print_mask("in a thread");
     work(100);
     return unused;
 }
@@ -187,19 +187,19 @@ static void set_masks(void) {
     sigemptyset(&some);
     sigaddset(&some, SIGURG);
     sigaddset(&some, SIGUSR2);
-    say_mask("first");
+    print_mask("first");
     sigprocmask(SIG_BLOCK, &some, NULL);
-    say_mask("some");
+    print_mask("some");
     work(WORK_MS);
     run_thread();
     block_all();
-    say_mask("all");
+    print_mask("all");
     run_thread();
     pthread_sigmask(SIG_UNBLOCK, &some, &before);
     printf("before %d\n", sigismember(&before, SIGURG));
-    say_mask("without some");
+    print_mask("without some");
     pthread_sigmask(SIG_SETMASK, &none, NULL);
-    say_mask("none");
+    print_mask("none");
     printf("error %d\n", pthread_sigmask(99, &some, NULL));
 }
 
@@ -266,7 +266,7 @@ static void set_in_child(void) {
     pid = fork();
     if (!pid) {
         for (int i = 0; i < 2; i++) print_handler(candidates[i]);
-        say_mask("in a child");
+        print_mask("in a child");
         work(WORK_MS);
         send_all_ways(SIGURG);
         fflush(stdout);
@@ -328,7 +328,7 @@ static void read_signals(void) {
     sigaddset(&set, SIGURG);
     int file = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     sigprocmask(SIG_SETMASK, &set, NULL);
-    say_mask("set");
+    print_mask("set");
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         work(5);
         wrong_count += poll_again(file, 0) != 0;
@@ -350,7 +350,7 @@ static void work_while_all_blocked(void (*use_first)(void)) {
     sigset_t none;
     block_all();
     use_first();
-    say_mask("used");
+    print_mask("used");
     work(100);
     atomic_store(&come_count, 0);
     signal(SIGWINCH, count_signal);
@@ -359,7 +359,7 @@ static void work_while_all_blocked(void (*use_first)(void)) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     printf("%d came\n", atomic_load(&come_count));
-    say_mask("none");
+    print_mask("none");
 }
 
 static void handle_first(void) { signal(SIGURG, count_signal); }

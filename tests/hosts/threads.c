@@ -90,12 +90,12 @@ static void *work_on(void *unused) {
     return unused;
 }
 
-static void say_exit(void) { puts("at exit"); }
+static void print_exit(void) { puts("at exit"); }
 
 /* Ends the first thread. The last thread calls exit, which flushes the printed text. */
 static void end_first_thread(void) {
     pthread_t thread;
-    atexit(say_exit);
+    atexit(print_exit);
     pthread_create(&thread, NULL, work_on, NULL);
     pthread_exit(NULL);
 }

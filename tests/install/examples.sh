@@ -45,7 +45,7 @@ check_c() {
         request 'count primes' count_primes Served
 }
 
-# It starts its recording itself.
+# The example starts its recording itself.
 check_cc() {
     check "$1: records" recorded "$work/cc.trace" "$work/profile.json" "'$2' '$work/cc.trace'" \
         batch 'first text' 'sort first sorter' 'sort second sorter'
@@ -127,7 +127,7 @@ for program in convert convert-static; do
     "$work/embedder/$program" "$work/lossy.txt" >"$work/said" 2>&1
     check "$program says what was lost" grep -q '^  lost ' "$work/said"
     "$work/embedder/$program" "$work/good.txt" "$work/bad.txt" >"$work/said" 2>&1
-    check "$program fails on what is no trace" [ $? -eq 1 ]
+    check "$program fails on what is not a trace" [ $? -eq 1 ]
     check "$program says why" grep -q "$work/bad.txt: " "$work/said"
     check "$program leaves nothing of it" [ ! -e "$work/bad.txt.profile.json" ]
 done
@@ -135,7 +135,7 @@ for program in stream stream-static; do
     check "$program converts" sh -c "'$work/embedder/$program' <'$work/good.txt' >'$work/streamed'"
     check "$program: the profile" cmp "$root/fixtures/perf-script/inlined/processed.json" "$work/streamed"
     "$work/embedder/$program" <"$work/bad.txt" >"$work/streamed" 2>"$work/said"
-    check "$program fails on what is no trace" [ $? -eq 1 ]
+    check "$program fails on what is not a trace" [ $? -eq 1 ]
     check "$program says why" grep -q '^the stream: ' "$work/said"
     check "$program writes nothing of it" [ ! -s "$work/streamed" ]
 done

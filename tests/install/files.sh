@@ -74,7 +74,9 @@ check "static linking names the others" sh -c "case '$(package --static --libs-o
 # ---- Other folders. ----
 
 other=$work/'a folder'
-libraries=lib/$("${CC:-cc}" -print-multiarch)
+# CC may be several words, such as "ccache gcc".
+# shellcheck disable=SC2086
+libraries=lib/$(${CC:-cc} -print-multiarch)
 check "install into other folders" make_in DESTDIR="$other" PREFIX=/opt/gecko LIBDIR="/opt/gecko/$libraries" INCLUDEDIR=/srv/headers \
     MANDIR=/opt/pages ZSHCOMPDIR=/opt/zsh install
 for file in opt/gecko/bin/gecko-convert opt/gecko/$libraries/libgecko_recorder.so srv/headers/gecko_recorder.h \

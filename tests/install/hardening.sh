@@ -30,7 +30,7 @@ for file in libgecko_convert.a libgecko_recorder.a; do
 done
 check "the recorder needs libc alone" [ "$(readelf -d "$build/libgecko_recorder.so" | grep NEEDED | sed 's/.*\[\(.*\)\]/\1/')" = libc.so.6 ]
 
-# ---- Flags of whoever builds. ----
+# ---- Flags of the person who builds. ----
 
 # A source file with many buffers and calls that can be fortified.
 object=obj/recorder/sample/libraries.o

@@ -45,7 +45,9 @@ done
 # The static program looks up symbols in files of this machine too.
 echo 'int twice(int x) { return x * 2; } int main(int count, char **arguments) { (void)arguments; return twice(count); }' \
     >"$work/traced.c"
-check "a traced program" "${CC:-cc}" -g -O0 -o "$work/traced" "$work/traced.c"
+# CC may be several words, such as "ccache gcc".
+# shellcheck disable=SC2086
+check "a traced program" ${CC:-cc} -g -O0 -o "$work/traced" "$work/traced.c"
 address=$(nm "$work/traced" | sed -n 's/ T twice$//p')
 printf 'traced 1/1 1.000000: 1 cycles:\n\t%s [unknown] (%s/traced)\n\n' "$address" "$work" >"$work/traced.txt"
 check "an address" env -i "$program" --quiet --symbols always "$work/traced.txt" -o "$work/traced.json"

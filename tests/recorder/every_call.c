@@ -13,15 +13,6 @@ static struct grec_marker_type graph_type = {
     .is_stack_based = 1,
 };
 
-int main(int argument_count, char **arguments) {
-    if (argument_count != 3) return 2;
-    call_without_recording();
-    refuse_options();
-    start_with_less();
-    start(arguments[1]);
+static void record_in_this_language(void) {
     GREC_INSTANT_WITH("with a graph", &outer_category, &graph_type, GREC_INT(5), GREC_TEXT("red"));
-    record_everything(arguments[1]);
-    grec_stop();
-    save_from_memory(arguments[2]);
-    return failure_count ? 1 : 0;
 }

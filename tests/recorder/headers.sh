@@ -88,7 +88,7 @@ check_exported() {
     if [ "$soname" ] && [ "$(readlink "$installed$prefix/lib/$library")" = "$soname" ]; then
         pass
     else
-        fail "$library is called $soname in itself, and is no link to that"
+        fail "$library is called $soname in itself, and is not a link to that"
     fi
 }
 
@@ -285,6 +285,21 @@ check_labels_only() {
     if grep -qF '"libs":[]' "$work/processed.json"; then pass; else fail "$name: there are addresses in libraries"; fi
 }
 
+# Builds the recorder where the only programs are a compiler, make and the usual ones of a system.
+check_needs_only_a_compiler() {
+    mkdir "$work/programs"
+    for program in make cc as ld ar objcopy sh cat cmp echo expr ln mkdir nproc rm sed; do
+        ln -s "$(command -v $program)" "$work/programs/$program"
+    done
+    if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CFLAGS=-O0 recorder 2>"$work/errors" >/dev/null &&
+        [ ! -s "$work/errors" ] && [ -e "$work/alone/libgecko_recorder.a" ] && [ -e "$work/alone/libgecko_recorder.so" ] &&
+        [ -e "$work/alone/libgecko_recorder_memory.so" ]; then
+        pass
+    else
+        fail "the recorder needs more than a compiler: $(cat "$work/errors")"
+    fi
+}
+
 texts_of_preloaded='
 sort
 Process CPU utilization
@@ -299,6 +314,7 @@ case $converter in
     *) converter=$PWD/$converter ;;
 esac
 check_names
+check_needs_only_a_compiler
 install_all
 check_package
 check_exported libgecko_recorder.so "$preload_names"

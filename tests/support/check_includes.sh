@@ -11,7 +11,7 @@ libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 readers/input         libconvert/base
 readers               libconvert/base libconvert/profile readers/input
-readers/code          libconvert/base libconvert/profile readers/input
+readers/code          libconvert/base
 readers/perf          libconvert/base libconvert/profile readers readers/code
 readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/trace readers/unwind
 readers/perf_script   libconvert/base libconvert/profile readers/input readers readers/code readers/perf
@@ -27,11 +27,12 @@ cli/batch             cli libconvert libconvert/base readers readers/input write
 cli/check             cli libconvert libconvert/base libconvert/profile writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input writer
-recorder              recorder/state recorder/write recorder/sample
+recorder              recorder/state recorder/pool recorder/write recorder/sample
 recorder/state        recorder
 recorder/unwind       recorder/state
-recorder/write        recorder recorder/state recorder/unwind
-recorder/sample       recorder recorder/state recorder/unwind recorder/write
+recorder/pool         recorder/state
+recorder/write        recorder recorder/state recorder/pool recorder/unwind
+recorder/sample       recorder recorder/state recorder/pool recorder/unwind recorder/write
 recorder/preload      recorder recorder/state recorder/sample
 '
 
@@ -52,7 +53,9 @@ header_rules='
 <xxhash               libconvert/base/ readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
 "cli/batch/           cli/main.c cli/batch/
 "recorder/gecko_recorder.h recorder/
-"recorder/session.h    recorder/preload/
+"recorder/trace_format.h readers/trace/ recorder/
+"recorder/session.h    recorder/preload/single_thread.c
+"session.h             recorder/session.c recorder/environment.c
 '
 
 includes() {

@@ -16,7 +16,7 @@ converter = os.path.abspath(sys.argv[1])
 fixtures = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures" / "perf-data"
 
 # Without symbols copied stacks are not unwound here, and perf unwinds them. Without callchains perf prints addresses in
-# memory, which the text's reader cannot place in a forked process: only records of perf.data tell what it inherits.
+# memory, which the text's reader cannot place in a forked process: only records of perf.data show what it inherits.
 UNCOMPARABLE = {"dwarf", "lost", "no-callgraph"}
 
 # Markers of what perf script does not print with these fields.

@@ -72,7 +72,7 @@ def without_version(name):
 
 
 def without_unknown_root(stack):
-    """Removes the callers without a name at the root: the converter leaves out those that are no code."""
+    """Removes the callers without a name at the root: the converter leaves out those that are not code."""
     return tuple(itertools.dropwhile(lambda name: name == "[unknown]", stack[:-1])) + stack[-1:]
 
 

@@ -72,7 +72,7 @@ static inline pid_t crash_fork(crash_scenario *run, void *context) {
     pid_t pid = fork();
     if (pid < 0) abort();
     if (pid > 0) return pid;
-    /* Otherwise cmocka's signal handlers would continue with its tests in the child. */
+    /* Otherwise cmocka's handlers of these signals would go on with its tests in the child. */
     const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
     alarm(CRASH_DEADLINE_SECONDS);

@@ -314,7 +314,7 @@ class Reader:
             self.counts["stray"] += 1
 
     def add_frame(self, address, rest):
-        """Adds the names of a frame line. Callers without a symbol and a library are one function. A frame is no caller
+        """Adds the names of a frame line. Callers without a symbol and a library are one function. A frame is not a caller
         if it is the first one, or the first one of a user after those of the kernel."""
         was_kernel, self.is_kernel = self.is_kernel if self.stack else False, address and int(address, 16) >= 0xFFFF << 48
         is_caller = self.stack and (self.is_kernel or not was_kernel)

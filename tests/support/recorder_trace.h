@@ -3,6 +3,7 @@
 #define GECKO_TEST_RECORDER_TRACE_H
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "readers/reader.h"
 #include "recorder/gecko_recorder.h"
@@ -43,7 +44,7 @@ static inline void recorded_read(struct recorded *recorded, const char *path) {
     free(bytes);
 }
 
-/* recorded_read from the file itself, whose locks tell which processes still record. */
+/* recorded_read from the file itself, whose locks show which processes still record. */
 static inline void recorded_read_in_place(struct recorded *recorded, const char *path) {
     *recorded = (struct recorded){0};
     profile_init(&recorded->profile, &recorded->failure);
@@ -85,6 +86,12 @@ static inline int set_up_folder(void **state) {
     struct temp_folder *folder = malloc(sizeof *folder);
     *state = folder;
     return folder && temp_folder_init(folder) ? 0 : -1;
+}
+
+/* set_up_folder for tests that may hang, which the alarm then ends. */
+static inline int set_up_folder_and_alarm(void **state) {
+    alarm(HANG_SECONDS);
+    return set_up_folder(state);
 }
 
 static inline int tear_down_folder(void **state) {

@@ -168,7 +168,7 @@ static inline void sleep_ms(unsigned ms) {
 /* ---- The kernel's information about threads. ---- */
 
 /* Returns the number of the system call that the thread is blocked in. Returns -1 if it is blocked outside a call, and
- * 0 if it runs or if the kernel does not tell. */
+ * 0 if it runs or if the kernel does not show it. */
 static inline int call_of_thread(uint32_t tid) {
     char path[64], text[256] = "";
     snprintf(path, sizeof path, "/proc/self/task/%u/syscall", tid);
@@ -279,6 +279,16 @@ static inline void wait_stacks(const struct busy_thread *thread, unsigned count)
         wait_cpu(thread, ANSWER_NS);
     }
     wait_rounds(2);
+}
+
+/* Records the thread from its start until the sampler has received that many stacks, and reads the trace. */
+static inline void record_busy_thread(struct recorded *recorded, const struct temp_folder *folder,
+                                      struct busy_thread *thread, uint32_t interval_us, unsigned stack_count) {
+    start_sampling(folder, "busy.trace", (struct grec_options){.interval_us = interval_us});
+    busy_thread_start(thread);
+    wait_stacks(thread, stack_count);
+    stop_and_read(recorded, folder, "busy.trace");
+    busy_thread_join(thread);
 }
 
 /* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" show its work.

@@ -19,4 +19,14 @@ static inline void run_in_folder(const struct temp_folder *folder, const char *f
     if (system(command) != 0) fail_msg("%s", command);
 }
 
+/* Returns the hexadecimal number that a command has written into the file. It must be more than 0. */
+static inline uint64_t read_address(const struct temp_folder *folder, const char *name) {
+    char *text = file_read(temp_folder_file(folder, name), NULL);
+    assert_non_null(text);
+    uint64_t address = strtoull(text, NULL, 16);
+    free(text);
+    assert_true(address > 0);
+    return address;
+}
+
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function takes at most 512 bytes and begins at a multiple of them: an address tells its function. */
+/* A function takes at most 512 bytes and begins at a multiple of them: so an address identifies its function. */
 #define FUNCTION __attribute__((noinline, noclone, used, aligned(512)))
 
 enum { SYSTEM_WRITE = 64, SYSTEM_EXIT = 93, SYSTEM_KILL = 129, SYSTEM_SIGACTION = 134, SYSTEM_GETPID = 172 };

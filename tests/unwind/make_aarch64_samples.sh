@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the fixtures of tests/unit/unwind/test_unwinder_aarch64.c anew. Needs Debian's gcc-aarch64-linux-gnu and qemu-user.
+# Builds the fixtures of tests/unit/unwind/test_unwinder_aarch64.c. Needs Debian's gcc-aarch64-linux-gnu and qemu-user.
 set -eu
 cd "$(dirname "$0")"
 aarch64-linux-gnu-gcc -std=gnu11 -O2 -fomit-frame-pointer -mbranch-protection=standard -fno-stack-protector \

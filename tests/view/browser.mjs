@@ -38,7 +38,7 @@ async function serveTab(page, tab, options, serverArguments) {
 
 /** Serves the recording or profile and opens its call tree. */
 async function serve(page, ...serverArguments) {
-  // The inverted call tree has the functions that run first, whoever calls them.
+  // The inverted call tree has the functions that run, with their callers below them.
   const server = await serveTab(page, 'calltree', '&invertCallstack&search=%2Ffixtures%2Fdemo%2F', serverArguments);
   await until('the call tree', () => page.run(`document.querySelectorAll('.treeViewRowScrolledColumns').length > 0`));
   return server;

@@ -40,6 +40,17 @@ def expect(found, wanted, what=""):
     assert found == wanted, f"{what}: found {found!r}, wanted {wanted!r}"
 
 
+def receive_all(connection):
+    """Returns what comes until the other side closes the connection, or nothing comes for its time limit."""
+    received = b""
+    try:
+        while piece := connection.recv(65536):
+            received += piece
+    except OSError:
+        pass
+    return received
+
+
 class Server:
     """A running `gecko-convert view`; `url` is the page that it prints, `base` its own address with the token."""
 
@@ -95,13 +106,7 @@ class Server:
                 connection.shutdown(socket.SHUT_WR)
             except OSError:
                 pass
-            received = b""
-            try:
-                while piece := connection.recv(65536):
-                    received += piece
-            except OSError:
-                pass
-            return received
+            return receive_all(connection)
 
 
 with open(PROFILE, "rb") as file:
@@ -533,13 +538,7 @@ def test_serves_hundreds_of_clients_at_a_time():
                 pass
         for client in clients:
             with client:
-                answer = b""
-                try:
-                    while piece := client.recv(65536):
-                        answer += piece
-                except OSError:
-                    pass
-                answers.append(answer)
+                answers.append(receive_all(client))
         served = [answer for answer in answers if answer]
         assert len(served) >= 100, len(served)
         expect({answer.split(b"\r\n")[0] for answer in served}, {b"HTTP/1.1 200 OK"})
@@ -676,11 +675,11 @@ def test_refuses_bad_command_lines():
                 ([TRACE, TRACE], 2, "is named twice"),
                 ([TRACE, "--align", "x=1s"], 2, "no input is named 'x'"),
                 (["--port", "70000", TRACE], 2, "--port"),
-                (["--viewer", folder, TRACE], 2, "is no built viewer: it has no readable index.html"),
+                (["--viewer", folder, TRACE], 2, "is not a built viewer: it has no readable index.html"),
                 (["--viewer", folder + "/none", TRACE], 3, "cannot open the viewer's folder"),
                 (["--source-map", "a", TRACE], 2, "--source-map a is not of the form FROM=TO"),
-                (["--viewer", "https://", TRACE], 2, "is no address of a viewer"),
-                (["--viewer", "http://a\nb", TRACE], 2, "is no address of a viewer"),
+                (["--viewer", "https://", TRACE], 2, "is not an address of a viewer"),
+                (["--viewer", "http://a\nb", TRACE], 2, "is not an address of a viewer"),
                 ([folder + "/none"], 3, "No such file"),
                 ([PROGRAM], 1, "this is a program or a library"),
                 (["--max-memory", "1M", TRACE], 4, "memory")):

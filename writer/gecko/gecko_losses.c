@@ -170,7 +170,7 @@ static const struct property {
     {"line of a native function", ROWS_FUNCS, loses_line, false},
     {"JavaScript flag of a function without a source file", ROWS_FUNCS, is_script_without_source, false},
     {"resource of a JavaScript function", ROWS_FUNCS, has_script_resource, false},
-    {"type of a resource that is no library", ROWS_FUNCS, has_typed_resource, false},
+    {"type of a resource that is not a library", ROWS_FUNCS, has_typed_resource, false},
     {"JavaScript function without a line (line 0 is written)", ROWS_FUNCS, is_script_without_line, true},
     {"path and build id of a library", ROWS_LIBS, is_there, false},
     {"text of a source file", ROWS_SOURCE_CONTENTS, has_content, false},

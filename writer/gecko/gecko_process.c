@@ -25,7 +25,7 @@ static int64_t sum_of(int64_t a, int64_t b) {
 }
 
 /* Writes the level of an accumulating counter at equal distances, in place of its changes. The client draws a change
- * divided by the time since the previous one, so the graph has the right shape, and a tooltip tells the level. Of each
+ * divided by the time since the previous one, so the graph has the right shape, and a tooltip shows the level. Of each
  * distance, the highest level is written. */
 static void write_levels(struct json *json, const struct counter *counter, int64_t interval_ns) {
     enum { LEVELS_MAX = 10000 };
@@ -55,7 +55,7 @@ static void write_levels(struct json *json, const struct counter *counter, int64
 /* The client derives the display of a counter from its category and name. */
 static void write_counter(struct json *json, const struct counter *counter, int64_t interval_ns) {
     json_object_begin(json);
-    /* In this format, the name and the category tell the client how to draw the counter. */
+    /* In this format, the name and the category decide how the client draws the counter. */
     if (counter_json_is_right_by_default(counter)) {
         counter_json_identity(json, counter, counter_visible_name(counter));
         write_samples(json, counter);

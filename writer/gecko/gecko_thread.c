@@ -13,7 +13,7 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     const struct profile *profile = tables->profile;
     struct failure *failure = profile->failure;
     *writer = (struct gecko_thread_writer){.profile = profile, .weights = weights, .tables = tables};
-    /* Differences are no CPU times, and the CPU time of a sample cannot be split among its repetitions. */
+    /* Differences are not CPU times, and the CPU time of a sample cannot be split among its repetitions. */
     writer->has_cpu_deltas =
         profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
     size_t frame_count = row_table_count(&tables->frames);

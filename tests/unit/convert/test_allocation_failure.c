@@ -486,7 +486,7 @@ static void test_writing_archives(void **state) {
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) try_writing(suffixes[i]);
 }
 
-/* ---- What stands around a conversion. ---- */
+/* ---- Before and after a conversion. ---- */
 
 static void test_report(void **state) {
     static const struct gecko_convert_options options = {

@@ -212,9 +212,10 @@ static void test_bad_inputs(void **state) {
                   "https://profiler.firefox.com");
     conversion->options.from = "native";
     convert_trace(conversion, folded);
-    assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
-                  "this is no trace of the recorder, which begins with other bytes; without --from it is read as what "
-                  "it looks like");
+    assert_failed(
+        conversion, GECKO_CONVERT_BAD_INPUT,
+        "this is not a trace of the recorder, which begins with other bytes; without --from it is read as what "
+        "it looks like");
     conversion->options.from = "perf-script";
     convert_trace(conversion, folded);
     assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,

@@ -8,18 +8,16 @@
 #include <unistd.h>
 
 #include "libconvert/embed_sources.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
 
-static struct failure failure;
-static struct profile profile;
 static struct thread *thread;
 static struct temp_folder folder;
 
 static int set_up(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
-    thread = profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
+    begin_profile(state);
+    thread = add_only_thread();
     return temp_folder_init(&folder) ? 0 : -1;
 }
 
@@ -28,8 +26,7 @@ static int tear_down(void **state) {
     static const char *const inner[] = {"src/a/x.c", "src/y.c", "src/a", "src", "new/x.c", "new", "folder"};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) remove(temp_folder_file(&folder, inner[i]));
     temp_folder_fini(&folder);
-    profile_fini(&profile);
-    return 0;
+    return end_profile(state);
 }
 
 /* Returns the path of a file in the folder, which the caller frees. */

@@ -213,7 +213,7 @@ static void test_groups_of_version_1(void **state) {
     assert_int_equal(machine_memory_bytes(kernel.path), 6 * MIB);
 }
 
-/* A quota of processor time per period counts as so many processors. */
+/* A quota of processor time per period counts as the quotient of the two, in processors. */
 static void test_groups_limit_processors(void **state) {
     assert_int_equal(machine_processor_limit(kernel.path), UINT_MAX);
     write_kernel_file("/proc/self/cgroup", "0::/user.slice/app.service\n");

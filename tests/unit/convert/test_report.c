@@ -81,6 +81,20 @@ static void test_sizes(void **state) {
 
 /* A lost sample takes its lines and its period with it, so its cause is listed once. Entries that are kept or noted are
  * not losses. */
+/* Checks what the summary of a conversion with these entries says about losses. */
+static void assert_losses(const struct gecko_convert_entry *entries, size_t entry_count, const char *expected) {
+    struct gecko_convert_result result = good_result();
+    char whole[1000];
+    result.entries = entries;
+    result.entry_count = entry_count;
+    report_summary(&options, &result, &text);
+    snprintf(whole, sizeof whole,
+             "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
+             "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: %s\n",
+             expected);
+    assert_text(whole);
+}
+
 static void test_losses(void **state) {
     static const struct gecko_convert_entry entries[] = {
         ENTRY(LINES, LOST, "x", 78),
@@ -91,14 +105,9 @@ static void test_losses(void **state) {
         ENTRY(PERIODS, LOST, "x", 9999999),
         ENTRY(SAMPLES, NOTED, "late", 5),
     };
-    struct gecko_convert_result result = good_result();
-    result.entries = entries;
-    result.entry_count = sizeof entries / sizeof *entries;
-    report_summary(&options, &result, &text);
-    assert_text(
-        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
-        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 39 samples (x, first at line 12), 2 records "
-        "(cut, first at byte 77), 1 line (stray)\n");
+    assert_losses(entries, sizeof entries / sizeof *entries,
+                  "39 samples (x, first at line 12), 2 records "
+                  "(cut, first at byte 77), 1 line (stray)");
 }
 
 static void test_many_losses(void **state) {
@@ -106,14 +115,9 @@ static void test_many_losses(void **state) {
         ENTRY(VALUES, LOST, "a", 1),  ENTRY(VALUES, LOST, "b", 3),  ENTRY(VALUES, LOST, "c", 3),
         ENTRY(SAMPLES, LOST, "d", 1), ENTRY(LINES, LOST, "e", 900),
     };
-    struct gecko_convert_result result = good_result();
-    result.entries = entries;
-    result.entry_count = sizeof entries / sizeof *entries;
-    report_summary(&options, &result, &text);
-    assert_text(
-        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
-        "wrote out.json: processed v70, 410 kB, in 0.04 s; lost: 1 sample (d), 3 values (b), 3 values (c) and 2 more, "
-        "see --report\n");
+    assert_losses(entries, sizeof entries / sizeof *entries,
+                  "1 sample (d), 3 values (b), 3 values (c) and 2 more, "
+                  "see --report");
 }
 
 static void test_errors(void **state) {
@@ -264,7 +268,7 @@ static void test_bar(void **state) {
     close(ends[0]);
 }
 
-/* A bar that began so many seconds ago. */
+/* Begins a bar as if it had begun that many seconds ago. */
 static void begin_bar(struct progress_tty *bar, int fd, uint64_t seconds) {
     progress_tty_init(bar, fd, true, 0);
     bar->start_ns -= seconds * 1000000000u;

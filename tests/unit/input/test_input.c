@@ -525,15 +525,18 @@ static struct text append(struct text packed, struct text more) {
     return (struct text){repacked_bytes, packed.bytes_count + more.bytes_count};
 }
 
-static void test_gzip_members(void **state) {
-    struct text first = text_slice(content, 0, 1234);
-    struct text packed = append(pack(NULL, "gzip", &(struct member){"x", first}, 1), TEXT(""));
-    struct text second = pack(NULL, "gzip", &(struct member){"x", text_from(content, 1234)}, 1);
+/* Two compressed parts, one after the other, are read as one content. */
+static void assert_two_parts(const char *filter) {
+    struct text first = text_slice(content, 0, 1234), rest = text_from(content, 1234);
+    struct text packed = append(pack(NULL, filter, &(struct member){"x", first}, 1), TEXT(""));
+    struct text second = pack(NULL, filter, &(struct member){"x", rest}, 1);
     memcpy(repacked_bytes + packed.bytes_count, second.bytes, second.bytes_count);
     packed.bytes_count += second.bytes_count;
     assert_file_bytes(packed, content);
     assert_piped_bytes(packed, 3, content);
 }
+
+static void test_gzip_members(void **state) { assert_two_parts("gzip"); }
 
 static void test_after_the_last_gzip_member(void **state) {
     struct text packed = pack_content(NULL, "gzip");
@@ -548,12 +551,7 @@ static void test_after_the_last_xz_stream(void **state) {
     assert_file_bytes(append(packed, TEXT("\0\0\0\0")), content);
     assert_packed_failure(append(packed, TEXT("more of it as text")), "its bytes make no sense");
     assert_packed_failure(append(packed, TEXT("\0")), "after 300000 bytes of its content: ");
-    packed = append(pack(NULL, "xz", &(struct member){"x", text_slice(content, 0, 1234)}, 1), TEXT(""));
-    struct text second = pack(NULL, "xz", &(struct member){"x", text_from(content, 1234)}, 1);
-    memcpy(repacked_bytes + packed.bytes_count, second.bytes, second.bytes_count);
-    packed.bytes_count += second.bytes_count;
-    assert_file_bytes(packed, content);
-    assert_piped_bytes(packed, 3, content);
+    assert_two_parts("xz");
 }
 
 /* .lzma has a single stream with an end of its own. */

@@ -149,9 +149,9 @@ static const struct content contents[] = {
      "writes"},
     {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
     {BYTES("{}"),
-     "JSON of some kind: it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
+     "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
     {BYTES("[1, 2]\n"),
-     "JSON of some kind: it is no trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
+     "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
 
     {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"),
      "a pointer of Git LFS, not the file itself: git lfs pull gets the file"},
@@ -204,7 +204,7 @@ static const struct content contents[] = {
      "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
     {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
      "binary data of an unknown kind; traces of the recorder, perf script text and collapsed stacks are read here"},
-    {BYTES("Dear all,\nthis is no trace.\n"),
+    {BYTES("Dear all,\nthis is not a trace.\n"),
      "text, but no trace format that is known here; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
      "the same"},
     {BYTES("\n\n  a\x1b[31mline that is so very long that it has to be cut some\xffwhere in the middle of it\r\n"),

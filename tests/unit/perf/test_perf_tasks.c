@@ -164,14 +164,19 @@ static void test_a_fork_behind_other_records(void **state) {
     assert_int_equal(fixture.profile.processes.count, 1);
 }
 
+static struct perf_task *find_second_generation(int64_t pid, int64_t tid, const struct perf_task *first) {
+    struct perf_task *second = find(pid, tid);
+    assert_ptr_not_equal(second, first);
+    assert_int_equal(thread_of(second)->generation, 1);
+    return second;
+}
+
 /* An EXIT record ends a generation even if it has no samples. */
 static void test_a_tid_is_used_again_without_samples(void **state) {
     struct perf_task *first = find(8, 8);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
     fork_task(8, 8, NULL, 100);
-    struct perf_task *second = find(8, 8);
-    assert_ptr_not_equal(second, first);
-    assert_int_equal(thread_of(second)->generation, 1);
+    struct perf_task *second = find_second_generation(8, 8, first);
     assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
 }
 
@@ -187,9 +192,7 @@ static void test_a_pid_is_used_again(void **state) {
     add_sample(first, 0, 50);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
     fork_task(8, 8, find(7, 7), 100);
-    struct perf_task *second = find(8, 8);
-    assert_ptr_not_equal(second, first);
-    assert_int_equal(thread_of(second)->generation, 1);
+    struct perf_task *second = find_second_generation(8, 8, first);
     assert_ptr_not_equal(process_of(second), process_of(first));
     assert_int_equal(process_of(second)->pid, 8);
     assert_int_equal(process_of(second)->generation, 1);
@@ -207,9 +210,7 @@ static void test_a_tid_is_used_again_in_its_process(void **state) {
     struct perf_task *first = find(7, 8);
     perf_tasks_exit(&fixture.tasks, 0, 7, 8, 150);
     fork_task(7, 8, main_task, 200);
-    struct perf_task *second = find(7, 8);
-    assert_ptr_not_equal(second, first);
-    assert_int_equal(thread_of(second)->generation, 1);
+    struct perf_task *second = find_second_generation(7, 8, first);
     assert_ptr_equal(process_of(second), process_of(first));
     assert_int_equal(process_of(second)->generation, 0);
     assert_int_equal(thread_of(first)->end_ns, 150);

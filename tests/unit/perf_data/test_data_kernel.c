@@ -164,7 +164,7 @@ static void modules_may_be_compressed(void **state) {
         load("01234567");
         assert_in_module(path, "01234567", 9, NULL, 0);
         data_kernel_fini(&test.kernel);
-        /* Also from a folder of files. */
+        /* A folder of files gives the same. */
         run("mv root/%s debug", path);
         load("01234567");
         assert_in_module(path, test.module_id, 9, "in_text", 8);

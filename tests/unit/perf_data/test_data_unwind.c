@@ -66,7 +66,7 @@ static void walks_pass_through_the_vdso(void **state) {
     assert_int_equal(test.unwind.frames[1].address, CALLER_ADDRESS + 0x10);
     tear_down();
 
-    /* A pipe tells the release after the first samples. */
+    /* In a pipe, the release comes after the first samples. */
     set_up_with(&no_folders, TEXT(""));
     assert_int_equal(walk(offset), 1);
     test.os_release = text_of(names.release);

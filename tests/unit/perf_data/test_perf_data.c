@@ -108,7 +108,7 @@ static void test_places(void **state) {
     add_chain(5, 5, 100, 0x400010, 0x400020);
     add_chain(5, 5, 200, 0x400010, 0x900000);
     add_chain(5, 5, 300, 0x400010, 0x900000);
-    /* A return address is looked up one byte before. A caller that is no code is left out. */
+    /* A return address is looked up one byte before. A caller that is not code is left out. */
     assert_samples(
         "5/5 app 0 1000000 0x101f;0x1010\n5/5 app 100 1000000 0x1010\n"
         "5/5 app 200 1000000 0x1010\n");

@@ -138,7 +138,7 @@ static void test_samples_and_ledger(void **state) {
                               "periods kept 750000 event cycles:P\n");
 }
 
-/* A walk along frame pointers ends at an address that is no code. As a root it would divide equal stacks. */
+/* A walk along frame pointers ends at an address that is not code. As a root it would divide equal stacks. */
 static void test_unknown_roots(void **state) {
     assert_samples(
         "a 1/1 1.0: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n" /* callers */
@@ -547,7 +547,7 @@ static void assert_names(const char *name, const char *input, const char *produc
 #define SAMPLE(comm, file) comm " 7/7 1.0: x:\n\t10 f (/bin/" file ")\n\n"
 #define COMMAND(command)   "# cmdline : /usr/bin/perf record -g " command "\n"
 
-/* Without records of tasks, files tell whether a new name is that of a program. */
+/* Without records of tasks, files show whether a new name is that of a program. */
 static void test_programs_without_records(void **state) {
     static const struct {
         const char *name, *input, *product, *process, *title;
@@ -619,7 +619,7 @@ static void test_a_thread_without_a_name(void **state) {
     assert_samples(":9 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 :9 0 1 f\n");
 }
 
-/* perf makes the first record from what it finds when it starts, while the kernel already tells of the same fork. */
+/* perf makes the first record from what it finds when it starts, while the kernel already reports the same fork. */
 static void test_a_fork_that_is_told_twice(void **state) {
     assert_samples(
         "sh 7/7 0.000000: PERF_RECORD_FORK(8:8):(7:7)\n"
@@ -630,7 +630,7 @@ static void test_a_fork_that_is_told_twice(void **state) {
         "8/8 a 0 1 f\n");
 }
 
-/* Where no record tells when a thread began, it is not known before its first sample. */
+/* If no record says when a thread began, it is not known before its first sample. */
 static void test_threads_without_records(void **state) {
     static const char samples[] =
         "a 7/7 1.0: x:\n\t10 f (/a)\n\n"

@@ -6,16 +6,14 @@
 #include "libconvert/profile/sweep.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/full_profile.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
 
-static struct failure failure;
-static struct profile profile;
 static char *document;
 
 static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
+    begin_profile(state);
     build_full_profile(&profile);
     return 0;
 }
@@ -23,8 +21,7 @@ static int begin(void **state) {
 static int end(void **state) {
     free(document);
     document = NULL;
-    profile_fini(&profile);
-    return 0;
+    return end_profile(state);
 }
 
 static void emit(const struct emitter *emitter) {

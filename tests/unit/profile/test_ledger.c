@@ -117,6 +117,28 @@ static void what_was_read_balances_what_became_of_it(void **state) {
     assert_false(ledger_is_balanced(&ledger)); /* more than was read */
 }
 
+static void tallies_are_entered_with_their_first_place(void **state) {
+    static const struct ledger_cause causes[] = {
+        {LEDGER_LINES, LEDGER_KEPT, TEXT("good")},
+        {LEDGER_LINES, LEDGER_LOST, TEXT("bad")},
+        {LEDGER_LINES, LEDGER_NOTED, TEXT("odd")},
+        {LEDGER_SAMPLES, LEDGER_LOST, TEXT("never")},
+    };
+    struct ledger_tally tallies[4] = {0};
+    ledger_tally_add(&tallies[0], 5, line_9);
+    ledger_tally_add(&tallies[0], 2, line_7);
+    ledger_tally_add(&tallies[1], 1, line_9);
+    ledger_tally_add(&tallies[2], 3, line_9);
+    ledger_tally_add(&tallies[3], 0, line_7);
+    ledger_enter_tallies(&ledger, causes, tallies, 4);
+    assert_int_equal(ledger.entries.count, 3);
+    assert_int_equal(ledger_at(&ledger, 0)->count, 7);
+    assert_int_equal(ledger_at(&ledger, 0)->first.line, 7);
+    assert_int_equal(ledger_at(&ledger, 1)->first.line, 9);
+    assert_int_equal(ledger.read[LEDGER_LINES], 8);
+    assert_true(ledger_is_balanced(&ledger));
+}
+
 static void only_losses_are_losses(void **state) {
     ledger_enter(&ledger, LEDGER_LINES, LEDGER_KEPT, TEXT("good"), 1, NULL);
     ledger_enter(&ledger, LEDGER_LINES, LEDGER_NOTED, TEXT("odd"), 1, NULL);
@@ -161,6 +183,7 @@ int main(void) {
         TEST(unit_fate_and_cause_tell_entries_apart),
         TEST(a_count_of_nothing_enters_nothing),
         TEST(what_was_read_balances_what_became_of_it),
+        TEST(tallies_are_entered_with_their_first_place),
         TEST(only_losses_are_losses),
         TEST(counts_have_64_bits),
         TEST(memory_running_out_enters_nothing),

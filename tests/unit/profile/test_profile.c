@@ -7,30 +7,12 @@
 #include "tests/support/assert_text.h"
 #include "tests/support/counter_samples.h"
 #include "tests/support/full_tables.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
 static const int64_t MS = 1000000;
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;
-
-static struct failure failure;
-static struct profile profile;
-
-static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
-    return 0;
-}
-
-static int end(void **state) {
-    profile_fini(&profile);
-    return 0;
-}
-
-static void finish(void) {
-    profile_finish(&profile);
-    assert_string_equal(failure.message, "");
-}
 
 static process_id add_process(int64_t pid, uint32_t generation) {
     return profile_add_process(&profile, pid, generation);
@@ -76,7 +58,7 @@ static void a_new_profile_is_empty(void **state) {
     assert_int_equal(profile.meta.weight_type, WEIGHT_ONE);
     assert_int_equal(profile.meta.cpu_delta_unit, CPU_DELTA_NONE);
     assert_int_equal(profile.meta.product.bytes_count, 0);
-    finish();
+    finish_profile();
     assert_int_equal(profile.thread_order.count, 0);
     assert_int_equal(profile.meta.extra.count, 0);
     assert_int_equal(profile.origin_ns, 0);
@@ -214,7 +196,7 @@ static void samples_are_sorted_by_time(void **state) {
     thread_add_sample(thread, 500, (stack_id){5}, 50);
     thread_add_sample(thread, 300, (stack_id){3}, 30);
     thread_add_sample(thread, 400, (stack_id){4}, 40);
-    finish();
+    finish_profile();
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(time_ns(thread, i), i * 100);
         assert_int_equal(stack(thread, i), i + 3);
@@ -234,7 +216,7 @@ static void samples_of_one_time_keep_their_order(void **state) {
         thread_add_sample(thread, time, (stack_id){time}, i);
         count_at[time]++;
     }
-    finish();
+    finish_profile();
     uint32_t at = 0;
     for (uint32_t time = 0; time < TIME_COUNT; time++) {
         assert_true(count_at[time] > 1);
@@ -256,7 +238,7 @@ static void markers_are_sorted_by_their_start(void **state) {
         add_instant(thread, start_ns, start_ns + random_below(&numbers, 9), i);
     }
     add_instant(thread, 0, 0, COUNT);
-    finish();
+    finish_profile();
     for (uint32_t i = 1; i <= COUNT; i++) {
         const struct marker *a = marker(thread, i - 1), *b = marker(thread, i);
         assert_true(a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->name.index < b->name.index));
@@ -269,7 +251,7 @@ static void threads_are_sorted_each_for_itself(void **state) {
     thread_add_sample(b, 30, (stack_id){2}, 1);
     thread_add_sample(a, 10, (stack_id){3}, 1);
     thread_add_sample(b, 15, (stack_id){4}, 1);
-    finish();
+    finish_profile();
     assert_int_equal(stack(a, 0), 3);
     assert_int_equal(stack(a, 1), 1);
     assert_int_equal(stack(b, 0), 4);
@@ -282,7 +264,7 @@ static void time_zero_is_the_first_event_of_any_thread(void **state) {
     thread_add_sample(a, 5000, stack_none(), 1);
     add_instant(b, 4000, 9000, 0);
     add_instant(b, 4500, 4500, 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.origin_ns, 4000);
     assert_int_equal(profile.end_ns, 5000); /* when the last marker ends, not when the last one starts */
     assert_int_equal(time_ns(a, 0), 1000);
@@ -295,7 +277,7 @@ static void times_far_apart_are_kept(void **state) {
     struct thread *thread = add_single_thread();
     thread_add_sample(thread, INT64_MAX, stack_none(), 1);
     thread_add_sample(thread, 0, stack_none(), 1);
-    finish();
+    finish_profile();
     assert_true(time_ns(thread, 1) == INT64_MAX);
     assert_true(profile.end_ns == INT64_MAX);
     assert_true(profile.meta.interval_ns == INT64_MAX);
@@ -306,7 +288,7 @@ static void times_may_be_negative(void **state) {
     thread_add_sample(thread, -10, stack_none(), 1);
     thread_add_sample(thread, -30, stack_none(), 2);
     thread_add_sample(thread, 5, stack_none(), 3);
-    finish();
+    finish_profile();
     assert_int_equal(profile.origin_ns, -30);
     assert_int_equal(time_ns(thread, 0), 0);
     assert_int_equal(time_ns(thread, 1), 20);
@@ -333,7 +315,7 @@ static void lives_are_relative_to_time_zero(void **state) {
         process->end_ns = thread->end_ns = cases[i].end_ns;
         if (i == 0) thread_add_sample(thread, 1000, stack_none(), 1);
     }
-    finish();
+    finish_profile();
     for (uint32_t i = 0; i < CASE_COUNT; i++) {
         const struct process *process = profile_process_at(&profile, (process_id){i});
         const struct thread *thread = profile_thread_at(&profile, (thread_id){i});
@@ -347,14 +329,14 @@ static void the_start_is_derived_from_when_the_trace_was_written(void **state) {
     thread_add_sample(thread, 10 * MS, stack_none(), 1);
     thread_add_sample(thread, 10 * MS + 2500 * MS + 999999, stack_none(), 1);
     profile.meta.captured_at_ms = 1700000010000;
-    finish();
+    finish_profile();
     assert_true(profile.meta.start_time_ms == 1700000007500);
 }
 
 static void the_start_is_derived_from_how_far_the_clocks_are_apart(void **state) {
     thread_add_sample(add_single_thread(), 10 * MS + 999999, stack_none(), 1);
     profile.meta.epoch_offset_ns = 1700000000000 * MS;
-    finish();
+    finish_profile();
     assert_true(profile.meta.start_time_ms == 1700000000010);
 }
 
@@ -362,7 +344,7 @@ static void a_start_that_is_known_stays(void **state) {
     thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
     profile.meta.captured_at_ms = 1700000010000;
     profile.meta.start_time_ms = 1600000000000;
-    finish();
+    finish_profile();
     assert_true(profile.meta.start_time_ms == 1600000000000);
 }
 
@@ -373,7 +355,7 @@ static void the_interval_is_the_median_of_the_deltas(void **state) {
     static const int64_t times_ns[] = {0, 100, 250, 250, 10000, 9990}; /* deltas 100, 150, 0, 9740, 10 */
     for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
         thread_add_sample(thread, times_ns[i], stack_none(), 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.interval_ns, 150); /* the upper middle of 10, 100, 150, 9740 */
 }
 
@@ -384,7 +366,7 @@ static void deltas_are_of_one_thread(void **state) {
         thread_add_sample(a, i * 4 * MS, stack_none(), 1);
         thread_add_sample(b, i * 4 * MS + 1, stack_none(), 1);
     }
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.interval_ns, 4 * MS);
 }
 
@@ -395,7 +377,7 @@ static void only_the_first_deltas_count(void **state) {
     for (uint32_t i = 0; i < COUNTED / 2; i++) thread_add_sample(thread, time += 10, stack_none(), 1);
     for (uint32_t i = 0; i < COUNTED / 2 + 1; i++) thread_add_sample(thread, time += 20, stack_none(), 1);
     for (uint32_t i = 0; i < 3 * COUNTED; i++) thread_add_sample(thread, time += 30, stack_none(), 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.interval_ns, 20);
 }
 
@@ -403,14 +385,14 @@ static void without_deltas_the_interval_is_a_millisecond(void **state) {
     struct thread *thread = add_single_thread();
     thread_add_sample(thread, 5, stack_none(), 1);
     thread_add_sample(thread, 5, stack_none(), 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.interval_ns, DEFAULT_INTERVAL_NS);
 }
 
 static void an_interval_that_is_known_stays(void **state) {
     profile.meta.interval_ns = 1234;
     add_thread_with_samples(add_process(1, 0), 1, 10);
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.interval_ns, 1234);
 }
 
@@ -422,7 +404,7 @@ static void add_samples_of_a_recorder(uint32_t count, int64_t delta_ns) {
         thread_add_sample(thread, i * delta_ns + (has_slept ? i * 100 * MS : 0), stack_none(), 1);
         samples_set_details(&thread->samples, has_slept ? 0 : delta_ns, TIME_NONE);
     }
-    finish();
+    finish_profile();
 }
 
 static void a_configured_interval_stays_if_it_was_kept(void **state) {
@@ -451,7 +433,7 @@ static void a_process_is_named_after_its_main_thread(void **state) {
     add_thread_with_samples(id, 8, 1)->name = TEXT("worker");
     struct thread *main_thread = add_thread_with_samples(id, 7, 1);
     main_thread->name = TEXT("app");
-    finish();
+    finish_profile();
     const struct process *process = profile_process_at(&profile, id);
     assert_text(process->name, "app");
     assert_text(process->pid_text, "7");
@@ -465,7 +447,7 @@ static void without_a_main_thread_the_first_thread_names_the_process(void **stat
     process_id id = add_process(7, 0);
     add_thread_with_samples(id, 8, 1)->name = TEXT("worker");
     add_thread_with_samples(id, 9, 1)->name = TEXT("other");
-    finish();
+    finish_profile();
     assert_text(profile_process_at(&profile, id)->name, "worker");
     assert_true(thread_is_none(profile_process_at(&profile, id)->main_thread));
 }
@@ -473,7 +455,7 @@ static void without_a_main_thread_the_first_thread_names_the_process(void **stat
 static void threads_without_a_name_are_called_by_their_tid(void **state) {
     process_id id = add_process(7, 0);
     struct thread *main_thread = add_thread_with_samples(id, 7, 1), *other = add_thread_with_samples(id, -1, 1);
-    finish();
+    finish_profile();
     assert_text(main_thread->name, "thread 7");
     assert_text(other->name, "thread -1");
     assert_text(profile_process_at(&profile, id)->name, "thread 7");
@@ -485,7 +467,7 @@ static void what_a_reader_named_stays(void **state) {
     process->name = TEXT("collapsed stacks");
     process->pid_text = TEXT("unknown pid");
     add_thread_with_samples(id, 1, 1)->name = TEXT("main");
-    finish();
+    finish_profile();
     assert_text(process->name, "collapsed stacks");
     assert_text(process->pid_text, "unknown pid");
     assert_true(thread_is_none(process->main_thread));
@@ -497,7 +479,7 @@ static void later_lives_are_numbered(void **state) {
     struct thread *b = add_thread_with_samples(second, 12, 1);
     struct thread *c = add_thread_with_samples(second, 13, 1);
     struct thread *d = add_thread(second, 13, 1);
-    finish();
+    finish_profile();
     assert_text(profile_process_at(&profile, first)->pid_text, "12");
     assert_text(profile_process_at(&profile, second)->pid_text, "12.2");
     assert_text(profile_process_at(&profile, third)->pid_text, "12.3");
@@ -518,7 +500,7 @@ static void the_first_generation_of_a_main_thread_is_the_main_thread(void **stat
     thread_add_sample(second, 5, stack_none(), 1);
     first->name = TEXT("first");
     second->name = TEXT("second");
-    finish();
+    finish_profile();
     assert_true(first->is_main);
     assert_false(second->is_main);
     assert_text(second->tid_text, "7.2");
@@ -541,7 +523,7 @@ static void threads_stand_by_process_main_thread_first(void **state) {
     add_thread_with_samples(a, 12, 1); /* 3 */
     add_thread_with_samples(a, 10, 1); /* 4: main */
     add_thread_with_samples(b, 22, 1); /* 5 */
-    finish();
+    finish_profile();
     assert_order(6, (uint32_t[]){4, 1, 3, 2, 0, 5});
 }
 
@@ -554,7 +536,7 @@ static void empty_threads_are_left_out(void **state) {
     add_thread_with_samples(b, 21, 0);                       /* 4 */
     add_instant(add_thread_with_samples(c, 31, 0), 5, 5, 0); /* 5: markers are content */
     add_thread_with_samples(d, 40, 1);                       /* 6 */
-    finish();
+    finish_profile();
     assert_order(4, (uint32_t[]){0, 2, 5, 6});
 }
 
@@ -576,7 +558,7 @@ static void threads_of_a_process_follow_in_order_of_appearance(void **state) {
     for (uint32_t process = 0; process < PROCESS_COUNT; process++)
         for (uint32_t i = 0; i < THREAD_COUNT; i++)
             if (model[i].process == process && model[i].has_sample) expected[count++] = i;
-    finish();
+    finish_profile();
     assert_order(count, expected);
 }
 
@@ -599,7 +581,7 @@ static void the_ledger_is_put_into_the_panel(void **state) {
     ledger_enter(ledger, LEDGER_PERIODS, LEDGER_KEPT, TEXT("event"), UINT64_MAX, NULL);
     ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("at an offset"), 1,
                  &(struct position){.line = 0, .offset = 99});
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.extra.count, 5);
     assert_extra(0, "lines", "20 read, 18 kept, 2 lost");
     assert_extra(1, "periods", "18446744073709551615 read, 18446744073709551615 kept, 0 lost");
@@ -613,7 +595,7 @@ static void the_ledger_follows_what_a_reader_added(void **state) {
     profile_add_extra(&profile, TEXT("Machine"), text_of(label), TEXT("8\xff"));
     memset(label, 'x', sizeof label - 1);
     ledger_read(&profile.ledger, LEDGER_LINES, 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.meta.extra.count, 2);
     const struct extra_entry *entry = column_at(&profile.meta.extra, 0);
     assert_text(entry->section, "Machine");
@@ -699,7 +681,7 @@ static void counters_extend_the_profile(void **state) {
     struct counter *queue = add_counter((process_id){0}, "queue");
     counter_add_sample(queue, 30 * MS, 3, 1);
     counter_add_sample(queue, 10 * MS, 0, 0);
-    finish();
+    finish_profile();
     assert_int_equal(profile.origin_ns, 10 * MS);
     assert_int_equal(profile.end_ns, 20 * MS);
     assert_int_equal(time_ns(thread, 0), 10 * MS);
@@ -713,7 +695,7 @@ static void a_zero_in_front_moves_nothing(void **state) {
     thread_add_sample(add_single_thread(), 20 * MS, stack_none(), 1);
     profile.meta.interval_ns = 5;
     counter_add_sample(add_counter((process_id){0}, "queue"), 20 * MS, 3, 1);
-    finish();
+    finish_profile();
     assert_int_equal(profile.origin_ns, 20 * MS);
     assert_int_equal(counter_sample(0, 0)->time_ns, -5);
     assert_int_equal(counter_sample(0, 1)->time_ns, 0);
@@ -727,7 +709,7 @@ static void counters_stand_by_process(void **state) {
     } added[] = {{2, "a"}, {0, "b"}, {2, "c"}, {0, "d"}};
     for (size_t i = 0; i < 4; i++)
         counter_add_sample(add_counter((process_id){added[i].process}, added[i].name), 0, 0, 0);
-    finish();
+    finish_profile();
     static const char *const names[] = {"b", "d", "a", "c"};
     for (size_t i = 0; i < 4; i++) assert_true(text_equal(counter(i)->name, text_of(names[i])));
     size_t count;
@@ -746,7 +728,7 @@ static void counters_without_samples_are_left_out(void **state) {
     add_counter((process_id){0}, "none");
     counter_add_sample(add_counter((process_id){0}, "some"), 0, 0, 0);
     add_counter((process_id){0}, "none either");
-    finish();
+    finish_profile();
     assert_int_equal(profile.counters.count, 1);
     assert_text(counter(0)->name, "some");
     assert_int_equal(profile.ledger.entries.count, 1);
@@ -765,7 +747,7 @@ static void processes_with_counters_keep_a_thread(void **state) {
     add_thread(add_process(5, 0), 5, 0);
     const process_id processes[] = {without_any, without_main, with_main};
     for (size_t i = 0; i < 3; i++) counter_add_sample(add_counter(processes[i], "queue"), 0, 0, 0);
-    finish();
+    finish_profile();
     assert_int_equal(profile.thread_order.count, 3);
     assert_int_equal(ordered(0), 0);
     assert_int_equal(ordered(1), 2);
@@ -790,7 +772,7 @@ static void paused_ranges_are_of_the_profile(void **state) {
     profile_add_paused_range(&profile, (process_id){0}, 15 * MS, TIME_NONE);
     profile_add_paused_range(&profile, (process_id){0}, TIME_NONE, 12 * MS);
     profile_add_paused_range(&profile, (process_id){0}, 10 * MS, 11 * MS);
-    finish();
+    finish_profile();
     static const struct paused_range expected[] = {
         {{0}, TIME_NONE, 2000000}, {{0}, 0, 1000000}, {{0}, 5000000, TIME_NONE}, {{1}, TIME_NONE, 0}};
     assert_int_equal(profile.paused_ranges.count, 4);
@@ -812,7 +794,7 @@ static void lines_of_logs_stand_by_process_and_time(void **state) {
     profile_log_line(&profile, log, (process_id){0}, 9 * MS, TEXT("earlier"));
     profile_log_number(&profile, log, (process_id){0}, text_of(key), -3);
     key[0] = 'x';
-    finish();
+    finish_profile();
     assert_int_equal(log->count, 4);
     assert_int_equal(profile.gathering_log.count, 0);
     const struct log_line *number = column_at(log, 0), *earlier = column_at(log, 1), *later = column_at(log, 2),
@@ -852,7 +834,7 @@ static void times_in_payloads_are_of_the_profile(void **state) {
                             .schema = profile_marker_schema(&profile, &schema),
                             .phase = MARKER_INTERVAL};
     profile_add_marker(&profile, thread, marker, values);
-    finish();
+    finish_profile();
     const union marker_value *value = profile_value_at(&profile, 0);
     assert_int_equal(value[0].time_ns, -5 * MS);
     assert_int_equal(value[1].time_ns, TIME_NONE);
@@ -883,7 +865,7 @@ static void finishing_without_memory_is_a_failure(void **state) {
     struct column *const tables[] = {&profile.texts.rows, &profile.thread_order, &profile.meta.extra};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         profile_fini(&profile);
-        begin(NULL);
+        begin_profile(NULL);
         add_thread_with_samples(add_process(1, 0), 1, 1);
         ledger_read(&profile.ledger, LEDGER_LINES, 1);
         column_make_full(tables[i]);
@@ -892,7 +874,7 @@ static void finishing_without_memory_is_a_failure(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

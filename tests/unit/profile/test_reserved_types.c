@@ -8,6 +8,7 @@
 #include "libconvert/profile/reserved_types.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/full_tables.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
 
@@ -19,21 +20,13 @@ struct field {
     const char *text; /* the value of a text; NULL: "text" */
 };
 
-static struct failure failure;
-static struct profile profile;
 static thread_id thread;
 
 static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
+    begin_profile(state);
     profile.meta.interval_ns = MS;
     thread = profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0);
     thread_add_sample(profile_thread_at(&profile, thread), 0, stack_none(), 1);
-    return 0;
-}
-
-static int end(void **state) {
-    profile_fini(&profile);
     return 0;
 }
 
@@ -215,7 +208,7 @@ static void types_are_kept_if_their_fields_fit(void **state) {
         assert_same(row->name, types[i].type);
         assert_same(add_marker(schema, "marker", MARKER_INTERVAL, types[i].fields, NULL), types[i].type);
         assert_good_with(part);
-        end(state);
+        end_profile(state);
     }
 }
 
@@ -260,7 +253,7 @@ static void markers_that_lack_something_have_a_type_of_their_own(void **state) {
         }
         assert_int_equal(profile.marker_schemas.count, markers[i].is_kept ? 1 : 2);
         assert_good_with(NULL);
-        end(state);
+        end_profile(state);
     }
 }
 
@@ -350,7 +343,7 @@ static void screenshots_keep_their_name(void **state) {
     assert_good_with("\"CompositorScreenshot\"");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

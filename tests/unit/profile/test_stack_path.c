@@ -3,24 +3,21 @@
 
 #include "libconvert/profile/stack_path.h"
 #include "tests/support/full_tables.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
 
-static struct failure failure;
-static struct profile profile;
 static struct stack_path path;
 
 static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
+    begin_profile(state);
     path = (struct stack_path){0};
     return 0;
 }
 
 static int end(void **state) {
     stack_path_fini(&path);
-    profile_fini(&profile);
-    return 0;
+    return end_profile(state);
 }
 
 /* Adds a stack of frames that are just numbers: a path does not read the table of frames. */

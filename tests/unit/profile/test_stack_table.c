@@ -26,7 +26,7 @@ static void add_tree(stack_id prefix, unsigned depth) {
 }
 
 /* Adds the same tree again, which must add nothing. The hash has room for all of its slots, so that it is not made
- * anew for each stack. */
+ * again for each stack. */
 static void assert_tree_is_known(void) {
     uint32_t count = stack_table_count(&table);
     add_tree(stack_none(), 0);

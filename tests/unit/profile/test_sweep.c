@@ -1,21 +1,14 @@
 /* Tests that rows to which nothing refers are removed from a finished profile. */
 
 #include "libconvert/profile/sweep.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
-static struct failure failure;
-static struct profile profile;
 static struct thread *thread;
 
 static int set_up(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
-    thread = profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
-    return 0;
-}
-
-static int tear_down(void **state) {
-    profile_fini(&profile);
+    begin_profile(state);
+    thread = add_only_thread();
     return 0;
 }
 
@@ -239,13 +232,13 @@ static void a_label_names_its_file_like_the_function_that_has_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_and_tables_keep_what_they_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_label_names_its_file_like_the_function_that_has_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(labels_follow_the_functions_of_their_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(lists_and_tables_keep_what_they_name, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(a_label_names_its_file_like_the_function_that_has_it, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(labels_follow_the_functions_of_their_file, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,22 +7,9 @@
 #include "tests/support/assert_text.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/profile_check.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
-
-static struct failure failure;
-static struct profile profile;
-
-static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
-    return 0;
-}
-
-static int end(void **state) {
-    profile_fini(&profile);
-    return 0;
-}
 
 static void finish(void) {
     profile_finish(&profile);
@@ -354,7 +341,7 @@ static void categories_are_those_of_callers(void **state) {
     assert_false(profile_is_idle(&profile, stack_of(other), idle_category));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

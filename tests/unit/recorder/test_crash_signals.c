@@ -355,7 +355,7 @@ static char label_texts[LABEL_COUNT][8];
 static void push_some(uint32_t count, struct random_numbers *numbers);
 
 /* Checks in a signal handler that every frame of the label stack was pushed, and is unchanged. */
-static void look_at_labels(int signal_number) {
+static void check_labels(int signal_number) {
     int saved_errno = errno;
     const struct grec_label_stack *stack = grec_label_stack_;
     if (self && stack && level < LEVEL_COUNT) {
@@ -392,7 +392,7 @@ static void push_some(uint32_t count, struct random_numbers *numbers) {
 static void *push_and_pop(void *context) {
     struct storm_thread *thread = context;
     struct random_numbers numbers = {thread->number};
-    struct sigaction action = {.sa_handler = look_at_labels, .sa_flags = SA_RESTART | SA_NODEFER};
+    struct sigaction action = {.sa_handler = check_labels, .sa_flags = SA_RESTART | SA_NODEFER};
     CRASH_CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
     while (!is_over(thread->storm)) {
         push_some(1 + random_below(&numbers, LABEL_DEPTH_MAX), &numbers);

@@ -24,7 +24,7 @@ enum {
 static struct {
     uint64_t full_bytes;     /* 0: unlimited */
     int fallocate_error;     /* errno of fallocate on a full disk */
-    uint32_t interrupted_of; /* of each group of this many calls all but one are interrupted; 0: none */
+    uint32_t interrupted_of; /* n: all but every nth call are interrupted; 0: none */
     uint32_t call_count;
     bool has_no_fallocate;
 } disk;

@@ -24,7 +24,7 @@ struct storm {
     bool is_over;
 };
 
-struct life {
+struct short_thread {
     struct storm *storm;
     unsigned slot;
     uint64_t seed;
@@ -33,26 +33,26 @@ struct life {
 static bool is_over(const struct storm *storm) { return __atomic_load_n(&storm->is_over, __ATOMIC_ACQUIRE); }
 
 /* Runs a thread that ends in one of several ways, with or without labels pushed. */
-static void *live(void *context) {
-    const struct life *life = context;
-    struct random_numbers numbers = {life->seed};
+static void *run_short_thread(void *context) {
+    const struct short_thread *self = context;
+    struct random_numbers numbers = {self->seed};
     uint32_t way = random_below(&numbers, 6), count = random_below(&numbers, 60);
     if (way == 1) grec_thread_register("early");
     if (way == 2) grec_label_push(&crash_label, "left behind");
-    for (uint32_t i = 0; i < count; i++) crash_record(life->storm->log, life->slot);
+    for (uint32_t i = 0; i < count; i++) crash_record(self->storm->log, self->slot);
     if (way == 3) grec_thread_unregister();
     if (way == 4) grec_thread_register("late");
     if (way == 5) pthread_exit(NULL);
     return NULL;
 }
 
-static void *live_one_after_the_other(void *context) {
-    const struct life *line = context;
+static void *run_one_after_the_other(void *context) {
+    const struct short_thread *line = context;
     struct random_numbers numbers = {line->seed};
     while (!is_over(line->storm)) {
-        struct life life = {line->storm, line->slot, random_next(&numbers)};
+        struct short_thread next = {line->storm, line->slot, random_next(&numbers)};
         pthread_t thread;
-        CRASH_CHECK(pthread_create(&thread, NULL, live, &life) == 0);
+        CRASH_CHECK(pthread_create(&thread, NULL, run_short_thread, &next) == 0);
         pthread_join(thread, NULL);
     }
     return NULL;
@@ -61,12 +61,12 @@ static void *live_one_after_the_other(void *context) {
 static void start_and_stop(void *context) {
     struct storm *storm = context;
     struct random_numbers numbers = {5};
-    struct life lines[LINE_COUNT];
+    struct short_thread lines[LINE_COUNT];
     pthread_t threads[LINE_COUNT];
     for (unsigned i = 0; i < LINE_COUNT; i++) {
         storm->log->slots[i].pid = (int32_t)getpid();
-        lines[i] = (struct life){storm, i, i};
-        CRASH_CHECK(pthread_create(&threads[i], NULL, live_one_after_the_other, &lines[i]) == 0);
+        lines[i] = (struct short_thread){storm, i, i};
+        CRASH_CHECK(pthread_create(&threads[i], NULL, run_one_after_the_other, &lines[i]) == 0);
     }
     for (unsigned cycle = 1; cycle <= storm->cycle_count; cycle++) {
         char path[PATH_MAX];

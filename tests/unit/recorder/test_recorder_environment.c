@@ -679,7 +679,7 @@ static void test_process_becomes_another(void **state) {
     assert_int_equal(second->generation, 1);
     assert_true(text_equal(first->pid_text, profile_text_format(&recorded.profile, "%d.2", (int)pid)));
     assert_true(text_equal(second->pid_text, profile_text_format(&recorded.profile, "%d", (int)pid)));
-    /* Nothing tells the end of the first program but the start of the second one. */
+    /* Only the start of the second program shows that the first one ended. */
     assert_int_equal(first->end_ns, second->start_ns);
     assert_int_equal(profile_thread_at(&recorded.profile, first->main_thread)->end_ns, second->start_ns);
     assert_true(second->start_ns > 0);

@@ -242,7 +242,7 @@ static void test_ends(void **state) {
     recorded_fini(&recorded);
 }
 
-/* The kernel tells which processes without an end still record, if the trace is a file of this machine. */
+/* The kernel shows which processes without an end still record, if the trace is a file of this machine. */
 static void test_unfinished(void **state) {
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -258,7 +258,7 @@ static void test_unfinished(void **state) {
     assert_ended(&recorded, "lives", "still recording");
     assert_int_equal(ledger_sum(&recorded.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED), 2);
     recorded_fini(&recorded);
-    /* Bytes alone do not tell whether a process that exists still records. */
+    /* Bytes alone do not show whether a process that exists still records. */
     recorded_read(&recorded, path);
     assert_ended(&recorded, "lives", "unknown");
     recorded_fini(&recorded);
@@ -760,12 +760,7 @@ static void test_signals(void **state) {
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
-static int set_up(void **state) {
-    alarm(HANG_SECONDS);
-    return set_up_folder(state);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -102,7 +102,7 @@ static bool has_extra(const struct profile *profile, const char *section, const 
     return false;
 }
 
-/* Facts hold for each recording, whether they are told before it or in it. */
+/* Facts hold for each recording, whether they are set before it or in it. */
 static void test_facts(void **state) {
     struct recorded recorded;
     char long_text[600];

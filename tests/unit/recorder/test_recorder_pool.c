@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
-#include "recorder/write/chunk_pool.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/recorder_workers.h"
 #include "tests/support/sanitizers.h"

@@ -178,7 +178,7 @@ static void test_join_with_own_proc(void **state) {
     read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
     assert_true(both.first->pid_namespace && both.second->pid_namespace);
     assert_true(both.first->pid_namespace != both.second->pid_namespace);
-    assert_int_equal(both.second->outer_pid, 0); /* its /proc does not tell */
+    assert_int_equal(both.second->outer_pid, 0); /* its /proc does not show it */
     assert_true(both.second->end_ns != TIME_NONE);
     if (!IS_SANITIZED) assert_true(knows_memory(&both.recorded.profile, both.second));
     recorded_fini(&both.recorded);
@@ -234,7 +234,7 @@ static void record_two_threads(const struct temp_folder *folder) {
     grec_stop();
 }
 
-/* The folder /proc is that of this process's namespace, so it tells the ids that this process sees. */
+/* The folder /proc is that of this process's namespace, so it has the ids that this process sees. */
 static void test_outer_ids(void **state) {
     struct recorded recorded;
     const struct thread *first = NULL, *second = NULL;

@@ -94,7 +94,7 @@ static void assert_chain(const struct recorded *recorded, const char *name, cons
     assert_nothing_lost(recorded);
 }
 
-static void look_at_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+static void check_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
     enum { STACK_COUNT = 60 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "chained", .run = run};
@@ -109,12 +109,12 @@ static void look_at_chain(const struct temp_folder *folder, void (*run)(struct b
 
 static void test_without_frame_pointers(void **state) {
     skip_under_thread_sanitizer();
-    look_at_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
+    check_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
 }
 
 static void test_with_frame_pointers(void **state) {
     skip_under_thread_sanitizer();
-    look_at_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
+    check_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
 }
 
 /* Each label must be placed right after the function that pushed it. */
@@ -204,11 +204,7 @@ static void test_broken_frame_pointers(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "broken", .run = run_broken};
-    start_sampling(*state, "broken.trace", (struct grec_options){.interval_us = 100});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 200);
-    stop_and_read(&recorded, *state, "broken.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, 100, 200);
     assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "broken"), broken_code()) > 20);
     assert_nothing_lost(&recorded);
     recorded_fini(&recorded);
@@ -245,11 +241,7 @@ static void test_alternate_stack(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
-    start_sampling(*state, "elsewhere.trace", (struct grec_options){.interval_us = 500});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 60);
-    stop_and_read(&recorded, *state, "elsewhere.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, 500, 60);
     assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "elsewhere"), elsewhere_code()) > 20);
     recorded_fini(&recorded);
 }
@@ -283,11 +275,7 @@ static void test_small_alternate_stack(void **state) {
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
     memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
-    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 60);
-    stop_and_read(&recorded, *state, "cramped.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, 500, 60);
     for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
     assert_int_equal(count_said(&recorded, "\"cramped\" had too little room on its stack for a handler of SIGURG"), 1);
     const struct thread *samples = need_thread(&recorded, "cramped");
@@ -319,11 +307,7 @@ static void test_room_comes_back(void **state) {
     cramped_bytes = small_stack_bytes();
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
-    start_sampling(*state, "cramped.trace", (struct grec_options){.interval_us = 500});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 150);
-    stop_and_read(&recorded, *state, "cramped.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, 500, 150);
     const struct thread *samples = need_thread(&recorded, "cramped");
     count = samples_count(&samples->samples);
     for (size_t i = 1; i < count; i++)
@@ -366,11 +350,7 @@ static void test_coroutine(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
-    start_sampling(*state, "coroutine.trace", (struct grec_options){.interval_us = 500});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 60);
-    stop_and_read(&recorded, *state, "coroutine.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, 500, 60);
     const struct thread *samples = need_thread(&recorded, "coroutine");
     size_t count = count_samples_in(&recorded.profile, samples, coroutine_code()), whole_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {

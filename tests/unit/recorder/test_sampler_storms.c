@@ -18,11 +18,6 @@ extern char **environ;
 
 enum { INTERVAL_US = 100 };
 
-static int set_up(void **state) {
-    alarm(HANG_SECONDS);
-    return set_up_folder(state);
-}
-
 static int tear_down(void **state) {
     int result = tear_down_folder(state);
     alarm(0);
@@ -132,11 +127,7 @@ static void test_objects(void **state) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "loads", .run = load_and_unload};
     find_object();
-    start_sampling(*state, "objects.trace", (struct grec_options){.interval_us = INTERVAL_US});
-    busy_thread_start(&thread);
-    wait_stacks(&thread, 200);
-    stop_and_read(&recorded, *state, "objects.trace");
-    busy_thread_join(&thread);
+    record_busy_thread(&recorded, *state, &thread, INTERVAL_US, 200);
     assert_nothing_lost(&recorded);
     const struct thread *samples = need_thread(&recorded, "loads");
     assert_true(samples_count(&samples->samples) > 50);
@@ -436,7 +427,7 @@ static void test_stops(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

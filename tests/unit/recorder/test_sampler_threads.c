@@ -33,7 +33,7 @@ struct cpu_marks {
     int64_t longest_ns;
 };
 
-static struct cpu_marks look_at_marks(const struct profile *profile) {
+static struct cpu_marks find_cpu_marks(const struct profile *profile) {
     struct cpu_marks marks = {0};
     const struct marker *marker = NULL;
     const struct thread *owner = NULL;
@@ -77,7 +77,7 @@ static void test_unregistered_thread(void **state) {
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
     recorded_read(&recorded, temp_folder_file(*state, "stranger.trace"));
-    struct cpu_marks marks = look_at_marks(&recorded.profile);
+    struct cpu_marks marks = find_cpu_marks(&recorded.profile);
     assert_true(marks.count >= LOOK_COUNT);
     if (marks.used_ns < (int64_t)seen_ns || marks.used_ns > (int64_t)spent_ns)
         fail_msg("%" PRId64 " ns, not %" PRIu64 " to %" PRIu64, marks.used_ns, seen_ns, spent_ns);

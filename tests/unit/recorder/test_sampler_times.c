@@ -37,7 +37,7 @@ struct pace {
     atomic_bool is_met;
 };
 
-static void look_at_pace(void *context) {
+static void check_pace(void *context) {
     struct pace *pace = context;
     memmove(pace->times_ns, pace->times_ns + 1, sizeof pace->times_ns - sizeof *pace->times_ns);
     pace->times_ns[4] = clock_now_ns(CLOCK_MONOTONIC);
@@ -57,12 +57,12 @@ static void test_pace(void **state) {
         start_sampling(*state, "pace.trace", (struct grec_options){.interval_us = intervals_us[i]});
         busy_thread_start(&thread);
         wait_rounds(20);
-        sampler_call_after_rounds(look_at_pace, &pace);
+        sampler_call_after_rounds(check_pace, &pace);
         while (!atomic_load(&pace.is_met)) usleep(1000);
         stop_and_read(&recorded, *state, "pace.trace");
         busy_thread_join(&thread);
         assert_no_burst(&recorded.profile, (int64_t)interval_ns);
-        assert_int_equal(recorded.profile.meta.interval_ns, interval_ns);
+        assert_int_equal(recorded.profile.meta.configuration.interval_ns, interval_ns);
         recorded_fini(&recorded);
     }
     alarm(0);
@@ -334,7 +334,7 @@ struct same_entries {
 
 /* Checks an entry of a chunk: in each chunk, a "same" sample of a thread must come after a full sample of this
  * thread. Counts both kinds. */
-static void look_at_entry(struct text entry, size_t block_bytes, bool has_full[64], struct same_entries *entries) {
+static void count_entry(struct text entry, size_t block_bytes, bool has_full[64], struct same_entries *entries) {
     struct trace_cursor cursor = trace_cursor_of(entry);
     uint8_t kind = trace_cursor_byte(&cursor);
     if (kind != TRACE_THREAD_SAMPLE && kind != TRACE_THREAD_SAME) return;
@@ -351,7 +351,7 @@ static void look_at_entry(struct text entry, size_t block_bytes, bool has_full[6
     entries->bytes_count += block_bytes;
 }
 
-static void look_at_chunk(const char *bytes, const struct trace_chunk_header *chunk, struct same_entries *entries) {
+static void count_chunk(const char *bytes, const struct trace_chunk_header *chunk, struct same_entries *entries) {
     bool has_full[64] = {false};
     uint64_t before = entries->count;
     uint32_t end = (uint32_t)chunk->commit;
@@ -360,7 +360,7 @@ static void look_at_chunk(const char *bytes, const struct trace_chunk_header *ch
         const unsigned char *start = cursor.next;
         struct text entry = trace_cursor_text(&cursor);
         assert_false(cursor.is_bad);
-        look_at_entry(entry, (size_t)(cursor.next - start), has_full, entries);
+        count_entry(entry, (size_t)(cursor.next - start), has_full, entries);
     }
     entries->chunk_count += entries->count > before;
 }
@@ -376,7 +376,7 @@ static struct same_entries find_same_entries(const char *path) {
         struct trace_chunk_header chunk;
         memcpy(&chunk, bytes + at, sizeof chunk);
         if (chunk.state != TRACE_CHUNK_FREE && chunk.kind == TRACE_CHUNK_EVENTS)
-            look_at_chunk(bytes + at, &chunk, &entries);
+            count_chunk(bytes + at, &chunk, &entries);
     }
     free(bytes);
     return entries;

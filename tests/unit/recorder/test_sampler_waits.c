@@ -227,34 +227,40 @@ static void assert_chain(const struct profile *profile, const struct frame_list 
     if (chain->label) assert_true(frame_has_name(profile, list->frames[b + 1], chain->label));
 }
 
-static void look_at_wait(const struct temp_folder *folder, void (*wait)(void), const char *name,
-                         void (*run)(struct busy_thread *), struct chain chain) {
-    struct recorded recorded;
-    struct frame_list list;
+/* Records a thread that waits in a function, and takes its last stack. */
+static void record_wait(struct recorded *recorded, struct frame_list *list, const struct temp_folder *folder,
+                        void (*wait)(void), void (*run)(struct busy_thread *)) {
     struct waiter waiter = {.thread = {.name = "waiter", .run = run}, .wait = wait};
     record_waiter(folder, &waiter, NULL, (struct grec_options){0});
-    read_waiter(&recorded, folder);
-    take_last(&list, &recorded);
+    read_waiter(recorded, folder);
+    take_last(list, recorded);
+}
+
+static void check_wait(const struct temp_folder *folder, void (*wait)(void), const char *name,
+                       void (*run)(struct busy_thread *), struct chain chain) {
+    struct recorded recorded;
+    struct frame_list list;
+    record_wait(&recorded, &list, folder, wait, run);
     assert_chain(&recorded.profile, &list, &chain, name);
     assert_nothing_lost(&recorded);
     recorded_fini(&recorded);
 }
 
-static void look_at_waits(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
-    look_at_wait(folder, wait_in_nanosleep, "(waits in clock_nanosleep)", run, chain);
-    look_at_wait(folder, wait_in_poll, "(waits in poll)", run, chain);
-    look_at_wait(folder, wait_in_epoll, "(waits in epoll_wait)", run, chain);
-    look_at_wait(folder, wait_in_select, "(waits in pselect6)", run, chain);
-    look_at_wait(folder, wait_in_recv, "(waits in recvfrom)", run, chain);
-    look_at_wait(folder, wait_in_futex, "(waits in futex)", run, chain);
+static void check_waits(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
+    check_wait(folder, wait_in_nanosleep, "(waits in clock_nanosleep)", run, chain);
+    check_wait(folder, wait_in_poll, "(waits in poll)", run, chain);
+    check_wait(folder, wait_in_epoll, "(waits in epoll_wait)", run, chain);
+    check_wait(folder, wait_in_select, "(waits in pselect6)", run, chain);
+    check_wait(folder, wait_in_recv, "(waits in recvfrom)", run, chain);
+    check_wait(folder, wait_in_futex, "(waits in futex)", run, chain);
 }
 
 static void test_without_frame_pointers(void **state) {
-    look_at_waits(*state, run_plain_a, (struct chain){plain_a_code(), plain_b_code(), NULL});
+    check_waits(*state, run_plain_a, (struct chain){plain_a_code(), plain_b_code(), NULL});
 }
 
 static void test_with_frame_pointers(void **state) {
-    look_at_waits(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), "in b dynamic"});
+    check_waits(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), "in b dynamic"});
 }
 
 /* If the size of a frame is unknown and no inner function has saved its frame pointer, the stack ends there. So b
@@ -262,10 +268,7 @@ static void test_with_frame_pointers(void **state) {
 static void test_frames_of_unknown_size(void **state) {
     struct recorded recorded;
     struct frame_list list;
-    struct waiter waiter = {.thread = {.name = "waiter", .run = run_sized_a}, .wait = wait_in_poll};
-    record_waiter(*state, &waiter, NULL, (struct grec_options){0});
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
+    record_wait(&recorded, &list, *state, wait_in_poll, run_sized_a);
     size_t b = find_code(&recorded.profile, &list, sized_b_code());
     assert_true(b < list.count - 1);
     assert_idle(&recorded.profile, &list, "(waits in poll)");
@@ -318,10 +321,7 @@ static void run_deep(struct busy_thread *thread) { go_deep(waiter_of(thread), DE
 static void test_deep_stack(void **state) {
     struct recorded recorded;
     struct frame_list list;
-    struct waiter waiter = {.thread = {.name = "waiter", .run = run_deep}, .wait = wait_in_poll};
-    record_waiter(*state, &waiter, NULL, (struct grec_options){0});
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
+    record_wait(&recorded, &list, *state, wait_in_poll, run_deep);
     assert_idle(&recorded.profile, &list, "(waits in poll)");
     size_t at = find_code(&recorded.profile, &list, deep_code()), count = 0;
     while (at + count < list.count && frame_is_in(&recorded.profile, list.frames[at + count], deep_code())) count++;
@@ -351,10 +351,7 @@ static void run_with_labels(struct busy_thread *thread) {
 static void test_labels(void **state) {
     struct recorded recorded;
     struct frame_list list;
-    struct waiter waiter = {.thread = {.name = "waiter", .run = run_with_labels}, .wait = wait_in_poll};
-    record_waiter(*state, &waiter, NULL, (struct grec_options){0});
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
+    record_wait(&recorded, &list, *state, wait_in_poll, run_with_labels);
     const struct profile *profile = &recorded.profile;
     size_t at = 0;
     while (at < list.count && !frame_has_name(profile, list.frames[at], "of a part")) at++;

@@ -218,7 +218,7 @@ static const uint32_t aarch64_stubs[] = {
     0x90000090, 0xf947d211, 0x913e8210, 0xd61f0220,
     /* 5e0: bti c; the same for offset 4008; nop */
     0xd503245f, 0x90000090, 0xf947d611, 0x913ea210, 0xd61f0220, 0xd503201f,
-    /* 5f8: offset 4016, which is no function's slot */
+    /* 5f8: offset 4016, which is the slot of no function */
     0x90000090, 0xf947da11, 0x913ec210, 0xd61f0220,
     /* 608: bti c at the end; nothing after it may be read */
     0xd503245f, 0x90000090};
@@ -298,12 +298,7 @@ static void make_packed(const char *data) {
 
 static uint64_t address_of(const char *name) {
     run("nm whole | sed -n 's/^\\([0-9a-f]*\\) [tT] %s$/\\1/p' > address", name);
-    char *text = file_read(path_of("address"), NULL);
-    assert_non_null(text);
-    uint64_t address = strtoull(text, NULL, 16);
-    free(text);
-    assert_true(address > 0);
-    return address;
+    return read_address(&test.folder, "address");
 }
 
 static const char *name_at(uint64_t address) {

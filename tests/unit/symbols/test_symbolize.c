@@ -99,12 +99,7 @@ static void read_build_id(const char *name) {
 /* Returns the address of the label in the file. */
 static uint64_t label(const char *file, const char *name) {
     run("nm '%s' | grep ' %s$' | cut -d' ' -f1 > label", file, name);
-    char *text = file_read(path_of("label"), NULL);
-    assert_non_null(text);
-    uint64_t address = strtoull(text, NULL, 16);
-    free(text);
-    assert_true(address > 0);
-    return address;
+    return read_address(&test.folder, "label");
 }
 
 static int set_up_group(void **state) {
@@ -327,7 +322,7 @@ static void other_ways_to_compile(void **state) {
     assert_compiled("-shared -fPIC");
 }
 
-/* Debug information that does not tell where it was built has a relative folder. */
+/* Debug information that does not say where it was built has a relative folder. */
 static void relative_folders_are_joined_once(void **state) {
     static const char *const versions[] = {"4", "5"};
     run("mkdir -p build other && printf 'void outer(void) {}\\n' > other/outer.h && "
@@ -495,7 +490,7 @@ static void supplements_of_separate_debug_information_are_read(void **state) {
     run("rm -rf stripped d");
 }
 
-/* The linkage name of a C function tells nothing more than its name. */
+/* The linkage name of a C function adds nothing to its name. */
 static void functions_in_functions_are_found(void **state) {
     run("printf 'volatile int sink;\n"
         "static inline __attribute__((always_inline)) void deep(int v) {\n"
@@ -513,22 +508,24 @@ static void functions_in_functions_are_found(void **state) {
     assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
 }
 
-static void functions_in_c_have_their_own_names(void **state) {
+/* Adds a sample of a function in C whose symbol has another name. */
+static void add_sample_of_alias(void) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
         "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
     read_build_id("c");
     add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
+}
+
+static void functions_in_c_have_their_own_names(void **state) {
+    add_sample_of_alias();
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, "root\nown from 2, c.c:2 [alias]\n");
 }
 
 /* perf names a physical function by its symbol. */
 static void functions_in_recordings_of_perf_have_names_of_perf(void **state) {
-    run("printf 'int own(void) __asm__(\"alias\");\n__attribute__((noinline)) int own(void) { return 1; }\\n"
-        "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
-    read_build_id("c");
+    add_sample_of_alias();
     test.profile.meta.has_file_offsets = true;
-    add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, "root\nalias from 2, c.c:2 [alias]\n");
 }
@@ -848,7 +845,7 @@ static frame_id label_frame(const char *name, const char *file, uint32_t line) {
     return profile_frame(&test.profile, &frame);
 }
 
-/* A label stands in the function that has its line, even if others are inlined there. Labels keep their order. */
+/* A label belongs to the function that has its line, even if others are inlined there. Labels keep their order. */
 static void labels_are_in_the_function_of_their_line(void **state) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     struct frame leaf = frame_of(lib, label("whole", "probe_deepest"), "0x1");
@@ -1078,7 +1075,7 @@ static void links_to_debug_information_are_followed(void **state) {
     run("rm -rf a d");
 }
 
-/* Without a build id, only the checksum of the link tells whether the file is right. */
+/* Without a build id, only the checksum of the link shows whether the file is right. */
 static void a_link_needs_the_right_checksum(void **state) {
     static const char note[] = "1 address in a/program: looked up in the file there, without a build id to compare\n";
     run("(rm -rf a && mkdir a && objcopy -R .note.gnu.build-id whole a/program && cd a && "

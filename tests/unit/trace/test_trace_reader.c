@@ -42,7 +42,7 @@ static void test_header_that_is_cut(void **state) {
     assert_header_failure(100, "the trace is cut off within its header: 100 of 4096 bytes are there");
     fixture.trace.bytes_count = 4;
     assert_header_failure(0,
-                          "this is no trace of the recorder, which begins with other bytes; without --from it is "
+                          "this is not a trace of the recorder, which begins with other bytes; without --from it is "
                           "read as what it looks like");
     fixture.trace.bytes_count = 0;
     read_bytes(trace_text(&fixture.trace), 0);

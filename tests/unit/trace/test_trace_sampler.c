@@ -119,7 +119,7 @@ static void add_running_sample(uint64_t t, uint64_t uid) {
     trace_block(trace, BUILD_THREAD_SAMPLE);
 }
 
-/* The recorder was told 0.1 ms, and took a sample each 0.5 ms. */
+/* The recorder was asked for a sample each 0.1 ms, and took one each 0.5 ms. */
 static void test_interval_is_measured(void **state) {
     enum { SAMPLE_COUNT = 40, CONFIGURED_NS = 100000, DISTANCE_TICKS = 500000 };
     trace_definitions_chunk(&fixture.trace);

@@ -122,7 +122,7 @@ static void tooltips_are_of_graph_and_unit(void **state) {
     ASSERT_ROWS(&counter, "\"source\":\"cpu-ratio\"", "{\"unit\":\"percent\"}", "\"label\":\"CPU\"");
 }
 
-/* The size of a process is measured now and then: nothing tells how many allocations changed it. */
+/* The size of a process is measured now and then: nothing shows how many allocations changed it. */
 static void only_numbers_of_operations_are_shown(void **state) {
     struct counter counter = memory();
     column_init(&counter.samples, sizeof(struct counter_sample), &failure);

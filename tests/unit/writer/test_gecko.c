@@ -411,7 +411,7 @@ static void properties_of_functions_without_a_place_are_in_the_ledger(void **sta
         "line of a native function",
         "JavaScript flag of a function without a source file",
         "resource of a JavaScript function",
-        "type of a resource that is no library",
+        "type of a resource that is not a library",
         "function that differs from another one only in what is lost",
     };
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)

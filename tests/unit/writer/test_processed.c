@@ -3,23 +3,15 @@
 #include <string.h>
 
 #include "tests/support/chunk_text.h"
+#include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
 
-static struct failure failure;
-static struct profile profile;
-
 static int begin(void **state) {
-    failure_clear(&failure);
-    profile_init(&profile, &failure);
+    begin_profile(state);
     profile.meta.product = TEXT("demo");
     profile.meta.start_time_ms = 1700000000123;
     profile.meta.interval_ns = 1000000;
-    return 0;
-}
-
-static int end(void **state) {
-    profile_fini(&profile);
     return 0;
 }
 
@@ -509,21 +501,21 @@ static void emitters_are_found_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_small_profile_is_exactly_this, begin, end),
-        cmocka_unit_test_setup_teardown(weights_are_numbers_of_their_type, begin, end),
-        cmocka_unit_test_setup_teardown(weights_tell_the_cpu_time, begin, end),
-        cmocka_unit_test_setup_teardown(samples_an_interval_apart_need_no_weights, begin, end),
-        cmocka_unit_test_setup_teardown(idle_samples_use_no_cpu_time, begin, end),
-        cmocka_unit_test_setup_teardown(metadata_is_written_where_it_is_known, begin, end),
-        cmocka_unit_test_setup_teardown(the_tables_have_all_columns, begin, end),
-        cmocka_unit_test_setup_teardown(threads_stand_in_order_with_their_processes, begin, end),
-        cmocka_unit_test_setup_teardown(markers_have_payloads_and_a_schema, begin, end),
-        cmocka_unit_test_setup_teardown(many_samples_keep_their_order, begin, end),
-        cmocka_unit_test_setup_teardown(small_threads_share_chunks, begin, end),
-        cmocka_unit_test_setup_teardown(the_same_profile_is_the_same_text, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_is_lost_in_this_format, begin, end),
-        cmocka_unit_test_setup_teardown(progress_reaches_the_end, begin, end),
-        cmocka_unit_test_setup_teardown(a_failed_conversion_emits_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_small_profile_is_exactly_this, begin, end_profile),
+        cmocka_unit_test_setup_teardown(weights_are_numbers_of_their_type, begin, end_profile),
+        cmocka_unit_test_setup_teardown(weights_tell_the_cpu_time, begin, end_profile),
+        cmocka_unit_test_setup_teardown(samples_an_interval_apart_need_no_weights, begin, end_profile),
+        cmocka_unit_test_setup_teardown(idle_samples_use_no_cpu_time, begin, end_profile),
+        cmocka_unit_test_setup_teardown(metadata_is_written_where_it_is_known, begin, end_profile),
+        cmocka_unit_test_setup_teardown(the_tables_have_all_columns, begin, end_profile),
+        cmocka_unit_test_setup_teardown(threads_stand_in_order_with_their_processes, begin, end_profile),
+        cmocka_unit_test_setup_teardown(markers_have_payloads_and_a_schema, begin, end_profile),
+        cmocka_unit_test_setup_teardown(many_samples_keep_their_order, begin, end_profile),
+        cmocka_unit_test_setup_teardown(small_threads_share_chunks, begin, end_profile),
+        cmocka_unit_test_setup_teardown(the_same_profile_is_the_same_text, begin, end_profile),
+        cmocka_unit_test_setup_teardown(nothing_is_lost_in_this_format, begin, end_profile),
+        cmocka_unit_test_setup_teardown(progress_reaches_the_end, begin, end_profile),
+        cmocka_unit_test_setup_teardown(a_failed_conversion_emits_nothing, begin, end_profile),
         cmocka_unit_test(emitters_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

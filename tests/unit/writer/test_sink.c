@@ -322,7 +322,7 @@ static void planted_links_to_nothing_create_nothing(void **state) {
     remove_shared_folder();
 }
 
-/* ---- What is no regular file. ---- */
+/* ---- What is not a regular file. ---- */
 
 static void a_device_is_written_directly(void **state) {
     assert_true(write_text_to("content", "/dev/null"));

@@ -1,0 +1,82 @@
+#include "options_check.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "file_identity.h"
+#include "readers/reader.h"
+#include "report.h"
+#include "source_search.h"
+
+static const char default_format[] = "processed";
+
+static bool has_name(const char *path) { return path && *path; }
+
+static void check_input_path(const char *path, const char *output_path, struct failure *failure) {
+    if (!path || !output_path) return;
+    struct file_identity input = file_identity_of(path, STDIN_FILENO);
+    if (file_identity_is_same(input, file_identity_of(output_path, STDOUT_FILENO)))
+        failure_set(failure, FAILURE_USAGE, "%s is both the input and the output: name another output",
+                    report_path_name(path));
+}
+
+static bool is_same_input(const char *path, const char *other_path) {
+    if (!path || !other_path) return false;
+    return strcmp(path, other_path) == 0 ||
+           file_identity_is_same(file_identity_of(path, STDIN_FILENO), file_identity_of(other_path, STDIN_FILENO));
+}
+
+/* Checks what only several inputs can have wrong. */
+static void check_inputs(const struct gecko_convert_options *options, bool has_output, struct failure *failure) {
+    size_t count = options_input_count(options);
+    for (size_t i = 0; i < count; i++) {
+        const char *path = options_input_path(options, i);
+        if (count > 1 && !has_name(path))
+            failure_set(failure, FAILURE_USAGE, "only files can be converted into one profile");
+        if (options->alignments && (unsigned)options->alignments[i].kind > GECKO_CONVERT_ALIGN_MONOTONIC)
+            failure_set(failure, FAILURE_USAGE, "an alignment has an unknown value");
+        for (size_t j = 0; j < i; j++)
+            if (is_same_input(path, options_input_path(options, j)))
+                failure_set(failure, FAILURE_USAGE, "%s is named twice", report_path_name(path));
+        check_input_path(path, has_output ? options->output_path : NULL, failure);
+    }
+}
+
+static void check_sources(const struct gecko_convert_options *options, struct failure *failure) {
+    if ((unsigned)options->sources > GECKO_CONVERT_SOURCES_EMBED)
+        failure_set(failure, FAILURE_USAGE, "sources has an unknown value");
+    if (options->sources == GECKO_CONVERT_SOURCES_EMBED && options->symbols == GECKO_CONVERT_SYMBOLS_NONE)
+        failure_set(failure, FAILURE_USAGE,
+                    "sources cannot be embedded without symbols: no file that the trace names is opened then");
+    for (size_t i = 0; i < options->source_map_count; i++)
+        if (!source_map_is_valid(options->source_maps[i]))
+            failure_set(failure, FAILURE_USAGE, "the source map '%s' is not of the form FROM=TO",
+                        options->source_maps[i]);
+}
+
+static void check_choices(const struct gecko_convert_options *options, struct failure *failure) {
+    if (options->from && !reader_by_name(options->from))
+        failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
+    if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_THREAD)
+        failure_set(failure, FAILURE_USAGE, "weight or root has an unknown value");
+    if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
+        failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
+    if ((unsigned)options->samples > GECKO_CONVERT_SAMPLES_RECORDER)
+        failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
+}
+
+const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
+                                    struct failure *failure) {
+    if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
+        failure_set(failure, FAILURE_USAGE, "exactly one input must be given: input_path, input_data or read");
+    if (has_output && has_name(options->output_path) + !!options->write + options->keeps_output != 1)
+        failure_set(failure, FAILURE_USAGE, "exactly one output must be given: output_path, write or keeps_output");
+    check_choices(options, failure);
+    check_inputs(options, has_output, failure);
+    check_sources(options, failure);
+    if (!has_output) return NULL;
+    const char *format = options->format ? options->format : default_format;
+    const struct emitter *emitter = emitter_by_name(format);
+    if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
+    return emitter;
+}

@@ -1,0 +1,22 @@
+/* Checks the options of a conversion. */
+#ifndef GECKO_OPTIONS_CHECK_H
+#define GECKO_OPTIONS_CHECK_H
+
+#include "libconvert/base/failure.h"
+#include "writer/emitter.h"
+
+static inline size_t options_input_count(const struct gecko_convert_options *options) {
+    return 1 + options->more_input_count;
+}
+
+/* Returns NULL if an input is not a file. */
+static inline const char *options_input_path(const struct gecko_convert_options *options, size_t number) {
+    return number ? options->more_input_paths[number - 1] : options->input_path;
+}
+
+/* Latches FAILURE_USAGE if the options contradict each other or name what there is not. has_output: the profile is
+ * written; if so, returns the emitter of its format. */
+const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
+                                    struct failure *failure);
+
+#endif

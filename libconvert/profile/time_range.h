@@ -1,0 +1,19 @@
+/* A range of times, from the first event to the last one. */
+#ifndef GECKO_TIME_RANGE_H
+#define GECKO_TIME_RANGE_H
+
+#include <stdint.h>
+
+struct time_range {
+    int64_t first_ns;
+    int64_t last_ns; /* before first_ns: there is no event */
+};
+
+#define TIME_RANGE_EMPTY ((struct time_range){INT64_MAX, INT64_MIN})
+
+static inline void time_range_extend(struct time_range *range, int64_t first_ns, int64_t last_ns) {
+    if (first_ns < range->first_ns) range->first_ns = first_ns;
+    if (last_ns > range->last_ns) range->last_ns = last_ns;
+}
+
+#endif

@@ -1,0 +1,103 @@
+#include "result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void count_contents(const struct profile *profile, struct gecko_convert_counts *counts) {
+    const struct process *last_process = NULL;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const thread_id *id = column_at(&profile->thread_order, i);
+        const struct thread *thread = profile_thread_at(profile, *id);
+        const struct process *process = profile_process_at(profile, thread->process);
+        if (process != last_process) counts->processes++;
+        last_process = process;
+        counts->threads++;
+        counts->samples += samples_count(&thread->samples);
+        counts->markers += thread->markers.count;
+    }
+    counts->stacks = stack_table_count(&profile->stacks);
+    counts->frames = row_table_count(&profile->frames);
+    counts->funcs = row_table_count(&profile->funcs);
+    counts->strings = strings_count(&profile->strings);
+    counts->libs = libs_count(&profile->libs);
+}
+
+/* Copies the text to *next, NUL-terminated, and advances *next past it. Returns the copy. */
+static const char *copy_text(char **next, struct text text) {
+    char *copy = *next;
+    if (text.bytes_count) memcpy(copy, text.bytes, text.bytes_count);
+    copy[text.bytes_count] = '\0';
+    *next += text.bytes_count + 1;
+    return copy;
+}
+
+static struct gecko_convert_entry result_entry(const struct ledger_entry *entry, char **next) {
+    return (struct gecko_convert_entry){
+        .unit = entry->unit,
+        .fate = entry->fate,
+        .cause = copy_text(next, entry->cause),
+        .count = entry->count,
+        .has_first = entry->has_first,
+        .first_line = entry->has_first ? entry->first.line : 0,
+        .first_offset = entry->has_first ? entry->first.offset : 0,
+    };
+}
+
+/* Copies the rows of several inputs and their texts. */
+static void copy_inputs(struct gecko_convert_result *result, const struct result_sources *sources,
+                        struct gecko_convert_input *inputs, char **next) {
+    size_t count = sources->merge->input_count;
+    if (!count) return;
+    memcpy(inputs, sources->inputs, count * sizeof *inputs);
+    for (size_t i = 0; i < count; i++) {
+        inputs[i].wrapping = copy_text(next, sources->wrappings[i]);
+        inputs[i].remark = copy_text(next, text_of(sources->merge->inputs[i].remark));
+    }
+    result->inputs = inputs;
+    result->input_count = count;
+}
+
+/* Copies the entries, the inputs and their texts into one block. Returns false if memory ran out. */
+static bool copy_ledger(struct gecko_convert_result *result, const struct result_sources *sources) {
+    const struct ledger *ledger = &sources->profile->ledger;
+    size_t entry_count = ledger->entries.count;
+    size_t text_bytes = sources->wrapping.bytes_count + 1;
+    for (size_t i = 0; i < entry_count; i++) text_bytes += ledger_at(ledger, i)->cause.bytes_count + 1;
+    size_t input_count = sources->merge->input_count;
+    for (size_t i = 0; i < input_count; i++)
+        text_bytes += sources->wrappings[i].bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
+    struct gecko_convert_entry *entries =
+        malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) + text_bytes);
+    if (!entries) return false;
+    struct gecko_convert_input *inputs = (struct gecko_convert_input *)(entries + entry_count);
+    char *next = (char *)(inputs + input_count);
+    copy_inputs(result, sources, inputs, &next);
+    for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
+    result->wrapping = copy_text(&next, sources->wrapping);
+    result->entries = entries;
+    result->entry_count = entry_count;
+    result->owned = entries;
+    return true;
+}
+
+bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources) {
+    const struct ledger *ledger = &sources->profile->ledger;
+    count_contents(sources->profile, &result->counts);
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),
+                                                              ledger_sum(ledger, unit, LEDGER_LOST)};
+    result->is_balanced = ledger_is_balanced(ledger);
+    return copy_ledger(result, sources);
+}
+
+void gecko_convert_result_fini(struct gecko_convert_result *result) {
+    free(result->owned);
+    free((void *)(uintptr_t)result->output_data);
+    result->owned = NULL;
+    result->output_data = NULL;
+    result->entries = NULL;
+    result->entry_count = 0;
+    result->inputs = NULL;
+    result->input_count = 0;
+    result->wrapping = "";
+}

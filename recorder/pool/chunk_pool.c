@@ -1,0 +1,409 @@
+#include "chunk_pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pool_file.h"
+#include "pool_internal.h"
+#include "recorder/state/clock.h"
+#include "recorder/state/hash.h"
+#include "recorder/state/own_files.h"
+#include "recorder/state/process.h"
+#include "recorder/state/recording_state.h"
+
+enum {
+    /* How many chunks a thread allocates at once if no helper was ahead of it: a file system takes about as long for
+       several as for one. */
+    TAKER_BATCH_COUNT = 4,
+    AHEAD_BYTES = 2 * 1024 * 1024, /* about four milliseconds of the fastest recording */
+    AHEAD_COUNT_MIN = 2,
+    /* Chunks of dead processes are searched for once in this many times that a chunk is taken. The search costs a
+       system call for each live chunk. */
+    DEAD_LOOK_PERIOD = 64,
+};
+
+/* ---- Disk space. ---- */
+
+bool pool_reserve_chunks(struct pool *pool, uint64_t target_count) {
+    uint64_t *reserved = &pool->shared->reserved_count;
+    uint64_t count = __atomic_load_n(reserved, __ATOMIC_ACQUIRE);
+    while (count < target_count) {
+        if (!pool_file_reserve(pool, pool_chunk_offset(pool, count), pool_chunk_offset(pool, target_count)))
+            return false;
+        if (__atomic_compare_exchange_n(reserved, &count, target_count, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+    }
+    return true;
+}
+
+static uint64_t ahead_count(const struct pool *pool) {
+    uint64_t count = AHEAD_BYTES / pool->chunk_bytes;
+    return count < AHEAD_COUNT_MIN ? AHEAD_COUNT_MIN : count;
+}
+
+/* Faults pages in for writing, so that recording threads do not. */
+static void populate(unsigned char *bytes, size_t bytes_count) {
+#ifndef MADV_POPULATE_WRITE
+    enum { MADV_POPULATE_WRITE = 23 };
+#endif
+    if (madvise(bytes, bytes_count, MADV_POPULATE_WRITE) == 0) return;
+    for (size_t at = 0; at < bytes_count; at += POOL_PAGE_BYTES)
+        __atomic_fetch_or((uint32_t *)(void *)(bytes + at), 0, __ATOMIC_RELAXED);
+}
+
+bool pool_reserve_ahead(struct pool *pool) {
+    uint64_t max_count = pool->shared->max_chunk_count;
+    uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE);
+    uint64_t target = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED) + ahead_count(pool);
+    if (target > max_count) target = max_count;
+    errno = 0;
+    while (reserved < target) {
+        /* Prepare a few at a time, so that threads get the first chunks while the last ones are being prepared. */
+        uint64_t next = reserved + TAKER_BATCH_COUNT < target ? reserved + TAKER_BATCH_COUNT : target;
+        if (!pool_file_reserve(pool, pool_chunk_offset(pool, reserved), pool_chunk_offset(pool, next))) return false;
+        populate(pool->base + pool_chunk_offset(pool, reserved), (size_t)(next - reserved) * pool->chunk_bytes);
+        uint64_t seen = reserved;
+        bool is_ours = __atomic_compare_exchange_n(&pool->shared->reserved_count, &seen, next, false, __ATOMIC_ACQ_REL,
+                                                   __ATOMIC_ACQUIRE);
+        reserved = is_ours ? next : seen;
+    }
+    return reserved < max_count;
+}
+
+static void wake_helpers(struct pool *pool, int count_max) {
+    int saved_errno = errno;
+    __atomic_fetch_add(&pool->shared->helper_word, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAKE, count_max, NULL, NULL, 0);
+    errno = saved_errno;
+}
+
+void pool_wake_helper(struct pool *pool) { wake_helpers(pool, 1); }
+
+void pool_wake_all_helpers(struct pool *pool) { wake_helpers(pool, INT_MAX); }
+
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) {
+    const struct timespec timeout = {.tv_nsec = timeout_ns};
+    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+/* ---- Taking. ---- */
+
+enum {
+    NO_CHUNK = -1,
+    LATE_CHUNK = -2, /* the helper will have one soon */
+};
+
+static uint64_t take_global_index(struct pool *pool) {
+    return __atomic_fetch_add(&pool->header->next_global_index, 1, __ATOMIC_RELAXED);
+}
+
+static bool is_low(const struct pool *pool, uint64_t taken_count) {
+    uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_RELAXED);
+    return reserved < taken_count + ahead_count(pool) / 2 && reserved < pool->shared->max_chunk_count;
+}
+
+bool pool_is_low(const struct pool *pool) {
+    return is_low(pool, __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED));
+}
+
+/* Whether the program has closed the trace's descriptor, but the recorder's threads still have it in tables of their
+ * own. */
+static bool is_file_elsewhere(void) { return errno == EBADF && own_files_table_count(); }
+
+/* Takes a chunk that was never used. Returns its number; NO_CHUNK at the limit; or LATE_CHUNK. */
+static int64_t take_new(struct pool *pool) {
+    uint64_t max_count = pool->shared->max_chunk_count;
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
+    do {
+        if (count >= max_count) return NO_CHUNK;
+        uint64_t target = count + TAKER_BATCH_COUNT < max_count ? count + TAKER_BATCH_COUNT : max_count;
+        if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
+            !pool_reserve_chunks(pool, target) && !pool_reserve_chunks(pool, count + 1)) {
+            if (is_file_elsewhere()) {
+                pool_wake_helper(pool);
+                return LATE_CHUNK;
+            }
+            recording_stop_for_storage(errno);
+            return NO_CHUNK;
+        }
+    } while (!__atomic_compare_exchange_n(&pool->header->chunk_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    if (is_low(pool, count + 1)) pool_wake_helper(pool);
+    return (int64_t)count;
+}
+
+static void raise_to(uint64_t *place, uint64_t value) {
+    uint64_t old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (old < value && !__atomic_compare_exchange_n(place, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Entries with equal states compare like their global indexes. */
+static int64_t find_oldest_sealed(const struct pool *pool, uint64_t *oldest_entry) {
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    int64_t oldest = NO_CHUNK;
+    *oldest_entry = UINT64_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t entry = __atomic_load_n(&pool->table[i], __ATOMIC_RELAXED);
+        if (entry_state(entry) != POOL_SEALED || entry >= *oldest_entry) continue;
+        *oldest_entry = entry;
+        oldest = (int64_t)i;
+    }
+    return oldest;
+}
+
+/* The pid must be one of this process's pid namespace. */
+static bool is_process_dead(uint32_t pid) { return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
+
+/* Whether the chunk's owner is in this process's pid namespace, so that the pid in the chunk's header is valid here. */
+static bool is_of_own_namespace(const struct trace_chunk_header *chunk) {
+    return __atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) == process_self()->pid_namespace;
+}
+
+/* The header's pid is stored before its global index. So if the header has the table's index, it has the owner's pid.
+ */
+static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
+    const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8 || !is_of_own_namespace(chunk))
+        return false;
+    return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
+}
+
+/* Makes the live chunks of dead processes available like sealed ones. Their contents stay readable until they are
+ * taken.
+ */
+static bool release_chunks_of_dead(struct pool *pool) {
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    bool is_any_released = false;
+    int saved_errno = errno;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t entry = table_load(pool, i);
+        if (entry_state(entry) != POOL_LIVE || !is_owner_dead(pool, i, entry)) continue;
+        is_any_released |= table_change(pool, i, entry, entry_of(POOL_SEALED, entry >> 8));
+    }
+    errno = saved_errno;
+    return is_any_released;
+}
+
+void pool_count_recycled(struct pool *pool, const struct trace_chunk_header *chunk) {
+    if (__atomic_load_n(&chunk->state, __ATOMIC_RELAXED) == TRACE_CHUNK_FREE) return;
+    __atomic_fetch_add(&pool->header->recycled_chunk_count, 1, __ATOMIC_RELAXED);
+    raise_to(&pool->header->complete_from_ticks, chunk->end_ticks ? chunk->end_ticks : clock_ticks());
+}
+
+/* ---- Chunks that ended longer ago than the pool keeps any. ---- */
+
+static bool is_old(const struct pool *pool, const struct trace_chunk_header *chunk, uint64_t now_ticks) {
+    uint64_t duration_ticks = __atomic_load_n(&pool->shared->duration_ticks, __ATOMIC_RELAXED);
+    if (!duration_ticks) return false;
+    if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == TRACE_CHUNK_FREE) return true;
+    uint64_t end_ticks = __atomic_load_n(&chunk->end_ticks, __ATOMIC_RELAXED);
+    return end_ticks && end_ticks + duration_ticks < now_ticks;
+}
+
+/* Takes the oldest chunk if it is old enough. */
+static int64_t take_old(struct pool *pool, enum pool_entry_state state, uint64_t global_index) {
+    uint64_t entry;
+    if (!pool->table || !__atomic_load_n(&pool->shared->duration_ticks, __ATOMIC_RELAXED)) return NO_CHUNK;
+    int64_t number = find_oldest_sealed(pool, &entry);
+    if (number == NO_CHUNK) return NO_CHUNK;
+    struct trace_chunk_header *chunk = pool_chunk(pool, (uint64_t)number);
+    if (!is_old(pool, chunk, clock_ticks())) return NO_CHUNK;
+    if (!table_change(pool, (uint64_t)number, entry, entry_of(state, global_index))) return NO_CHUNK;
+    pool_count_recycled(pool, chunk);
+    return number;
+}
+
+/* The chunk is live in the table meanwhile, so that no other thread takes it. */
+static void drop_chunk(struct pool *pool, uint64_t number, uint64_t entry) {
+    struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    uint64_t live = entry_of(POOL_LIVE, entry >> 8);
+    if (!table_change(pool, number, entry, live)) return;
+    pool_count_recycled(pool, chunk);
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    table_change(pool, number, live, entry);
+}
+
+void pool_drop_old(struct pool *pool) {
+    uint64_t now_ticks = clock_ticks(), count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_ACQUIRE);
+    if (!pool->table || !__atomic_load_n(&pool->shared->duration_ticks, __ATOMIC_RELAXED)) return;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t entry = table_load(pool, i);
+        const struct trace_chunk_header *chunk = pool_chunk(pool, i);
+        bool is_dropped =
+            entry_state(entry) != POOL_SEALED || __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == TRACE_CHUNK_FREE;
+        if (!is_dropped && is_old(pool, chunk, now_ticks)) drop_chunk(pool, i, entry);
+    }
+}
+
+/* ---- Taking at the limit. ---- */
+
+static int64_t take_oldest(struct pool *pool, enum pool_entry_state state, uint64_t global_index) {
+    if (!pool->table) return NO_CHUNK;
+    if (global_index % DEAD_LOOK_PERIOD == 0) release_chunks_of_dead(pool);
+    for (;;) {
+        uint64_t entry;
+        int64_t number = find_oldest_sealed(pool, &entry);
+        if (number == NO_CHUNK) {
+            if (!release_chunks_of_dead(pool)) return NO_CHUNK;
+            continue;
+        }
+        if (!table_change(pool, (uint64_t)number, entry, entry_of(state, global_index))) continue;
+        pool_count_recycled(pool, pool_chunk(pool, (uint64_t)number));
+        return number;
+    }
+}
+
+/* A stopped recording must not recycle chunks: the user wants what it holds. */
+static bool has_stopped(const struct pool *pool) {
+    return __atomic_load_n(&pool->header->stop_reason, __ATOMIC_ACQUIRE) != TRACE_STOP_NONE;
+}
+
+static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state state, uint64_t *global_index) {
+    *global_index = take_global_index(pool);
+    int64_t number = has_stopped(pool) ? NO_CHUNK : take_old(pool, state, *global_index);
+    if (number >= 0) return pool_chunk(pool, (uint64_t)number);
+    number = take_new(pool);
+    if (number >= 0)
+        table_store(pool, (uint64_t)number, entry_of(state, *global_index));
+    else if (number == NO_CHUNK && !has_stopped(pool))
+        number = take_oldest(pool, state, *global_index);
+    return number < 0 ? NULL : pool_chunk(pool, (uint64_t)number);
+}
+
+/* Fills in the header. At every instant it is that of a free chunk, or complete. */
+static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chunk_header *values) {
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->pid, values->pid, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->pid_namespace, process_self()->pid_namespace, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->global_index, values->global_index, __ATOMIC_RELEASE);
+    chunk->hash = 0;
+    chunk->magic = TRACE_CHUNK_MAGIC;
+    chunk->version = TRACE_VERSION;
+    __atomic_store_n(&chunk->kind, values->kind, __ATOMIC_RELAXED); /* a thread that saves the trace may read it */
+    chunk->tid = values->tid;
+    chunk->thread_uid = values->thread_uid;
+    chunk->sequence = values->sequence;
+    chunk->first_block = TRACE_CHUNK_HEADER_BYTES;
+    chunk->next_chunk = 0;
+    chunk->first_definition = values->first_definition;
+    chunk->end_ticks = 0;
+    chunk->end_ns = 0;
+    struct clock_pair now = clock_read_pair();
+    chunk->base_ticks = now.ticks;
+    /* A thread that looks for a kept chunk may read this. */
+    __atomic_store_n(&chunk->base_ns, now.monotonic_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->commit, values->commit, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_LIVE, __ATOMIC_RELEASE);
+}
+
+struct trace_chunk_header *pool_take(struct pool *pool, const struct pool_owner *owner) {
+    uint64_t global_index;
+    struct trace_chunk_header *chunk = take(pool, POOL_LIVE, &global_index);
+    if (!chunk) return NULL;
+    struct trace_chunk_header values = {.kind = TRACE_CHUNK_EVENTS,
+                                        .pid = owner->pid,
+                                        .tid = owner->tid,
+                                        .thread_uid = owner->thread_uid,
+                                        .sequence = owner->sequence,
+                                        .global_index = global_index,
+                                        .commit = TRACE_CHUNK_HEADER_BYTES};
+    begin_chunk(chunk, &values);
+    return chunk;
+}
+
+struct trace_chunk_header *pool_take_pinned(struct pool *pool, uint32_t pid, uint64_t first_definition) {
+    uint64_t max_count = pool->shared->max_chunk_count / 4 ? pool->shared->max_chunk_count / 4 : 1;
+    uint64_t *count = &pool->shared->definition_chunk_count;
+    uint64_t global_index;
+    struct trace_chunk_header *chunk = NULL;
+    if (__atomic_fetch_add(count, 1, __ATOMIC_RELAXED) < max_count) chunk = take(pool, POOL_PINNED, &global_index);
+    if (!chunk) {
+        __atomic_fetch_sub(count, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    /* A word of 0 ends the log, so clear what an earlier use has left. */
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    memset((unsigned char *)chunk + TRACE_CHUNK_HEADER_BYTES, 0, pool->chunk_bytes - TRACE_CHUNK_HEADER_BYTES);
+    struct trace_chunk_header values = {.kind = TRACE_CHUNK_DEFINITIONS,
+                                        .pid = pid,
+                                        .global_index = global_index,
+                                        .first_definition = first_definition};
+    begin_chunk(chunk, &values);
+    return chunk;
+}
+
+void pool_return_pinned(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t global_index = chunk->global_index;
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    table_store(pool, pool_chunk_number(pool, chunk), entry_of(POOL_SEALED, global_index));
+    __atomic_fetch_sub(&pool->shared->definition_chunk_count, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- Giving back. ---- */
+
+void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t number = pool_chunk_number(pool, chunk), global_index = chunk->global_index;
+    struct clock_pair now = clock_read_pair();
+    chunk->end_ticks = now.ticks;
+    chunk->end_ns = now.monotonic_ns;
+    size_t hashed_from = offsetof(struct trace_chunk_header, magic);
+    uint32_t end = (uint32_t)__atomic_load_n(&chunk->commit, __ATOMIC_RELAXED);
+    /* In a child that was forked in the middle of this function, the chunk has become zeros: see detach_child. */
+    if (end < hashed_from) return;
+    chunk->hash = hash_bytes((const unsigned char *)chunk + hashed_from, end - hashed_from);
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_SEALED, __ATOMIC_RELEASE);
+    if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));
+}
+
+/* Identifies one use of the chunk: a chunk that was taken again since has another index. */
+static uint64_t partial_value(const struct pool *pool, const struct trace_chunk_header *chunk) {
+    uint64_t global_index = __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE);
+    return global_index << 32 | (pool_chunk_number(pool, chunk) + 1);
+}
+
+void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk) {
+    uint64_t value = partial_value(pool, chunk);
+    for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
+        uint64_t empty = 0;
+        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &empty, value, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    pool_seal(pool, chunk);
+}
+
+/* An earlier process may have had the same pid, and another process may have it in another pid namespace. */
+static bool is_of_this_process(const struct trace_chunk_header *chunk) {
+    const struct process_state *process = process_self();
+    return __atomic_load_n(&chunk->pid, __ATOMIC_RELAXED) == process->pid && is_of_own_namespace(chunk) &&
+           __atomic_load_n(&chunk->base_ns, __ATOMIC_RELAXED) >= process->start_ns;
+}
+
+static bool clear_partial(struct pool *pool, int place, uint64_t value) {
+    return __atomic_compare_exchange_n(&pool->shared->partial[place], &value, 0, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+struct trace_chunk_header *pool_take_partial(struct pool *pool) {
+    for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
+        uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_ACQUIRE);
+        if (!value) continue;
+        struct trace_chunk_header *chunk = pool_chunk(pool, (value & UINT32_MAX) - 1);
+        bool is_stale = partial_value(pool, chunk) != value;
+        if (!is_stale && !is_of_this_process(chunk)) continue;
+        if (clear_partial(pool, i, value) && !is_stale) return chunk;
+    }
+    return NULL;
+}
+
+void pool_seal_partial(struct pool *pool) {
+    struct trace_chunk_header *chunk;
+    while ((chunk = pool_take_partial(pool))) pool_seal(pool, chunk);
+}
