@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
-#include "readers/code/script_frames.h"
 #include "readers/perf/perf_callers.h"
+#include "readers/perf/perf_script_frames.h"
 
 /* Keys are compared bytewise, so the structs must have no padding. */
 
@@ -405,7 +405,7 @@ static func_id make_func(const struct frame_making *making, const struct script_
         resource = profile_resource(profile, profile_string(profile, making->name.file), RESOURCE_LIBRARY);
     struct func func = {.resource = resource, .source = source_none()};
     if (script->name.bytes_count)
-        script_frames_set_func(profile, script, &func);
+        perf_script_frames_set_func(profile, script, &func);
     else
         func.name = place_name(making);
     return profile_func(profile, &func);

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "readers/code/script_frames.h"
+#include "readers/code/script_names.h"
 
 /* Compared as bytes, so it must have no padding. */
 struct code_key {
@@ -114,8 +114,15 @@ static frame_id generated_frame(struct profile *profile, const struct trace_jit_
     script_name_parse(generated->name, &script);
     enum code_kind kind = script.kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT;
     struct category_pair category = categories_intern_code(&profile->categories, kind, script.tier);
-    struct func func = {.resource = generated->resource, .source = source_none()};
-    script_frames_set_func(profile, &script, &func);
+    bool has_file = script.file.bytes_count > 0;
+    struct func func = {
+        .name = profile_string(profile, script.name),
+        .resource = has_file ? resource_none() : generated->resource,
+        .source = has_file ? profile_source(profile, script.file) : source_none(),
+        .line = script.line,
+        .column = script.column,
+        .flags = script.kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
+    };
     struct frame frame = frame_of_func(profile_func(profile, &func), category);
     return profile_frame(profile, &frame);
 }

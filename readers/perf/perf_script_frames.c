@@ -1,6 +1,6 @@
-#include "script_frames.h"
+#include "perf_script_frames.h"
 
-void script_frames_set_func(struct profile *profile, const struct script_name *script, struct func *func) {
+void perf_script_frames_set_func(struct profile *profile, const struct script_name *script, struct func *func) {
     func->name = profile_string(profile, script->name);
     func->line = script->line;
     func->column = script->column;
@@ -10,13 +10,13 @@ void script_frames_set_func(struct profile *profile, const struct script_name *s
     func->resource = resource_none();
 }
 
-void script_frames_name(struct profile *profile, struct func *func, struct frame *frame) {
+void perf_script_frames_name(struct profile *profile, struct func *func, struct frame *frame) {
     struct category_pair generated = categories_intern_code(&profile->categories, CODE_JIT, TEXT(""));
     if (frame->category != generated.category) return;
     struct script_name script;
     script_name_parse(strings_text(&profile->strings, func->name), &script);
     if (script.kind == SCRIPT_NONE) return;
-    script_frames_set_func(profile, &script, func);
+    perf_script_frames_set_func(profile, &script, func);
     enum code_kind kind = script.kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT;
     struct category_pair own = categories_intern_code(&profile->categories, kind, script.tier);
     frame->category = own.category;
