@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,8 @@ import tempfile
 converter = os.environ.get("GECKO_CONVERT", "build/gecko-convert")
 samply = os.environ.get("SAMPLY", "samply")
 START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "__clone", "clone3", "__clone3", "runtime.goexit.abi0",
-                   "runtime.mstart.abi0"}
+                   "runtime.mstart.abi0", "runtime.clone.abi0"}
+PERF_MAP = re.compile(r".*/perf-\d+\.map")  # samply has generated code in such libraries, and here it is in none
 
 
 def load(command, output):
@@ -74,7 +76,7 @@ def read_samply(profile):
                 library = resources[resource] if resource >= 0 else None
                 path = profile["libs"][library]["path"] if library is not None else ""
                 name = thread["stringArray"][funcs["name"][frames["func"][row]]]
-                places.append((path, address, name) if path else None)
+                places.append((path, address, name) if path and not PERF_MAP.fullmatch(path) else None)
             paths = paths_of(stacks["prefix"], stacks["frame"], places)
             samples = thread["samples"]
             times = samples["time"] if "time" in samples else itertools.accumulate(samples["timeDeltas"])

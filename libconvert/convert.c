@@ -238,8 +238,10 @@ static void check_content(struct conversion *conversion) {
 static void symbolize(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
     const struct gecko_convert_options *options = conversion->options;
-    struct symbolize_options symbolize_options = {
-        .symbols = options->symbols, .folders = debug_folders_of(options), .job_count = conversion->job_count};
+    struct symbolize_options symbolize_options = {.symbols = options->symbols,
+                                                  .folders = debug_folders_of(options),
+                                                  .job_count = conversion->job_count,
+                                                  .name_func = conversion->reader->name_func};
     profile_symbolize(&conversion->profile, &symbolize_options,
                       progress_part(conversion->input_progress, READ_SHARE, 1));
 }

@@ -36,6 +36,10 @@ struct reader {
     /* Reads the whole input into the profile and enters every line in the ledger. Malformed parts are skipped and
      * counted. Latches a failure in profile->failure only if nothing can be read. Does not call profile_finish. */
     void (*run)(struct input *input, struct profile *profile, const struct reader_options *options);
+
+    /* Changes a function that was looked up after reading, and its frame, to what the function's name says. NULL: names
+     * are just names. */
+    void (*name_func)(struct profile *profile, struct func *func, struct frame *frame);
 };
 
 /* All readers: READER(collapsed) stands for `reader_collapsed`. If several have the highest probe score, the first in

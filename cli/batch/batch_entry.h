@@ -16,6 +16,7 @@ enum batch_status {
     BATCH_CONVERTED,
     BATCH_UNCHANGED, /* converted by an earlier batch; its profile still exists */
     BATCH_ARCHIVE,   /* its members have entries of their own */
+    BATCH_PART,      /* of a recording in several files, whose header has the entry that counts */
     BATCH_FOLDER,    /* its files have sources of their own; left out of the report */
     BATCH_NO_TRACE,
     BATCH_EMPTY, /* a trace without samples and markers, of which nothing was lost */
@@ -28,6 +29,7 @@ struct batch_trace {
     char *output; /* owned; path below the output folder; NULL: the entry has no output */
     struct input_digest output_digest;
     uint64_t output_stamp;  /* file_stamp of the profile that has output_digest; 0: none */
+    bool may_have_parts;    /* begins as the header of a recording in several files does */
     const char *error_code; /* static; NULL: derived from the status of the result */
     struct gecko_convert_result result;
 };

@@ -9,6 +9,7 @@
 #include "file_digest.h"
 #include "manifest_records.h"
 #include "member_path.h"
+#include "readers/input/input_folder.h"
 #include "readers/reader.h"
 
 enum { ARCHIVES_DEPTH_MAX = 8 };
@@ -46,7 +47,10 @@ static void identify_trace(struct probe *probe, struct batch_entry *entry, struc
         return;
     }
     struct batch_trace *trace = batch_entry_make_trace(entry);
-    if (trace) trace->output = output_of(text_of(name));
+    if (trace) {
+        trace->may_have_parts = input_folder_is_recording(input_peek(input, 1));
+        trace->output = output_of(text_of(name));
+    }
     if (batch_entry_output(entry)) return;
     failure_set_memory(&foreign);
     take_failure(probe, entry, &foreign);
@@ -99,6 +103,26 @@ static void add_member(struct probe *probe, struct input_members *members, const
     free(name);
 }
 
+/* Names the profiles of recordings that are folders after the folder. */
+static void name_recordings(struct probe *probe, size_t first) {
+    static const struct text header = TEXT("/data" OUTPUT_NAME_SUFFIX);
+    const struct batch_recordings *recordings = &probe->source->recordings;
+    for (size_t i = first; i < recordings->rows.count; i++) {
+        const struct batch_recording *recording = column_at(&recordings->rows, i);
+        struct batch_entry *entry = batch_entry_at(probe->source, recording->header);
+        struct batch_trace *trace = batch_entry_trace(entry);
+        struct text path = text_of(trace->output);
+        if (!strchr(entry->member, '/') || !text_ends_with(path, header)) continue;
+        char *output = output_of(text_slice(path, 0, path.bytes_count - header.bytes_count));
+        if (!output) {
+            failure_set_memory(&probe->source->failure);
+            return;
+        }
+        free(trace->output);
+        trace->output = output;
+    }
+}
+
 /* Adds the members of an archive. `path` is that of the archive within the source, empty for the source itself; `name`
  * is the one from which output paths are made. Takes the input. */
 static void identify_members(struct probe *probe, struct batch_entry *archive, struct input *input, struct text path,
@@ -112,6 +136,7 @@ static void identify_members(struct probe *probe, struct batch_entry *archive, s
         return;
     }
     struct text folder = output_name_folder(text_of(name));
+    size_t first_member = probe->source->members.count, first_recording = probe->source->recordings.rows.count;
     struct input_members *members = input_members_open(input, latch);
     struct input_member member;
     archive->is_archive = true;
@@ -122,6 +147,8 @@ static void identify_members(struct probe *probe, struct batch_entry *archive, s
         if (!input_members_recover(members)) break;
     }
     input_members_close(members);
+    batch_recordings_find(probe->source, first_member);
+    name_recordings(probe, first_recording);
     if (failure_is_set(latch)) take_failure(probe, archive, latch);
 }
 

@@ -125,15 +125,9 @@ static bool is_salted(const struct node *record, struct salted_xxh3 now) {
 
 /* ---- Reading the manifest. ---- */
 
-static int compare_texts(struct text a, struct text b) {
-    size_t common_bytes = a.bytes_count < b.bytes_count ? a.bytes_count : b.bytes_count;
-    int order = common_bytes ? memcmp(a.bytes, b.bytes, common_bytes) : 0;
-    return order ? order : (a.bytes_count > b.bytes_count) - (a.bytes_count < b.bytes_count);
-}
-
 static int compare_groups(const void *left, const void *right) {
     const struct record_group *a = left, *b = right;
-    return compare_texts(a->path, b->path);
+    return text_compare(a->path, b->path);
 }
 
 /* Returns false if the inputs are not a list, if a member does not follow its file, or if memory ran out
@@ -417,6 +411,7 @@ static enum batch_status status_by_record(const struct batch_source *source, con
     struct text status = text_at(record, KEY_status);
     if (text_equal(status, TEXT("converted")) || text_equal(status, TEXT("unchanged"))) return BATCH_UNCHANGED;
     if (text_equal(status, TEXT("archive"))) return BATCH_ARCHIVE;
+    if (text_equal(status, TEXT("part"))) return is_member ? BATCH_PART : BATCH_PENDING;
     if (text_equal(status, TEXT("no-trace"))) return is_member || !source->is_named ? BATCH_NO_TRACE : BATCH_PENDING;
     struct text code = text_at(member_of(record, KEY_error), KEY_code);
     bool lies_in_file = text_equal(code, TEXT("input")) || text_equal(code, TEXT("strict")) ||
@@ -473,7 +468,7 @@ static bool reuse_group(const struct batch_plan *plan, struct batch_source *sour
 /* Returns the number of the first group that has the path or a greater one. */
 static size_t first_group(const struct column *groups, struct text path) {
     return FIRST_ROW(i, groups->count,
-                     compare_texts(((const struct record_group *)column_at(groups, i))->path, path) >= 0);
+                     text_compare(((const struct record_group *)column_at(groups, i))->path, path) >= 0);
 }
 
 /* Returns the group after `group`, or the first one if that is NULL, among those of the source's path; NULL after the

@@ -23,6 +23,13 @@ static inline bool text_starts_with(struct text text, struct text start) {
     return text.bytes_count >= start.bytes_count && text_equal((struct text){text.bytes, start.bytes_count}, start);
 }
 
+/* Orders texts by their bytes, as strcmp does. */
+static inline int text_compare(struct text a, struct text b) {
+    size_t common_bytes = a.bytes_count < b.bytes_count ? a.bytes_count : b.bytes_count;
+    int order = common_bytes ? memcmp(a.bytes, b.bytes, common_bytes) : 0;
+    return order ? order : (a.bytes_count > b.bytes_count) - (a.bytes_count < b.bytes_count);
+}
+
 /* Returns the bytes from `from` (at most the length) up to but excluding `to` (clipped to the length). */
 static inline struct text text_slice(struct text text, size_t from, size_t to) {
     if (to > text.bytes_count) to = text.bytes_count;

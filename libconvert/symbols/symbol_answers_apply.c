@@ -10,8 +10,8 @@ static struct frame located_frame(struct frame frame, const struct symbol_chain 
     return frame;
 }
 
-static func_id make_func(struct profile *profile, func_id old, const struct symbol_chain *chain,
-                         const struct symbol_chain_link *link) {
+static struct func func_of(struct profile *profile, func_id old, const struct symbol_chain *chain,
+                           const struct symbol_chain_link *link) {
     struct func func = *profile_func_at(profile, old);
     if (!string_is_none(link->name)) func.name = link->name;
     if (chain->has_lines) {
@@ -19,13 +19,16 @@ static func_id make_func(struct profile *profile, func_id old, const struct symb
         func.line = link->func_line;
         func.column = 0;
     }
-    return profile_func(profile, &func);
+    return func;
 }
 
-static frame_id make_frame(struct profile *profile, const struct frame *old, const struct symbol_chain *chain,
+static frame_id make_frame(struct symbol_answers *answers, const struct frame *old, const struct symbol_chain *chain,
                            const struct symbol_chain_link *link, uint32_t depth) {
+    struct profile *profile = answers->profile;
     struct frame frame = located_frame(*old, chain);
-    frame.func = make_func(profile, old->func, chain, link);
+    struct func func = func_of(profile, old->func, chain, link);
+    if (answers->name_func && !string_is_none(link->name)) answers->name_func(profile, &func, &frame);
+    frame.func = profile_func(profile, &func);
     frame.inline_depth = (uint8_t)depth;
     if (chain->has_lines) {
         frame.line = link->line;
@@ -53,7 +56,7 @@ static uint32_t frames_for(struct symbol_answers *answers, frame_id old_frame, c
         const struct symbol_chain_link *link = column_at(&answers->links, chain->first_link + i);
         frame_id *frame = column_push(&answers->frames);
         if (!frame) return ID_NONE;
-        *frame = make_frame(answers->profile, old, chain, link, i);
+        *frame = make_frame(answers, old, chain, link, i);
     }
     return *first = made;
 }

@@ -366,6 +366,7 @@ void profile_symbolize(struct profile *profile, const struct symbolize_options *
     symbolizer.lib_files = memory_allocate_zeroed(profile->failure, libs_count(&profile->libs) + 1, 1);
     if (symbolizer.lib_files && gather_requests(&symbolizer)) {
         symbol_answers_init(&symbolizer.answers, profile);
+        symbolizer.answers.name_func = options->name_func;
         symbolize_libraries(&symbolizer);
         symbol_answers_apply(&symbolizer.answers);
         symbol_answers_fini(&symbolizer.answers);

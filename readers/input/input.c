@@ -1,6 +1,7 @@
 #include "input.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include "input_file.h"
 #include "input_folder.h"
+#include "input_spool.h"
 #include "input_wrapper.h"
 #include "libconvert/base/memory.h"
 
@@ -252,6 +254,7 @@ static struct input *create(const char *name, const struct input_source *source,
     input->name = name;
     input->source = *source;
     input->held_offset = UINT64_MAX;
+    if (source->spool) input->parts_bytes = input_spool_parts_bytes(source->spool);
     if (!input->source.window_bytes) input->source.window_bytes = SIZE_MAX;
     input->block = no_bytes;
     return input;
@@ -272,6 +275,11 @@ void input_close(struct input *input) {
 struct input *input_from_blocks(const char *name, input_next_block *next_block, void *context,
                                 struct failure *failure) {
     return create(name, &(struct input_source){.context = context, .read = next_block}, failure);
+}
+
+struct input *input_from_spool(const char *name, struct input_spool *spool, struct failure *failure) {
+    struct input_source source;
+    return input_spool_open(&source, spool, "", name, failure) ? create(name, &source, failure) : NULL;
 }
 
 /* Bytes in memory as a source. */
@@ -355,18 +363,24 @@ static struct input *unwrap_all(struct input *input, bool keeps_archive) {
     return NULL;
 }
 
+/* Creates a layer that owns the source and the name. Without a source, or if memory runs out (latched), frees both and
+ * returns NULL. */
+static struct input *create_named(char *name, const struct input_source *source, struct failure *failure) {
+    struct input *input = source ? create(name, source, failure) : NULL;
+    if (input)
+        input->own_name = name;
+    else
+        free(name);
+    return input;
+}
+
 /* Opens a file under the name that messages call it. */
 static struct input *open_file(const char *path, const char *shown_name, struct failure *failure) {
     char *name = strdup(shown_name);
     if (!name) failure_set_memory(failure);
     struct input_source source;
     bool is_open = name && input_file_open(&source, path, name, failure);
-    struct input *input = is_open ? create(name, &source, failure) : NULL;
-    if (input)
-        input->own_name = name;
-    else
-        free(name);
-    return input;
+    return create_named(name, is_open ? &source : NULL, failure);
 }
 
 static uint64_t size_of_parts(const struct input_folder *folder) {
@@ -393,12 +407,23 @@ static struct input *open_lowest(const char *path, struct failure *failure) {
 }
 
 size_t input_part_count(const struct input *input) {
+    if (input->source.spool) return input_spool_part_count(input->source.spool);
     return input->folder.path_count ? input->folder.path_count - 1 : 0;
 }
 
+static struct input *open_spooled_part(struct input *input, size_t index) {
+    struct input_spool *spool = input->source.spool;
+    char *name = NULL;
+    if (asprintf(&name, "%s: data.%" PRIu32, input->name, input_spool_part_number(spool, index)) < 0) name = NULL;
+    if (!name) failure_set_memory(input->failure);
+    struct input_source source;
+    bool is_open = name && input_spool_open_part(&source, spool, index, name, input->failure);
+    return create_named(name, is_open ? &source : NULL, input->failure);
+}
+
 struct input *input_open_part(struct input *input, size_t index) {
-    const char *path = input->folder.paths[index + 1];
-    struct input *part = open_file(path, path, input->failure);
+    const char *path = input->source.spool ? NULL : input->folder.paths[index + 1];
+    struct input *part = path ? open_file(path, path, input->failure) : open_spooled_part(input, index);
     if (part) part->whole = input;
     return part;
 }

@@ -24,18 +24,19 @@ static bool exists(const char *folder, const char *name) {
     return is_there;
 }
 
+bool input_folder_is_recording(struct text start) { return text_starts_with(start, TEXT("PERFILE2")); }
+
 /* Reads the header of `data`. *is_divided becomes true if the header says that other files have the records; a recorder
  * that was killed has not written that. Returns false if the file is not a recording. */
 static bool read_header(const char *path, bool *is_divided) {
     enum { HEADER_BYTES = 104, FEATURES_AT = 72, DIVIDED_BIT = 24 };
-    static const char magic[8] = "PERFILE2";
     char header[HEADER_BYTES];
     struct stat status;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) return false;
     bool is_good = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
                    pread(descriptor, header, sizeof header, 0) == HEADER_BYTES &&
-                   memcmp(header, magic, sizeof magic) == 0;
+                   input_folder_is_recording((struct text){header, sizeof header});
     close(descriptor);
     if (!is_good) return false;
     uint64_t features;
@@ -44,16 +45,27 @@ static bool read_header(const char *path, bool *is_divided) {
     return true;
 }
 
-/* Returns whether the name is data.N. Numbers have at most nine digits. */
+uint32_t input_folder_number(struct text name) {
+    enum { DIGITS_MAX = 9 };
+    static const struct text header = TEXT("data");
+    if (text_equal(name, header)) return INPUT_FOLDER_HEADER;
+    struct text digits = text_from(name, header.bytes_count + 1);
+    if (!text_starts_with(name, TEXT("data.")) || !digits.bytes_count || digits.bytes_count > DIGITS_MAX)
+        return INPUT_FOLDER_OTHER;
+    uint32_t number = 0;
+    for (size_t i = 0; i < digits.bytes_count; i++) {
+        if (digits.bytes[i] < '0' || digits.bytes[i] > '9') return INPUT_FOLDER_OTHER;
+        number = number * 10 + (uint32_t)(digits.bytes[i] - '0');
+    }
+    return number;
+}
+
 static int is_part(const struct dirent *entry) {
-    if (strncmp(entry->d_name, "data.", 5) != 0) return 0;
-    const char *digits = entry->d_name + 5;
-    size_t count = strlen(digits);
-    return count > 0 && count < 10 && strspn(digits, "0123456789") == count;
+    return input_folder_number(text_of(entry->d_name)) < INPUT_FOLDER_HEADER;
 }
 
 static int compare_parts(const struct dirent **left, const struct dirent **right) {
-    long a = strtol((*left)->d_name + 5, NULL, 10), b = strtol((*right)->d_name + 5, NULL, 10);
+    uint32_t a = input_folder_number(text_of((*left)->d_name)), b = input_folder_number(text_of((*right)->d_name));
     return (a > b) - (a < b);
 }
 

@@ -5,8 +5,19 @@
 #define GECKO_INPUT_FOLDER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "libconvert/base/failure.h"
+#include "libconvert/base/text.h"
+
+/* What a file of such a folder is: the part with that number, or one of these. */
+enum { INPUT_FOLDER_HEADER = INT32_MAX - 1, INPUT_FOLDER_OTHER = INT32_MAX };
+
+/* Returns what the file with that name, which has no slashes, is. */
+uint32_t input_folder_number(struct text name);
+
+/* Returns whether a `data` that begins with these bytes is that of a recording. */
+bool input_folder_is_recording(struct text start);
 
 struct input_folder {
     char **paths; /* owned: `data`, then data.0, data.1… in this order */

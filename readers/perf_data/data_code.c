@@ -4,6 +4,7 @@
 
 #include "libconvert/base/memory.h"
 #include "readers/perf/perf_callers.h"
+#include "readers/perf/perf_script_frames.h"
 
 /* Keys are compared bytewise, so the structs must have no padding. */
 
@@ -399,18 +400,14 @@ static string_id place_name(const struct frame_making *making) {
 
 static func_id make_func(const struct frame_making *making, const struct script_name *script) {
     struct profile *profile = making->profile;
-    bool has_file = script->file.bytes_count > 0;
     resource_id resource = making->library->resource;
     if (making->name.file.bytes_count)
         resource = profile_resource(profile, profile_string(profile, making->name.file), RESOURCE_LIBRARY);
-    struct func func = {
-        .name = script->name.bytes_count ? profile_string(profile, script->name) : place_name(making),
-        .resource = has_file ? resource_none() : resource,
-        .source = has_file ? profile_source(profile, script->file) : source_none(),
-        .line = script->line,
-        .column = script->column,
-        .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
-    };
+    struct func func = {.resource = resource, .source = source_none()};
+    if (script->name.bytes_count)
+        perf_script_frames_set_func(profile, script, &func);
+    else
+        func.name = place_name(making);
     return profile_func(profile, &func);
 }
 

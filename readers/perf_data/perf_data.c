@@ -7,6 +7,7 @@
 #include "data_stream.h"
 #include "libconvert/base/memory.h"
 #include "perf_data_internal.h"
+#include "readers/perf/perf_script_frames.h"
 
 static const struct text magic = TEXT("PERFILE2");
 
@@ -391,4 +392,5 @@ const struct reader reader_perf_data = {
     .title = "perf.data",
     .probe = probe,
     .run = run,
+    .name_func = perf_script_frames_name,
 };

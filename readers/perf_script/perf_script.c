@@ -2,6 +2,7 @@
  * and a blank line or the next event line closes it. Records are single lines between samples. */
 #include "perf_script_internal.h"
 #include "perf_sources.h"
+#include "readers/perf/perf_script_frames.h"
 
 static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_BLANK] = {LEDGER_LINES, LEDGER_KEPT, TEXT("blank line")},
@@ -268,4 +269,5 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
+    .name_func = perf_script_frames_name,
 };

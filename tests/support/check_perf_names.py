@@ -121,6 +121,16 @@ def convert(data, *options):
     return stacks_of(samples(data, *options))
 
 
+def script_functions(data):
+    """Returns the name, file and line of each function in JavaScript."""
+    output = data.with_suffix(".json")
+    run(converter, "--quiet", data, "-o", output)
+    shared = json.loads(output.read_text())["shared"]
+    strings, funcs, files = shared["stringArray"], shared["funcTable"], shared["sources"]["filename"]
+    return {(strings[funcs["name"][row]], strings[files[funcs["source"][row]]], funcs["lineNumber"][row])
+            for row in range(funcs["length"]) if funcs["isJS"][row]}
+
+
 def functions(stacks):
     return {name for stack in stacks for name in stack}
 
@@ -188,9 +198,14 @@ def check_generated_code(folder):
     check("two functions at one address", expected <= functions(convert(data)))
     run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
     check("perf inject --jit", expected <= functions(convert(injected)))
+    record(data, [program, "200", "JS:*hot /app/hot.js:3:9", "JS:^hot /app/hot.js:3:9"], "-k", "mono")
+    run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
+    places = [script_functions(recording) for recording in (data, injected)]
+    check(f"names of scripts, also after perf inject --jit: {places}", places == [{("hot", "/app/hot.js", 3)}] * 2)
 
 
-START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit.abi0", "runtime.mstart.abi0"}
+START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit.abi0", "runtime.mstart.abi0",
+                   "runtime.clone.abi0"}
 
 
 def measure(data):

@@ -1,5 +1,5 @@
 /* A JIT compiler in miniature: runs two functions one after the other at the same address, and describes them in a
- * jitdump. usage: jit_program MILLISECONDS. x86-64. */
+ * jitdump. usage: jit_program MILLISECONDS [NAME NAME]. x86-64. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ int main(int count, char **words) {
     memcpy(page, code, sizeof code);
     void (*function)(uint64_t);
     memcpy(&function, &page, sizeof function);
-    static const char *const names[] = {"spin_one", "spin_two"};
+    const char *names[] = {count > 3 ? words[2] : "spin_one", count > 3 ? words[3] : "spin_two"};
     for (uint64_t i = 0; i < 2; i++) {
         describe(dump, (uint64_t)(uintptr_t)page, names[i], i);
         for (uint64_t end_ns = now_ns() + run_ns; now_ns() < end_ns;) function(100000);

@@ -700,6 +700,53 @@ static void test_archives_of_several_files(void **state) {
     }
 }
 
+static void assert_part(struct input *input, size_t index, struct text expected) {
+    struct failure *failure = input_failure(input);
+    struct input *part = input_open_part(input, index);
+    if (!part) fail_msg("part %zu: %s", index, failure->message);
+    struct text window = input_peek(part, expected.bytes_count);
+    assert_int_equal(window.bytes_count, expected.bytes_count);
+    assert_memory_equal(window.bytes, expected.bytes, expected.bytes_count);
+    input_close(part);
+}
+
+/* The files of a folder by perf record --threads, in any order and beside nothing else. */
+static void test_recordings_of_several_files(void **state) {
+    const struct text header = TEXT("PERFILE2 and more"), small = TEXT("small");
+    const struct member members[] = {
+        {"rec/", {"", 0}},       {"rec/data.10", small}, {"rec/data", header},  {"rec/data.0", content},
+        {"rec/data.2", {"", 0}}, {"rec/empty", {"", 0}}, {"rec/data.1", small}, {"other", content},
+    };
+    enum { MEMBER_COUNT = sizeof members / sizeof *members };
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        if (!has_folders(&kinds[i])) continue;
+        struct text packed = pack(kinds[i].format, NULL, members, MEMBER_COUNT - 1);
+        struct failure failure = {0};
+        struct input *input = input_open(write_file(packed), &failure);
+        if (!input) fail_msg("%s: %s", kinds[i].format, failure.message);
+        char wrapping[64];
+        snprintf(wrapping, sizeof wrapping, "%s > rec", kinds[i].name);
+        assert_true(text_equal(input_wrapping(input), text_of(wrapping)));
+        assert_int_equal(input_part_count(input), 4);
+        assert_part(input, 0, content);
+        assert_part(input, 1, small);
+        assert_part(input, 2, TEXT(""));
+        assert_part(input, 3, small);
+        assert_bytes(input, &failure, header);
+        if (strcmp(kinds[i].format, "7zip") != 0) assert_piped_bytes(packed, 4096, header);
+        assert_packed_failure(pack(kinds[i].format, NULL, members, MEMBER_COUNT),
+                              "holds several files (\"rec/data.10\"");
+        const struct member headless[] = {members[1], members[3]};
+        assert_packed_failure(pack(kinds[i].format, NULL, headless, 2), "and no data, the header of a recording");
+        assert_file_bytes(pack(kinds[i].format, NULL, &members[3], 1), content);
+        assert_file_bytes(pack(kinds[i].format, NULL, &members[2], 1), header);
+    }
+    setenv("TMPDIR", "/nowhere", 1);
+    assert_failure(write_file(pack("ustar", NULL, members, MEMBER_COUNT - 1)), FAILURE_IO,
+                   "cannot be made in /nowhere");
+    unsetenv("TMPDIR");
+}
+
 /* By default, ar writes modes without a type, and a symbol table may come first. */
 static void test_ar_without_file_types(void **state) {
     static const struct text plain = TEXT(
@@ -851,6 +898,7 @@ int main(void) {
         cmocka_unit_test(test_damaged_compression),
         cmocka_unit_test(test_archives_of_one_file),
         cmocka_unit_test(test_archives_of_one_file_and_nothing_else_of_weight),
+        cmocka_unit_test(test_recordings_of_several_files),
         cmocka_unit_test(test_archives_of_several_files),
         cmocka_unit_test(test_ar_without_file_types),
         cmocka_unit_test(test_archives_without_a_file),

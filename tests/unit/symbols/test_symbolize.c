@@ -14,6 +14,7 @@
 #include "libconvert/symbols/debug_file.h"
 #include "libconvert/symbols/library_symbols.h"
 #include "libconvert/symbols/symbolize.h"
+#include "readers/perf/perf_script_frames.h"
 #include "tests/support/assert_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/shell_command.h"
@@ -884,6 +885,45 @@ static void kernel_and_nameless_places_are_left_alone(void **state) {
 
 /* ---- Where files are. ---- */
 
+/* The files of perf inject --jit have no debug information, and symbols such as V8 and Python name their code. */
+static void symbols_of_generated_code_are_parsed(void **state) {
+    static const char *const symbols[] = {"JS:*fib /app/fib.js:1:13", "JS:^fib /app/fib.js:1:13", "py::work:/app/a.py",
+                                          "Builtin:Add"};
+    char *source = NULL;
+    size_t source_bytes;
+    FILE *stream = open_memstream(&source, &source_bytes);
+    fprintf(stream, ".text\n");
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        fprintf(stream, ".globl \"%s\"\n.type \"%s\", %%function\n\"%s\": .fill 16\n.size \"%s\", 16\n", symbols[i],
+                symbols[i], symbols[i], symbols[i]);
+    fclose(stream);
+    assert_true(file_write(path_of("jitted.s"), (struct text){source, source_bytes}));
+    free(source);
+    run("${CC:-cc} -shared -nostdlib jitted.s -o jitted-1-1.so");
+    lib_id lib = lib_of(path_of("jitted-1-1.so"), "");
+    struct category_pair generated = categories_intern_code(&test.profile.categories, CODE_JIT, TEXT(""));
+    uint64_t start = label("jitted-1-1.so", "Builtin:Add") - 3 * 16;
+    for (uint64_t i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "0x%llx", (unsigned long long)(start + i % 4 * 16));
+        struct frame frame = frame_of(lib, start + i % 4 * 16, name);
+        if (i < 4) frame.category = generated.category;
+        thread_add_sample(test.thread, 1,
+                          profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &frame)), 1);
+    }
+    const struct symbolize_options options = {.job_count = 1, .name_func = perf_script_frames_name};
+    profile_symbolize(&test.profile, &options, (struct progress){0});
+    assert_stack(0, "fib from 1, fib.js:0 [JS:*fib /app/fib.js:1:13]\n");
+    assert_stack(1, "fib from 1, fib.js:0 [JS:^fib /app/fib.js:1:13]\n");
+    assert_stack(2, "py::work:/app/a.py, a.py:0 [py::work:/app/a.py]\n");
+    assert_stack(3, "Builtin:Add [Builtin:Add]\n");
+    assert_stack(4, "JS:*fib /app/fib.js:1:13 [JS:*fib /app/fib.js:1:13]\n");
+    assert_int_equal(leaf(0)->func.index, leaf(1)->func.index);
+    assert_int_equal(profile_func_at(&test.profile, leaf(0)->func)->flags, FUNC_IS_JS);
+    assert_int_not_equal(leaf(0)->subcategory, leaf(1)->subcategory);
+    assert_int_equal(leaf(3)->category, generated.category);
+}
+
 /* Makes a folder with `program`, stripped of its debug information, which is in program.debug. */
 static void strip_program(const char *options) {
     run("rm -rf a && mkdir a && cp whole a/program && cd a && objcopy --only-keep-debug program program.debug && "
@@ -1147,14 +1187,22 @@ static void answers_do_not_depend_on_the_number_of_threads(void **state) {
 
 /* ---- Processes that do not survive. ---- */
 
-/* Called in the child process when libdw opens the file "harm". */
+/* Called in the child process when libdw opens "copy", if the file "harm" is there. */
 static void (*harm)(void);
+
+/* Size of "copy". Several libraries may be opened side by side, and "copy" is a byte longer than "whole". */
+static size_t copy_bytes;
+
+static bool is_copy(Elf *elf) {
+    size_t bytes_count = 0;
+    return elf_rawfile(elf, &bytes_count) && bytes_count == copy_bytes;
+}
 
 /* Replaces the function of libdw for all of this program. */
 Dwarf *dwarf_begin_elf(Elf *elf, Dwarf_Cmd command, Elf_Scn *section) {
     Dwarf *(*next)(Elf *, Dwarf_Cmd, Elf_Scn *);
     *(void **)&next = dlsym(RTLD_NEXT, "dwarf_begin_elf");
-    if (harm && unlink(path_of("harm")) == 0) harm();
+    if (harm && is_copy(elf) && unlink(path_of("harm")) == 0) harm();
     return next(elf, command, section);
 }
 
@@ -1170,7 +1218,10 @@ static void cut_last_byte(void) {
 /* Looks up two addresses in a library that does harm, and one in another library. */
 static void symbolize_jobs_with_harm(unsigned job_count, void (*what)(void)) {
     harm = what;
-    run("cp whole copy && : > harm");
+    run("cp whole copy && echo >> copy && : > harm");
+    struct stat status;
+    assert_int_equal(stat(path_of("copy"), &status), 0);
+    copy_bytes = (size_t)status.st_size;
     lib_id lib = lib_of(path_of("copy"), test.build_id);
     add_sample(lib, label("whole", "probe_deepest"));
     add_sample(lib, label("whole", "probe_plain"));
@@ -1369,6 +1420,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(all_that_have_stacks_are_renumbered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(labels_are_in_the_function_of_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kernel_and_nameless_places_are_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(symbols_of_generated_code_are_parsed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
