@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "input_file.h"
@@ -26,6 +28,7 @@ struct input_spool {
     int descriptor;
     char *wrapping;             /* owned; of the source; NULL before */
     uint64_t end;               /* where the next file begins */
+    uint64_t end_max;           /* how far files may reach */
     struct spooled_file *files; /* owned; data.N in the order of N, then `data` */
     size_t file_count;
     struct input_source header; /* set by input_spool_open */
@@ -43,6 +46,12 @@ static int open_temporary(char *path, size_t path_bytes) {
     return descriptor;
 }
 
+/* Archives can be larger than they look. A copy leaves other programs half of the room that it finds. */
+static uint64_t usable_bytes(int descriptor) {
+    struct statvfs status;
+    return fstatvfs(descriptor, &status) == 0 ? (uint64_t)status.f_bavail * status.f_frsize / 2 : UINT64_MAX;
+}
+
 struct input_spool *input_spool_create(const char *name, struct failure *failure) {
     char path[4096];
     struct input_spool *spool = malloc(sizeof *spool);
@@ -51,7 +60,10 @@ struct input_spool *input_spool_create(const char *name, struct failure *failure
         return NULL;
     }
     *spool = (struct input_spool){.name = name, .descriptor = open_temporary(path, sizeof path)};
-    if (spool->descriptor >= 0) return spool;
+    if (spool->descriptor >= 0) {
+        spool->end_max = usable_bytes(spool->descriptor);
+        return spool;
+    }
     failure_set(failure, FAILURE_IO,
                 "%s: a recording of several files in an archive needs a temporary file, which cannot be made in %s: "
                 "%s; set TMPDIR to another folder, or extract the archive",
@@ -72,6 +84,13 @@ void input_spool_destroy(struct input_spool *spool) {
 /* ---- Copying. ---- */
 
 static bool write_all(struct input_spool *spool, struct text bytes, uint64_t offset, struct failure *failure) {
+    if (bytes.bytes_count > spool->end_max || offset > spool->end_max - bytes.bytes_count) {
+        failure_set(failure, FAILURE_IO,
+                    "%s: the files of the recording would take more than half of the room for temporary files, which "
+                    "is %" PRIu64 " MB; set TMPDIR to a folder with more room, or extract the archive",
+                    spool->name, spool->end_max / 500000);
+        return false;
+    }
     while (bytes.bytes_count) {
         ssize_t count = pwrite(spool->descriptor, bytes.bytes, bytes.bytes_count, (off_t)offset);
         if (count < 0 && errno == EINTR) continue;

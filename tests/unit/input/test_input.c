@@ -2,10 +2,12 @@
  * ones. */
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -747,6 +749,26 @@ static void test_recordings_of_several_files(void **state) {
     unsetenv("TMPDIR");
 }
 
+/* Copies a recording to a file system with room for it, and to one that is too small, if the test may mount them. */
+static void test_room_for_recordings_of_several_files(void **state) {
+    const struct member members[] = {{"rec/data", TEXT("PERFILE2 and more")}, {"rec/data.0", content}};
+    char small[] = "/tmp/test_input_XXXXXX";
+    assert_non_null(mkdtemp(small));
+    if (mount("tmpfs", small, "tmpfs", 0, "size=1m") != 0) {
+        print_message("not possible here: mounting a file system (%s)\n", strerror(errno));
+        rmdir(small);
+        skip();
+    }
+    setenv("TMPDIR", small, 1);
+    struct text packed = pack("ustar", NULL, members, 2);
+    assert_file_bytes(packed, members[0].bytes);
+    assert_int_equal(mount("tmpfs", small, "tmpfs", MS_REMOUNT, "size=512k"), 0);
+    assert_failure(write_file(packed), FAILURE_IO, "more than half of the room for temporary files");
+    unsetenv("TMPDIR");
+    umount2(small, MNT_DETACH);
+    rmdir(small);
+}
+
 /* By default, ar writes modes without a type, and a symbol table may come first. */
 static void test_ar_without_file_types(void **state) {
     static const struct text plain = TEXT(
@@ -899,6 +921,7 @@ int main(void) {
         cmocka_unit_test(test_archives_of_one_file),
         cmocka_unit_test(test_archives_of_one_file_and_nothing_else_of_weight),
         cmocka_unit_test(test_recordings_of_several_files),
+        cmocka_unit_test(test_room_for_recordings_of_several_files),
         cmocka_unit_test(test_archives_of_several_files),
         cmocka_unit_test(test_ar_without_file_types),
         cmocka_unit_test(test_archives_without_a_file),
