@@ -20,18 +20,20 @@ import tempfile
 import time
 
 CONVERTER = os.environ.get("GECKO_CONVERT", "build/gecko-convert")
+WITHOUT_SYMBOLS = [CONVERTER, "--quiet", "--symbols=none"]
 COUNTED_BYTES = 4_000_000
 
 # Name, kinds of input, command. {input} and {output} are replaced; a program without {output} writes to standard output.
 PROGRAMS = [
     ("gecko-convert", "text data trace", [CONVERTER, "--quiet", "{input}", "-o", "{output}"]),
-    ("gecko-convert --symbols none", "text data", [CONVERTER, "--quiet", "--symbols=none", "{input}", "-o", "{output}"]),
-    ("gecko-convert --symbols none, gzip", "text", [CONVERTER, "--quiet", "--symbols=none", "{input}", "-o", "{output}.gz"]),
+    ("gecko-convert --symbols none", "text data", [*WITHOUT_SYMBOLS, "{input}", "-o", "{output}"]),
+    ("gecko-convert --symbols none --jobs 1", "text data", [*WITHOUT_SYMBOLS, "--jobs=1", "{input}", "-o", "{output}"]),
+    ("gecko-convert --symbols none, gzip", "text", [*WITHOUT_SYMBOLS, "{input}", "-o", "{output}.gz"]),
     ("inferno-collapse-perf, 1 thread", "text", ["inferno-collapse-perf", "-q", "-n", "1", "{input}"]),
     ("inferno-collapse-perf, 2 threads", "text", ["inferno-collapse-perf", "-q", "-n", "2", "{input}"]),
     ("stackcollapse-perf.pl", "text", ["stackcollapse-perf.pl", "{input}"]),
     ("profiler-cli load", "text", ["profiler-cli", "load", "{input}"]),
-    ("samply import", "data", ["samply", "import", "--save-only", "-o", "{output}", "{input}"]),
+    ("samply import, without symbols", "data", ["samply", "import", "--save-only", "-o", "{output}", "{input}"]),
     ("wc -l", "text", ["wc", "-l", "{input}"]),
 ]
 
