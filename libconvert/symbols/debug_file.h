@@ -83,6 +83,14 @@ bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t 
 bool debug_file_supplement_link(const struct debug_file *file, struct text *path,
                                 char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]);
 
+/* Takes a section from the bytes that may still be read of a file, whose size they are at first. Returns false if too
+ * few are left: sections of a hostile file overlap, and reading all of them would take memory without end. */
+static inline bool debug_file_take_section(uint64_t *bytes_left, uint64_t bytes_count) {
+    if (bytes_count > *bytes_left) return false;
+    *bytes_left -= bytes_count;
+    return true;
+}
+
 /* Returns whether the whole file has that checksum. */
 bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum);
 

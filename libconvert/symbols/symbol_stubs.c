@@ -91,10 +91,12 @@ static const char *symbol_name(Elf *elf, size_t symbols, size_t row) {
     return name && *name ? name : NULL;
 }
 
-static void add_slots(struct column *slots, Elf *elf, Elf_Scn *section, const struct machine *machine) {
+static void add_slots(struct column *slots, Elf *elf, Elf_Scn *section, const struct machine *machine,
+                      uint64_t *bytes_left) {
     GElf_Shdr header;
     GElf_Rela relocation;
     if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || !(header.sh_flags & SHF_ALLOC)) return;
+    if (!debug_file_take_section(bytes_left, header.sh_size)) return;
     Elf_Data *data = elf_getdata(section, NULL);
     for (int i = 0; gelf_getrela(data, i, &relocation); i++) {
         uint64_t type = GELF_R_TYPE(relocation.r_info);
@@ -157,12 +159,16 @@ static int compare_stubs(const void *left, const void *right) {
     return (a->start > b->start) - (a->start < b->start);
 }
 
-static void find_stubs(struct column *stubs, const struct column *slots, Elf *elf, const struct machine *machine) {
+static void find_stubs(struct column *stubs, const struct column *slots, const struct debug_file *library,
+                       const struct machine *machine) {
+    Elf *elf = library->elf;
+    uint64_t bytes_left = library->size_bytes;
     size_t names;
     if (elf_getshdrstrndx(elf, &names) != 0) return;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || !is_linkage_table(elf, names, &header)) continue;
+        if (!debug_file_take_section(&bytes_left, header.sh_size)) continue;
         Elf_Data *data = elf_rawdata(section, NULL);
         if (!data || !data->d_buf || header.sh_addr > UINT64_MAX - data->d_size) continue;
         add_stubs(stubs, slots, &(struct code){data->d_buf, data->d_size, header.sh_addr}, machine);
@@ -175,9 +181,10 @@ void symbol_stubs_read(struct column *stubs, const struct debug_file *library) {
     if (!machine || !library->has_code) return;
     struct column slots;
     column_init(&slots, sizeof(struct slot), stubs->failure);
+    uint64_t bytes_left = library->size_bytes;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(library->elf, section));)
-        add_slots(&slots, library->elf, section, machine);
+        add_slots(&slots, library->elf, section, machine, &bytes_left);
     column_sort(&slots, compare_slots);
-    if (!failure_is_set(stubs->failure)) find_stubs(stubs, &slots, library->elf, machine);
+    if (!failure_is_set(stubs->failure)) find_stubs(stubs, &slots, library, machine);
     column_fini(&slots);
 }

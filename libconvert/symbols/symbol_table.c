@@ -212,10 +212,12 @@ static void take_rows(struct symbol_table *table, struct candidates *candidates)
     candidates->rows = NULL;
 }
 
-static bool collect(struct candidates *candidates, Elf *elf, uint32_t type) {
+/* Reads at most bytes_left bytes of sections. */
+static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint64_t bytes_left) {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type != type) continue;
+        if (!debug_file_take_section(&bytes_left, header.sh_size)) continue;
         if (!add_section(candidates, elf, section, header.sh_link)) return false;
     }
     return true;
@@ -225,10 +227,10 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type) {
 static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
                         struct failure *failure) {
     find_code(candidates, symbols->elf);
-    if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB);
+    if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB, symbols->size_bytes);
     debug_data_open(&table->data, symbols, failure);
-    if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB)) return false;
-    return collect(candidates, symbols->elf, SHT_DYNSYM);
+    if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;
+    return collect(candidates, symbols->elf, SHT_DYNSYM, symbols->size_bytes);
 }
 
 /* ---- Stubs. ---- */
@@ -241,13 +243,12 @@ static const char *stub_name(const struct symbol_table *table, const struct symb
     return chooser && chooser->start == stub->target ? chooser->name : NULL;
 }
 
-static char *join_stub_name(struct symbol_table *table, const char *name) {
+static char *join_stub_name(struct symbol_table *table, struct text name) {
     static const char suffix[] = "@plt";
-    size_t bytes_count = strlen(name);
-    char *joined = arena_take_bytes(&table->stub_names, bytes_count + sizeof suffix);
+    char *joined = arena_take_bytes(&table->stub_names, name.bytes_count + sizeof suffix);
     if (!joined) return NULL;
-    memcpy(joined, name, bytes_count);
-    memcpy(joined + bytes_count, suffix, sizeof suffix);
+    memcpy(joined, name.bytes, name.bytes_count);
+    memcpy(joined + name.bytes_count, suffix, sizeof suffix);
     return joined;
 }
 
@@ -261,8 +262,16 @@ static void merge_rows(struct symbol_table *table, const struct symbol *added, s
     }
 }
 
-/* Adds the stubs at whose address no symbol is. */
-static bool add_stubs(struct symbol_table *table, const struct column *stubs) {
+/* Returns whether a symbol is for the stub: one that begins there, or that has a size and covers the stub's start. One
+ * that only reaches up to the next symbol is for something else. */
+static bool has_symbol(const struct symbol_table *table, const struct symbol_stub *stub) {
+    const struct symbol *found = symbol_table_find(table, stub->start);
+    return found && (found->has_size || found->start == stub->start);
+}
+
+/* Adds the stubs that have no symbol. Their names have less than name_bytes_left bytes together, because a hostile file
+ * can give all stubs one long name. */
+static bool add_stubs(struct symbol_table *table, const struct column *stubs, uint64_t name_bytes_left) {
     struct symbol *added = malloc((stubs->count + 1) * sizeof *added);
     struct symbol *rows = added ? realloc(table->rows, (table->count + stubs->count + 1) * sizeof *rows) : NULL;
     if (rows) table->rows = rows;
@@ -271,8 +280,11 @@ static bool add_stubs(struct symbol_table *table, const struct column *stubs) {
     for (size_t i = 0; i < stubs->count && is_good; i++) {
         const struct symbol_stub *stub = column_at(stubs, i);
         const char *name = stub_name(table, stub);
-        if (!name || symbol_table_find(table, stub->start)) continue;
-        char *joined = join_stub_name(table, name);
+        if (!name || has_symbol(table, stub)) continue;
+        size_t name_bytes_count = strnlen(name, name_bytes_left);
+        name_bytes_left -= name_bytes_count;
+        if (!name_bytes_left) break;
+        char *joined = join_stub_name(table, (struct text){name, name_bytes_count});
         is_good = joined;
         added[added_count++] =
             (struct symbol){.start = stub->start, .end = stub->end, .name = joined, .has_size = true};
@@ -286,7 +298,7 @@ static bool read_stubs(struct symbol_table *table, const struct debug_file *libr
     struct column stubs;
     column_init(&stubs, sizeof(struct symbol_stub), failure);
     symbol_stubs_read(&stubs, library);
-    bool is_good = !failure_is_set(failure) && (!stubs.count || add_stubs(table, &stubs));
+    bool is_good = !failure_is_set(failure) && (!stubs.count || add_stubs(table, &stubs, library->size_bytes));
     column_fini(&stubs);
     return is_good;
 }

@@ -56,12 +56,14 @@ static const char caller_text[] =
     "static int chosen(int x) { return x; }\n"
     "static void *choose(void) { return chosen; }\n"
     "int several(int x) __attribute__((ifunc(\"choose\")));\n"
-    "int main(int count, char **words) { return atoi(words[0]) + puts(words[0]) + several(count); }\n";
+    "int (*taken)(const char *);\n"
+    "int main(int count, char **words) {\n"
+    "    taken = puts;\n"
+    "    return atoi(words[0]) + puts(words[0]) + several(count);\n"
+    "}\n";
 
 /* Compares with the stubs that a disassembler finds, as lines "address name@plt". */
-static void assert_stubs_of(const char *program, const char *flags) {
-    assert_true(file_write(path_of("caller.c"), text_of(caller_text)));
-    run("cc -O1 %s caller.c -o %s && strip %s", flags, program, program);
+static void assert_stubs_in(const char *program, const char *flags) {
     run("objdump -d %s | sed -n 's/^0*\\([0-9a-f]*\\) <\\(.*@plt\\)>:$/\\1 \\2/p' > stubs", program);
     char *stubs = file_read(path_of("stubs"), NULL);
     assert_non_null(stubs);
@@ -82,12 +84,25 @@ static void assert_stubs_of(const char *program, const char *flags) {
     assert_true(found_count >= 2);
 }
 
+static void assert_stubs_of(const char *program, const char *flags) {
+    assert_true(file_write(path_of("caller.c"), text_of(caller_text)));
+    run("cc -O1 %s caller.c -o %s", flags, program);
+    assert_stubs_in(program, flags);
+    run("strip %s", program);
+    assert_stubs_in(program, flags);
+}
+
 static void stubs_have_the_names_of_what_they_call(void **state) {
     assert_stubs_of("lazy", "-Wl,-z,lazy");
     assert_stubs_of("now", "-Wl,-z,now");
     assert_stubs_of("fixed", "-no-pie");
+    assert_stubs_of("library", "-shared -fPIC -Wl,-z,lazy");
+    assert_stubs_of("library_now", "-shared -fPIC -Wl,-z,now");
 #ifdef __x86_64__
-    assert_stubs_of("endbr", "-fcf-protection -Wl,-z,ibtplt");
+    assert_stubs_of("endbr", "-fcf-protection -Wl,-z,ibtplt -Wl,-z,lazy");
+    assert_stubs_of("endbr_now", "-fcf-protection -Wl,-z,ibtplt -Wl,-z,now");
+    assert_stubs_of("endbr_fixed", "-fcf-protection -Wl,-z,ibtplt -no-pie");
+    assert_stubs_of("endbr_library", "-fcf-protection -Wl,-z,ibtplt -shared -fPIC");
 #endif
 }
 
@@ -150,20 +165,27 @@ enum { STUBS_ADDRESS = 0x5b0, SLOTS_ADDRESS = 0x10fa0 };
 struct hand_made {
     uint16_t machine;
     struct text stubs;
-    uint32_t types[4]; /* of the relocations of the slots; 0: none */
+    uint32_t types[4];    /* of the relocations of the slots; 0: none */
+    Elf64_Sym label;      /* one more symbol; its name is "label" */
+    unsigned copied;      /* the section that is there several times; 0: none */
+    struct text one_name; /* of the first function, instead of "first" */
 };
+
+enum { COPIES_COUNT = 100 };
 
 /* Writes four slots from SLOTS_ADDRESS on, for "first", "second", no symbol, and a symbol that does not exist. */
 static void write_file(const char *name, const struct hand_made *made) {
-    static const char strings[] = "\0first\0second";
+    char strings[4096] = "\0label\0second\0first";
     static const char names[] = "\0.plt\0.rela.plt\0.dynsym\0.dynstr\0.shstrtab";
-    const Elf64_Sym symbols[] = {{0}, {.st_name = 1, .st_info = STT_FUNC}, {.st_name = 7, .st_info = STT_FUNC}};
+    Elf64_Sym symbols[] = {{0}, {.st_name = 14, .st_info = STT_FUNC}, {.st_name = 7, .st_info = STT_FUNC}, made->label};
+    symbols[3].st_name = 1;
+    if (made->one_name.bytes_count) memcpy(strings + 14, made->one_name.bytes, made->one_name.bytes_count);
     const uint64_t rows[] = {1, 2, 0, 9};
     Elf64_Rela slots[4] = {{0}};
     for (size_t i = 0; i < 4; i++)
         slots[i] = (Elf64_Rela){SLOTS_ADDRESS + i * 8, ELF64_R_INFO(rows[i], made->types[i]), 0x700};
     const Elf64_Phdr segment = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2000, .p_memsz = 0x2000};
-    Elf64_Shdr sections[SECTION_COUNT] = {
+    Elf64_Shdr sections[SECTION_COUNT + COPIES_COUNT] = {
         [SECTION_STUBS] = {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR},
         [SECTION_SLOTS] = {.sh_name = 6, .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_link = SECTION_SYMBOLS},
         [SECTION_SYMBOLS] = {.sh_name = 16, .sh_type = SHT_DYNSYM, .sh_link = SECTION_STRINGS},
@@ -177,7 +199,7 @@ static void write_file(const char *name, const struct hand_made *made) {
         [SECTION_STUBS] = made->stubs,
         [SECTION_SLOTS] = {(const char *)slots, sizeof slots},
         [SECTION_SYMBOLS] = {(const char *)symbols, sizeof symbols},
-        [SECTION_STRINGS] = {strings, sizeof strings},
+        [SECTION_STRINGS] = {strings, 20 + made->one_name.bytes_count},
         [SECTION_NAMES] = {names, sizeof names},
     };
     const Elf64_Ehdr header = {
@@ -191,10 +213,10 @@ static void write_file(const char *name, const struct hand_made *made) {
         .e_phentsize = sizeof(Elf64_Phdr),
         .e_phnum = 1,
         .e_shentsize = sizeof(Elf64_Shdr),
-        .e_shnum = SECTION_COUNT,
+        .e_shnum = (uint16_t)(SECTION_COUNT + (made->copied ? COPIES_COUNT : 0)),
         .e_shstrndx = SECTION_NAMES,
     };
-    char bytes[4096] = {0};
+    char bytes[16384] = {0};
     size_t used = sizeof header + sizeof segment + sizeof sections;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         used = (used + 7) & ~(size_t)7;
@@ -203,6 +225,7 @@ static void write_file(const char *name, const struct hand_made *made) {
         if (contents[i].bytes_count) memcpy(bytes + used, contents[i].bytes, contents[i].bytes_count);
         used += contents[i].bytes_count;
     }
+    for (size_t i = 0; i < COPIES_COUNT; i++) sections[SECTION_COUNT + i] = sections[made->copied];
     memcpy(bytes, &header, sizeof header);
     memcpy(bytes + sizeof header, &segment, sizeof segment);
     memcpy(bytes + sizeof header + sizeof segment, sections, sizeof sections);
@@ -225,7 +248,9 @@ static const uint32_t aarch64_stubs[] = {
 
 static void stubs_of_aarch64(void **state) {
     const struct text code = {(const char *)aarch64_stubs, sizeof aarch64_stubs};
-    write_file("aarch64", &(struct hand_made){EM_AARCH64, code, {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, 0, 0}});
+    write_file("aarch64",
+               &(struct hand_made){
+                   .machine = EM_AARCH64, .stubs = code, .types = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, 0, 0}});
     open_table("aarch64");
     assert_int_equal(test.table.count, 2);
     assert_symbol(0x5d0, "first@plt", 0x5d0, 0x5e0);
@@ -241,7 +266,8 @@ static void slots_may_lie_before_the_stubs(void **state) {
     char code[16] = "\xff\x25....";
     int32_t distance = SLOTS_ADDRESS + 8 - (STUBS_ADDRESS + 6);
     memcpy(code + 2, &distance, sizeof distance);
-    write_file("x86", &(struct hand_made){EM_X86_64, {code, sizeof code}, {0, R_X86_64_JUMP_SLOT, 0, 0}});
+    write_file("x86", &(struct hand_made){
+                          .machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {0, R_X86_64_JUMP_SLOT, 0, 0}});
     open_table("x86");
     assert_symbol(0x5b0, "second@plt", 0x5b0, 0x5c0);
     close_table();
@@ -256,7 +282,8 @@ static void damage_gives_fewer_stubs(void **state) {
         memcpy(code + i * 16, "\xff\x25", 2);
         memcpy(code + i * 16 + 2, &distance, sizeof distance);
     }
-    struct hand_made made = {EM_X86_64, {code, sizeof code}, {R_X86_64_COPY, R_X86_64_JUMP_SLOT}};
+    struct hand_made made = {
+        .machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {R_X86_64_COPY, R_X86_64_JUMP_SLOT}};
     made.types[2] = R_X86_64_JUMP_SLOT;
     made.types[3] = R_X86_64_JUMP_SLOT;
     write_file("damaged", &made);
@@ -281,6 +308,61 @@ static void damage_gives_fewer_stubs(void **state) {
     write_file("damaged", &made);
     open_table("damaged");
     assert_int_equal(test.table.count, 0);
+    close_table();
+}
+
+/* Writes stubs for x86-64 that all jump to the first slot. */
+static void make_equal_stubs(char *code, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) {
+        int32_t distance = (int32_t)(SLOTS_ADDRESS - (STUBS_ADDRESS + i * 8 + 6));
+        memcpy(code + i * 8, "\xff\x25....\x90\x90", 8);
+        memcpy(code + i * 8 + 2, &distance, sizeof distance);
+    }
+}
+
+static void symbols_without_a_size_do_not_reach_into_stubs(void **state) {
+    char code[24] = "\x90";
+    make_equal_stubs(code, 1, 3);
+    struct hand_made made = {.machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {R_X86_64_JUMP_SLOT}};
+    made.label = (Elf64_Sym){.st_info = STT_FUNC, .st_shndx = SECTION_STUBS, .st_value = STUBS_ADDRESS};
+    write_file("label", &made);
+    open_table("label");
+    assert_string_equal(symbol_table_find(&test.table, STUBS_ADDRESS)->name, "label");
+    assert_symbol(STUBS_ADDRESS + 8, "first@plt", STUBS_ADDRESS + 8, STUBS_ADDRESS + 16);
+    assert_symbol(STUBS_ADDRESS + 23, "first@plt", STUBS_ADDRESS + 16, STUBS_ADDRESS + 24);
+    close_table();
+    made.label.st_size = 16; /* covers the first stub */
+    write_file("label", &made);
+    open_table("label");
+    assert_symbol(STUBS_ADDRESS + 8, "label", STUBS_ADDRESS, STUBS_ADDRESS + 16);
+    assert_symbol(STUBS_ADDRESS + 16, "first@plt", STUBS_ADDRESS + 16, STUBS_ADDRESS + 24);
+    close_table();
+}
+
+/* What is read is not more than the file is large, even if a hundred sections are at one place, or all stubs have one
+ * long name. */
+static void repeated_bytes_are_not_read_without_end(void **state) {
+    enum { STUBS_COUNT = 64 };
+    char code[STUBS_COUNT * 8], name[2048];
+    make_equal_stubs(code, 0, STUBS_COUNT);
+    struct hand_made made = {.machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {R_X86_64_JUMP_SLOT}};
+    made.copied = SECTION_STUBS;
+    write_file("repeated", &made);
+    open_table("repeated");
+    assert_in_range(test.table.count, STUBS_COUNT, test.file.size_bytes / 8);
+    close_table();
+    made.label = (Elf64_Sym){.st_info = STT_FUNC, .st_shndx = SECTION_STUBS, .st_value = STUBS_ADDRESS, .st_size = 512};
+    made.copied = SECTION_SYMBOLS;
+    write_file("repeated", &made);
+    open_table("repeated");
+    assert_in_range(test.table.count, 1, test.file.size_bytes / (4 * sizeof(Elf64_Sym)));
+    close_table();
+    made = (struct hand_made){.machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {R_X86_64_JUMP_SLOT}};
+    memset(name, 'n', sizeof name);
+    made.one_name = (struct text){name, sizeof name};
+    write_file("repeated", &made);
+    open_table("repeated");
+    assert_in_range(test.table.count, 1, test.file.size_bytes / sizeof name);
     close_table();
 }
 
@@ -353,6 +435,8 @@ int main(void) {
         cmocka_unit_test(stubs_of_aarch64),
         cmocka_unit_test(slots_may_lie_before_the_stubs),
         cmocka_unit_test(damage_gives_fewer_stubs),
+        cmocka_unit_test(symbols_without_a_size_do_not_reach_into_stubs),
+        cmocka_unit_test(repeated_bytes_are_not_read_without_end),
         cmocka_unit_test(packed_symbols_are_read),
         cmocka_unit_test(packed_symbols_that_are_damaged_are_left_out),
     };
