@@ -167,13 +167,20 @@ static bool is_better_name(struct text name, struct text other, size_t *demangli
     return demangled_length(name) > demangled_length(other);
 }
 
+/* Returns the part of the symbol's name that counts for the choice. All symbols of a file may share one name that is as
+ * long as the file. */
+static struct text compared_name(const struct symbol *symbol) {
+    enum { COMPARED_BYTES_MAX = 16384 };
+    return (struct text){symbol->name, strnlen(symbol->name, COMPARED_BYTES_MAX)};
+}
+
 /* Returns the number of the row with the preferred name. perf chooses in the same way (symbols__fixup_duplicate in
  * Linux tools/perf/util/symbol.c), so that its names and these agree. */
 static uint32_t choose(const struct symbol *aliases, size_t count) {
     uint32_t best = 0;
     size_t demanglings_left = DEMANGLINGS_MAX;
     for (uint32_t i = 1; i < count; i++)
-        if (is_better_name(text_of(aliases[i].name), text_of(aliases[best].name), &demanglings_left)) best = i;
+        if (is_better_name(compared_name(&aliases[i]), compared_name(&aliases[best]), &demanglings_left)) best = i;
     return best;
 }
 
