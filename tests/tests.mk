@@ -37,7 +37,7 @@ threaded_unit_tests    := test_batch test_convert test_gzip_writer test_perf_scr
 recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
 # If sanitized builds run all tests too, the optimized build runs only these, and those that leave something out under a
 # sanitizer. Goldens and other suites run the optimized converter.
-optimized_unit_tests := $(sort $(recorder_tests) $(unsanitized_unit_tests) \
+optimized_unit_tests = $(sort $(recorder_tests) $(unsanitized_unit_tests) \
     $(notdir $(basename $(shell grep -l support/sanitizers.h $(unit_test_sources)))))
 
 UNIT_TESTS ?= $(unit_tests)
