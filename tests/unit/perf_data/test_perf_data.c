@@ -221,6 +221,63 @@ static void test_addresses_of_data(void **state) {
     assert_entry(LEDGER_VALUES, LEDGER_NOTED, "address or weight of data: profiles have no place for it", 1);
 }
 
+enum { BRANCH_USER = 1 << 0, BRANCH_ANY = 1 << 3, BRANCH_CALL_STACK = 1 << 11, BRANCH_HW_INDEX = 1 << 17 };
+
+/* "perf record -b" and "--call-graph lbr" add the latest branches, the newest first, as words from, to and flags. */
+static void add_branch_sample(uint64_t branch_type, const uint64_t (*branches)[2], size_t branch_count) {
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, CONTEXT_USER, 0x400018, 0x400f00};
+    builder_sample(&builder, 5, 5, 100, chain, 5);
+    builder_u64(&builder, branch_count);
+    if (branch_type & BRANCH_HW_INDEX) builder_u64(&builder, 3);
+    for (size_t i = 0; i < branch_count; i++) {
+        builder_u64(&builder, branches[i][0]);
+        builder_u64(&builder, branches[i][1]);
+        builder_u64(&builder, 0);
+    }
+    builder_end_record(&builder);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 11);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 72, branch_type);
+}
+
+static void test_call_stacks_of_branches(void **state) {
+    static const uint64_t calls[][2] = {{0x400020, 0x400010}, {0x400030, 0x400018}, {0x400040, 0x400028}};
+    static const uint64_t types[] = {BRANCH_USER | BRANCH_CALL_STACK,
+                                     BRANCH_USER | BRANCH_CALL_STACK | BRANCH_HW_INDEX};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        begin_app();
+        builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text",
+                     0);
+        add_branch_sample(types[i], calls, 3);
+        /* The calls replace the user part of the callchain. Their addresses are those of the calls themselves. */
+        assert_samples("5/5 app 0 1000000 0x1040;0x1030;0x1020;0x1010;[kernel.kallsyms]+0xffffffff81000010\n");
+        assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 0);
+    }
+}
+
+static void test_branches_that_are_not_calls(void **state) {
+    static const uint64_t jumps[][2] = {{0x400020, 0x400010}};
+    begin_app();
+    add_branch_sample(BRANCH_USER | BRANCH_ANY, jumps, 1);
+    assert_samples("5/5 app 0 1000000 0x1eff;0x1018;[unknown]+0xffffffff81000010\n");
+    assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 1);
+    /* A processor that has recorded no branch leaves the callchain as it is. */
+    begin_app();
+    add_branch_sample(BRANCH_USER | BRANCH_CALL_STACK, NULL, 0);
+    assert_samples("5/5 app 0 1000000 0x1eff;0x1018;[unknown]+0xffffffff81000010\n");
+    assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 0);
+}
+
+static void test_damaged_branches(void **state) {
+    static const uint64_t calls[][2] = {{0x400020, 0x400010}};
+    begin_app();
+    add_branch_sample(BRANCH_USER | BRANCH_CALL_STACK, calls, 1);
+    add_branch_sample(BRANCH_USER | BRANCH_CALL_STACK, calls, 1);
+    /* The second record ends before its last branch. */
+    builder_set_u64(&builder, builder.bytes_count - 4 * 8, 2);
+    assert_samples("5/5 app 0 1000000 0x1020;0x1010;[unknown]+0xffffffff81000010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_LOST, "damaged sample", 1);
+}
+
 static void test_losses(void **state) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
@@ -656,6 +713,9 @@ int main(void) {
         cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
         cmocka_unit_test(test_addresses_of_data),
+        cmocka_unit_test(test_call_stacks_of_branches),
+        cmocka_unit_test(test_branches_that_are_not_calls),
+        cmocka_unit_test(test_damaged_branches),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_unknown_records),
         cmocka_unit_test(test_threads),
