@@ -726,6 +726,8 @@ static void test_unknown_stack(void **state) {
     made_stack_init(&stack);
     put_chain(&stack);
     ucontext_t context = made_context(CODE, place_of(&stack, 4), place_of(&stack, 10));
+    /* An old list may still have another mapping at this address. */
+    mappings_forget();
     const struct stack_limits limits[] = {{0}, own_limits, {place_of(&stack, 5), stack.limits.high}};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         assert_int_equal(stack_walk(NULL, &context, limits[i], walked.frames, FRAME_COUNT_MAX, &walked.is_truncated),
@@ -733,6 +735,7 @@ static void test_unknown_stack(void **state) {
         assert_true(walked.is_truncated);
         assert_int_equal(walked.frames[0].stack_end, place_of(&stack, 4));
     }
+    mappings_read(NULL);
     made_stack_fini(&stack);
 }
 
