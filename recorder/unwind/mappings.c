@@ -17,7 +17,7 @@
 enum {
     FIRST_CAPACITY = 256,
     TEXT_BYTES = 8 * PATH_MAX,
-    /* Reading takes at most 1/READ_PART of the sampler's time. */
+    /* Reading takes at most 1/READ_PART of a processor. A thread that has to wait for one may read again soon. */
     READ_PART = 20,
 };
 
@@ -180,7 +180,7 @@ static bool read_list(struct reading *reading) {
 }
 
 void mappings_read(void (*visit)(uint64_t start, uint64_t end, const char *path)) {
-    uint64_t start_ns = clock_ns_of(CLOCK_MONOTONIC);
+    uint64_t start_cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
     uint32_t capacity = mappings.current ? mappings.current->count + mappings.current->count / 8 + 16 : FIRST_CAPACITY;
     struct reading reading = {.copy = create(capacity), .visit = visit};
     __atomic_store_n(&mappings.is_wanted, 0, __ATOMIC_SEQ_CST);
@@ -189,8 +189,8 @@ void mappings_read(void (*visit)(uint64_t start, uint64_t end, const char *path)
     else
         destroy(reading.copy);
     __atomic_add_fetch(&mappings.read_count, 1, __ATOMIC_RELEASE);
-    uint64_t end_ns = clock_ns_of(CLOCK_MONOTONIC);
-    mappings.next_read_ns = end_ns + (end_ns - start_ns) * READ_PART;
+    uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
+    mappings.next_read_ns = clock_ns_of(CLOCK_MONOTONIC) + used_ns * READ_PART;
 }
 
 void mappings_read_wanted(uint64_t now_ns) {
