@@ -156,12 +156,13 @@ static struct place place_of(struct perf_stack *stack, int64_t pid, const struct
     return place;
 }
 
-static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *line, const struct perf_symbol *symbol,
+static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *line, struct perf_symbol *symbol,
                        const struct perf_symbol *physical) {
     uint32_t library = perf_symbols_name(&stack->symbols, physical)->library;
-    if (source_is_none(line->file) && perf_symbols_name(&stack->symbols, symbol)->library == library)
-        return symbol->func;
-    struct func func = *profile_func_at(stack->profile, symbol->func);
+    func_id own = perf_symbols_func(&stack->symbols, symbol);
+    bool has_library = perf_symbols_name(&stack->symbols, symbol)->library == library;
+    if (func_is_none(own) || (source_is_none(line->file) && has_library)) return own;
+    struct func func = *profile_func_at(stack->profile, own);
     func.resource = perf_symbols_library(&stack->symbols, library)->resource;
     if (!source_is_none(line->file)) func.source = line->file;
     return profile_func(stack->profile, &func);
@@ -169,7 +170,7 @@ static func_id func_of(struct perf_stack *stack, const struct perf_stack_line *l
 
 static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_line *line,
                            const struct perf_symbol *physical, const struct place *place, uint32_t depth) {
-    const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
+    struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
     const struct perf_symbol *categorised = line->is_inlined ? physical : symbol;
     const struct category_pair category = perf_symbols_name(&stack->symbols, categorised)->category;
     struct frame frame = {
@@ -246,17 +247,17 @@ static struct category_pair category_outside_kernel(struct perf_stack *stack, co
  * at all, for instance where a function uses the frame pointer for something else. All such callers are one function,
  * since each address as a function of its own would split the callers of what it called. */
 static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool calls_user_code) {
-    struct perf_symbol_memo *memo = perf_symbols_memo(&stack->symbols, stack->lines[line].symbol);
-    bool is_misplaced = calls_user_code && memo->flags & PERF_SYMBOL_IS_KERNEL;
-    if (!is_misplaced && !frame_is_none(memo->caller)) return memo->caller;
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, stack->lines[line].symbol);
-    const struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
-    struct func func = *profile_func_at(stack->profile, symbol->func);
-    func.name = profile_string(stack->profile, TEXT(PERF_UNKNOWN_CALLER));
+    struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
+    bool is_misplaced = calls_user_code && symbol->flags & PERF_SYMBOL_IS_KERNEL;
+    if (!is_misplaced && !frame_is_none(name->nowhere)) return name->nowhere;
+    struct func func = {.name = profile_string(stack->profile, TEXT(PERF_UNKNOWN_CALLER)),
+                        .resource = perf_symbols_library(&stack->symbols, name->library)->resource,
+                        .source = source_none()};
     struct frame frame = frame_of_func(profile_func(stack->profile, &func),
                                        is_misplaced ? category_outside_kernel(stack, name) : name->category);
     frame_id caller = profile_frame(stack->profile, &frame);
-    if (!is_misplaced) memo->caller = caller;
+    if (!is_misplaced) name->nowhere = caller;
     return caller;
 }
 

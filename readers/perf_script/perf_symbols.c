@@ -37,17 +37,17 @@ void perf_symbols_fini(struct perf_symbols *symbols) {
 /* ---- Symbols. ---- */
 
 static string_id unknown_name(struct profile *profile, const struct perf_library *library,
-                              const struct perf_frame_line *frame) {
+                              const struct perf_symbol *symbol) {
     /* A file name is no longer than this. */
     enum { BASE_BYTES_MAX = 255, HEX_DIGITS_MAX = 16 };
-    if (!frame->has_address) return profile_string(profile, TEXT("[unknown]"));
+    if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS)) return profile_string(profile, TEXT("[unknown]"));
     struct text base_name = text_slice(library->base_name, 0, BASE_BYTES_MAX), prefix = TEXT("+0x");
     char composed[BASE_BYTES_MAX + sizeof "+0x" + HEX_DIGITS_MAX];
     char *out = mempcpy(mempcpy(composed, base_name.bytes, base_name.bytes_count), prefix.bytes, prefix.bytes_count);
     /* A large recording has hundreds of thousands of such names, and printf would take 6 % of the time. */
-    unsigned digit_count = (67u - (unsigned)__builtin_clzll(frame->address | 1)) / 4;
+    unsigned digit_count = (67u - (unsigned)__builtin_clzll(symbol->address | 1)) / 4;
     for (unsigned left = digit_count; left > 0; left--)
-        *out++ = "0123456789abcdef"[frame->address >> (left - 1) * 4 & 15];
+        *out++ = "0123456789abcdef"[symbol->address >> (left - 1) * 4 & 15];
     return profile_string(profile, (struct text){composed, (size_t)(out - composed)});
 }
 
@@ -62,6 +62,13 @@ static func_id make_func(struct profile *profile, string_id name, resource_id re
         .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
     };
     return profile_func(profile, &func);
+}
+
+func_id perf_symbols_func(struct perf_symbols *symbols, struct perf_symbol *symbol) {
+    if (!func_is_none(symbol->func)) return symbol->func;
+    const struct perf_library *library = perf_symbols_library(symbols, perf_symbols_name(symbols, symbol)->library);
+    return symbol->func = make_func(symbols->profile, unknown_name(symbols->profile, library, symbol),
+                                    library->resource, source_none(), &(struct script_name){0});
 }
 
 static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symbol *symbol) {
@@ -92,6 +99,7 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
         .library = library_row,
         .category = perf_libraries_categorise(&symbols->libraries, library, kind, name, &script),
         .func = name.bytes_count ? make_func(profile, name_id, library->resource, source, &script) : func_none(),
+        .nowhere = frame_none(),
         .native_symbol = native_symbol_none(),
     };
     made.flags |= form & FRAME_HAS_ADDRESS ? PERF_SYMBOL_HAS_ADDRESS : 0;
@@ -126,9 +134,6 @@ static uint32_t add_with_name(struct perf_symbols *symbols, const struct perf_fr
         .inlined_name = inlined_name,
         .flags = name->flags,
     };
-    if (name->flags & PERF_SYMBOL_IS_UNKNOWN)
-        symbol.func = make_func(symbols->profile, unknown_name(symbols->profile, library, frame), library->resource,
-                                source_none(), &(struct script_name){0});
     symbol.flags |= frame->is_unknown && !library->path.bytes_count ? PERF_SYMBOL_IS_NOWHERE : 0;
     symbol.flags |= inlined_name != ID_NONE ? PERF_SYMBOL_HAS_INLINED_NAME : 0;
     bool is_kernel = symbol.flags & PERF_SYMBOL_IS_KERNEL;

@@ -19,7 +19,7 @@ struct perf_symbol {
     uint64_t address;      /* as printed; 0 if there is none */
     uint64_t start;        /* of the symbol; absolute or relative like the address */
     uint32_t name_row;     /* of perf_symbols.of_names; not that of a cookie, which has no name */
-    func_id func;          /* has this name and library but no source line */
+    func_id func;          /* ask perf_symbols_func; none: it is named by its address, and nobody has asked yet */
     uint32_t inlined_name; /* symbol that this one's name says is inlined into it (Java's "A->B"); ID_NONE if there is
                               none */
     uint16_t flags;        /* enum perf_symbol_flags */
@@ -46,6 +46,7 @@ struct perf_known_line {
 struct perf_name {
     uint32_t library; /* row of perf_symbols.libraries */
     func_id func;     /* none if there is no name: each address is a function then */
+    frame_id nowhere; /* of all callers with PERF_SYMBOL_IS_NOWHERE; none until there is one */
     struct category_pair category;
     uint16_t flags;                 /* enum perf_symbol_flags */
     native_symbol_id native_symbol; /* that of the last frame with the name; none until there is one */
@@ -95,6 +96,10 @@ static inline struct perf_symbol *perf_symbols_at(const struct perf_symbols *sym
 static inline struct perf_symbol_memo *perf_symbols_memo(const struct perf_symbols *symbols, uint32_t row) {
     return column_at(&symbols->memos, row);
 }
+
+/* Returns the symbol's function, which has its name and library but no source line. Most addresses without a name are
+ * callers in no library, which need no functions of their own. So these are added when somebody asks. */
+func_id perf_symbols_func(struct perf_symbols *symbols, struct perf_symbol *symbol);
 
 static inline struct perf_name *perf_symbols_name(const struct perf_symbols *symbols,
                                                   const struct perf_symbol *symbol) {
