@@ -23,7 +23,7 @@ static void renumber(stack_id *stack, const stack_id *new_ids) {
     if (!stack_is_none(*stack)) *stack = new_ids[stack->index];
 }
 
-static void renumber_threads(struct profile *profile, const stack_id *new_ids) {
+void profile_renumber_stacks(struct profile *profile, const stack_id *new_ids) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
@@ -41,6 +41,6 @@ static void renumber_threads(struct profile *profile, const stack_id *new_ids) {
 
 void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context) {
     stack_id *new_ids = make_stacks(profile, rebuild, context);
-    if (new_ids && !failure_is_set(profile->failure)) renumber_threads(profile, new_ids);
+    if (new_ids && !failure_is_set(profile->failure)) profile_renumber_stacks(profile, new_ids);
     memory_free(new_ids);
 }

@@ -18,43 +18,44 @@ static bool has_unknown(const struct profile *profile) {
     return false;
 }
 
-static bool is_root_of_unknown(const struct profile *profile, stack_id id) {
-    if (stack_is_none(id)) return false;
-    const struct stack *stack = profile_stack_at(profile, id);
-    return stack_is_none(stack->prefix) && is_unknown(profile, stack->frame);
-}
-
-/* A stack that has nothing else keeps one of its callers. */
-static stack_id rebuild(void *context, stack_id prefix, frame_id frame) {
-    struct profile *profile = context;
-    return profile_stack(profile, is_root_of_unknown(profile, prefix) ? stack_none() : prefix, frame);
-}
-
-/* Returns the number of samples whose stack begins with such a caller, and does not end with it. */
-static uint64_t count_samples(const struct profile *profile) {
-    uint32_t stack_count = stack_table_count(&profile->stacks);
-    uint64_t count = 0;
-    bool *begins_so = memory_allocate_zeroed(profile->failure, stack_count, sizeof *begins_so);
-    for (uint32_t i = 0; begins_so && i < stack_count; i++) {
-        stack_id prefix = profile_stack_at(profile, (stack_id){i})->prefix;
-        begins_so[i] = !stack_is_none(prefix) && (begins_so[prefix.index] || is_root_of_unknown(profile, prefix));
+/* Returns the stack without such callers at its root, for each stack. One that has nothing else keeps one of them. Most
+ * stacks stay as they are. The others are found, or added behind them. */
+static stack_id *leave_out(struct profile *profile) {
+    uint32_t count = stack_table_count(&profile->stacks);
+    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
+    bool *is_left_out = memory_allocate_zeroed(profile->failure, count, sizeof *is_left_out);
+    for (uint32_t i = 0; new_ids && is_left_out && i < count; i++) {
+        const struct stack *stack = profile_stack_at(profile, (stack_id){i});
+        bool is_root = stack_is_none(stack->prefix) || is_left_out[stack->prefix.index];
+        stack_id prefix = is_root ? stack_none() : new_ids[stack->prefix.index];
+        is_left_out[i] = is_root && is_unknown(profile, stack->frame);
+        bool is_same = stack_is_same(prefix, stack->prefix);
+        new_ids[i] = is_same ? (stack_id){i} : profile_stack(profile, prefix, stack->frame);
     }
-    for (size_t i = 0; begins_so && i < profile->threads.count; i++) {
+    memory_free(is_left_out);
+    return new_ids;
+}
+
+static uint64_t count_changed_samples(const struct profile *profile, const stack_id *new_ids) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++) {
         const struct samples *samples = &((const struct thread *)column_at(&profile->threads, i))->samples;
         for (uint32_t j = 0; j < samples_count(samples); j++) {
             stack_id stack = samples_at(samples, j)->stack;
-            count += !stack_is_none(stack) && begins_so[stack.index];
+            count += !stack_is_none(stack) && !stack_is_same(new_ids[stack.index], stack);
         }
     }
-    memory_free(begins_so);
     return count;
 }
 
 void perf_callers_drop(struct profile *profile) {
     if (failure_is_set(profile->failure) || !has_unknown(profile)) return;
-    uint64_t count = count_samples(profile);
-    if (!count) return;
-    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
-                 TEXT("sample whose outermost callers are no code: left out"), count, NULL);
-    profile_rebuild_stacks(profile, rebuild, profile);
+    stack_id *new_ids = leave_out(profile);
+    uint64_t count = failure_is_set(profile->failure) ? 0 : count_changed_samples(profile, new_ids);
+    if (count) {
+        ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
+                     TEXT("sample whose outermost callers are no code: left out"), count, NULL);
+        profile_renumber_stacks(profile, new_ids);
+    }
+    memory_free(new_ids);
 }
