@@ -14,6 +14,12 @@ void row_table_fini(struct row_table *table) {
 
 void row_table_seal(struct row_table *table) { index_set_fini(&table->index); }
 
+void row_table_clear(struct row_table *table) {
+    index_set_fini(&table->index);
+    index_set_init(&table->index, table->rows.failure);
+    table->rows.count = 0;
+}
+
 /* The slot of the row, or the empty one where it would be. */
 static struct index_slot *find_slot(const struct row_table *table, const void *row, uint32_t hash) {
     size_t row_bytes = table->rows.element_bytes;

@@ -22,7 +22,10 @@ uint32_t row_table_intern(struct row_table *table, const void *row);
 /* Frees what finds rows. From now on only row_table_at, row_table_count and row_table_append may be called. */
 void row_table_seal(struct row_table *table);
 
-/* Adds a row that a sealed or new table does not have, without looking it up, and returns its number; ID_NONE if memory
+/* Removes all rows. They can still be read until others take their places. */
+void row_table_clear(struct row_table *table);
+
+/* Adds a row that a sealed, cleared or new table does not have, without looking it up, and returns its number; ID_NONE if memory
  * ran out (latched). No row of the table can be found from then on. */
 uint32_t row_table_append(struct row_table *table, const void *row);
 

@@ -30,6 +30,12 @@ void stack_table_seal(struct stack_table *table) {
     table->mask = table->limit = 0;
 }
 
+void stack_table_clear(struct stack_table *table) {
+    stack_table_seal(table);
+    table->rows.count = 0;
+    table->used_slot_count = 0;
+}
+
 /* A foreign file decides the order of the ids, so the hash needs a secret (see index_set.h). */
 static size_t hash_of(stack_id prefix, frame_id frame) {
     uint64_t secret[2];
@@ -123,11 +129,9 @@ stack_id stack_table_intern(struct stack_table *table, stack_id prefix, frame_id
 /* The rows are compacted in place: callers come before their callees, so a row is read before it is written over. */
 stack_id *stack_table_renumber(struct stack_table *table, const frame_id *frames) {
     uint32_t count = table->rows.count;
-    stack_table_seal(table);
     stack_id *ids = memory_allocate(table->rows.failure, count * sizeof *ids);
     if (!ids) return NULL;
-    table->rows.count = 0;
-    table->used_slot_count = 0;
+    stack_table_clear(table);
     for (uint32_t i = 0; i < count; i++) {
         const struct stack row = *(const struct stack *)column_at(&table->rows, i);
         stack_id prefix = stack_is_none(row.prefix) ? row.prefix : ids[row.prefix.index];

@@ -23,11 +23,14 @@ void stack_table_fini(struct stack_table *table);
 /* Frees the memory that finding stacks takes, until the next stack is added. Call it when none is expected soon. */
 void stack_table_seal(struct stack_table *table);
 
+/* Removes all stacks. Their rows can still be read until others take their places. */
+void stack_table_clear(struct stack_table *table);
+
 /* Returns the stack that extends `prefix` (none: a root) by `frame`, which is added if it is new; none if memory ran
  * out (latched). */
 stack_id stack_table_intern(struct stack_table *table, stack_id prefix, frame_id frame);
 
-/* Adds a stack that a sealed table does not have, without looking it up. Returns none if memory ran out (latched). */
+/* Adds a stack that a sealed or cleared table does not have, without looking it up. Returns none if memory ran out (latched). */
 stack_id stack_table_append(struct stack_table *table, stack_id prefix, frame_id frame);
 
 /* Replaces the frame of each stack by frames[its number], which may make stacks equal. Returns an array with the new id

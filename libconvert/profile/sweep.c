@@ -62,9 +62,9 @@ static void compare_with_caller(struct sweep *sweep, const struct stack *stack) 
     const struct profile *profile = sweep->profile;
     if (stack_is_none(stack->prefix)) return;
     uint32_t row = source_row_of_stack(profile, stack);
+    if (row == ID_NONE || sweep->same_source[row] == row || sweep->same_source[row] == SOURCE_IS_AMBIGUOUS) return;
     uint32_t caller = source_row_of_stack(profile, stack_table_at(&profile->stacks, stack->prefix.index));
-    if (row == ID_NONE || caller == ID_NONE || sweep->same_source[row] == caller) return;
-    if (sweep->same_source[row] == row || sweep->same_source[row] == SOURCE_IS_AMBIGUOUS) return;
+    if (caller == ID_NONE || sweep->same_source[row] == caller) return;
     if (!is_end_of_path(source_name(profile, row), source_name(profile, caller))) return;
     sweep->same_source[row] = sweep->same_source[row] == SOURCE_IS_UNDECIDED ? caller : SOURCE_IS_AMBIGUOUS;
 }
@@ -277,36 +277,39 @@ static uint32_t move_row(const struct sweep *sweep, struct row_table *to, const 
     return sweep->has_merged ? row_table_intern(to, &row) : row_table_append(to, &row);
 }
 
-/* Replaces the table by one with the rows that stay, and numbers those. Rows that have become equal get one number. */
+/* Compacts the table and numbers the rows that stay. Rows that have become equal get one number. A row is read before
+ * another one takes its place; those that come last are set aside until then. */
 static void move_rows(const struct sweep *sweep, struct row_table *table, const struct numbers *numbers,
                       renumber_row *renumber) {
-    struct row_table moved;
-    row_table_seal(table);
-    row_table_init(&moved, table->rows.element_bytes, sweep->profile->failure);
-    for (uint32_t i = 0; i < numbers->count; i++)
-        if (is_marked(numbers, i) && numbers->rows[i] != ROW_IS_LAST)
-            numbers->rows[i] = move_row(sweep, &moved, row_table_at(table, i), renumber);
-    for (uint32_t i = 0; i < numbers->count; i++)
+    struct row_table last;
+    row_table_init(&last, table->rows.element_bytes, sweep->profile->failure);
+    row_table_clear(table);
+    for (uint32_t i = 0; i < numbers->count; i++) {
+        if (!is_marked(numbers, i)) continue;
+        const void *row = row_table_at(table, i);
         if (numbers->rows[i] == ROW_IS_LAST)
-            numbers->rows[i] = move_row(sweep, &moved, row_table_at(table, i), renumber);
-    row_table_fini(table);
-    *table = moved;
+            row_table_append(&last, row);
+        else
+            numbers->rows[i] = move_row(sweep, table, row, renumber);
+    }
+    for (uint32_t i = 0, next = 0; i < numbers->count && next < row_table_count(&last); i++)
+        if (numbers->rows[i] == ROW_IS_LAST)
+            numbers->rows[i] = move_row(sweep, table, row_table_at(&last, next++), renumber);
+    row_table_fini(&last);
 }
 
+/* Compacts the table, as above. */
 static void move_stacks(struct sweep *sweep) {
-    struct stack_table *stacks = &sweep->profile->stacks, moved;
-    stack_table_seal(stacks);
-    stack_table_init(&moved, sweep->profile->failure);
+    struct stack_table *stacks = &sweep->profile->stacks;
+    stack_table_clear(stacks);
     for (uint32_t i = 0; i < sweep->stacks.count; i++) {
-        const struct stack *stack = stack_table_at(stacks, i);
         if (!is_marked(&sweep->stacks, i)) continue;
+        const struct stack *stack = stack_table_at(stacks, i);
         stack_id prefix = {number_of(&sweep->stacks, stack->prefix.index)};
         frame_id frame = {number_of(&sweep->frames, stack->frame.index)};
         sweep->stacks.rows[i] =
-            (sweep->has_merged ? stack_table_intern : stack_table_append)(&moved, prefix, frame).index;
+            (sweep->has_merged ? stack_table_intern : stack_table_append)(stacks, prefix, frame).index;
     }
-    stack_table_fini(stacks);
-    *stacks = moved;
 }
 
 static void move_strings(struct sweep *sweep) {
