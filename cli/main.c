@@ -54,7 +54,7 @@ static void handle_signals(void) {
  * memory. */
 static void keep_freed_memory(void) {
 #ifdef __GLIBC__
-    enum { KEPT_BYTES = 8 * 1024 * 1024, MAPPED_BYTES = 512 * 1024 };
+    enum { KEPT_BYTES = 8 * 1024 * 1024, MAPPED_BYTES = 2 * 1024 * 1024 };
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 #endif
