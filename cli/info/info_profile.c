@@ -66,10 +66,10 @@ static void add_process(struct info *info, const struct process *from) {
 
 /* Sums over the samples, for each stack and function. */
 struct tallies {
-    double *self;         /* weight, by stack */
-    double *cpu;          /* processor time, by stack */
-    double *waits;        /* weight of idle samples, by function */
-    size_t idle_category; /* see profile_idle_category */
+    double *self;      /* weight, by stack */
+    double *cpu;       /* processor time, by stack */
+    double *waits;     /* weight of idle samples, by function */
+    bool *idle_stacks; /* see profile_idle_stacks */
 };
 
 /* Returns the processor time since the thread's sample before, which the front-end does not know for the first one. */
@@ -87,9 +87,8 @@ static double cpu_of(const struct profile *profile, const struct samples *sample
 }
 
 /* A thread that waits uses no processor time: what it used before belongs to the functions that called the wait. */
-static stack_id without_wait(const struct profile *profile, stack_id stack, size_t idle_category) {
-    while (!stack_is_none(stack) && profile_is_idle(profile, stack, idle_category))
-        stack = profile_stack_at(profile, stack)->prefix;
+static stack_id without_wait(const struct profile *profile, stack_id stack, const bool *idle_stacks) {
+    while (profile_is_idle(idle_stacks, stack)) stack = profile_stack_at(profile, stack)->prefix;
     return stack;
 }
 
@@ -100,13 +99,13 @@ static void count_samples(struct info *info, const struct profile *profile, cons
         double weight = weight_of(profile, samples_at(samples, i)->weight);
         info_count_sample(info, weight, !stack_is_none(stack));
         if (stack_is_none(stack)) continue;
-        bool is_idle = profile_is_idle(profile, stack, tallies->idle_category);
+        bool is_idle = profile_is_idle(tallies->idle_stacks, stack);
         tallies->self[stack.index] += weight;
         if (is_idle) {
             tallies->waits[profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func.index] += weight;
             info->wait += fabs(weight);
         }
-        stack_id working = without_wait(profile, stack, tallies->idle_category);
+        stack_id working = without_wait(profile, stack, tallies->idle_stacks);
         double cpu = stack_is_none(working) ? 0 : cpu_of(profile, samples, i, is_idle);
         if (cpu > 0) tallies->cpu[working.index] += cpu;
         info->cpu += cpu;
@@ -193,13 +192,14 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
         .self = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self),
         .cpu = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.cpu),
         .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits),
-        .idle_category = profile_idle_category(profile)};
+        .idle_stacks = profile_idle_stacks(profile)};
     if (knows_cpu(profile))
         info->cpu_unit = profile->meta.cpu_delta_unit == CPU_DELTA_CYCLES ? TEXT("cycles") : TEXT("ms");
     if (nodes && tallies.self && tallies.cpu && tallies.waits) {
         add_threads(info, profile, &tallies);
         weigh(info, profile, nodes, &tallies);
     }
+    memory_free(tallies.idle_stacks);
     memory_free(tallies.waits);
     memory_free(tallies.cpu);
     memory_free(tallies.self);

@@ -25,8 +25,8 @@ void row_table_seal(struct row_table *table);
 /* Removes all rows. They can still be read until others take their places. */
 void row_table_clear(struct row_table *table);
 
-/* Adds a row that a sealed, cleared or new table does not have, without looking it up, and returns its number; ID_NONE if memory
- * ran out (latched). No row of the table can be found from then on. */
+/* Adds a row that a sealed, cleared or new table does not have, without looking it up, and returns its number; ID_NONE
+ * if memory ran out (latched). No row of the table can be found from then on. */
 uint32_t row_table_append(struct row_table *table, const void *row);
 
 /* Returns the number of the row with these bytes, or ID_NONE if there is none. */

@@ -356,12 +356,14 @@ static inline const struct thread *profile_ordered_thread(const struct profile *
     return profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, place));
 }
 
-/* Returns the number of the category "Idle", whose samples the front-end counts as inactive. Returns the number of
- * categories if there is none. */
-size_t profile_idle_category(const struct profile *profile);
+/* Returns, for each stack, whether it is in the category "Idle", whose samples the front-end counts as inactive. The
+ * innermost frame with a category of its own decides. The caller frees the array with memory_free. Returns NULL if
+ * there is no such category, or if memory ran out (latched). */
+bool *profile_idle_stacks(const struct profile *profile);
 
-/* Returns whether the stack is in that category. The innermost frame with a category of its own decides. */
-bool profile_is_idle(const struct profile *profile, stack_id stack, size_t idle_category);
+static inline bool profile_is_idle(const bool *idle_stacks, stack_id stack) {
+    return idle_stacks && !stack_is_none(stack) && idle_stacks[stack.index];
+}
 
 /* Returns whether the samples of each thread are about one interval apart: whether the times between them show how long
  * something ran. */

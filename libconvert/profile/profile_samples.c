@@ -1,19 +1,37 @@
+#include "libconvert/base/memory.h"
 #include "profile.h"
 
-size_t profile_idle_category(const struct profile *profile) {
-    const struct categories *categories = &profile->categories;
-    size_t i = 0;
-    while (i < categories->rows.count && !text_equal(categories_at(categories, i)->name, TEXT("Idle"))) i++;
-    return i;
+/* What a frame says of stacks whose innermost frame it is. */
+enum frame_kind { FRAME_IS_BUSY, FRAME_IS_IDLE, FRAME_IS_AS_CALLER };
+
+/* Returns the kind of each frame; NULL if memory ran out (latched). There are far fewer frames than stacks, and a byte
+ * for each fits into a cache, where rows of frames do not. */
+static uint8_t *kinds_of_frames(const struct profile *profile, size_t idle_category) {
+    uint32_t count = row_table_count(&profile->frames);
+    uint8_t *kinds = memory_allocate(profile->failure, count);
+    for (uint32_t i = 0; kinds && i < count; i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        bool is_idle = frame->category == idle_category;
+        kinds[i] = frame->inherits_category ? FRAME_IS_AS_CALLER : is_idle ? FRAME_IS_IDLE : FRAME_IS_BUSY;
+    }
+    return kinds;
 }
 
-bool profile_is_idle(const struct profile *profile, stack_id stack, size_t idle_category) {
-    if (idle_category >= profile->categories.rows.count) return false;
-    for (; !stack_is_none(stack); stack = profile_stack_at(profile, stack)->prefix) {
-        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
-        if (!frame->inherits_category) return frame->category == idle_category;
+bool *profile_idle_stacks(const struct profile *profile) {
+    const struct categories *categories = &profile->categories;
+    size_t idle = 0;
+    while (idle < categories->rows.count && !text_equal(categories_at(categories, idle)->name, TEXT("Idle"))) idle++;
+    if (idle == categories->rows.count) return NULL;
+    uint8_t *kinds = kinds_of_frames(profile, idle);
+    uint32_t count = stack_table_count(&profile->stacks);
+    bool *are_idle = kinds ? memory_allocate(profile->failure, count * sizeof *are_idle) : NULL;
+    for (uint32_t i = 0; are_idle && i < count; i++) {
+        const struct stack *stack = profile_stack_at(profile, (stack_id){i});
+        enum frame_kind kind = kinds[stack->frame.index];
+        are_idle[i] = kind == FRAME_IS_AS_CALLER ? profile_is_idle(are_idle, stack->prefix) : kind == FRAME_IS_IDLE;
     }
-    return false;
+    memory_free(kinds);
+    return are_idle;
 }
 
 static bool are_evenly_spaced(const struct samples *samples, int64_t interval_ns) {

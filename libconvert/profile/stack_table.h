@@ -30,7 +30,8 @@ void stack_table_clear(struct stack_table *table);
  * out (latched). */
 stack_id stack_table_intern(struct stack_table *table, stack_id prefix, frame_id frame);
 
-/* Adds a stack that a sealed or cleared table does not have, without looking it up. Returns none if memory ran out (latched). */
+/* Adds a stack that a sealed or cleared table does not have, without looking it up. Returns none if memory ran out
+ * (latched). */
 stack_id stack_table_append(struct stack_table *table, stack_id prefix, frame_id frame);
 
 /* Replaces the frame of each stack by frames[its number], which may make stacks equal. Returns an array with the new id

@@ -17,6 +17,7 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     writer->has_cpu_deltas =
         profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
     size_t frame_count = row_table_count(&tables->frames);
+    writer->idle_stacks = profile_idle_stacks(profile);
     numbering_init(&writer->strings, gecko_tables_string_count_max(tables), failure);
     numbering_init(&writer->frames, frame_count, failure);
     numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
@@ -32,6 +33,7 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     numbering_fini(&writer->stacks);
     numbering_fini(&writer->sources);
     column_fini(&writer->path);
+    memory_free(writer->idle_stacks);
     memory_free(writer->frame_order);
     memory_free(writer->frame_positions);
     *writer = (struct gecko_thread_writer){0};
@@ -191,11 +193,10 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */
     bool has_row_times = writer->weights->are_repeated && !profile->meta.has_times;
     int64_t rows_written = 0;
-    size_t idle_category = profile_idle_category(profile);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         const struct sample *sample = samples_at(samples, i);
         int64_t delay_ns = samples_delay_ns(samples, i);
-        bool is_unused = i == 0 || profile_is_idle(profile, sample->stack, idle_category);
+        bool is_unused = i == 0 || profile_is_idle(writer->idle_stacks, sample->stack);
         uint32_t row_count = gecko_weights_row_count(writer->weights, sample->weight);
         for (uint32_t left = row_count; left > 0; left--, rows_written++) {
             json_array_begin(json);

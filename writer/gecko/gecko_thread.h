@@ -14,6 +14,7 @@ struct gecko_thread_writer {
     const struct gecko_weights *weights;
     struct gecko_tables *tables;
     bool has_cpu_deltas; /* weights of samples are also their CPU time since the previous sample */
+    bool *idle_stacks;   /* owned; see profile_idle_stacks */
     struct numbering strings;
     struct numbering frames;
     struct numbering stacks;

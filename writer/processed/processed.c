@@ -1,5 +1,6 @@
 /* Writes the processed format, version 70: what the front-end keeps in memory, as JSON. All threads share one set of
  * tables. */
+#include "libconvert/base/memory.h"
 #include "processed_writer.h"
 #include "writer/emitter.h"
 #include "writer/log_json.h"
@@ -150,10 +151,11 @@ static uint64_t count_rows(const struct profile *profile) {
 static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
                            struct progress progress) {
     (void)ledger;
+    bool *idle_stacks = profile_idle_stacks(profile);
     struct processed_writer writer = {
         .profile = profile,
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_is_evenly_sampled(profile),
-        .idle_category = profile_idle_category(profile),
+        .idle_stacks = idle_stacks,
         .progress = progress,
         .total_rows = count_rows(profile)};
     json_init_for(&writer.json, out);
@@ -166,6 +168,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     processed_overheads_write(&writer);
     log_json_write(&writer.json, profile);
     json_object_end(&writer.json);
+    memory_free(idle_stacks);
     struct chunk_list document = json_take_chunks(&writer.json);
     chunk_list_splice(out, &document);
 }

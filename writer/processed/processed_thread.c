@@ -51,7 +51,7 @@ static void write_sample_cpu_deltas(struct json *column, const struct processed_
     const struct profile *profile = writer->profile;
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         const struct sample *sample = samples_at(samples, i);
-        bool is_unused = i == 0 || profile_is_idle(profile, sample->stack, writer->idle_category);
+        bool is_unused = i == 0 || profile_is_idle(writer->idle_stacks, sample->stack);
         thread_json_cpu_delta(column, profile_weight_decode(profile, sample->weight), is_unused);
     }
 }

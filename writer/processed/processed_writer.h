@@ -11,8 +11,8 @@ struct processed_writer {
     /* Without weights, the client adds up the times between samples as "traced running time". That is right only where
      * samples are as far apart as the interval says. */
     bool has_weights;
-    size_t idle_category; /* see profile_idle_category */
-    struct json json;     /* the document */
+    const bool *idle_stacks; /* see profile_idle_stacks */
+    struct json json;        /* the document */
     struct progress progress;
     uint64_t done_rows; /* rows of samples, stacks, frames, strings, markers and allocations written so far */
     uint64_t total_rows;

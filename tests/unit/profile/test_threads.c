@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/base/memory.h"
 #include "libconvert/profile/sweep.h"
 #include "tests/support/assert_text.h"
 #include "tests/support/chunk_text.h"
@@ -336,9 +337,10 @@ static void categories_are_those_of_callers(void **state) {
     assert_written(&emitter_gecko, "[0,false,1,0]");
     assert_written(&emitter_gecko, "[0,false,null,null]");
     /* The first thread idles, whatever function it calls to do so. */
-    size_t idle_category = profile_idle_category(&profile);
-    assert_true(profile_is_idle(&profile, stack_of(thread), idle_category));
-    assert_false(profile_is_idle(&profile, stack_of(other), idle_category));
+    bool *idle_stacks = profile_idle_stacks(&profile);
+    assert_true(profile_is_idle(idle_stacks, stack_of(thread)));
+    assert_false(profile_is_idle(idle_stacks, stack_of(other)));
+    memory_free(idle_stacks);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
