@@ -436,7 +436,7 @@ static void emit(struct conversion *conversion) {
         conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
-                              progress_part(conversion->progress, FINISH_END, EMIT_END));
+                              conversion->job_count, progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
 
 /* Emitting comes first, since the output format may lose something as well. */
