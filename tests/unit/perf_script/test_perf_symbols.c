@@ -30,7 +30,9 @@ static int tear_down(void **state) {
 static const struct perf_symbol *symbol_of(const char *line) {
     uint32_t row = perf_symbols_of_line(&fixture.symbols, text_of(line));
     if (row == ID_NONE) fail_msg("%s: refused", line);
-    return perf_symbols_at(&fixture.symbols, row);
+    struct perf_symbol *symbol = perf_symbols_at(&fixture.symbols, row);
+    perf_symbols_func(&fixture.symbols, symbol);
+    return symbol;
 }
 
 static void assert_text(struct text got, const char *wanted, const char *line) {
@@ -145,6 +147,15 @@ static void test_unknown_names(void **state) {
     }
 }
 
+static void test_addresses_become_functions_when_asked_for(void **state) {
+    uint32_t row = perf_symbols_of_line(&fixture.symbols, TEXT("1190 [unknown] (/usr/bin/app)"));
+    assert_int_not_equal(row, ID_NONE);
+    assert_int_equal(row_table_count(&fixture.profile.funcs), 0);
+    func_id func = perf_symbols_func(&fixture.symbols, perf_symbols_at(&fixture.symbols, row));
+    assert_int_equal(row_table_count(&fixture.profile.funcs), 1);
+    assert_true(func_is_same(perf_symbols_func(&fixture.symbols, perf_symbols_at(&fixture.symbols, row)), func));
+}
+
 static void test_unknown_libraries_are_told_apart(void **state) {
     const struct perf_symbol *none = symbol_of("[unknown] ([unknown])"), *perf = symbol_of("[unknown] (/usr/bin/perf)");
     assert_int_not_equal(none->func.index, perf->func.index);
@@ -257,6 +268,7 @@ int main(void) {
         TEST(test_idle),
         TEST(test_versions),
         TEST(test_unknown_names),
+        TEST(test_addresses_become_functions_when_asked_for),
         TEST(test_unknown_libraries_are_told_apart),
         TEST(test_symbol_starts),
         TEST(test_equal_lines_and_equal_funcs),
