@@ -143,10 +143,9 @@ void parallel_rows_write(struct parallel_rows *parallel, struct json *json, size
     write_blocks(parallel, json);
 }
 
-struct parallel_rows *parallel_rows_create(unsigned thread_count, const struct failure *failure) {
-    struct failure unlatched = {.memory = failure->memory};
+struct parallel_rows *parallel_rows_create(unsigned thread_count, struct failure *failure) {
     if (thread_count < 2) return NULL;
-    struct parallel_rows *parallel = memory_allocate_zeroed(&unlatched, 1, sizeof *parallel);
+    struct parallel_rows *parallel = memory_allocate_zeroed(failure, 1, sizeof *parallel);
     if (!parallel) return NULL;
     parallel->thread_count = thread_count < THREADS_MAX ? thread_count : THREADS_MAX;
     parallel->block_limit = (size_t)parallel->thread_count * BLOCKS_PER_THREAD;

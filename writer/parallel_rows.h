@@ -16,9 +16,9 @@ struct parallel_rows;
  * blocks at a time, so it may change nothing but `json`, and must latch failures in the latch of `json`. */
 typedef void rows_writer(struct json *json, const void *context, size_t first, size_t end);
 
-/* At most thread_count threads write, including the calling one. Returns NULL if that is one, or if memory ran out,
- * which is not latched: rows can be written without. `failure` is borrowed. */
-struct parallel_rows *parallel_rows_create(unsigned thread_count, const struct failure *failure);
+/* At most thread_count threads write, including the calling one. Returns NULL if that is one, or if memory ran out
+ * (latched). */
+struct parallel_rows *parallel_rows_create(unsigned thread_count, struct failure *failure);
 
 /* NULL is allowed. */
 void parallel_rows_destroy(struct parallel_rows *parallel);
