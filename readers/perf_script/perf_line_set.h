@@ -1,7 +1,7 @@
 /* The numbers of frame lines, found by a hash that replaces the line's text.
  *
- * A slot holds all that a look-up needs, so it takes one access to memory. When the hashes were in a table of their own,
- * to which the slots referred, a fifth of the samples in perf_lexer_run waited for them. */
+ * A slot holds all that a look-up needs, so it takes one access to memory. When the hashes were in a table of their
+ * own, to which the slots referred, a fifth of the samples in perf_lexer_run waited for them. */
 #ifndef GECKO_PERF_LINE_SET_H
 #define GECKO_PERF_LINE_SET_H
 
