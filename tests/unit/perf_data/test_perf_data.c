@@ -184,6 +184,17 @@ static void test_contexts(void **state) {
         "[kernel.kallsyms]+0xffffffff81000010\n");
 }
 
+/* The first processor idles in a stack that began in code which the kernel has given back. */
+static void test_start_of_the_kernel(void **state) {
+    begin_app();
+    builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff84790000, 0xffffffffc0000010};
+    builder_sample(&builder, 0, 0, 100, chain, 4);
+    assert_samples(
+        "0/0 swapper 0 1000000 [unknown];[kernel.kallsyms]+0xffffffff8478ffff;"
+        "[kernel.kallsyms]+0xffffffff81000010\n");
+}
+
 /* The kernel walked on along the frame pointers of user code, as if it were its own. No caller is known. */
 static void test_a_context_after_the_user_part(void **state) {
     begin_app();
@@ -725,6 +736,7 @@ int main(void) {
         cmocka_unit_test(test_clock_and_counter),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_start_of_the_kernel),
         cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
         cmocka_unit_test(test_addresses_of_data),
