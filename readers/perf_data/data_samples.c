@@ -19,7 +19,7 @@ static const struct context {
     int64_t word;
     uint32_t flags;
 } contexts[] = {
-    {-32, ADDRESS_IS_KERNEL}, /* hypervisor */
+    {-32, ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL}, /* hypervisor: the kernel's mappings are not its own either */
     {-128, ADDRESS_IS_KERNEL},
     {CONTEXT_USER, 0},
     {-2048, ADDRESS_IS_GUEST}, /* guest */
@@ -41,8 +41,8 @@ static const struct context *find_context(int64_t word) {
 static uint32_t mode_flags(const struct data_record *record) {
     switch (data_record_mode(record)) {
         case MODE_KERNEL:
-        case MODE_HYPERVISOR:
             return ADDRESS_IS_KERNEL;
+        case MODE_HYPERVISOR:
         case MODE_GUEST_KERNEL:
             return ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL;
         case MODE_GUEST_USER:

@@ -24,7 +24,7 @@ UNCOMPARABLE = {"dwarf", "lost", "no-callgraph"}
 BRANCH_CALLS = {"branch-calls", "branch-calls-without-index"}
 
 # Markers of what perf script does not print with these fields.
-UNPRINTED = {"Control group", "Namespaces"}
+UNPRINTED = {"Control group", "Namespaces", "Throttled"}
 
 # What perf record is given before the program, and the fields that perf script can print of it.
 RECORDINGS = {
@@ -106,7 +106,7 @@ def compare(name, data, text, folder):
 
 def recording_of(case, folder):
     """Returns the recording of a fixture. A recording that is a folder is unpacked first."""
-    packed = case / "folder.tar.zst"
+    packed = case / "input.tar.zst"
     if not packed.exists():
         return case / "input.data.zst"
     subprocess.run(["tar", "-C", str(folder), "-xf", str(packed)], check=True)
