@@ -19,9 +19,9 @@ fixtures = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures" / 
 # memory, which the text's reader cannot place in a forked process: only records of perf.data show what it inherits.
 UNCOMPARABLE = {"dwarf", "lost", "no-callgraph"}
 
-# Last-branch call stacks have the addresses of calls. The text's reader takes these for the addresses after the calls, as
-# they are in callchains, and subtracts one.
-BRANCH_CALLS = {"branch-calls", "branch-calls-without-index"}
+# The callers of these have the addresses of calls, or those just before the return addresses. The text does not tell them
+# apart from callchains, which have return addresses, so its reader subtracts one.
+HAS_CALLS = {"branch-calls", "branch-calls-without-index", "dwarf-walked"}
 
 # Markers of what perf script does not print with these fields.
 UNPRINTED = {"Control group", "Namespaces", "Throttled"}
@@ -40,9 +40,9 @@ FIELDS = "comm,pid,tid,time,period,event,ip,dso"
 BUSY = ["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; (ls /usr/bin; exec true) >/dev/null"]
 
 
-def convert(path, folder, name):
+def convert(path, folder, name, options=("--symbols=none",)):
     output = folder / f"{name}.json"
-    subprocess.run([converter, "--quiet", "--symbols=none", str(path), "-o", str(output)], check=True)
+    subprocess.run([converter, "--quiet", *options, str(path), "-o", str(output)], check=True)
     return json.loads(output.read_text())
 
 
@@ -82,11 +82,16 @@ def markers(profile):
         if strings[name] not in UNPRINTED)
 
 
-def compare(name, data, text, folder):
+def options_of(case):
+    """Returns what the fixture is converted with. Code is found in files that are stored beside it."""
+    return (case / "options").read_text().replace("CASE", str(case)).split()
+
+
+def compare(name, data, text, folder, options=("--symbols=none",)):
     """Returns whether both profiles have the same samples and markers. The text lacks samples without frames."""
-    ours, theirs = convert(data, folder, "data"), convert(text, folder, "text")
+    ours, theirs = convert(data, folder, "data", options), convert(text, folder, "text")
     printed = samples(theirs)
-    if name in BRANCH_CALLS:
+    if name in HAS_CALLS:
         printed = collections.Counter({(*thread, undo_subtraction(path)): n for (*thread, path), n in printed.items()})
     missing = printed - samples(ours)
     surplus = samples(ours) - printed
@@ -133,7 +138,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         for text in sorted(fixtures.glob("*/script.txt.zst")):
-            is_same = compare(text.parent.name, recording_of(text.parent, folder), text, folder)
+            case = text.parent
+            is_same = compare(case.name, recording_of(case, folder), text, folder, options_of(case))
             passed, failed = passed + is_same, failed + (not is_same)
         for name, options in RECORDINGS.items():
             recorded = record(name, options, folder)
