@@ -31,6 +31,8 @@ void batch_recordings_fini(struct batch_recordings *recordings) {
     column_fini(&recordings->rows);
 }
 
+static const struct batch_recording_file *file_at(const struct column *files, size_t i) { return column_at(files, i); }
+
 /* Orders by folder, and within a folder by number. */
 static int compare_places(const void *left, const void *right) {
     const struct batch_recording_file *a = left, *b = right;
@@ -48,33 +50,31 @@ static bool can_be(const struct batch_entry *entry, uint32_t number) {
     enum batch_status status = atomic_load(&entry->status);
     const struct batch_trace *trace = batch_entry_trace(entry);
     if (number == INPUT_FOLDER_HEADER) return status == BATCH_PENDING && trace && trace->may_have_parts;
-    return number < INPUT_FOLDER_HEADER && (status == BATCH_PENDING || status == BATCH_NO_TRACE);
+    return number != INPUT_FOLDER_OTHER && (status == BATCH_PENDING || status == BATCH_NO_TRACE);
 }
 
 /* Lists the members that can be files of recordings. */
 static void list_files(struct column *files, const struct column *members, size_t first) {
     for (size_t i = first; i < members->count; i++) {
         const struct batch_entry *entry = column_at(members, i);
-        struct text path = text_of(entry->member), name = text_base_name(path);
-        uint32_t number = input_folder_number(name);
+        struct text folder;
+        uint32_t number = input_folder_number(text_of(entry->member), &folder);
         struct batch_recording_file *file = can_be(entry, number) ? column_push(files) : NULL;
         if (!file) continue;
-        struct text folder = text_slice(path, 0, path.bytes_count - name.bytes_count);
         *file = (struct batch_recording_file){.entry = i + 1, .number = number, .folder = folder};
     }
 }
 
 /* Adds the recording whose files are those from `first` up to `end`, in order. */
-static void add(struct batch_source *source, const struct column *files, size_t first, size_t end) {
+static void add(struct batch_source *source, const struct column *files, size_t first, size_t end, size_t header) {
     struct batch_recordings *recordings = &source->recordings;
-    const struct batch_recording_file *header = column_at(files, end - 1);
     struct batch_recording *recording = column_push(&recordings->rows);
     if (!recording) return;
-    *recording = (struct batch_recording){.header = header->entry, .file_count = end - first};
+    *recording = (struct batch_recording){.header = file_at(files, header)->entry, .file_count = end - first};
     for (size_t i = first; i < end; i++) {
         struct batch_recording_file *file = column_push(&recordings->files);
         if (!file) return;
-        *file = *(const struct batch_recording_file *)column_at(files, i);
+        *file = *file_at(files, i);
         file->recording = recordings->rows.count - 1;
         struct batch_entry *entry = batch_entry_at(source, file->entry);
         if (file->number != INPUT_FOLDER_HEADER) atomic_store(&entry->status, BATCH_PART);
@@ -84,9 +84,9 @@ static void add(struct batch_source *source, const struct column *files, size_t 
 /* Says why the files without a header are no traces. Other programs have files with such names, too. */
 static void note_no_header(struct batch_source *source, const struct column *files, size_t first, size_t end) {
     for (size_t i = first; i < end; i++) {
-        const struct batch_recording_file *file = column_at(files, i);
+        const struct batch_recording_file *file = file_at(files, i);
         struct batch_entry *entry = batch_entry_at(source, file->entry);
-        if (atomic_load(&entry->status) != BATCH_NO_TRACE) continue;
+        if (file->number > INPUT_FOLDER_HEADER || atomic_load(&entry->status) != BATCH_NO_TRACE) continue;
         struct failure failure = {0};
         failure_set(&failure, FAILURE_INPUT,
                     "%s > %s: if perf record --threads wrote this file, the header of the recording, the file data in "
@@ -98,12 +98,21 @@ static void note_no_header(struct batch_source *source, const struct column *fil
 
 /* Returns the end of the files that are in the same folder as the one at `first`. */
 static size_t end_of_folder(const struct column *files, size_t first) {
-    const struct batch_recording_file *lowest = column_at(files, first);
     size_t end = first + 1;
-    while (end < files->count &&
-           text_equal(((const struct batch_recording_file *)column_at(files, end))->folder, lowest->folder))
-        end++;
+    while (end < files->count && text_equal(file_at(files, end)->folder, file_at(files, first)->folder)) end++;
     return end;
+}
+
+/* Looks at the files of a folder, those from `first` up to `end`. */
+static void find_in_folder(struct batch_source *source, const struct column *files, size_t first, size_t end) {
+    size_t header = end - 1;
+    while (header > first && file_at(files, header)->number > INPUT_FOLDER_HEADER) header--;
+    bool has_header = file_at(files, header)->number == INPUT_FOLDER_HEADER;
+    bool has_first_part = file_at(files, first)->number == 0, has_kernel = header + 1 < end;
+    if (has_header && (has_first_part || has_kernel))
+        add(source, files, first, end, header);
+    else if (has_first_part)
+        note_no_header(source, files, first, end);
 }
 
 void batch_recordings_find(struct batch_source *source, size_t first) {
@@ -113,11 +122,7 @@ void batch_recordings_find(struct batch_source *source, size_t first) {
     column_sort(&files, compare_places);
     for (size_t start = 0, end; start < files.count; start = end) {
         end = end_of_folder(&files, start);
-        const struct batch_recording_file *lowest = column_at(&files, start), *last = column_at(&files, end - 1);
-        if (lowest->number == 0 && last->number == INPUT_FOLDER_HEADER)
-            add(source, &files, start, end);
-        else if (lowest->number == 0)
-            note_no_header(source, &files, start, end);
+        find_in_folder(source, &files, start, end);
     }
     column_fini(&files);
     column_sort(&source->recordings.files, compare_entries);
@@ -126,9 +131,8 @@ void batch_recordings_find(struct batch_source *source, size_t first) {
 struct batch_recording *batch_recordings_of(const struct batch_recordings *recordings, size_t entry_number,
                                             uint32_t *file_number) {
     const struct column *files = &recordings->files;
-    size_t at =
-        FIRST_ROW(i, files->count, ((const struct batch_recording_file *)column_at(files, i))->entry >= entry_number);
-    const struct batch_recording_file *file = at < files->count ? column_at(files, at) : NULL;
+    size_t at = FIRST_ROW(i, files->count, file_at(files, i)->entry >= entry_number);
+    const struct batch_recording_file *file = at < files->count ? file_at(files, at) : NULL;
     if (!file || file->entry != entry_number) return NULL;
     *file_number = file->number;
     return column_at(&recordings->rows, file->recording);

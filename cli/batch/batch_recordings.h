@@ -1,5 +1,5 @@
 /* Recordings of perf that are folders in an archive: which members are their files. The header `data` has the entry
- * that is converted, and the entries of data.0, data.1… are BATCH_PART. */
+ * that is converted, and the entries of its other files are BATCH_PART. */
 #ifndef GECKO_BATCH_RECORDINGS_H
 #define GECKO_BATCH_RECORDINGS_H
 
@@ -27,7 +27,8 @@ void batch_recordings_init(struct batch_recordings *recordings, struct failure *
 void batch_recordings_fini(struct batch_recordings *recordings);
 
 /* Finds the recordings among the members of the source from `first` on. A folder is a recording if its `data` is a
- * trace and data.0 is there, as input_folder.h has it. Running out of memory is latched in the source. */
+ * trace, and data.0 or a file of kcore_dir is there, as input_folder.h has it. Running out of memory is latched in the
+ * source. */
 void batch_recordings_find(struct batch_source *source, size_t first);
 
 /* Returns the recording that the entry is a file of, and that file's input_folder_number; NULL if there is none. */

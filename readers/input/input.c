@@ -414,7 +414,7 @@ size_t input_part_count(const struct input *input) {
 static struct input *open_spooled_part(struct input *input, size_t index) {
     struct input_spool *spool = input->source.spool;
     char *name = NULL;
-    if (asprintf(&name, "%s: data.%" PRIu32, input->name, input_spool_part_number(spool, index)) < 0) name = NULL;
+    if (asprintf(&name, "%s: data.%" PRIu32, input->name, input_spool_number(spool, index)) < 0) name = NULL;
     if (!name) failure_set_memory(input->failure);
     struct input_source source;
     bool is_open = name && input_spool_open_part(&source, spool, index, name, input->failure);
@@ -428,13 +428,22 @@ struct input *input_open_part(struct input *input, size_t index) {
     return part;
 }
 
-bool input_find_in_folder(const struct input *input, const char *name, char path[PATH_MAX]) {
+static struct input *open_spooled_kernel_list(const struct input *input, struct failure *failure) {
+    struct input_source source;
+    bool is_open = input_spool_open_kernel_list(&source, input->source.spool, input->name, failure);
+    return is_open ? create(input->name, &source, failure) : NULL;
+}
+
+struct input *input_open_kernel_list(const struct input *input, struct failure *failure) {
+    if (input->source.spool) return open_spooled_kernel_list(input, failure);
+    if (!input->folder.path_count) return NULL;
+    char path[PATH_MAX];
     struct stat status;
-    if (!input->folder.path_count) return false;
     const char *data = input->folder.paths[0];
     int folder_bytes = (int)(strrchr(data, '/') - data);
-    int wanted = snprintf(path, PATH_MAX, "%.*s/%s", folder_bytes, data, name);
-    return wanted < PATH_MAX && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    int wanted = snprintf(path, sizeof path, "%.*s/kcore_dir/kallsyms", folder_bytes, data);
+    bool is_there = (size_t)wanted < sizeof path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    return is_there ? open_file(path, input->name, failure) : NULL;
 }
 
 struct input *input_open(const char *path, struct failure *failure) {

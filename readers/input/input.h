@@ -56,17 +56,17 @@ bool input_is_archive(struct input *input);
 
 void input_close(struct input *input); /* NULL is allowed */
 
-/* Returns how many other files belong to the recording. Only a recording in a folder has any,
- * also one in an archive. */
+/* Returns how many other files belong to the recording. Only a recording in a folder has any, also one in an archive.
+ */
 size_t input_part_count(const struct input *input);
 
 /* Opens the file data.N with that index among the files of the recording. Nothing is unwrapped. Failures are latched in
  * the latch of `input`, which must outlive the part. Returns NULL after a failure. */
 struct input *input_open_part(struct input *input, size_t index);
 
-/* Writes the path of the file `name` in the folder of the recording. Returns false unless the recording is a folder and
- * has that regular file. */
-bool input_find_in_folder(const struct input *input, const char *name, char path[PATH_MAX]);
+/* Opens the copy of the kernel's list of symbols in the folder of the recording. Failures are latched in `failure`. Its
+ * name is borrowed from `input`. Returns NULL if there is none, and after a failure. May be called from any thread. */
+struct input *input_open_kernel_list(const struct input *input, struct failure *failure);
 
 /* Returns the bytes at the current position: at least `want_bytes` unless the input ends before, and more if they are
  * available. Valid until the next call with this input. Empty at the end and after a failure (latched). */

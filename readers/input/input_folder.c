@@ -45,7 +45,8 @@ static bool read_header(const char *path, bool *is_divided) {
     return true;
 }
 
-uint32_t input_folder_number(struct text name) {
+/* Returns what the file with that name beside `data` is. */
+static uint32_t number_of(struct text name) {
     enum { DIGITS_MAX = 9 };
     static const struct text header = TEXT("data");
     if (text_equal(name, header)) return INPUT_FOLDER_HEADER;
@@ -60,12 +61,33 @@ uint32_t input_folder_number(struct text name) {
     return number;
 }
 
-static int is_part(const struct dirent *entry) {
-    return input_folder_number(text_of(entry->d_name)) < INPUT_FOLDER_HEADER;
+/* Returns what the file with that name in kcore_dir is. */
+static uint32_t kernel_number_of(struct text name) {
+    if (text_equal(name, TEXT("kallsyms"))) return INPUT_FOLDER_KERNEL_LIST;
+    bool is_unread = text_equal(name, TEXT("kcore")) || text_equal(name, TEXT("modules"));
+    return is_unread ? INPUT_FOLDER_UNREAD : INPUT_FOLDER_OTHER;
 }
 
+/* Returns the path of the folder that has the folder; empty if the path does not tell. */
+static struct text folder_above(struct text folder) {
+    struct text path = text_slice(folder, 0, folder.bytes_count ? folder.bytes_count - 1 : 0);
+    return text_slice(path, 0, path.bytes_count - text_base_name(path).bytes_count);
+}
+
+uint32_t input_folder_number(struct text path, struct text *folder) {
+    struct text name = text_base_name(path);
+    *folder = text_slice(path, 0, path.bytes_count - name.bytes_count);
+    struct text above = folder_above(*folder);
+    if (!text_equal(text_from(*folder, above.bytes_count), TEXT("kcore_dir/"))) return number_of(name);
+    uint32_t number = kernel_number_of(name);
+    if (number != INPUT_FOLDER_OTHER) *folder = above;
+    return number;
+}
+
+static int is_part(const struct dirent *entry) { return number_of(text_of(entry->d_name)) < INPUT_FOLDER_HEADER; }
+
 static int compare_parts(const struct dirent **left, const struct dirent **right) {
-    uint32_t a = input_folder_number(text_of((*left)->d_name)), b = input_folder_number(text_of((*right)->d_name));
+    uint32_t a = number_of(text_of((*left)->d_name)), b = number_of(text_of((*right)->d_name));
     return (a > b) - (a < b);
 }
 

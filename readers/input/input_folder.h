@@ -1,6 +1,6 @@
 /* Recordings that are folders: perf record --threads writes the header to the file `data`, and the records of each of
  * its threads to a file data.0, data.1… perf record --kcore writes such a folder too, with a copy of the kernel's code
- * beside `data`. */
+ * beside `data`: kcore_dir/kcore, and the lists kcore_dir/kallsyms and kcore_dir/modules. */
 #ifndef GECKO_INPUT_FOLDER_H
 #define GECKO_INPUT_FOLDER_H
 
@@ -11,10 +11,16 @@
 #include "libconvert/base/text.h"
 
 /* What a file of such a folder is: the part with that number, or one of these. */
-enum { INPUT_FOLDER_HEADER = INT32_MAX - 1, INPUT_FOLDER_OTHER = INT32_MAX };
+enum {
+    INPUT_FOLDER_HEADER = INT32_MAX - 3,
+    INPUT_FOLDER_KERNEL_LIST, /* the kernel's list of symbols */
+    INPUT_FOLDER_UNREAD,      /* belongs to the recording, but nothing reads it */
+    INPUT_FOLDER_OTHER
+};
 
-/* Returns what the file with that name, which has no slashes, is. */
-uint32_t input_folder_number(struct text name);
+/* Returns what the file at that path is. *folder becomes the path of its folder, that of the recording if it belongs to
+ * one, up to the last slash. It is a part of `path`. */
+uint32_t input_folder_number(struct text path, struct text *folder);
 
 /* Returns whether a `data` that begins with these bytes is that of a recording. */
 bool input_folder_is_recording(struct text start);

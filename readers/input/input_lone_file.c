@@ -28,10 +28,6 @@ static bool is_wanted(const struct input_member *member) {
            !text_starts_with(text_base_name(member->path), TEXT("._"));
 }
 
-static struct text folder_of(struct text path) {
-    return text_slice(path, 0, path.bytes_count - text_base_name(path).bytes_count);
-}
-
 static void show_name(char name[NAME_BYTES], struct text path) {
     printable_copy(name, NAME_BYTES, path.bytes_count ? path : TEXT("?"));
 }
@@ -114,6 +110,11 @@ static struct text read_rest(void *context) {
     return bytes.bytes_count ? bytes : input_archive_read(rest->archive);
 }
 
+/* Returns whether the only file can be another one with such a name. */
+static bool is_lone_part(const struct input_spool *spool) {
+    return input_spool_count(spool) == 1 && input_spool_number(spool, 0) != INPUT_FOLDER_UNREAD;
+}
+
 /* Copies the member and all other files of its folder. Returns false after a failure, also if the archive has other
  * files. */
 static bool copy_files(struct lone_file *lone, struct input_spool *spool, uint32_t number, const char *folder) {
@@ -123,15 +124,16 @@ static bool copy_files(struct lone_file *lone, struct input_spool *spool, uint32
     if (!input_spool_add(spool, number, read_rest, &rest, failure)) return false;
     while (!failure_is_set(failure) && input_archive_next_member(lone->archive, &member)) {
         if (!is_wanted(&member)) continue;
-        number = input_folder_number(text_base_name(member.path));
-        bool is_of_folder = number != INPUT_FOLDER_OTHER && text_equal(folder_of(member.path), text_of(folder));
+        struct text other_folder;
+        number = input_folder_number(member.path, &other_folder);
+        bool is_of_folder = number != INPUT_FOLDER_OTHER && text_equal(other_folder, text_of(folder));
         if (is_of_folder && !input_spool_add(spool, number, read_rest, &rest, failure)) return false;
         if (!is_of_folder && !is_empty(lone, &member)) fail_several(lone, member.path);
     }
-    if (!failure_is_set(failure) && input_spool_count(spool) > 1 && !input_spool_has_header(spool)) {
+    if (!failure_is_set(failure) && !input_spool_has_header(spool) && !is_lone_part(spool)) {
         failure_set(failure, FAILURE_INPUT,
                     "%s: the %s archive holds several files (\"%s\"...) and no data, the header of a recording by perf "
-                    "record --threads; extract the one wanted (%s)",
+                    "record --threads or --kcore; extract the one wanted (%s)",
                     input_name(lone->below), lone->wrapper->name, lone->name, lone->wrapper->extract_command);
         failure->is_of_many = true;
     }
@@ -140,9 +142,9 @@ static bool copy_files(struct lone_file *lone, struct input_spool *spool, uint32
 
 /* Makes *source read the recording that the member, which is the current one, is a file of. Returns false after a
  * failure (latched). */
-static bool open_recording(struct input_source *source, struct lone_file *lone, uint32_t number, struct text path) {
+static bool open_recording(struct input_source *source, struct lone_file *lone, uint32_t number,
+                           struct text folder_path) {
     struct failure *failure = input_failure(lone->below);
-    struct text folder_path = folder_of(path);
     char *folder = strndup(folder_path.bytes_count ? folder_path.bytes : "", folder_path.bytes_count);
     struct input_spool *spool = folder ? input_spool_create(input_name(lone->below), failure) : NULL;
     if (!folder) failure_set_memory(failure);
@@ -154,21 +156,22 @@ static bool open_recording(struct input_source *source, struct lone_file *lone, 
     }
     /* Whichever of its files comes first, the recording has the name of the folder. */
     bool has_name = strcmp(folder, "") != 0 && strcmp(folder, "./") != 0;
-    if (input_spool_part_count(spool))
+    if (input_spool_count(spool) > 1)
         show_wrapping(lone, has_name ? (struct text){folder, strlen(folder) - 1} : TEXT("data"));
     free(folder);
     return input_spool_open(source, spool, lone->wrapping, input_name(lone->below), failure);
 }
 
-/* Goes to the first file that is not empty. Returns whether it is one of a recording in several files, and its path and
- * number. A data.N, which may be empty, has no bytes that tell what it is. */
-static bool begins_recording(struct lone_file *lone, struct input_member *member, uint32_t *number) {
-    while (input_archive_next_member(lone->archive, member)) {
-        if (!is_wanted(member)) continue;
-        begin_file(lone, member);
-        *number = input_folder_number(text_base_name(member->path));
-        if (*number < INPUT_FOLDER_HEADER) return true;
-        if (member->has_size && !member->size_bytes) continue;
+/* Goes to the first file that is not empty. Returns whether it is one of a recording in several files, and its number
+ * and folder. A data.N, which may be empty, has no bytes that tell what it is. */
+static bool begins_recording(struct lone_file *lone, uint32_t *number, struct text *folder) {
+    struct input_member member;
+    while (input_archive_next_member(lone->archive, &member)) {
+        if (!is_wanted(&member)) continue;
+        begin_file(lone, &member);
+        *number = input_folder_number(member.path, folder);
+        if (*number != INPUT_FOLDER_HEADER && *number != INPUT_FOLDER_OTHER) return true;
+        if (member.has_size && !member.size_bytes) continue;
         if (*number != INPUT_FOLDER_HEADER) return false;
         lone->begun = input_archive_read(lone->archive);
         return input_folder_is_recording(lone->begun);
@@ -188,11 +191,11 @@ bool input_lone_file_open(struct input_source *source, const struct input_wrappe
     snprintf(lone->wrapping, sizeof lone->wrapping, "%s", wrapper->name);
     *source =
         (struct input_source){.context = lone, .read = read_file, .close = close_lone_file, .wrapping = lone->wrapping};
-    struct input_member member;
+    struct text folder;
     uint32_t number;
     bool is_open = lone->archive;
-    bool is_recording = is_open && wrapper->format && begins_recording(lone, &member, &number);
-    if (is_recording) is_open = open_recording(source, lone, number, member.path);
+    bool is_recording = is_open && wrapper->format && begins_recording(lone, &number, &folder);
+    if (is_recording) is_open = open_recording(source, lone, number, folder);
     if (is_open && !is_recording) return true;
     /* The source of a recording has another context and does not need the archive any more. */
     close_lone_file(lone);

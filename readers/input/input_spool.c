@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "input_file.h"
 #include "input_folder.h"
+#include "input_room.h"
 #include "libconvert/base/memory.h"
 
 enum {
@@ -28,8 +28,8 @@ struct input_spool {
     int descriptor;
     char *wrapping;             /* owned; of the source; NULL before */
     uint64_t end;               /* where the next file begins */
-    uint64_t end_max;           /* how far files may reach */
-    struct spooled_file *files; /* owned; data.N in the order of N, then `data` */
+    uint64_t taken_bytes;       /* of the room for temporary files */
+    struct spooled_file *files; /* owned; data.N in the order of N, then `data`, then the kernel's list */
     size_t file_count;
     struct input_source header; /* set by input_spool_open */
 };
@@ -46,12 +46,6 @@ static int open_temporary(char *path, size_t path_bytes) {
     return descriptor;
 }
 
-/* Archives can be larger than they look. A copy leaves other programs half of the room that it finds. */
-static uint64_t usable_bytes(int descriptor) {
-    struct statvfs status;
-    return fstatvfs(descriptor, &status) == 0 ? (uint64_t)status.f_bavail * status.f_frsize / 2 : UINT64_MAX;
-}
-
 struct input_spool *input_spool_create(const char *name, struct failure *failure) {
     char path[4096];
     struct input_spool *spool = malloc(sizeof *spool);
@@ -61,7 +55,7 @@ struct input_spool *input_spool_create(const char *name, struct failure *failure
     }
     *spool = (struct input_spool){.name = name, .descriptor = open_temporary(path, sizeof path)};
     if (spool->descriptor >= 0) {
-        spool->end_max = usable_bytes(spool->descriptor);
+        input_room_join(spool->descriptor);
         return spool;
     }
     failure_set(failure, FAILURE_IO,
@@ -76,6 +70,7 @@ void input_spool_destroy(struct input_spool *spool) {
     if (!spool) return;
     if (spool->header.close) spool->header.close(spool->header.context);
     close(spool->descriptor);
+    input_room_leave(spool->taken_bytes);
     free(spool->wrapping);
     memory_free(spool->files);
     free(spool);
@@ -83,14 +78,22 @@ void input_spool_destroy(struct input_spool *spool) {
 
 /* ---- Copying. ---- */
 
+static void fail_room(const struct input_spool *spool, struct failure *failure) {
+    enum { KILOBYTE = 1000, MEGABYTE = 1000000 };
+    uint64_t room_bytes = input_room_bytes();
+    bool is_small = room_bytes < 10 * MEGABYTE;
+    failure_set(failure, FAILURE_IO,
+                "%s: the files of the recording would take more than half of the room for temporary files, which is "
+                "%" PRIu64 " %s; set TMPDIR to a folder with more room, or extract the archive",
+                spool->name, room_bytes / (is_small ? KILOBYTE : MEGABYTE), is_small ? "kB" : "MB");
+}
+
 static bool write_all(struct input_spool *spool, struct text bytes, uint64_t offset, struct failure *failure) {
-    if (bytes.bytes_count > spool->end_max || offset > spool->end_max - bytes.bytes_count) {
-        failure_set(failure, FAILURE_IO,
-                    "%s: the files of the recording would take more than half of the room for temporary files, which "
-                    "is %" PRIu64 " MB; set TMPDIR to a folder with more room, or extract the archive",
-                    spool->name, spool->end_max / 500000);
+    if (!input_room_take(bytes.bytes_count)) {
+        fail_room(spool, failure);
         return false;
     }
+    spool->taken_bytes += bytes.bytes_count;
     while (bytes.bytes_count) {
         ssize_t count = pwrite(spool->descriptor, bytes.bytes, bytes.bytes_count, (off_t)offset);
         if (count < 0 && errno == EINTR) continue;
@@ -134,7 +137,8 @@ static bool insert_at(struct input_spool *spool, size_t place, struct failure *f
 bool input_spool_add(struct input_spool *spool, uint32_t number, struct text (*read)(void *context), void *context,
                      struct failure *failure) {
     struct spooled_file file = {.number = number, .offset = spool->end};
-    for (struct text block; (block = read(context)).bytes_count; file.bytes_count += block.bytes_count)
+    for (struct text block; number != INPUT_FOLDER_UNREAD && (block = read(context)).bytes_count;
+         file.bytes_count += block.bytes_count)
         if (!write_all(spool, block, file.offset + file.bytes_count, failure)) return false;
     size_t place = place_of(spool, number);
     if (!has_number_at(spool, place, number) && !insert_at(spool, place, failure)) return false;
@@ -152,7 +156,7 @@ size_t input_spool_part_count(const struct input_spool *spool) {
     return has_number_at(spool, place, INPUT_FOLDER_HEADER) ? place : 0;
 }
 
-uint32_t input_spool_part_number(const struct input_spool *spool, size_t index) { return spool->files[index].number; }
+uint32_t input_spool_number(const struct input_spool *spool, size_t index) { return spool->files[index].number; }
 
 bool input_spool_has_header(const struct input_spool *spool) {
     char magic[8];
@@ -170,11 +174,18 @@ uint64_t input_spool_parts_bytes(const struct input_spool *spool) {
 
 /* ---- Reading. ---- */
 
-bool input_spool_open_part(struct input_source *source, struct input_spool *spool, size_t index, const char *name,
+bool input_spool_open_part(struct input_source *source, const struct input_spool *spool, size_t index, const char *name,
                            struct failure *failure) {
     const struct spooled_file *file = &spool->files[index];
     const struct input_slice slice = {spool->descriptor, file->offset, file->bytes_count};
     return input_file_open_slice(source, &slice, name, failure);
+}
+
+bool input_spool_open_kernel_list(struct input_source *source, const struct input_spool *spool, const char *name,
+                                  struct failure *failure) {
+    size_t place = place_of(spool, INPUT_FOLDER_KERNEL_LIST);
+    return has_number_at(spool, place, INPUT_FOLDER_KERNEL_LIST) &&
+           input_spool_open_part(source, spool, place, name, failure);
 }
 
 static struct text read_header(void *context) {

@@ -12,9 +12,9 @@ struct input_spool;
 struct input_spool *input_spool_create(const char *name, struct failure *failure);
 void input_spool_destroy(struct input_spool *spool); /* NULL is allowed */
 
-/* Copies a file whose input_folder_number is `number`, in place of an earlier one with that number. read() returns its
- * next bytes, as that of an input_source does. Returns false if it cannot be copied (latched); failures of reading are
- * the caller's. */
+/* Copies a file whose input_folder_number is `number`, in place of an earlier one with that number; of a file that
+ * nothing reads, no bytes. read() returns its next bytes, as that of an input_source does. Returns false if it cannot
+ * be copied (latched); failures of reading are the caller's. */
 bool input_spool_add(struct input_spool *spool, uint32_t number, struct text (*read)(void *context), void *context,
                      struct failure *failure);
 
@@ -35,9 +35,14 @@ uint64_t input_spool_parts_bytes(const struct input_spool *spool);
 bool input_spool_open(struct input_source *source, struct input_spool *spool, const char *wrapping, const char *name,
                       struct failure *failure);
 
-/* Makes *source read the data.N with that index in the order of N, and sets its number. */
-bool input_spool_open_part(struct input_source *source, struct input_spool *spool, size_t index, const char *name,
+/* Makes *source read the file with that index. The data.N are the first ones, in the order of N. */
+bool input_spool_open_part(struct input_source *source, const struct input_spool *spool, size_t index, const char *name,
                            struct failure *failure);
-uint32_t input_spool_part_number(const struct input_spool *spool, size_t index);
+uint32_t input_spool_number(const struct input_spool *spool, size_t index);
+
+/* Makes *source read the kernel's list of symbols, as input_spool_open_part does for a data.N. Returns false also if it
+ * is not there. */
+bool input_spool_open_kernel_list(struct input_source *source, const struct input_spool *spool, const char *name,
+                                  struct failure *failure);
 
 #endif

@@ -144,6 +144,7 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .last_time_ns = TIME_NONE};
     *slot = row;
     if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");
+    if (tid == 0) profile_thread_at(tasks->profile, thread)->name = TEXT("swapper"); /* no record names it */
     if (pid != PID_UNKNOWN) learn_pid(tasks, task, pid);
     return task;
 }

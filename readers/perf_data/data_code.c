@@ -65,7 +65,7 @@ static uint32_t add_space(struct data_code *code, int64_t pid) {
 
 void data_code_init(struct data_code *code, struct profile *profile) {
     struct failure *failure = profile->failure;
-    *code = (struct data_code){.profile = profile};
+    *code = (struct data_code){.profile = profile, .kernel_start = UINT64_MAX};
     perf_libraries_init(&code->libraries, profile);
     strings_init(&code->texts, failure);
     code_mappings_init(&code->mappings, failure);
@@ -208,6 +208,7 @@ static void learn_kernel(struct data_code *code, const struct data_mapping *mapp
     if (mapping->pid != PID_KERNEL || !text_starts_with(mapping->path, kernel_name)) return;
     code->kernel_symbol = strings_copy(&code->texts, text_from(mapping->path, kernel_name.bytes_count));
     code->kernel_symbol_address = mapping->file_offset;
+    code->kernel_start = mapping->start;
 }
 
 struct data_kernel_identity data_code_kernel(struct data_code *code) {
@@ -244,10 +245,20 @@ static const struct code_mapping *search_mapping(const struct data_code *code, u
     return code_mappings_find(&code->mappings, space, 0, address, code->mapping_count);
 }
 
+/* Returns the mapping of the kernel's address. The recorded one of the kernel itself ends with the code that stays in
+ * memory: functions that ran at its start are behind it, and the first processor waits in a stack of them. */
+static const struct code_mapping *find_kernel_mapping(const struct data_code *code, uint64_t address) {
+    static const uint64_t KERNEL_BYTES_MAX = 256 * 1024 * 1024;
+    const struct code_mapping *mapping = search_mapping(code, KERNEL_SPACE, address);
+    bool is_kernel = address >= code->kernel_start && address - code->kernel_start < KERNEL_BYTES_MAX;
+    return mapping || !is_kernel ? mapping : search_mapping(code, KERNEL_SPACE, code->kernel_start);
+}
+
 /* Returns the mapping of an address. In a process, all addresses of a page are in the same mappings. */
 static const struct code_mapping *find_mapping(struct data_code *code, uint32_t space, uint64_t address) {
     size_t count = (size_t)1 << KNOWN_PAGES_LOG2;
-    if (space == KERNEL_SPACE || code->has_parts_of_pages) return search_mapping(code, space, address);
+    if (space == KERNEL_SPACE) return find_kernel_mapping(code, address);
+    if (code->has_parts_of_pages) return search_mapping(code, space, address);
     if (!code->pages) code->pages = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->pages);
     if (!code->pages) return NULL;
     uint64_t page = address / PAGE_BYTES, mixed = (page ^ (uint64_t)space << 40) * UINT64_C(0x9e3779b97f4a7c15);

@@ -162,6 +162,11 @@ static bool read_list_at(struct data_kernel *kernel, const struct data_kernel_id
     return read_list(kernel, identity, input_open(path, &failure));
 }
 
+static bool read_own_list(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+    struct failure failure = {.memory = kernel->failure->memory};
+    return read_list(kernel, identity, input_open_kernel_list(identity->recording, &failure));
+}
+
 /* ---- Files of the kernel and of modules. ---- */
 
 /* Opens the list of symbols in the file. Returns NULL if no process can be started or memory ran out (latched). After
@@ -203,7 +208,7 @@ static void read_module(struct data_kernel *kernel, const struct data_kernel_mod
 
 bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
     char path[PATH_MAX];
-    if (identity->list && read_list_at(kernel, identity, identity->list)) return true;
+    if (identity->recording && read_own_list(kernel, identity)) return true;
     if (is_running(identity) && read_list_at(kernel, identity, "/proc/kallsyms")) return true;
     if (data_copies_find(kernel->folders, identity->build_id, "kallsyms", path) && read_list_at(kernel, identity, path))
         return true;

@@ -12,11 +12,11 @@
 
 /* The kernel that the recording was made under. */
 struct data_kernel_identity {
-    struct text build_id;  /* hex; empty: unknown */
-    struct text release;   /* as uname reports it; empty: unknown */
-    struct text reference; /* the name of a symbol; empty: none */
-    uint64_t address;      /* address of the reference symbol during the recording */
-    const char *list;      /* path of the recording's own copy of the list of symbols; NULL: it has none */
+    struct text build_id;          /* hex; empty: unknown */
+    struct text release;           /* as uname reports it; empty: unknown */
+    struct text reference;         /* the name of a symbol; empty: none */
+    uint64_t address;              /* address of the reference symbol during the recording */
+    const struct input *recording; /* has a copy of the list of symbols, or not; NULL: has none */
 };
 
 /* A module of the kernel. */

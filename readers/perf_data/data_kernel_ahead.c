@@ -30,7 +30,7 @@ static void await(struct data_kernel_ahead *ahead) {
 
 static bool is_same(const struct data_kernel_identity *a, const struct data_kernel_identity *b) {
     return text_equal(a->build_id, b->build_id) && text_equal(a->release, b->release) &&
-           text_equal(a->reference, b->reference) && a->address == b->address && a->list == b->list;
+           text_equal(a->reference, b->reference) && a->address == b->address && a->recording == b->recording;
 }
 
 struct data_kernel *data_kernel_ahead_use(struct data_kernel_ahead *ahead, const struct data_kernel_identity *identity,

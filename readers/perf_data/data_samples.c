@@ -12,14 +12,16 @@ static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
 /* ---- Stacks, from the innermost frame out. ---- */
 
+enum { CONTEXT_USER = -512 };
+
 /* Markers in a callchain. Each gives the mode of the addresses that follow it (PERF_CONTEXT_…). */
 static const struct context {
     int64_t word;
     uint32_t flags;
 } contexts[] = {
-    {-32, ADDRESS_IS_KERNEL}, /* hypervisor */
+    {-32, ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL}, /* hypervisor: the kernel's mappings are not its own either */
     {-128, ADDRESS_IS_KERNEL},
-    {-512, 0},
+    {CONTEXT_USER, 0},
     {-2048, ADDRESS_IS_GUEST}, /* guest */
     {-2176, ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL},
     {-2560, ADDRESS_IS_GUEST},
@@ -39,8 +41,8 @@ static const struct context *find_context(int64_t word) {
 static uint32_t mode_flags(const struct data_record *record) {
     switch (data_record_mode(record)) {
         case MODE_KERNEL:
-        case MODE_HYPERVISOR:
             return ADDRESS_IS_KERNEL;
+        case MODE_HYPERVISOR:
         case MODE_GUEST_KERNEL:
             return ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL;
         case MODE_GUEST_USER:
@@ -50,10 +52,17 @@ static uint32_t mode_flags(const struct data_record *record) {
     }
 }
 
+static bool has_user_part(struct text chain) {
+    for (size_t i = 0; i < chain.bytes_count / 8; i++)
+        if ((int64_t)data_word_at(chain, i) == CONTEXT_USER) return true;
+    return false;
+}
+
 /* Returns whether the sample has a call stack from the processor's record of recent branches. Such a stack covers user
- * code and replaces the user part of the callchain. */
+ * code and replaces the user part of the callchain. As in perf, a callchain without that part stays as it is. */
 static bool has_branch_calls(const struct data_sample *sample) {
-    return sample->attr->branch_type & BRANCH_CALL_STACK && sample->branches.bytes_count;
+    return sample->attr->branch_type & BRANCH_CALL_STACK && sample->branches.bytes_count &&
+           has_user_part(sample->callchain);
 }
 
 /* Pushes a callchain, or only what comes before its user part. After that part, the kernel sometimes goes on along the

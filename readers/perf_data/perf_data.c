@@ -242,7 +242,7 @@ struct naming {
 struct data_kernel_identity data_kernel_identify(struct perf_data *data) {
     struct data_kernel_identity identity = data_code_kernel(&data->code);
     identity.release = data->os_release;
-    if (*data->kernel_list) identity.list = data->kernel_list;
+    identity.recording = data->input;
     return identity;
 }
 
@@ -341,7 +341,8 @@ static void read_container(struct perf_data *data, struct input *input) {
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
-    struct perf_data data = {.profile = profile,
+    struct perf_data data = {.input = input,
+                             .profile = profile,
                              .folders = options->ignores_code_files ? NULL : options->debug_folders,
                              .has_threads = options->job_count > 1};
     perf_recording_init(&data.recording, profile);
@@ -365,7 +366,6 @@ static void run(struct input *input, struct profile *profile, const struct reade
     data_unwind_init(&data.unwind, &sources, profile->failure);
     arena_init(&data.texts, profile->failure);
     column_init(&data.tracepoints, sizeof(struct data_tracepoint), profile->failure);
-    if (!input_find_in_folder(input, "kcore_dir/kallsyms", data.kernel_list)) *data.kernel_list = '\0';
     read_container(&data, input);
     if (!failure_is_set(profile->failure)) finish(&data, options);
     data_stacks_fini(&data.stacks);

@@ -52,7 +52,8 @@ struct data_tracepoint {
 };
 
 struct perf_data {
-    struct profile *profile; /* borrowed */
+    const struct input *input; /* borrowed */
+    struct profile *profile;   /* borrowed */
     struct perf_recording recording;
     struct data_attrs attrs;
     struct data_order order;
@@ -66,7 +67,6 @@ struct perf_data {
     struct text os_release;              /* stored in `texts`; empty: unknown */
     const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */
     bool has_threads;                    /* may start threads */
-    char kernel_list[PATH_MAX];          /* path of the copy of the kernel's list of symbols; empty: there is none */
     struct column tracepoints;           /* struct data_tracepoint */
     struct data_stacks stacks;
     uint64_t cookie;             /* of the deferred user stack of the sample that is being read; 0: none */

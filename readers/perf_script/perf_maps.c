@@ -5,6 +5,7 @@
 void perf_maps_init(struct perf_maps *maps, struct failure *failure) {
     code_mappings_init(&maps->mappings, failure);
     maps->last_id = 0;
+    maps->kernel_start = 0;
     strings_init(&maps->paths, failure);
     strings_init(&maps->texts, failure);
     column_init(&maps->build_ids, sizeof(struct text), failure);
@@ -59,6 +60,8 @@ void perf_maps_add(struct perf_maps *maps, const struct perf_map_record *record)
     if (record->build_id.bytes_count) add_build_id(maps, record->path, record->build_id);
     /* In kernel records the offset is the kernel text's own address, so it is not a file offset. */
     uint64_t file_offset = record->pid == PERF_PID_KERNEL ? 0 : record->file_offset;
+    bool is_image = record->pid == PERF_PID_KERNEL && text_starts_with(record->path, TEXT("[kernel.kallsyms]"));
+    if (is_image) maps->kernel_start = record->start;
     struct code_mapping mapping = {.pid = record->pid,
                                    .address = record->start,
                                    .size_bytes = record->length,

@@ -87,21 +87,26 @@ bool perf_stack_add_source(struct perf_stack *stack, const struct perf_source_li
  * actual start, addresses are made relative to this one. Results then agree within one boot. */
 static const uint64_t X86_KERNEL_IMAGE_START = 0xffffffff80000000u;
 
+/* Records are about the host's kernel. Code that ran at its start is behind its recorded mapping. */
+static bool relative_in_kernel(const struct perf_maps *maps, const struct perf_library *library, uint64_t address,
+                               uint64_t *relative) {
+    bool is_host = !library->is_guest;
+    if (is_host && perf_maps_relative_address(maps, PERF_PID_KERNEL, address, relative)) return true;
+    uint64_t start = is_host && maps->kernel_start ? maps->kernel_start : X86_KERNEL_IMAGE_START;
+    if (!library->is_kernel_image || address < start) return false;
+    *relative = address - start;
+    return true;
+}
+
 static bool relative_address(const struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol,
                              const struct perf_library *library, uint64_t *relative) {
     if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS) || !library->is_file) return false;
-    uint64_t address = symbol->address;
-    if (address <= INT32_MAX)
-        *relative = address;
-    else if (symbol->flags & PERF_SYMBOL_IS_KERNEL) {
-        /* The kernel mappings are the host's, so they do not apply to a guest. */
-        if (library->is_guest || !perf_maps_relative_address(&stack->maps, PERF_PID_KERNEL, address, relative)) {
-            if (!library->is_kernel_image || address < X86_KERNEL_IMAGE_START) return false;
-            *relative = address - X86_KERNEL_IMAGE_START;
-        }
-    } else if (!perf_maps_relative_address(&stack->maps, pid, address, relative))
-        return false;
-    return *relative <= INT32_MAX;
+    *relative = symbol->address;
+    if (symbol->address <= INT32_MAX) return true;
+    bool is_known = symbol->flags & PERF_SYMBOL_IS_KERNEL
+                        ? relative_in_kernel(&stack->maps, library, symbol->address, relative)
+                        : perf_maps_relative_address(&stack->maps, pid, symbol->address, relative);
+    return is_known && *relative <= INT32_MAX;
 }
 
 /* Location in a library. A chain of inlined frames shares the location of its physical frame. */

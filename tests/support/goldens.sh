@@ -6,7 +6,7 @@
 #     goldens.sh update    writes the golden outputs again; read the diff before you commit it
 #
 # A case in fixtures/together has several inputs, part.*, which become one profile. The placeholder CASE in its options
-# stands for its folder.
+# stands for its folder, as in those of any case.
 #
 # If the Gecko format cannot hold a profile, the golden output is gecko.refused. A file `options` in a case has options
 # for the program. GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the files that it
@@ -50,7 +50,7 @@ convert() {
 for input in "$root"/*/*/input.*; do
     case_folder=$(dirname "$input")
     reader=$(basename "$(dirname "$case_folder")")
-    options=$(cat "$case_folder/options" 2>/dev/null)
+    options=$(sed "s|CASE|$case_folder|g" "$case_folder/options" 2>/dev/null)
     [ "$reader" = perf-script ] && options="--symbols=none $options"
     for format in processed gecko; do
         if [ "$mode" = update ]; then

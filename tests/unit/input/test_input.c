@@ -749,6 +749,15 @@ static void test_recordings_of_several_files(void **state) {
     unsetenv("TMPDIR");
 }
 
+/* Each of two recordings would fit into half of the room, but not both. */
+static void assert_second_recording_lacks_room(const char *path) {
+    struct failure failure = {0};
+    struct input *first = input_open(path, &failure);
+    if (!first) fail_msg("%s", failure.message);
+    assert_failure(path, FAILURE_IO, "more than half of the room for temporary files, which is 1048 kB; set TMPDIR");
+    input_close(first);
+}
+
 /* Copies a recording to a file system with room for it, and to one that is too small, if the test may mount them. */
 static void test_room_for_recordings_of_several_files(void **state) {
     const struct member members[] = {{"rec/data", TEXT("PERFILE2 and more")}, {"rec/data.0", content}};
@@ -762,8 +771,11 @@ static void test_room_for_recordings_of_several_files(void **state) {
     setenv("TMPDIR", small, 1);
     struct text packed = pack("ustar", NULL, members, 2);
     assert_file_bytes(packed, members[0].bytes);
+    assert_second_recording_lacks_room(write_file(packed));
+    assert_file_bytes(packed, members[0].bytes);
     assert_int_equal(mount("tmpfs", small, "tmpfs", MS_REMOUNT, "size=512k"), 0);
-    assert_failure(write_file(packed), FAILURE_IO, "more than half of the room for temporary files");
+    assert_failure(write_file(packed), FAILURE_IO,
+                   "more than half of the room for temporary files, which is 524 kB; set TMPDIR");
     unsetenv("TMPDIR");
     umount2(small, MNT_DETACH);
     rmdir(small);

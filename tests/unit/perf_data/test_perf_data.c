@@ -184,6 +184,17 @@ static void test_contexts(void **state) {
         "[kernel.kallsyms]+0xffffffff81000010\n");
 }
 
+/* The first processor idles in a stack that began in code which the kernel has given back. */
+static void test_start_of_the_kernel(void **state) {
+    begin_app();
+    builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff84790000, 0xffffffffc0000010};
+    builder_sample(&builder, 0, 0, 100, chain, 4);
+    assert_samples(
+        "0/0 swapper 0 1000000 [unknown];[kernel.kallsyms]+0xffffffff8478ffff;"
+        "[kernel.kallsyms]+0xffffffff81000010\n");
+}
+
 /* The kernel walked on along the frame pointers of user code, as if it were its own. No caller is known. */
 static void test_a_context_after_the_user_part(void **state) {
     begin_app();
@@ -224,9 +235,9 @@ static void test_addresses_of_data(void **state) {
 enum { BRANCH_USER = 1 << 0, BRANCH_ANY = 1 << 3, BRANCH_CALL_STACK = 1 << 11, BRANCH_HW_INDEX = 1 << 17 };
 
 /* "perf record -b" and "--call-graph lbr" add the latest branches, the newest first, as words from, to and flags. */
-static void add_branch_sample(uint64_t branch_type, const uint64_t (*branches)[2], size_t branch_count) {
-    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, CONTEXT_USER, 0x400018, 0x400f00};
-    builder_sample(&builder, 5, 5, 100, chain, 5);
+static void add_chain_and_branches(const uint64_t *chain, size_t chain_count, uint64_t branch_type,
+                                   const uint64_t (*branches)[2], size_t branch_count) {
+    builder_sample(&builder, 5, 5, 100, chain, chain_count);
     builder_u64(&builder, branch_count);
     if (branch_type & BRANCH_HW_INDEX) builder_u64(&builder, 3);
     for (size_t i = 0; i < branch_count; i++) {
@@ -237,6 +248,11 @@ static void add_branch_sample(uint64_t branch_type, const uint64_t (*branches)[2
     builder_end_record(&builder);
     builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 11);
     builder_set_u64(&builder, BUILDER_HEADER_BYTES + 72, branch_type);
+}
+
+static void add_branch_sample(uint64_t branch_type, const uint64_t (*branches)[2], size_t branch_count) {
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, CONTEXT_USER, 0x400018, 0x400f00};
+    add_chain_and_branches(chain, 5, branch_type, branches, branch_count);
 }
 
 static void test_call_stacks_of_branches(void **state) {
@@ -252,6 +268,16 @@ static void test_call_stacks_of_branches(void **state) {
         assert_samples("5/5 app 0 1000000 0x1040;0x1030;0x1020;0x1010;[kernel.kallsyms]+0xffffffff81000010\n");
         assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 0);
     }
+}
+
+/* Code of the kernel that no program called has none of the program's callers. */
+static void test_branches_beside_the_kernel_alone(void **state) {
+    static const uint64_t calls[][2] = {{0x400020, 0x400010}};
+    const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010};
+    begin_app();
+    add_chain_and_branches(chain, 2, BRANCH_USER | BRANCH_CALL_STACK, calls, 1);
+    assert_samples("5/5 app 0 1000000 [unknown]+0xffffffff81000010\n");
+    assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 1);
 }
 
 static void test_branches_that_are_not_calls(void **state) {
@@ -710,10 +736,12 @@ int main(void) {
         cmocka_unit_test(test_clock_and_counter),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_start_of_the_kernel),
         cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
         cmocka_unit_test(test_addresses_of_data),
         cmocka_unit_test(test_call_stacks_of_branches),
+        cmocka_unit_test(test_branches_beside_the_kernel_alone),
         cmocka_unit_test(test_branches_that_are_not_calls),
         cmocka_unit_test(test_damaged_branches),
         cmocka_unit_test(test_losses),
