@@ -14,10 +14,9 @@
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/sweep.h"
-#include "libconvert/symbols/symbolize.h"
 #include "options_check.h"
 #include "public_structs.h"
-#include "readers/reader.h"
+#include "reading_group.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
@@ -26,167 +25,37 @@
 _Static_assert(sizeof((struct gecko_convert_result *)0)->message >= sizeof((struct failure *)0)->message,
                "every message fits");
 
-enum { BLOCK_BYTES = 256 * 1024 /* how much of an input in memory, or from a read function, is passed on at a time */ };
-
 /* How much of source files is embedded if the options do not say. */
 enum { SOURCE_BYTES_MAX = 8 << 20 };
 
 /* The share of the whole work at which each stage ends, from what the stages cost for a large input. */
 static const double SYMBOLIZE_END = 0.60, FINISH_END = 0.70, EMIT_END = 0.90, WRITE_END = 0.999;
 
-/* The share of reading in the time until the symbols are known. */
-static const double READ_SHARE = 0.50 / 0.60;
-
 struct conversion {
     const struct gecko_convert_options *options; /* borrowed */
     const struct conversion_ends *ends;          /* borrowed */
     struct gecko_convert_result *result;         /* borrowed */
     struct sink_written written;
-    const char *input_path;         /* of the current input; NULL: it is not a file; borrowed */
-    const char *input_name;         /* as messages call it; borrowed */
-    uint64_t given_bytes;           /* how much of an input in memory or from a read function the reader has got */
-    char *read_buffer;              /* owned; the read function fills it. NULL: not needed yet */
     char *kept_end;                 /* where the next bytes of the result's output_data go */
     struct memory_limit own_memory; /* used if the ends have none */
     unsigned job_count;             /* most threads that work at a time */
     struct failure failure;
-    struct failure input_failure; /* of the input alone, until reading has ended */
     struct profile profile;
-    struct text wrapping;               /* in the profile's texts */
-    struct merge merge;                 /* of several inputs; zeroed: there is only one */
-    struct gecko_convert_input *inputs; /* owned; one for each of several inputs; without texts */
-    struct text *wrappings;             /* owned; one for each of several inputs */
+    struct reading *readings; /* owned; one for each input */
+    size_t reading_count;
+    struct merge merge; /* of several inputs; zeroed: there is only one */
     struct chunk_list output;
     struct chunk_drain drain; /* of the output, if it is written while it is made */
     struct sink *sink;        /* what was drained; NULL: nothing */
-    const struct reader *reader;
     const struct emitter *emitter;
     struct progress_root progress_root;
     struct progress progress;
-    struct progress input_progress; /* of reading and symbolizing the current input */
 };
 
 static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* ---- Reading. ---- */
-
-static const struct reader *choose_reader(struct conversion *conversion, struct input *input) {
-    const char *from = conversion->options->from;
-    return from ? reader_by_name(from) : reader_detect(input, &conversion->failure);
-}
-
-static struct debug_folders debug_folders_of(const struct gecko_convert_options *options) {
-    return (struct debug_folders){options->debug_dirs, options->debug_dir_count, options->sysroot};
-}
-
-static void read_trace(struct conversion *conversion, struct input *input) {
-    conversion->reader = choose_reader(conversion, input);
-    if (failure_is_set(&conversion->failure)) return;
-    struct debug_folders folders = debug_folders_of(conversion->options);
-    struct reader_options options = {.weight = conversion->options->weight,
-                                     .root = conversion->options->root,
-                                     .ignores_code_files = conversion->options->symbols == GECKO_CONVERT_SYMBOLS_NONE,
-                                     .debug_folders = &folders,
-                                     .job_count = conversion->job_count};
-    conversion->reader->run(input, &conversion->profile, &options);
-}
-
-/* A single conversion cannot convert several traces, so the message says what can. */
-static void advise_batch(struct failure *failure) {
-    size_t message_bytes = strlen(failure->message);
-    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
-             ", or convert them all with --output-dir OUT");
-}
-
-/* Decides which failure of reading to report. A reader treats an input that fails like one that ends, so a failure of
- * the input takes precedence over one of the reader. Messages of inputs have the input's name; a reader's message gets
- * it here unless it has a place. */
-static void resolve_read_failure(struct conversion *conversion) {
-    struct failure reading = conversion->failure;
-    if (failure_is_set(&conversion->input_failure)) {
-        conversion->failure = conversion->input_failure;
-        if (conversion->failure.is_of_many && !conversion->ends->replace_writing) advise_batch(&conversion->failure);
-        return;
-    }
-    if (!failure_is_set(&reading) || reading.has_position || reading.code == FAILURE_MEMORY) return;
-    if (text_starts_with(text_of(reading.message), text_of(conversion->input_name))) return;
-    failure_clear(&conversion->failure);
-    failure_set(&conversion->failure, reading.code, "%s: %s", conversion->input_name, reading.message);
-}
-
-/* Returns the next bytes from the caller's read function; empty at the end and after a failure (latched). */
-static struct text read_block(struct conversion *conversion) {
-    const struct gecko_convert_options *options = conversion->options;
-    struct failure *failure = &conversion->input_failure;
-    if (!conversion->read_buffer) conversion->read_buffer = memory_allocate(failure, BLOCK_BYTES);
-    if (!conversion->read_buffer) return TEXT("");
-    ptrdiff_t bytes_count = options->read(options->read_context, conversion->read_buffer, BLOCK_BYTES);
-    if (bytes_count >= 0 && bytes_count <= BLOCK_BYTES)
-        return (struct text){conversion->read_buffer, (size_t)bytes_count};
-    failure_set(failure, FAILURE_IO, "%s: cannot be read: its read function failed", conversion->input_name);
-    return TEXT("");
-}
-
-/* Returns the next bytes of an input in memory. */
-static struct text next_data(const struct conversion *conversion) {
-    const struct gecko_convert_options *options = conversion->options;
-    size_t start = (size_t)conversion->given_bytes, left_bytes = options->input_data_bytes - start;
-    return (struct text){(const char *)options->input_data + start,
-                         left_bytes < BLOCK_BYTES ? left_bytes : BLOCK_BYTES};
-}
-
-static struct text next_block(void *context) {
-    struct conversion *conversion = context;
-    struct progress progress = progress_part(conversion->input_progress, 0, READ_SHARE);
-    uint64_t total_bytes = conversion->options->input_data_bytes; /* 0: a read function's size is unknown */
-    struct text block = conversion->options->read ? read_block(conversion) : next_data(conversion);
-    conversion->given_bytes += block.bytes_count;
-    progress_tell_source(progress, conversion->given_bytes, total_bytes);
-    progress_report(progress, conversion->given_bytes, total_bytes);
-    bool is_cancelled = failure_is_set(&conversion->input_failure);
-    return is_cancelled ? TEXT("") : block;
-}
-
-static struct input *open_blocks(struct conversion *conversion) {
-    struct input *input = input_from_blocks(conversion->input_name, next_block, conversion, &conversion->input_failure);
-    return input ? input_unwrap(input) : NULL;
-}
-
-static struct input *open_input(struct conversion *conversion) {
-    const struct conversion_ends *ends = conversion->ends;
-    const char *path = conversion->input_path;
-    bool is_first = path == conversion->options->input_path;
-    struct failure *failure = &conversion->input_failure;
-    if (!path) return open_blocks(conversion);
-    struct input *input = ends->open && is_first ? ends->open(ends->context, failure) : input_open(path, failure);
-    if (input) input_watch(input, progress_part(conversion->input_progress, 0, READ_SHARE));
-    return input;
-}
-
-static void read_input(struct conversion *conversion) {
-    if (failure_is_set(&conversion->failure)) return;
-    const struct conversion_ends *ends = conversion->ends;
-    conversion->progress_root.failure = &conversion->input_failure;
-    struct input *input = open_input(conversion);
-    if (input) {
-        read_trace(conversion, input);
-        conversion->wrapping = profile_text(&conversion->profile, input_wrapping(input));
-        conversion->result->input_bytes = input_offset(input);
-        input_close(input);
-    }
-    if (ends->input_failure && !failure_is_set(&conversion->input_failure))
-        conversion->input_failure = *ends->input_failure;
-    if (ends->has_lost_bytes && *ends->has_lost_bytes) {
-        failure_clear(&conversion->input_failure);
-        failure_set(&conversion->input_failure, FAILURE_IO, "%s: became shorter while it was read",
-                    conversion->input_name);
-    }
-    resolve_read_failure(conversion);
-    conversion->progress_root.failure = &conversion->failure;
 }
 
 /* ---- What was read. ---- */
@@ -218,7 +87,8 @@ static void check_content(struct conversion *conversion) {
     const struct ledger *ledger = &conversion->profile.ledger;
     const struct ledger_entry *loss = largest_loss(ledger);
     if (conversion->ends->is_empty) *conversion->ends->is_empty = !loss;
-    bool is_one = !conversion->options->more_input_count;
+    const struct reading *first = &conversion->readings[0];
+    bool is_one = conversion->reading_count == 1;
     char lost[256] = "";
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
@@ -227,35 +97,12 @@ static void check_content(struct conversion *conversion) {
     enum gecko_convert_unit unit = ledger->read[LEDGER_LINES] ? LEDGER_LINES : LEDGER_RECORDS;
     uint64_t unit_count = ledger->read[unit], sample_count = ledger->read[LEDGER_SAMPLES];
     failure_set(&conversion->failure, FAILURE_INPUT, "%s%s%s%s no samples and no markers: %llu %s and %llu %s read%s",
-                conversion->input_name, is_one ? ", read as " : " and the other inputs",
-                is_one ? conversion->reader->title : "", is_one ? ", holds" : " hold", (unsigned long long)unit_count,
-                ledger_unit_noun(unit, unit_count), (unsigned long long)sample_count,
-                ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
-}
-
-/* ---- Symbols. ---- */
-
-static void symbolize(struct conversion *conversion) {
-    if (failure_is_set(&conversion->failure)) return;
-    const struct gecko_convert_options *options = conversion->options;
-    struct symbolize_options symbolize_options = {.symbols = options->symbols,
-                                                  .folders = debug_folders_of(options),
-                                                  .job_count = conversion->job_count,
-                                                  .name_func = conversion->reader->name_func};
-    profile_symbolize(&conversion->profile, &symbolize_options,
-                      progress_part(conversion->input_progress, READ_SHARE, 1));
+                first->name, is_one ? ", read as " : " and the other inputs", is_one ? first->reader->title : "",
+                is_one ? ", holds" : " hold", (unsigned long long)unit_count, ledger_unit_noun(unit, unit_count),
+                (unsigned long long)sample_count, ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
 }
 
 /* ---- Several inputs. ---- */
-
-static void select_input(struct conversion *conversion, size_t number) {
-    const struct gecko_convert_options *options = conversion->options;
-    size_t count = options_input_count(options);
-    conversion->input_path = options_input_path(options, number);
-    conversion->input_name = count > 1 ? report_path_name(conversion->input_path) : report_input_name(options);
-    conversion->input_progress = progress_part(progress_part(conversion->progress, 0, SYMBOLIZE_END),
-                                               (double)number / (double)count, (double)(number + 1) / (double)count);
-}
 
 /* Returns the last part of the path, or the whole path if another input has the same last part. */
 static struct text short_name(const struct gecko_convert_options *options, size_t number) {
@@ -265,76 +112,68 @@ static struct text short_name(const struct gecko_convert_options *options, size_
     return name;
 }
 
-static void swap_profiles(struct profile *a, struct profile *b) {
-    struct profile first = *a;
-    *a = *b;
-    *b = first;
-}
-
-/* Reads and symbolizes one of several inputs. */
-static void read_part(struct conversion *conversion, size_t number) {
+/* Describes what was read of one of several inputs. */
+static void describe_part(struct conversion *conversion, size_t number) {
     const struct gecko_convert_options *options = conversion->options;
+    const struct reading *reading = &conversion->readings[number];
     struct merge_input *part = &conversion->merge.inputs[number];
-    struct gecko_convert_input *input = &conversion->inputs[number];
-    select_input(conversion, number);
-    swap_profiles(&conversion->profile, &part->profile);
-    read_input(conversion);
-    symbolize(conversion);
-    swap_profiles(&conversion->profile, &part->profile);
     part->name = short_name(options, number);
-    part->is_recorder = conversion->reader == reader_by_name("native");
+    part->is_recorder = reading->reader == reader_by_name("native");
     if (options->alignments) part->alignment = options->alignments[number];
-    conversion->wrappings[number] = conversion->wrapping;
-    if (conversion->reader) {
-        input->format = conversion->reader->name;
-        input->title = conversion->reader->title;
-    }
-    input->bytes = conversion->result->input_bytes;
-}
-
-/* The members of the result and of the conversion that describe one input describe the first. */
-static void describe_first(struct conversion *conversion) {
-    const struct gecko_convert_input *first = &conversion->inputs[0];
-    conversion->reader = reader_by_name(first->format);
-    conversion->wrapping = conversion->wrappings[0];
-    conversion->result->input_bytes = first->bytes;
-    for (size_t i = 0; i < conversion->merge.input_count; i++) {
-        conversion->inputs[i].timeline = conversion->merge.inputs[i].timeline;
-        conversion->inputs[i].offset_ns = conversion->merge.inputs[i].offset_ns;
-    }
 }
 
 static void read_parts(struct conversion *conversion) {
-    size_t count = options_input_count(conversion->options);
     struct failure *failure = &conversion->failure;
-    conversion->inputs = memory_allocate_zeroed(failure, count, sizeof *conversion->inputs);
-    conversion->wrappings = memory_allocate_zeroed(failure, count, sizeof *conversion->wrappings);
+    struct merge *merge = &conversion->merge;
+    for (size_t i = 0; i < conversion->reading_count; i++) conversion->readings[i].profile = &merge->inputs[i].profile;
+    reading_group_run(conversion->readings, conversion->reading_count, conversion->job_count,
+                      progress_part(conversion->progress, 0, SYMBOLIZE_END), failure);
     if (failure_is_set(failure)) return;
-    merge_init(&conversion->merge, count, failure);
-    for (size_t i = 0; i < count; i++)
-        conversion->inputs[i] = (struct gecko_convert_input){
-            .name = report_path_name(options_input_path(conversion->options, i)), .format = "", .title = ""};
-    conversion->merge.samples = conversion->options->samples;
-    for (size_t i = 0; i < count && !failure_is_set(failure); i++) read_part(conversion, i);
-    if (failure_is_set(failure)) return;
-    merge_run(&conversion->merge, &conversion->profile);
-    select_input(conversion, 0);
-    describe_first(conversion);
+    for (size_t i = 0; i < conversion->reading_count; i++) describe_part(conversion, i);
+    merge->samples = conversion->options->samples;
+    merge_run(merge, &conversion->profile);
     check_content(conversion);
 }
 
 /* ---- All inputs. ---- */
 
+static void read_one(struct conversion *conversion) {
+    struct reading *reading = conversion->readings;
+    reading->profile = &conversion->profile;
+    reading->job_count = conversion->job_count;
+    reading->progress = progress_part(conversion->progress, 0, SYMBOLIZE_END);
+    reading_run(reading);
+    check_content(conversion);
+    reading_symbolize(reading);
+}
+
+/* Allocates the readings. Running out of memory is latched. */
+static void begin_readings(struct conversion *conversion) {
+    const struct gecko_convert_options *options = conversion->options;
+    struct failure *failure = &conversion->failure;
+    size_t count = options_input_count(options);
+    conversion->readings = memory_allocate_zeroed(failure, count, sizeof *conversion->readings);
+    if (!conversion->readings) return;
+    conversion->reading_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = options_input_path(options, i);
+        conversion->readings[i] =
+            (struct reading){.options = options,
+                             .ends = conversion->ends,
+                             .path = path,
+                             .name = count > 1 ? report_path_name(path) : report_input_name(options)};
+    }
+    if (count > 1) merge_init(&conversion->merge, count, failure);
+}
+
 static void read_inputs(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    if (conversion->options->more_input_count) {
+    begin_readings(conversion);
+    if (failure_is_set(&conversion->failure)) return;
+    if (conversion->reading_count > 1)
         read_parts(conversion);
-        return;
-    }
-    select_input(conversion, 0);
-    read_input(conversion);
-    check_content(conversion);
-    symbolize(conversion);
+    else
+        read_one(conversion);
 }
 
 /* ---- Finishing the profile. ---- */
@@ -382,7 +221,7 @@ static struct text product_name(struct conversion *conversion) {
     const struct process *process = busiest_process(&conversion->profile);
     if (process) return process->name;
     if (meta->imported_from.bytes_count) return meta->imported_from;
-    return text_of(conversion->reader->title);
+    return text_of(conversion->readings[0].reader->title);
 }
 
 static void embed_sources(struct conversion *conversion) {
@@ -436,7 +275,7 @@ static void emit(struct conversion *conversion) {
         conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
-                              progress_part(conversion->progress, FINISH_END, EMIT_END));
+                              conversion->job_count, progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
 
 /* Emitting comes first, since the output format may lose something as well. */
@@ -532,16 +371,12 @@ static void write_output(struct conversion *conversion) {
  * its ledger would claim that nothing was lost, so running out of memory replaces an earlier failure. */
 static void describe(struct conversion *conversion) {
     struct gecko_convert_result *result = conversion->result;
-    if (conversion->reader) {
-        result->input_format = conversion->reader->name;
-        result->input_title = conversion->reader->title;
-    }
     if (conversion->emitter) {
         result->output_format = conversion->emitter->name;
         result->output_title = conversion->emitter->title;
     }
-    const struct result_sources sources = {&conversion->profile, conversion->wrapping, &conversion->merge,
-                                           conversion->inputs, conversion->wrappings};
+    const struct result_sources sources = {&conversion->profile, conversion->readings, conversion->reading_count,
+                                           &conversion->merge};
     if (result_fill(result, &sources)) return;
     failure_clear(&conversion->failure);
     failure_set_memory(&conversion->failure);
@@ -573,12 +408,11 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     struct conversion conversion = {.options = options,
                                     .ends = ends,
                                     .result = result,
-                                    .input_name = report_input_name(options),
                                     .job_count = options->job_count ? options->job_count : processors_available()};
     if (!ends->memory) memory_limit_init(&conversion.own_memory, options->max_memory_bytes);
-    conversion.failure.memory = conversion.input_failure.memory = ends->memory ? ends->memory : &conversion.own_memory;
-    conversion.progress_root =
-        (struct progress_root){.callback = options->progress, .context = options->progress_context};
+    conversion.failure.memory = ends->memory ? ends->memory : &conversion.own_memory;
+    conversion.progress_root = (struct progress_root){
+        .callback = options->progress, .context = options->progress_context, .failure = &conversion.failure};
     /* If the profile is only looked at, finishing it is the end of the work. */
     conversion.progress =
         progress_part(progress_whole(&conversion.progress_root), 0, ends->replace_writing ? 1 / FINISH_END : 1);
@@ -598,9 +432,7 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     chunk_list_fini(&conversion.output);
     profile_fini(&conversion.profile);
     merge_fini(&conversion.merge);
-    memory_free(conversion.inputs);
-    memory_free(conversion.wrappings);
-    memory_free(conversion.read_buffer);
+    memory_free(conversion.readings);
     if (written) *written = conversion.written;
     return result->status;
 }

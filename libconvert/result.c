@@ -43,29 +43,44 @@ static struct gecko_convert_entry result_entry(const struct ledger_entry *entry,
     };
 }
 
-/* Copies the rows of several inputs and their texts. */
+/* Describes one of several inputs. */
+static struct gecko_convert_input result_input(const struct reading *reading, const struct merge_input *part,
+                                               char **next) {
+    const struct reader *reader = reading->reader;
+    return (struct gecko_convert_input){.name = reading->name,
+                                        .format = reader ? reader->name : "",
+                                        .title = reader ? reader->title : "",
+                                        .wrapping = copy_text(next, reading->wrapping),
+                                        .bytes = reading->bytes_count,
+                                        .timeline = part->timeline,
+                                        .offset_ns = part->offset_ns,
+                                        .remark = copy_text(next, text_of(part->remark))};
+}
+
+/* Copies what describes several inputs. */
 static void copy_inputs(struct gecko_convert_result *result, const struct result_sources *sources,
                         struct gecko_convert_input *inputs, char **next) {
     size_t count = sources->merge->input_count;
     if (!count) return;
-    memcpy(inputs, sources->inputs, count * sizeof *inputs);
-    for (size_t i = 0; i < count; i++) {
-        inputs[i].wrapping = copy_text(next, sources->wrappings[i]);
-        inputs[i].remark = copy_text(next, text_of(sources->merge->inputs[i].remark));
-    }
+    for (size_t i = 0; i < count; i++)
+        inputs[i] = result_input(&sources->readings[i], &sources->merge->inputs[i], next);
     result->inputs = inputs;
     result->input_count = count;
+}
+
+static struct text wrapping_of_first(const struct result_sources *sources) {
+    return sources->reading_count ? sources->readings[0].wrapping : TEXT("");
 }
 
 /* Copies the entries, the inputs and their texts into one block. Returns false if memory ran out. */
 static bool copy_ledger(struct gecko_convert_result *result, const struct result_sources *sources) {
     const struct ledger *ledger = &sources->profile->ledger;
     size_t entry_count = ledger->entries.count;
-    size_t text_bytes = sources->wrapping.bytes_count + 1;
+    size_t text_bytes = wrapping_of_first(sources).bytes_count + 1;
     for (size_t i = 0; i < entry_count; i++) text_bytes += ledger_at(ledger, i)->cause.bytes_count + 1;
     size_t input_count = sources->merge->input_count;
     for (size_t i = 0; i < input_count; i++)
-        text_bytes += sources->wrappings[i].bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
+        text_bytes += sources->readings[i].wrapping.bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
     struct gecko_convert_entry *entries =
         malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) + text_bytes);
     if (!entries) return false;
@@ -73,7 +88,7 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
     char *next = (char *)(inputs + input_count);
     copy_inputs(result, sources, inputs, &next);
     for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
-    result->wrapping = copy_text(&next, sources->wrapping);
+    result->wrapping = copy_text(&next, wrapping_of_first(sources));
     result->entries = entries;
     result->entry_count = entry_count;
     result->owned = entries;
@@ -82,6 +97,12 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
 
 bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources) {
     const struct ledger *ledger = &sources->profile->ledger;
+    const struct reading *first = sources->readings;
+    if (first) result->input_bytes = first->bytes_count;
+    if (first && first->reader) {
+        result->input_format = first->reader->name;
+        result->input_title = first->reader->title;
+    }
     count_contents(sources->profile, &result->counts);
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),

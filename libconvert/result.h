@@ -3,18 +3,17 @@
 #define GECKO_RESULT_H
 
 #include "libconvert/merge/merge.h"
-#include "libconvert/profile/profile.h"
+#include "reading.h"
 
 /* What the result describes. All pointers are borrowed. */
 struct result_sources {
     const struct profile *profile;
-    struct text wrapping;
-    const struct merge *merge;                /* of several inputs; zeroed: there is only one */
-    const struct gecko_convert_input *inputs; /* one for each of several inputs; without texts */
-    const struct text *wrappings;             /* one for each of several inputs */
+    const struct reading *readings; /* one for each input */
+    size_t reading_count;           /* 0: nothing was read, since the conversion failed before */
+    const struct merge *merge;      /* of several inputs; zeroed: there is only one */
 };
 
-/* Sets counts, sums, entries, inputs and wrapping. Returns false if memory ran out. */
+/* Sets counts, sums, entries, inputs and what describes the first input. Returns false if memory ran out. */
 bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources);
 
 #endif

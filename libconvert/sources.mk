@@ -5,7 +5,7 @@ libconvert_sources := \
     libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
     libconvert/base/strings.c libconvert/base/thread.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
     libconvert/convert.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/options_check.c \
-    libconvert/public_structs.c \
+    libconvert/public_structs.c libconvert/reading.c libconvert/reading_group.c \
     libconvert/report.c libconvert/result.c libconvert/source_search.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
     libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \

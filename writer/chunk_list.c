@@ -26,7 +26,8 @@ static size_t room_bytes(const struct chunk_list *list) {
     return list->last ? list->last->capacity_bytes - list->last->used_bytes : 0;
 }
 
-static void drain(struct chunk_list *list) {
+static void drain_if_full(struct chunk_list *list) {
+    if (!list->drain || list->total_bytes < DRAIN_BYTES) return;
     struct chunk_list full = *list;
     full.drain = NULL;
     list->first = list->last = NULL;
@@ -35,7 +36,7 @@ static void drain(struct chunk_list *list) {
 }
 
 bool chunk_list_grow(struct chunk_list *list, size_t bytes_count) {
-    if (list->drain && list->total_bytes >= DRAIN_BYTES) drain(list);
+    drain_if_full(list);
     /* The output of a failed conversion is discarded, so it takes no more memory. */
     if (failure_is_set(list->failure)) return false;
     size_t capacity_bytes = bytes_count > CHUNK_BYTES ? bytes_count : CHUNK_BYTES;
@@ -88,6 +89,7 @@ void chunk_list_splice(struct chunk_list *into, struct chunk_list *from) {
     into->last = from->last;
     into->total_bytes += from->total_bytes;
     chunk_list_init(from, from->failure);
+    drain_if_full(into);
 }
 
 void chunk_list_drop_first(struct chunk_list *list) {

@@ -12,8 +12,9 @@ struct emitter {
 
     /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are
      * entered in the ledger (LEDGER_VALUES). The ledger is the profile's own; it is a separate parameter because
-     * everything else in the profile is read-only. Failures are latched in profile->failure. */
-    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+     * everything else in the profile is read-only. At most thread_count threads write, including the calling one; the
+     * document does not depend on their number. Failures are latched in profile->failure. */
+    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out, unsigned thread_count,
                  struct progress progress);
 };
 

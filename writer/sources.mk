@@ -1,6 +1,6 @@
 writer_sources := \
     writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gzip_writer.c writer/json.c writer/log_json.c \
-    writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c writer/sink.c \
+    writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c writer/parallel_rows.c writer/sink.c \
     writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c \
     writer/gecko/gecko.c writer/gecko/gecko_location.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
     writer/gecko/gecko_tables.c writer/gecko/gecko_thread.c writer/gecko/gecko_weights.c \

@@ -23,10 +23,6 @@ void table_of_columns_end(struct table_of_columns *table, const char *key, size_
 /* Writes only the columns, as keys of the object under construction. */
 void table_of_columns_splice(struct table_of_columns *table, struct json *into);
 
-/* Begins a single column, for a table that is written in another way. */
-void table_column_begin(struct json *column, struct failure *failure);
-void table_column_end(struct json *column, const char *name, struct json *into);
-
 static inline void table_index_or_null(struct json *column, uint32_t index) {
     if (index == ID_NONE)
         json_null(column);

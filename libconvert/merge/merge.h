@@ -12,6 +12,7 @@
 struct merge_input {
     /* Set by the caller. */
     struct profile profile; /* owned; read and symbolized, not finished */
+    struct failure failure; /* of the profile, so that inputs can be read side by side */
     struct text name;       /* for messages; borrowed */
     bool is_recorder;       /* the input is a trace of the recorder */
     struct gecko_convert_alignment alignment;
@@ -27,11 +28,11 @@ struct merge {
     struct failure *failure;    /* borrowed */
     struct merge_input *inputs; /* owned */
     size_t input_count;
-    struct payloads payloads; /* of all inputs: they are too large to be copied */
+    struct payloads *payloads; /* owned; of each input. The whole profile refers to them */
     enum gecko_convert_samples samples;
 };
 
-/* Allocates all inputs and initialises their profiles, which share their payloads. The merge must not move. */
+/* Allocates all inputs and initialises their profiles. */
 void merge_init(struct merge *merge, size_t input_count, struct failure *failure);
 void merge_fini(struct merge *merge);
 

@@ -40,6 +40,7 @@ static void move_column(struct column *to, struct column *from) {
     if (!to->count) {
         struct column empty = *to;
         *to = *from;
+        to->failure = empty.failure;
         *from = empty;
         return;
     }
@@ -106,9 +107,14 @@ static void move_samples(struct moving *moving, struct thread *to, struct sample
         append_samples(&to->samples, from);
         return;
     }
+    struct failure *failure = to->samples.rows.failure;
     struct samples empty = to->samples;
     to->samples = *from;
     *from = empty;
+    to->samples.rows.failure = failure;
+    if (!to->samples.details) return;
+    to->samples.details->cpu_ns.failure = failure;
+    to->samples.details->delay_ns.failure = failure;
 }
 
 /* ---- Markers. ---- */
@@ -118,13 +124,14 @@ static void move_string(const struct moving *moving, union marker_value *value) 
 }
 
 /* Moves the values of a table; those of a list are texts. */
-static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells cells) {
-    if (cells.first == ID_NONE) return;
-    for (uint32_t i = 0; i < cells.count && field->column_count; i++) {
+static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells *cells) {
+    if (cells->first == ID_NONE) return;
+    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
         enum marker_format format = field->columns[i % field->column_count].format;
         if (marker_format_kind(format) == VALUE_STRING)
-            move_string(moving, profile_cell_at(moving->part, cells.first + i));
+            move_string(moving, profile_cell_at(moving->part, cells->first + i));
     }
+    cells->first += moving->merge->payloads[moving->number].first_cell;
 }
 
 static void move_values(const struct moving *moving, const struct marker *marker) {
@@ -138,15 +145,16 @@ static void move_values(const struct moving *moving, const struct marker *marker
         if (kind == VALUE_STRING)
             move_string(moving, value);
         else
-            move_cells(moving, field, value->cells);
+            move_cells(moving, field, &value->cells);
     }
 }
 
-/* The values stay where they are: all inputs share their columns. */
+/* The values stay where they are. */
 static void move_marker(struct moving *moving, struct marker *marker) {
     move_values(moving, marker);
     struct stack_origin *origin = profile_marker_origin(moving->part, marker);
     if (origin) origin->thread = moved_thread(moving, origin->thread);
+    marker->values_at += moving->merge->payloads[moving->number].first_value;
     marker->name = moving->tables.strings[marker->name.index];
     marker->stack = moved_stack(moving, marker->stack);
     if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];

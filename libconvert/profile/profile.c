@@ -5,12 +5,12 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/path.h"
 
-void payloads_init(struct payloads *payloads, struct failure *failure) {
+static void payloads_init(struct payloads *payloads, struct failure *failure) {
     column_init(&payloads->values, sizeof(union marker_value), failure);
     column_init(&payloads->cells, sizeof(union marker_value), failure);
 }
 
-void payloads_fini(struct payloads *payloads) {
+static void payloads_fini(struct payloads *payloads) {
     column_fini(&payloads->values);
     column_fini(&payloads->cells);
 }
@@ -31,7 +31,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     arena_init(&profile->memory, failure);
     column_init(&profile->marker_schemas, sizeof(struct marker_schema), failure);
     index_set_init(&profile->marker_schema_names, failure);
-    payloads_init(&profile->own_payloads, failure);
+    payloads_init(&profile->payloads, failure);
     row_table_init(&profile->large_weights, sizeof(struct decimal), failure);
     column_init(&profile->processes, sizeof(struct process), failure);
     column_init(&profile->threads, sizeof(struct thread), failure);
@@ -71,7 +71,7 @@ void profile_fini(struct profile *profile) {
     arena_fini(&profile->memory);
     column_fini(&profile->marker_schemas);
     index_set_fini(&profile->marker_schema_names);
-    payloads_fini(&profile->own_payloads);
+    payloads_fini(&profile->payloads);
     row_table_fini(&profile->large_weights);
     column_fini(&profile->processes);
     column_fini(&profile->threads);

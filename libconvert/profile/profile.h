@@ -97,14 +97,14 @@ struct profile_meta {
     struct column extra; /* struct extra_entry */
 };
 
-/* What markers hold besides their rows. */
+/* What markers hold besides their rows. They are too large to be copied, so a profile that was merged from several ones
+ * has the payloads of each, which are numbered consecutively. */
 struct payloads {
     struct column values; /* union marker_value */
     struct column cells;  /* union marker_value: the values of lists and tables */
+    uint32_t first_value; /* the number of the first row of `values` */
+    uint32_t first_cell;
 };
-
-void payloads_init(struct payloads *payloads, struct failure *failure);
-void payloads_fini(struct payloads *payloads);
 
 struct profile {
     struct failure *failure; /* borrowed */
@@ -122,17 +122,18 @@ struct profile {
     struct arena memory;                  /* see profile_allocate */
     struct column marker_schemas;         /* struct marker_schema */
     struct index_set marker_schema_names; /* the rows of marker_schemas by their names */
-    struct payloads own_payloads;
-    struct payloads *shared_payloads; /* borrowed; used instead of its own. NULL: none */
-    struct row_table large_weights;   /* struct decimal: weights that do not fit 31 bits */
-    struct column processes;          /* struct process */
-    struct column threads;            /* struct thread, in order of first appearance */
-    struct column counters;           /* struct counter, in order of first appearance until profile_finish */
-    struct column paused_ranges;      /* struct paused_range */
-    struct column overheads;          /* struct overhead */
-    struct column profiling_log;      /* struct log_line, from the recorder */
-    struct column gathering_log;      /* struct log_line, from the reader */
-    struct column thread_order;       /* thread_id: the threads to write, in order; set by profile_finish */
+    struct payloads payloads;
+    const struct payloads *merged_payloads; /* with the numbers before those of `payloads`; borrowed */
+    size_t merged_payloads_count;
+    struct row_table large_weights; /* struct decimal: weights that do not fit 31 bits */
+    struct column processes;        /* struct process */
+    struct column threads;          /* struct thread, in order of first appearance */
+    struct column counters;         /* struct counter, in order of first appearance until profile_finish */
+    struct column paused_ranges;    /* struct paused_range */
+    struct column overheads;        /* struct overhead */
+    struct column profiling_log;    /* struct log_line, from the recorder */
+    struct column gathering_log;    /* struct log_line, from the reader */
+    struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
     struct profile_meta meta;
     struct ledger ledger;
     int64_t origin_ns; /* the trace's time at the profile's start; set by profile_finish */
@@ -142,14 +143,19 @@ struct profile {
 void profile_init(struct profile *profile, struct failure *failure);
 void profile_fini(struct profile *profile);
 
-static inline const struct payloads *profile_payloads(const struct profile *profile) {
-    return profile->shared_payloads ? profile->shared_payloads : &profile->own_payloads;
+/* Return the merged payloads that have the value or cell of that number. */
+const struct payloads *profile_payloads_of_value(const struct profile *profile, uint32_t number);
+const struct payloads *profile_payloads_of_cell(const struct profile *profile, uint32_t number);
+
+static inline union marker_value *profile_value_at(const struct profile *profile, uint32_t number) {
+    const struct payloads *payloads = &profile->payloads;
+    if (number < payloads->first_value) payloads = profile_payloads_of_value(profile, number);
+    return column_at(&payloads->values, number - payloads->first_value);
 }
-static inline union marker_value *profile_value_at(const struct profile *profile, size_t i) {
-    return column_at(&profile_payloads(profile)->values, i);
-}
-static inline union marker_value *profile_cell_at(const struct profile *profile, size_t i) {
-    return column_at(&profile_payloads(profile)->cells, i);
+static inline union marker_value *profile_cell_at(const struct profile *profile, uint32_t number) {
+    const struct payloads *payloads = &profile->payloads;
+    if (number < payloads->first_cell) payloads = profile_payloads_of_cell(profile, number);
+    return column_at(&payloads->cells, number - payloads->first_cell);
 }
 
 /* ---- Tables. Every function returns "none" when memory ran out (latched). ---- */
@@ -273,7 +279,7 @@ struct marker_cells profile_marker_cells(struct profile *profile, const union ma
 /* Returns where the marker's stack was taken, or NULL if the marker does not say. */
 static inline struct stack_origin *profile_marker_origin(const struct profile *profile, const struct marker *marker) {
     if (!marker->has_origin) return NULL;
-    return &((union marker_value *)column_at(&profile_payloads(profile)->values, marker->values_at - 1))->origin;
+    return &profile_value_at(profile, marker->values_at - 1)->origin;
 }
 
 /* Returns the thread in which the stack of a marker of `thread` was taken, or NULL if it was `thread` itself. */

@@ -224,11 +224,31 @@ static bool push_values(struct column *column, const union marker_value *values,
     return true;
 }
 
-static struct payloads *payloads_of(struct profile *profile) { return (struct payloads *)profile_payloads(profile); }
+/* Returns the last of the payloads whose first number, which lies at first_offset, is not above the number. */
+static const struct payloads *find_payloads(const struct profile *profile, size_t first_offset, uint32_t number) {
+    size_t from = 0, end = profile->merged_payloads_count;
+    while (end - from > 1) {
+        size_t middle = from + (end - from) / 2;
+        const uint32_t *first = (const uint32_t *)((const char *)&profile->merged_payloads[middle] + first_offset);
+        if (*first <= number)
+            from = middle;
+        else
+            end = middle;
+    }
+    return &profile->merged_payloads[from];
+}
+
+const struct payloads *profile_payloads_of_value(const struct profile *profile, uint32_t number) {
+    return find_payloads(profile, offsetof(struct payloads, first_value), number);
+}
+
+const struct payloads *profile_payloads_of_cell(const struct profile *profile, uint32_t number) {
+    return find_payloads(profile, offsetof(struct payloads, first_cell), number);
+}
 
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count) {
-    struct column *column = &payloads_of(profile)->cells;
-    struct marker_cells cells = {.first = (uint32_t)column->count, .count = count};
+    struct column *column = &profile->payloads.cells;
+    struct marker_cells cells = {.first = profile->payloads.first_cell + column->count, .count = count};
     if (!push_values(column, values, count)) return (struct marker_cells){.first = ID_NONE};
     return cells;
 }
@@ -274,9 +294,9 @@ static void note_foreign_stack(struct profile *profile, struct marker *marker) {
 
 /* Places the marker's values, which are pushed next, after its origin, if any. */
 static void place_values(struct profile *profile, struct marker *marker, const struct stack_origin *origin) {
-    struct column *all_values = &payloads_of(profile)->values;
+    struct column *all_values = &profile->payloads.values;
     marker->has_origin = origin && push_values(all_values, &(union marker_value){.origin = *origin}, 1);
-    marker->values_at = all_values->count;
+    marker->values_at = profile->payloads.first_value + all_values->count;
 }
 
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
@@ -290,7 +310,7 @@ void profile_add_marker_from(struct profile *profile, struct thread *thread, str
     if (failure_is_set(profile->failure)) return;
     if (has_fields) {
         const struct marker_schema *schema = schema_at(profile, marker.schema);
-        if (!push_values(&payloads_of(profile)->values, values, schema->field_count)) return;
+        if (!push_values(&profile->payloads.values, values, schema->field_count)) return;
         note_wide_values(profile, schema, values);
     }
     struct marker *row = column_push(&thread->markers);

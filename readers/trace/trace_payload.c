@@ -150,13 +150,13 @@ static void push_cell(struct trace_reader *trace, union marker_value cell) {
 
 /* Moves the pushed cells to the profile and returns them. */
 static union marker_value take_cells(struct trace_reader *trace, uint32_t count) {
-    struct marker_cells cells = {.first = (uint32_t)profile_payloads(trace->profile)->cells.count, .count = count};
-    for (uint32_t i = 0, run_count; i < count; i += run_count) {
-        size_t in_run;
-        const union marker_value *run = column_run(&trace->cells, i, &in_run);
-        run_count = in_run < count - i ? (uint32_t)in_run : count - i;
-        if (profile_marker_cells(trace->profile, run, run_count).first == ID_NONE) break;
+    struct marker_cells cells = profile_marker_cells(trace->profile, NULL, 0);
+    for (size_t i = 0, run_count; i < count; i += run_count) {
+        const union marker_value *run = column_run(&trace->cells, i, &run_count);
+        if (run_count > count - i) run_count = count - i;
+        if (profile_marker_cells(trace->profile, run, (uint32_t)run_count).first == ID_NONE) break;
     }
+    cells.count = count;
     return (union marker_value){.cells = cells};
 }
 

@@ -120,7 +120,7 @@ static struct text emit(const struct emitter *emitter, struct profile *profile, 
     struct chunk_list out;
     struct text document = {0};
     chunk_list_init(&out, profile->failure);
-    emitter->emit(profile, &profile->ledger, &out, (struct progress){0});
+    emitter->emit(profile, &profile->ledger, &out, 1, (struct progress){0});
     if (!failure_is_set(profile->failure)) {
         document = (struct text){chunk_text(&out), out.total_bytes};
         check_balance(&profile->ledger, emitter->name);

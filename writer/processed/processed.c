@@ -126,32 +126,73 @@ static void write_libs(struct json *json, const struct profile *profile) {
     json_array_end(json);
 }
 
+/* ---- Columns. ---- */
+
+void processed_column_write(struct processed_writer *writer, const char *name, size_t row_count, rows_writer *write,
+                            const void *context) {
+    json_key(&writer->json, name);
+    json_array_begin(&writer->json);
+    parallel_rows_write(writer->parallel, &writer->json, row_count, PARALLEL_ROWS_PER_BLOCK, write, context);
+    json_array_end(&writer->json);
+}
+
 /* ---- The document. ---- */
 
-static void write_threads(struct processed_writer *writer) {
-    const struct profile *profile = writer->profile;
-    json_key(&writer->json, "threads");
-    json_array_begin(&writer->json);
-    for (size_t i = 0; i < profile->thread_order.count && !failure_is_set(profile->failure); i++)
-        processed_thread_write(writer, profile_ordered_thread(profile, i));
-    json_array_end(&writer->json);
+static uint64_t count_thread_rows(const struct profile *profile, size_t i) {
+    const struct thread *thread = profile_ordered_thread(profile, i);
+    return samples_count(&thread->samples) + (uint64_t)thread->markers.count + thread->allocations.count;
 }
 
 static uint64_t count_rows(const struct profile *profile) {
     uint64_t rows = strings_count(&profile->strings) + profile->frames.rows.count + profile->stacks.rows.count;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct thread *thread = profile_ordered_thread(profile, i);
-        rows += samples_count(&thread->samples) + thread->markers.count + thread->allocations.count;
-    }
+    for (size_t i = 0; i < profile->thread_order.count; i++) rows += count_thread_rows(profile, i);
     return rows;
+}
+
+/* A few threads that follow one another, none of them large. */
+struct small_threads {
+    struct processed_writer writer; /* without a document */
+    size_t first;
+};
+
+/* A rows_writer. */
+static void write_small_threads(struct json *json, const void *context, size_t first, size_t end) {
+    const struct small_threads *threads = context;
+    struct processed_writer part = threads->writer;
+    part.json = *json;
+    for (size_t i = first; i < end && !failure_is_set(json->out.failure); i++)
+        processed_thread_write(&part, profile_ordered_thread(part.profile, threads->first + i));
+    *json = part.json;
+}
+
+/* Threads with many rows are written one after the other, each with all processors. Others are written side by side. */
+static void write_threads(struct processed_writer *writer) {
+    enum { THREADS_PER_BLOCK = 16, RUN_THREADS_MAX = 1024 /* between two reports of progress */ };
+    const struct profile *profile = writer->profile;
+    size_t count = profile->thread_order.count;
+    json_key(&writer->json, "threads");
+    json_array_begin(&writer->json);
+    for (size_t i = 0; i < count && !failure_is_set(profile->failure);) {
+        struct small_threads small = {
+            {.profile = profile, .has_weights = writer->has_weights, .idle_category = writer->idle_category}, i};
+        uint64_t rows = 0, run_end = i + RUN_THREADS_MAX;
+        for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_PER_BLOCK; i++)
+            rows += count_thread_rows(profile, i);
+        parallel_rows_write(writer->parallel, &writer->json, i - small.first, THREADS_PER_BLOCK, write_small_threads,
+                            &small);
+        processed_report_rows(writer, rows);
+        if (i < count && i < run_end) processed_thread_write(writer, profile_ordered_thread(profile, i++));
+    }
+    json_array_end(&writer->json);
 }
 
 /* The format carries everything in a profile, so nothing is entered in the ledger. */
 static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
-                           struct progress progress) {
+                           unsigned thread_count, struct progress progress) {
     (void)ledger;
     struct processed_writer writer = {
         .profile = profile,
+        .parallel = parallel_rows_create(thread_count, profile->failure),
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_is_evenly_sampled(profile),
         .idle_category = profile_idle_category(profile),
         .progress = progress,
@@ -166,6 +207,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     processed_overheads_write(&writer);
     log_json_write(&writer.json, profile);
     json_object_end(&writer.json);
+    parallel_rows_destroy(writer.parallel);
     struct chunk_list document = json_take_chunks(&writer.json);
     chunk_list_splice(out, &document);
 }

@@ -3,28 +3,31 @@
 #include "writer/table_of_columns.h"
 #include "writer/thread_json.h"
 
-enum stack_column { STACK_FRAME, STACK_PREFIX_OFFSET, STACK_COLUMN_COUNT };
+/* A rows_writer, whose context is the profile. */
+static void write_stack_frames(struct json *json, const void *context, size_t first, size_t end) {
+    const struct profile *profile = context;
+    for (size_t i = first; i < end; i++)
+        json_int(json, profile_stack_at(profile, (stack_id){(uint32_t)i})->frame.index);
+}
 
-static const char *const stack_columns[STACK_COLUMN_COUNT] = {
-    [STACK_FRAME] = "frame",
-    [STACK_PREFIX_OFFSET] = "prefixOffset",
-};
+/* A rows_writer. Writes the distance to the caller's row; 0 for a root. */
+static void write_stack_prefix_offsets(struct json *json, const void *context, size_t first, size_t end) {
+    const struct profile *profile = context;
+    for (size_t i = first; i < end; i++) {
+        stack_id prefix = profile_stack_at(profile, (stack_id){(uint32_t)i})->prefix;
+        json_int(json, stack_is_none(prefix) ? 0 : (int64_t)(i - prefix.index));
+    }
+}
 
 static void write_stack_table(struct processed_writer *writer) {
-    const struct column *stacks = &writer->profile->stacks.rows;
-    struct table_of_columns table;
-    table_of_columns_begin(&table, stack_columns, STACK_COLUMN_COUNT, writer->profile->failure);
-    for (size_t i = 0, run_count; i < stacks->count; i += run_count) {
-        const struct stack *run = column_run(stacks, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            json_int(&table.columns[STACK_FRAME], run[j].frame.index);
-            /* Distance to the caller's row; 0 for a root. */
-            bool is_root = stack_is_none(run[j].prefix);
-            json_int(&table.columns[STACK_PREFIX_OFFSET], is_root ? 0 : (int64_t)(i + j - run[j].prefix.index));
-        }
-    }
-    table_of_columns_end(&table, "stackTable", stacks->count, &writer->json);
-    processed_report_rows(writer, stacks->count);
+    uint32_t count = (uint32_t)writer->profile->stacks.rows.count;
+    json_key(&writer->json, "stackTable");
+    json_object_begin(&writer->json);
+    processed_column_write(writer, "frame", count, write_stack_frames, writer->profile);
+    processed_column_write(writer, "prefixOffset", count, write_stack_prefix_offsets, writer->profile);
+    json_key_int(&writer->json, "length", count);
+    json_object_end(&writer->json);
+    processed_report_rows(writer, count);
 }
 
 /* Writes a row of a table into its columns. */
@@ -202,17 +205,16 @@ static void write_source_locations(struct processed_writer *writer) {
     table_of_columns_end(&table, "sourceLocationTable", 0, &writer->json);
 }
 
+/* A rows_writer, whose context is the profile. */
+static void write_strings(struct json *json, const void *context, size_t first, size_t end) {
+    const struct profile *profile = context;
+    for (size_t i = first; i < end; i++) json_text(json, strings_text(&profile->strings, (string_id){(uint32_t)i}));
+}
+
 static void write_string_array(struct processed_writer *writer) {
-    const struct column *strings = &writer->profile->strings.rows;
-    struct json *json = &writer->json;
-    json_key(json, "stringArray");
-    json_array_begin(json);
-    for (size_t i = 0, run_count; i < strings->count; i += run_count) {
-        const struct text *run = column_run(strings, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) json_text(json, run[j]);
-    }
-    json_array_end(json);
-    processed_report_rows(writer, strings->count);
+    uint32_t count = strings_count(&writer->profile->strings);
+    processed_column_write(writer, "stringArray", count, write_strings, writer->profile);
+    processed_report_rows(writer, count);
 }
 
 void processed_shared_write(struct processed_writer *writer) {

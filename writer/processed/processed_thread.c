@@ -9,68 +9,74 @@
 /* A trace has millions of samples. So each loop calls one writer of numbers, which reserves room for comma and digits
  * once. */
 
-static void write_sample_stacks(struct json *column, const struct samples *samples) {
-    for (uint32_t i = 0; i < samples_count(samples); i++)
-        table_index_or_null(column, samples_at(samples, i)->stack.index);
+/* The context of the writers of samples. */
+struct sample_rows {
+    const struct processed_writer *writer;
+    const struct samples *samples;
+};
+
+static void write_sample_stacks(struct json *json, const void *context, size_t first, size_t end) {
+    const struct samples *samples = ((const struct sample_rows *)context)->samples;
+    for (size_t i = first; i < end; i++) table_index_or_null(json, samples_at(samples, (uint32_t)i)->stack.index);
 }
 
 /* Writes time deltas, which need fewer digits than times. The first delta is relative to the profile's zero. */
-static void write_sample_time_deltas(struct json *column, const struct samples *samples) {
-    int64_t before_ns = 0;
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        int64_t time_ns = samples_at(samples, i)->time_ns;
-        json_ms(column, time_ns - before_ns);
+static void write_sample_time_deltas(struct json *json, const void *context, size_t first, size_t end) {
+    const struct samples *samples = ((const struct sample_rows *)context)->samples;
+    int64_t before_ns = first ? samples_at(samples, (uint32_t)first - 1)->time_ns : 0;
+    for (size_t i = first; i < end; i++) {
+        int64_t time_ns = samples_at(samples, (uint32_t)i)->time_ns;
+        json_ms(json, time_ns - before_ns);
         before_ns = time_ns;
     }
 }
 
-static void write_sample_weights(struct json *column, const struct profile *profile, const struct samples *samples) {
-    for (uint32_t i = 0; i < samples_count(samples); i++)
-        json_decimal(column, profile_weight_decode(profile, samples_at(samples, i)->weight));
+static struct decimal sample_weight(const struct sample_rows *rows, size_t i) {
+    return profile_weight_decode(rows->writer->profile, samples_at(rows->samples, (uint32_t)i)->weight);
 }
 
-static void write_equal_weights(struct json *column, const struct samples *samples) {
-    for (uint32_t i = 0; i < samples_count(samples); i++) json_int(column, 1);
+static void write_sample_weights(struct json *json, const void *context, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) json_decimal(json, sample_weight(context, i));
+}
+
+static void write_equal_weights(struct json *json, const void *context, size_t first, size_t end) {
+    (void)context;
+    for (size_t i = first; i < end; i++) json_int(json, 1);
 }
 
 enum { MS_DIGITS_OF_NS = 6 };
 
-static void write_sample_weights_as_ms(struct json *column, const struct profile *profile,
-                                       const struct samples *samples) {
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        struct decimal ns = profile_weight_decode(profile, samples_at(samples, i)->weight);
+static void write_sample_weights_as_ms(struct json *json, const void *context, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) {
+        struct decimal ns = sample_weight(context, i);
         if (ns.scale == 0)
-            json_ms(column, ns.mantissa);
+            json_ms(json, ns.mantissa);
         else
-            json_decimal(column, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
+            json_decimal(json, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
     }
 }
 
-static void write_sample_cpu_deltas(struct json *column, const struct processed_writer *writer,
-                                    const struct samples *samples) {
-    const struct profile *profile = writer->profile;
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        const struct sample *sample = samples_at(samples, i);
-        bool is_unused = i == 0 || profile_is_idle(profile, sample->stack, writer->idle_category);
-        thread_json_cpu_delta(column, profile_weight_decode(profile, sample->weight), is_unused);
+static void write_sample_cpu_deltas(struct json *json, const void *context, size_t first, size_t end) {
+    const struct sample_rows *rows = context;
+    const struct profile *profile = rows->writer->profile;
+    for (size_t i = first; i < end; i++) {
+        stack_id stack = samples_at(rows->samples, (uint32_t)i)->stack;
+        bool is_unused = i == 0 || profile_is_idle(profile, stack, rows->writer->idle_category);
+        thread_json_cpu_delta(json, sample_weight(rows, i), is_unused);
     }
 }
 
-static void write_sample_details(struct json *json, const struct profile *profile, const struct samples *samples) {
-    struct json column;
-    uint32_t count = samples_count(samples);
-    if (samples_have_cpu(samples) && profile->meta.cpu_delta_unit == CPU_DELTA_NONE) {
-        table_column_begin(&column, profile->failure);
-        for (uint32_t i = 0; i < count; i++) thread_json_cpu_ns(&column, samples_cpu_ns(samples, i));
-        table_column_end(&column, "threadCPUDelta", json);
+static void write_sample_cpu_times(struct json *json, const void *context, size_t first, size_t end) {
+    const struct samples *samples = ((const struct sample_rows *)context)->samples;
+    for (size_t i = first; i < end; i++) thread_json_cpu_ns(json, samples_cpu_ns(samples, (uint32_t)i));
+}
+
+static void write_sample_delays(struct json *json, const void *context, size_t first, size_t end) {
+    const struct samples *samples = ((const struct sample_rows *)context)->samples;
+    for (size_t i = first; i < end; i++) {
+        int64_t delay_ns = samples_delay_ns(samples, (uint32_t)i);
+        json_ms_or_null(json, delay_ns, delay_ns != TIME_NONE);
     }
-    if (!samples_have_delays(samples)) return;
-    table_column_begin(&column, profile->failure);
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t delay_ns = samples_delay_ns(samples, i);
-        json_ms_or_null(&column, delay_ns, delay_ns != TIME_NONE);
-    }
-    table_column_end(&column, "eventDelay", json);
 }
 
 static const char *weight_type_name(enum weight_type type) {
@@ -83,42 +89,41 @@ static const char *weight_type_name(enum weight_type type) {
     return names[type];
 }
 
+static rows_writer *weights_writer(enum weight_type type) {
+    static rows_writer *const writers[] = {
+        [WEIGHT_ONE] = write_equal_weights,
+        [WEIGHT_SAMPLES] = write_sample_weights,
+        [WEIGHT_TRACING_MS] = write_sample_weights_as_ms,
+        [WEIGHT_BYTES] = write_sample_weights,
+    };
+    return writers[type];
+}
+
 static void write_samples(struct processed_writer *writer, const struct samples *samples) {
-    const struct profile *profile = writer->profile;
-    const struct profile_meta *meta = &profile->meta;
+    const struct profile_meta *meta = &writer->profile->meta;
+    const struct sample_rows rows = {writer, samples};
+    uint32_t count = samples_count(samples);
+    bool has_cpu_deltas = meta->cpu_delta_unit != CPU_DELTA_NONE;
     struct json *json = &writer->json;
-    struct json column;
     json_key(json, "samples");
     json_object_begin(json);
-    table_column_begin(&column, profile->failure);
-    write_sample_stacks(&column, samples);
-    table_column_end(&column, "stack", json);
-    table_column_begin(&column, profile->failure);
-    write_sample_time_deltas(&column, samples);
-    table_column_end(&column, "timeDeltas", json);
-    if (!writer->has_weights) {
+    processed_column_write(writer, "stack", count, write_sample_stacks, &rows);
+    processed_column_write(writer, "timeDeltas", count, write_sample_time_deltas, &rows);
+    if (writer->has_weights)
+        processed_column_write(writer, "weight", count, weights_writer(meta->weight_type), &rows);
+    else
         json_key_null(json, "weight");
-    } else {
-        table_column_begin(&column, profile->failure);
-        if (meta->weight_type == WEIGHT_ONE)
-            write_equal_weights(&column, samples);
-        else if (meta->weight_type == WEIGHT_TRACING_MS)
-            write_sample_weights_as_ms(&column, profile, samples);
-        else
-            write_sample_weights(&column, profile, samples);
-        table_column_end(&column, "weight", json);
-    }
     json_key_string(json, "weightType", weight_type_name(meta->weight_type));
     /* profiler-cli 0.10.0 loops forever over this column if the thread has no samples. */
-    if (meta->cpu_delta_unit != CPU_DELTA_NONE && samples_count(samples)) {
-        table_column_begin(&column, profile->failure);
-        write_sample_cpu_deltas(&column, writer, samples);
-        table_column_end(&column, "threadCPUDelta", json);
-    }
-    if (samples->details) write_sample_details(json, profile, samples);
-    json_key_int(json, "length", samples_count(samples));
+    if (has_cpu_deltas && count)
+        processed_column_write(writer, "threadCPUDelta", count, write_sample_cpu_deltas, &rows);
+    if (samples->details && samples_have_cpu(samples) && !has_cpu_deltas)
+        processed_column_write(writer, "threadCPUDelta", count, write_sample_cpu_times, &rows);
+    if (samples->details && samples_have_delays(samples))
+        processed_column_write(writer, "eventDelay", count, write_sample_delays, &rows);
+    json_key_int(json, "length", count);
     json_object_end(json);
-    processed_report_rows(writer, samples_count(samples));
+    processed_report_rows(writer, count);
 }
 
 /* ---- Allocations. ---- */
@@ -150,7 +155,7 @@ static void write_allocation(struct json columns[], const struct profile *profil
 static void write_allocations(struct processed_writer *writer, const struct column *allocations) {
     if (!allocations->count) return;
     struct table_of_columns table;
-    table_of_columns_begin(&table, allocation_columns, ALLOCATION_COLUMN_COUNT, writer->profile->failure);
+    table_of_columns_begin(&table, allocation_columns, ALLOCATION_COLUMN_COUNT, writer->json.out.failure);
     for (size_t i = 0; i < allocations->count; i++)
         write_allocation(table.columns, writer->profile, column_at(allocations, i));
     json_key(&writer->json, "nativeAllocations");
@@ -227,6 +232,22 @@ static void write_category(struct json *json, const struct profile *profile, con
     json_int(json, marker->category);
 }
 
+/* The context of the writer of markers. */
+struct marker_rows {
+    const struct profile *profile;
+    const struct thread *thread;
+    marker_cell_writer *write;
+};
+
+static void write_marker_cells(struct json *json, const void *context, size_t first, size_t end) {
+    const struct marker_rows *rows = context;
+    for (size_t row = first, run_count; row < end; row += run_count) {
+        const struct marker *run = column_run(&rows->thread->markers, row, &run_count);
+        if (run_count > end - row) run_count = end - row;
+        for (size_t i = 0; i < run_count; i++) rows->write(json, rows->profile, rows->thread, &run[i]);
+    }
+}
+
 /* Writes one column after the other, because the payloads of millions of markers must not wait in memory until the
  * other columns are written. */
 static void write_markers(struct processed_writer *writer, const struct thread *thread) {
@@ -235,22 +256,17 @@ static void write_markers(struct processed_writer *writer, const struct thread *
         marker_cell_writer *write;
     } columns[] = {{"name", write_name},   {"startTime", write_start},   {"endTime", write_end},
                    {"phase", write_phase}, {"category", write_category}, {"data", write_payload}};
-    const struct column *markers = &thread->markers;
+    size_t count = thread->markers.count;
     struct json *json = &writer->json;
     json_key(json, "markers");
     json_object_begin(json);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        json_key(json, columns[i].name);
-        json_array_begin(json);
-        for (size_t row = 0, run_count; row < markers->count; row += run_count) {
-            const struct marker *run = column_run(markers, row, &run_count);
-            for (size_t j = 0; j < run_count; j++) columns[i].write(json, writer->profile, thread, &run[j]);
-        }
-        json_array_end(json);
+        const struct marker_rows rows = {writer->profile, thread, columns[i].write};
+        processed_column_write(writer, columns[i].name, count, write_marker_cells, &rows);
     }
-    json_key_int(json, "length", (int64_t)markers->count);
+    json_key_int(json, "length", (int64_t)count);
     json_object_end(json);
-    processed_report_rows(writer, markers->count);
+    processed_report_rows(writer, count);
 }
 
 /* ---- Threads. ---- */

@@ -5,14 +5,16 @@
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
 #include "writer/json.h"
+#include "writer/parallel_rows.h"
 
 struct processed_writer {
     const struct profile *profile;
     /* Without weights, the client adds up the times between samples as "traced running time". That is right only where
      * samples are as far apart as the interval says. */
     bool has_weights;
-    size_t idle_category; /* see profile_idle_category */
-    struct json json;     /* the document */
+    size_t idle_category;           /* see profile_idle_category */
+    struct json json;               /* the document */
+    struct parallel_rows *parallel; /* NULL: one thread writes */
     struct progress progress;
     uint64_t done_rows; /* rows of samples, stacks, frames, strings, markers and allocations written so far */
     uint64_t total_rows;
@@ -22,6 +24,10 @@ static inline void processed_report_rows(struct processed_writer *writer, uint64
     writer->done_rows += rows;
     progress_report(writer->progress, writer->done_rows, writer->total_rows);
 }
+
+/* Writes the rows as the column `name`. */
+void processed_column_write(struct processed_writer *writer, const char *name, size_t row_count, rows_writer *write,
+                            const void *context);
 
 /* Writes "shared", the tables of all threads. */
 void processed_shared_write(struct processed_writer *writer);

@@ -234,6 +234,12 @@ static char input_path[PATH_MAX], output_path[PATH_MAX];
 static struct temp_folder more_folder; /* of second inputs */
 static char more_path[PATH_MAX], more_alignment[PATH_MAX + 8];
 
+/* Inputs that are read side by side allocate in no fixed order. */
+static const char *jobs_of(const struct conversion_case *conversion) {
+    if (conversion->more) return "--jobs=1";
+    return conversion->symbol_jobs ? conversion->symbol_jobs : "--jobs=2";
+}
+
 /* Converts as the program does, from arguments to a result. */
 static struct outcome run(const struct conversion_case *conversion, uint64_t fail_at, bool fails_on) {
     char *const arguments[] = {input_path,
@@ -245,7 +251,7 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
                                (char *)(uintptr_t)(conversion->weight ? "--weight=period" : "--weight=samples"),
                                (char *)(uintptr_t)(conversion->symbol_jobs ? "--symbols=always" : "--symbols=none"),
                                (char *)(uintptr_t)(conversion->symbol_jobs ? "--sources=embed" : "--sources=none"),
-                               (char *)(uintptr_t)(conversion->symbol_jobs ? conversion->symbol_jobs : "--jobs=2"),
+                               (char *)(uintptr_t)jobs_of(conversion),
                                more_path,
                                (char *)(uintptr_t) "--align",
                                more_alignment};

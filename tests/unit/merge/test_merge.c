@@ -473,8 +473,8 @@ static void test_an_ambiguous_namespace_equals_none(void **state) {
 
 static void test_everything_arrives(void **state) {
     build_full_profile(part(0));
-    uint32_t value_count = profile_payloads(part(0))->values.count;
-    uint32_t cell_count = profile_payloads(part(0))->cells.count;
+    uint32_t value_count = part(0)->payloads.values.count;
+    uint32_t cell_count = part(0)->payloads.cells.count;
     for (size_t i = 1; i < INPUT_COUNT; i++) build_full_profile(part(i));
     for (size_t i = 0; i < INPUT_COUNT; i++)
         part(i)->meta.boot_id = text_of(i == 0 ? "boot 1" : i == 1 ? "boot 2" : "boot 3");
@@ -485,8 +485,8 @@ static void test_everything_arrives(void **state) {
     assert_int_equal(whole.marker_schemas.count, 1);
     assert_int_equal(stack_table_count(&whole.stacks), stack_count);
     assert_int_equal(row_table_count(&whole.frames), frame_count);
-    assert_int_equal(whole.own_payloads.values.count, INPUT_COUNT * value_count);
-    assert_int_equal(whole.own_payloads.cells.count, INPUT_COUNT * cell_count);
+    assert_int_equal(whole.payloads.first_value, INPUT_COUNT * value_count);
+    assert_int_equal(whole.payloads.first_cell, INPUT_COUNT * cell_count);
     assert_int_equal(whole.paused_ranges.count, INPUT_COUNT * 3);
     assert_int_equal(whole.profiling_log.count, INPUT_COUNT * 7);
     assert_int_equal(whole.counters.count, INPUT_COUNT * 4);

@@ -51,7 +51,7 @@ static void add_period(int64_t start_ns, uint16_t schema, uint32_t event, int64_
 
 static const struct marker *row(size_t i) { return column_at(&thread->markers, i); }
 
-static const union marker_value *value(size_t i) { return profile_value_at(&profile, i); }
+static const union marker_value *value(uint32_t i) { return profile_value_at(&profile, i); }
 
 /* The names are in the order of the formats. */
 static void formats_have_names(void **state) {
@@ -159,7 +159,7 @@ static void a_marker_owns_a_run_of_values(void **state) {
     profile_add_marker(&profile, thread, marker_at(90, bare), NULL);
     add_period(110, period, 9, 40);
     assert_int_equal(thread->markers.count, 3);
-    assert_int_equal(profile.own_payloads.values.count, 4);
+    assert_int_equal(profile.payloads.values.count, 4);
 
     assert_int_equal(row(0)->start_ns, 100);
     assert_int_equal(row(0)->end_ns, 105);
@@ -186,7 +186,7 @@ static void a_marker_without_a_schema_has_no_values(void **state) {
     profile_add_marker(&profile, thread, marker_at(1, MARKER_SCHEMA_NONE), NULL);
     assert_int_equal(thread->markers.count, 1);
     assert_int_equal(row(0)->schema, MARKER_SCHEMA_NONE);
-    assert_int_equal(profile.own_payloads.values.count, 0);
+    assert_int_equal(profile.payloads.values.count, 0);
 }
 
 static const struct marker_table_column columns[] = {
@@ -326,7 +326,7 @@ static void a_sorted_marker_keeps_its_values(void **state) {
 static void memory_running_out_adds_no_marker(void **state) {
     uint16_t period = profile_marker_schema(&profile, &period_schema);
     add_period(1, period, 1, 1);
-    struct column *const tables[] = {&profile.own_payloads.values, &thread->markers};
+    struct column *const tables[] = {&profile.payloads.values, &thread->markers};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct column before = *tables[i];
         column_make_full(tables[i]);
@@ -336,12 +336,12 @@ static void memory_running_out_adds_no_marker(void **state) {
         *tables[i] = before;
         failure_clear(&failure);
     }
-    struct column cells = profile.own_payloads.cells;
-    column_make_full(&profile.own_payloads.cells);
+    struct column cells = profile.payloads.cells;
+    column_make_full(&profile.payloads.cells);
     const union marker_value cell = {.text = TEXT("cell")};
     assert_int_equal(profile_marker_cells(&profile, &cell, 1).first, ID_NONE);
     assert_int_equal(failure.code, FAILURE_MEMORY);
-    profile.own_payloads.cells = cells;
+    profile.payloads.cells = cells;
     failure_clear(&failure);
     struct column schemas = profile.marker_schemas;
     column_make_full(&profile.marker_schemas);
@@ -356,7 +356,7 @@ static void nothing_is_added_behind_a_failure(void **state) {
     failure_set(&failure, FAILURE_IO, "before");
     add_period(1, period, 1, 1);
     assert_int_equal(thread->markers.count, 0);
-    assert_int_equal(profile.own_payloads.values.count, 0);
+    assert_int_equal(profile.payloads.values.count, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)

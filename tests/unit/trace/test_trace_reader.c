@@ -537,7 +537,7 @@ static void test_long_lists(void **state) {
     trace_block(trace, BUILD_INSTANT);
     add_block(trace, BUILD_INSTANT, 0, marker, 0);
     seal_and_read();
-    assert_int_equal(profile_payloads(&fixture.profile)->cells.count, 500);
+    assert_int_equal(fixture.profile.payloads.cells.count, 500);
     const union marker_value *last = profile_cell_at(&fixture.profile, 499);
     assert_text(last->text, "b");
     const union marker_value *first = profile_value_at(&fixture.profile, 0);

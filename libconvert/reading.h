@@ -1,0 +1,39 @@
+/* Reads one input into a profile: open, detect, read, symbolize. */
+#ifndef GECKO_READING_H
+#define GECKO_READING_H
+
+#include "conversion.h"
+#include "libconvert/base/progress.h"
+#include "libconvert/profile/profile.h"
+#include "readers/reader.h"
+
+struct reading {
+    /* Set by the caller; pointers are borrowed. */
+    const struct gecko_convert_options *options;
+    const struct conversion_ends *ends;
+    const char *path;        /* NULL: the input is not a file */
+    const char *name;        /* as messages call it */
+    unsigned job_count;      /* most threads that work at a time */
+    struct profile *profile; /* whose latch gets all failures */
+    /* Of reading and symbolizing. Its root must be of this input alone: a cancelled reading is latched in
+     * input_failure. */
+    struct progress progress;
+
+    /* Set by reading_run. */
+    const struct reader *reader; /* NULL: no format is known */
+    struct text wrapping;        /* in the profile's texts */
+    uint64_t bytes_count;        /* of the input, unpacked */
+
+    /* Private. */
+    struct failure input_failure; /* of the input alone, until reading has ended */
+    uint64_t given_bytes;         /* how much of an input in memory or from a read function the reader has got */
+    char *read_buffer;            /* owned; the read function fills it. NULL: not needed yet */
+};
+
+/* Opens the input, finds its format and reads it. Does nothing if a failure is latched. */
+void reading_run(struct reading *reading);
+
+/* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */
+void reading_symbolize(struct reading *reading);
+
+#endif

@@ -1,0 +1,148 @@
+#include "reading_group.h"
+
+#include <pthread.h>
+
+#include "libconvert/base/memory.h"
+#include "libconvert/base/thread.h"
+
+enum { THREADS_MAX = 16, PERMILLE = 1000 };
+
+struct group;
+
+/* One reading. Its progress_root makes the group's progress the sum of all. */
+struct member {
+    struct group *group;
+    struct reading *reading; /* borrowed */
+    struct progress_root root;
+    struct gecko_convert_progress told; /* guarded by the mutex */
+};
+
+struct group {
+    struct member *members; /* owned */
+    size_t member_count;
+    struct progress progress;
+    struct failure *failure; /* borrowed; only the calling thread uses it */
+    pthread_t caller;
+    pthread_t helpers[THREADS_MAX];
+    size_t helper_count;
+
+    pthread_mutex_t mutex; /* guards the members below */
+    pthread_cond_t has_news;
+    size_t next;         /* the first member that no thread has begun */
+    size_t first_failed; /* member_count: none has failed */
+    size_t busy_helper_count;
+    bool is_cancelled;
+};
+
+/* ---- Progress. ---- */
+
+/* Call it in the calling thread, with the mutex locked, which is unlocked meanwhile: the callback may do anything. */
+static void report(struct group *group) {
+    struct gecko_convert_progress sum = {0};
+    bool is_size_known = true;
+    for (size_t i = 0; i < group->next; i++) {
+        const struct gecko_convert_progress *told = &group->members[i].told;
+        sum.permille += told->permille;
+        sum.read_bytes += told->read_bytes;
+        sum.total_bytes += told->total_bytes;
+        is_size_known = is_size_known && told->total_bytes;
+    }
+    pthread_mutex_unlock(&group->mutex);
+    progress_tell_source(group->progress, sum.read_bytes, is_size_known ? sum.total_bytes : 0);
+    progress_report(group->progress, sum.permille, group->member_count * PERMILLE);
+    pthread_mutex_lock(&group->mutex);
+    group->is_cancelled = failure_is_set(group->failure);
+}
+
+/* A gecko_convert_progress_callback. What follows a reading that has failed is cancelled. */
+static bool take_progress(void *context, const struct gecko_convert_progress *told) {
+    struct member *member = context;
+    struct group *group = member->group;
+    pthread_mutex_lock(&group->mutex);
+    member->told = *told;
+    if (pthread_equal(pthread_self(), group->caller))
+        report(group);
+    else
+        pthread_cond_signal(&group->has_news);
+    bool continues = !group->is_cancelled && (size_t)(member - group->members) <= group->first_failed;
+    pthread_mutex_unlock(&group->mutex);
+    return continues;
+}
+
+/* ---- Reading. ---- */
+
+static void run_member(struct member *member) {
+    reading_run(member->reading);
+    reading_symbolize(member->reading);
+}
+
+/* Call it with the mutex locked. Reads what no other thread has begun. */
+static void work(struct group *group) {
+    while (group->next < group->member_count && group->first_failed == group->member_count && !group->is_cancelled) {
+        size_t number = group->next++;
+        struct member *member = &group->members[number];
+        pthread_mutex_unlock(&group->mutex);
+        run_member(member);
+        pthread_mutex_lock(&group->mutex);
+        member->told.permille = PERMILLE;
+        bool has_failed = failure_is_set(member->reading->profile->failure);
+        if (has_failed && number < group->first_failed) group->first_failed = number;
+    }
+}
+
+static void *help(void *context) {
+    struct group *group = context;
+    pthread_mutex_lock(&group->mutex);
+    work(group);
+    group->busy_helper_count--;
+    pthread_cond_signal(&group->has_news);
+    pthread_mutex_unlock(&group->mutex);
+    return NULL;
+}
+
+static void run(struct group *group, unsigned thread_count) {
+    pthread_mutex_lock(&group->mutex);
+    while (group->helper_count + 1 < thread_count && group->helper_count < THREADS_MAX &&
+           thread_start(&group->helpers[group->helper_count], help, group)) {
+        group->helper_count++;
+        group->busy_helper_count++;
+    }
+    work(group);
+    while (group->busy_helper_count) {
+        report(group);
+        if (group->busy_helper_count) pthread_cond_wait(&group->has_news, &group->mutex);
+    }
+    pthread_mutex_unlock(&group->mutex);
+    for (size_t i = 0; i < group->helper_count; i++) pthread_join(group->helpers[i], NULL);
+}
+
+static void begin_members(struct group *group, struct reading *readings, unsigned jobs_per_reading) {
+    for (size_t i = 0; i < group->member_count; i++) {
+        struct member *member = &group->members[i];
+        *member = (struct member){.group = group, .reading = &readings[i]};
+        member->root = (struct progress_root){.callback = take_progress, .context = member};
+        readings[i].progress = progress_whole(&member->root);
+        readings[i].job_count = jobs_per_reading;
+    }
+}
+
+void reading_group_run(struct reading *readings, size_t reading_count, unsigned job_count, struct progress progress,
+                       struct failure *failure) {
+    struct group group = {.member_count = reading_count,
+                          .first_failed = reading_count,
+                          .progress = progress,
+                          .failure = failure,
+                          .caller = pthread_self()};
+    unsigned thread_count = job_count < reading_count ? job_count : (unsigned)reading_count;
+    group.members = memory_allocate_zeroed(failure, reading_count, sizeof *group.members);
+    if (!group.members) return;
+    begin_members(&group, readings, job_count / thread_count);
+    pthread_mutex_init(&group.mutex, NULL);
+    pthread_cond_init(&group.has_news, NULL);
+    run(&group, thread_count);
+    bool has_failed = group.first_failed < reading_count;
+    if (has_failed && !failure_is_set(failure)) *failure = *readings[group.first_failed].profile->failure;
+    pthread_mutex_destroy(&group.mutex);
+    pthread_cond_destroy(&group.has_news);
+    memory_free(group.members);
+}

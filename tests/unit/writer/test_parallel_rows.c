@@ -1,0 +1,252 @@
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libconvert/base/memory.h"
+#include "tests/support/chunk_text.h"
+#include "tests/support/unit_test.h"
+#include "writer/parallel_rows.h"
+
+enum { ROWS_PER_BLOCK = 1000, MANY_ROWS = 300 * ROWS_PER_BLOCK + 1 };
+#define NO_ROW SIZE_MAX
+
+static const unsigned thread_counts[] = {1, 2, 3, 8, 100};
+enum { THREAD_COUNT_COUNT = sizeof thread_counts / sizeof *thread_counts };
+
+/* The context of the writer of rows. */
+struct squares {
+    size_t fails_at; /* the row that latches a failure */
+};
+
+/* A rows_writer. */
+static void write_squares(struct json *json, const void *context, size_t first, size_t end) {
+    const struct squares *squares = context;
+    for (size_t i = first; i < end; i++) {
+        json_int(json, (int64_t)(i * i));
+        if (i == squares->fails_at) failure_set(json->out.failure, FAILURE_INPUT, "row %zu", i);
+    }
+}
+
+static size_t count_threads(void) {
+    size_t count = 0;
+    DIR *listing = opendir("/proc/self/task");
+    assert_non_null(listing);
+    for (const struct dirent *entry; (entry = readdir(listing));) count += entry->d_name[0] != '.';
+    closedir(listing);
+    return count;
+}
+
+/* Writes an array of squares. Returns the most threads of this process before the writing ended. */
+static size_t write_array(struct chunk_list *out, size_t row_count, unsigned thread_count, size_t fails_at) {
+    struct squares squares = {fails_at};
+    struct json json;
+    json_init_for(&json, out);
+    struct parallel_rows *parallel = parallel_rows_create(thread_count, out->failure);
+    json_array_begin(&json);
+    parallel_rows_write(parallel, &json, row_count, ROWS_PER_BLOCK, write_squares, &squares);
+    json_array_end(&json);
+    size_t threads = count_threads();
+    parallel_rows_destroy(parallel);
+    struct chunk_list document = json_take_chunks(&json);
+    chunk_list_splice(out, &document);
+    return threads;
+}
+
+/* Returns the array as text. The caller frees it. */
+static char *array_text(size_t row_count, unsigned thread_count) {
+    struct failure failure = {0};
+    struct chunk_list out;
+    chunk_list_init(&out, &failure);
+    write_array(&out, row_count, thread_count, NO_ROW);
+    assert_false(failure_is_set(&failure));
+    char *text = chunk_text(&out);
+    chunk_list_fini(&out);
+    return text;
+}
+
+static void any_number_of_threads_writes_the_same(void **state) {
+    static const size_t row_counts[] = {0, 1, ROWS_PER_BLOCK, 4 * ROWS_PER_BLOCK, 4 * ROWS_PER_BLOCK + 1, MANY_ROWS};
+    for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
+        char *expected = array_text(row_counts[i], 1);
+        for (size_t j = 1; j < THREAD_COUNT_COUNT; j++) {
+            char *text = array_text(row_counts[i], thread_counts[j]);
+            assert_string_equal(text, expected);
+            free(text);
+        }
+        free(expected);
+    }
+}
+
+static void the_rows_are_those_of_the_writer(void **state) {
+    char *text = array_text(MANY_ROWS, 3);
+    char *at = text;
+    assert_int_equal(*at, '[');
+    for (uint64_t i = 0; i < MANY_ROWS; i++) {
+        assert_int_equal(strtoull(at + 1, &at, 10), i * i);
+        assert_int_equal(*at, i + 1 < MANY_ROWS ? ',' : ']');
+    }
+    assert_string_equal(at, "]");
+    free(text);
+}
+
+static void only_long_arrays_start_threads(void **state) {
+    struct failure failure = {0};
+    struct chunk_list out;
+    chunk_list_init(&out, &failure);
+    size_t before = count_threads();
+    assert_int_equal(write_array(&out, 3 * ROWS_PER_BLOCK, 3, NO_ROW), before);
+    assert_int_equal(write_array(&out, MANY_ROWS, 1, NO_ROW), before);
+    assert_int_equal(write_array(&out, MANY_ROWS, 3, NO_ROW), before + 2);
+    assert_int_equal(count_threads(), before);
+    chunk_list_fini(&out);
+}
+
+/* Threads wait between arrays. */
+static void the_same_threads_write_many_arrays(void **state) {
+    struct failure failure = {0};
+    struct squares squares = {NO_ROW};
+    struct json json;
+    json_init(&json, &failure);
+    struct parallel_rows *parallel = parallel_rows_create(3, &failure);
+    json_array_begin(&json);
+    for (size_t i = 0; i < 100; i++) {
+        json_array_begin(&json);
+        parallel_rows_write(parallel, &json, i * ROWS_PER_BLOCK / 10, ROWS_PER_BLOCK / 10, write_squares, &squares);
+        json_array_end(&json);
+    }
+    json_array_end(&json);
+    parallel_rows_destroy(parallel);
+    struct chunk_list document = json_take_chunks(&json);
+    char *text = chunk_text(&document);
+    const char *at = text + 1;
+    for (size_t i = 0; i < 100; i++) {
+        char *expected = array_text(i * ROWS_PER_BLOCK / 10, 1);
+        assert_memory_equal(at, expected, strlen(expected));
+        at += strlen(expected) + 1;
+        free(expected);
+    }
+    assert_string_equal(at - 1, "]");
+    free(text);
+    chunk_list_fini(&document);
+}
+
+static void the_first_failing_block_is_reported(void **state) {
+    for (size_t i = 0; i < THREAD_COUNT_COUNT; i++) {
+        for (size_t fails_at = 0; fails_at < MANY_ROWS; fails_at += 50 * ROWS_PER_BLOCK + 7) {
+            struct failure failure = {0};
+            char message[32];
+            struct chunk_list out;
+            chunk_list_init(&out, &failure);
+            write_array(&out, MANY_ROWS, thread_counts[i], fails_at);
+            snprintf(message, sizeof message, "row %zu", fails_at);
+            assert_int_equal(failure.code, FAILURE_INPUT);
+            assert_string_equal(failure.message, message);
+            chunk_list_fini(&out);
+        }
+    }
+}
+
+/* What drains an output. It fails at the call number fails_at, counted from 0. */
+struct drained {
+    struct failure failure;
+    struct chunk_list chunks;
+    uint64_t most_bytes; /* of one call */
+    unsigned call_count;
+    unsigned fails_at;
+};
+
+/* A chunk_drain. */
+static void take_chunks(void *context, struct chunk_list *chunks) {
+    struct drained *drained = context;
+    if (chunks->total_bytes > drained->most_bytes) drained->most_bytes = chunks->total_bytes;
+    if (drained->call_count++ == drained->fails_at) failure_set(&drained->failure, FAILURE_IO, "no room");
+    if (failure_is_set(&drained->failure))
+        chunk_list_fini(chunks);
+    else
+        chunk_list_splice(&drained->chunks, chunks);
+}
+
+/* Writes an array that is drained meanwhile. The caller ends the chunks of *drained. */
+static void drain_array(struct drained *drained, size_t row_count, unsigned thread_count, unsigned fails_at) {
+    struct chunk_drain drain = {take_chunks, drained};
+    *drained = (struct drained){.fails_at = fails_at};
+    chunk_list_init(&drained->chunks, &drained->failure);
+    struct chunk_list out;
+    chunk_list_init(&out, &drained->failure);
+    out.drain = &drain;
+    write_array(&out, row_count, thread_count, NO_ROW);
+    out.drain = NULL;
+    if (failure_is_set(&drained->failure))
+        chunk_list_fini(&out);
+    else
+        chunk_list_splice(&drained->chunks, &out);
+}
+
+enum { DRAINED_ROWS = 3 * 1000 * 1000, DRAIN_BYTES = 4 << 20, ROOM_BYTES = 1 << 20 };
+
+static void output_is_drained_as_it_grows(void **state) {
+    struct drained one, several;
+    drain_array(&one, DRAINED_ROWS, 1, UINT32_MAX);
+    char *expected = chunk_text(&one.chunks);
+    chunk_list_fini(&one.chunks);
+    for (size_t i = 1; i < THREAD_COUNT_COUNT; i++) {
+        drain_array(&several, DRAINED_ROWS, thread_counts[i], UINT32_MAX);
+        assert_true(several.call_count > 5);
+        assert_true(several.most_bytes < DRAIN_BYTES + ROOM_BYTES);
+        char *text = chunk_text(&several.chunks);
+        assert_string_equal(text, expected);
+        free(text);
+        chunk_list_fini(&several.chunks);
+    }
+    free(expected);
+}
+
+static void a_failing_drain_ends_the_writing(void **state) {
+    for (size_t i = 0; i < THREAD_COUNT_COUNT; i++) {
+        for (unsigned fails_at = 0; fails_at < 3; fails_at++) {
+            struct drained drained;
+            drain_array(&drained, DRAINED_ROWS, thread_counts[i], fails_at);
+            assert_int_equal(drained.failure.code, FAILURE_IO);
+            assert_int_equal(drained.call_count, fails_at + 1);
+            chunk_list_fini(&drained.chunks);
+        }
+    }
+}
+
+static void memory_is_counted(void **state) {
+    enum { STEP_BYTES = 100 * 1024, ENOUGH_BYTES = 3 << 20 };
+    char *expected = array_text(MANY_ROWS / 3, 1);
+    unsigned good_count = 0, failed_count = 0;
+    for (uint64_t limit_bytes = STEP_BYTES; limit_bytes <= ENOUGH_BYTES; limit_bytes += STEP_BYTES) {
+        struct memory_limit limit;
+        memory_limit_init(&limit, limit_bytes);
+        struct failure failure = {.memory = &limit};
+        struct chunk_list out;
+        chunk_list_init(&out, &failure);
+        write_array(&out, MANY_ROWS / 3, 3, NO_ROW);
+        if (failure_is_set(&failure)) {
+            assert_int_equal(failure.code, FAILURE_MEMORY);
+            failed_count++;
+        } else {
+            char *text = chunk_text(&out);
+            assert_string_equal(text, expected);
+            free(text);
+            good_count++;
+        }
+        chunk_list_fini(&out);
+        assert_int_equal(limit.held_bytes, 0);
+    }
+    assert_true(good_count > 0 && failed_count > 0);
+    free(expected);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_writes_the_same), cmocka_unit_test(the_rows_are_those_of_the_writer),
+        cmocka_unit_test(only_long_arrays_start_threads),        cmocka_unit_test(the_same_threads_write_many_arrays),
+        cmocka_unit_test(the_first_failing_block_is_reported),   cmocka_unit_test(output_is_drained_as_it_grows),
+        cmocka_unit_test(a_failing_drain_ends_the_writing),      cmocka_unit_test(memory_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
