@@ -56,6 +56,8 @@ export class Client {
     const home = this.#home;
     return {
       PATH: process.env.PATH,
+      // All daemons share the compiled code of the client.
+      NODE_COMPILE_CACHE: path.join(home, 'compiled'),
       HOME: home,
       TMPDIR: home,
       XDG_CACHE_HOME: home,

@@ -1,7 +1,10 @@
 /* Runs a fuzz target on files without a fuzzer. Usage: PROGRAM FILE-OR-FOLDER…
  *
- * Each file is one case and runs in a process of its own: as it is, and with each of the choices below appended. Prints
- * how many cases passed and how many failed. */
+ * Each file is one case, which runs as it is, and with each of the choices below appended. Prints how many cases passed
+ * and how many failed.
+ *
+ * All cases run in one process, since a process with sanitizers takes longer to start and end than most cases. If it
+ * fails, each case runs in a process of its own, which shows the bad ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +22,9 @@ enum { CASE_SECONDS_MAX = 120 };
 /* These choices cover all weights and roots, with steps of several sizes: see fuzz_take_choices. */
 static const uint8_t choices[] = {0 | 0 << 2, 1 | 63 << 2, 2 | 6 << 2, 3 | 1 << 2};
 
-struct replay {
-    unsigned passed_count;
-    unsigned failed_count;
+struct cases {
+    char **paths;
+    unsigned count;
 };
 
 /* Runs the target on a copy of the input. The copy has exactly the size of the input, so that a sanitizer detects reads
@@ -34,7 +37,7 @@ static void run_target(const char *bytes, size_t bytes_count) {
     free(exact);
 }
 
-_Noreturn static void run_case(const char *path) {
+static void run_case(const char *path) {
     alarm(CASE_SECONDS_MAX);
     size_t bytes_count;
     char *bytes = file_read(path, &bytes_count);
@@ -49,36 +52,41 @@ _Noreturn static void run_case(const char *path) {
         run_target(bytes, bytes_count + 1);
     }
     free(bytes);
-    exit(EXIT_SUCCESS);
 }
 
-static void replay_file(struct replay *replay, const char *path) {
+/* Runs cases in one process of their own. Returns whether all are good. */
+static bool run_cases(char **paths, unsigned count) {
     int status = -1;
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) run_case(path);
+    if (child == 0) {
+        for (unsigned i = 0; i < count; i++) run_case(paths[i]);
+        exit(EXIT_SUCCESS);
+    }
     if (child > 0) waitpid(child, &status, 0);
     bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
-    if (!is_good) fprintf(stderr, "%s: failed: %s\n", path, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
-    replay->passed_count += is_good;
-    replay->failed_count += !is_good;
+    if (!is_good)
+        fprintf(stderr, "%s%s: failed: %s\n", paths[0], count > 1 ? " or one after it" : "",
+                WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+    return is_good;
 }
 
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-static void replay_path(struct replay *replay, const char *path) {
+static void add_path(struct cases *cases, const char *path) {
     struct stat status;
     struct dirent **entries;
     int entry_count;
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        replay_file(replay, path);
+        cases->paths = realloc(cases->paths, (cases->count + 1) * sizeof *cases->paths);
+        if (!cases->paths || !(cases->paths[cases->count++] = strdup(path))) abort();
         return;
     }
     entry_count = scandir(path, &entries, is_visible, alphasort);
     for (int i = 0; i < entry_count; i++) {
         char *entry_path;
         if (asprintf(&entry_path, "%s/%s", path, entries[i]->d_name) < 0) abort();
-        replay_path(replay, entry_path);
+        add_path(cases, entry_path);
         free(entry_path);
         free(entries[i]);
     }
@@ -86,9 +94,17 @@ static void replay_path(struct replay *replay, const char *path) {
 }
 
 int main(int argument_count, char **arguments) {
-    struct replay replay = {0};
+    struct cases cases = {0};
+    unsigned failed_count = 0;
     fuzz_does_all = true;
-    for (int i = 1; i < argument_count; i++) replay_path(&replay, arguments[i]);
-    printf("%s: %u passed, %u failed\n", program_invocation_short_name, replay.passed_count, replay.failed_count);
-    return replay.failed_count || !replay.passed_count;
+    for (int i = 1; i < argument_count; i++) add_path(&cases, arguments[i]);
+    if (cases.count && !run_cases(cases.paths, cases.count)) {
+        for (unsigned i = 0; i < cases.count; i++) failed_count += !run_cases(&cases.paths[i], 1);
+        /* A failure that needs several cases is one, too. */
+        if (!failed_count) failed_count = 1;
+    }
+    printf("%s: %u passed, %u failed\n", program_invocation_short_name, cases.count - failed_count, failed_count);
+    for (unsigned i = 0; i < cases.count; i++) free(cases.paths[i]);
+    free(cases.paths);
+    return failed_count || !cases.count;
 }

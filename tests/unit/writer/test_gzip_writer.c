@@ -187,8 +187,8 @@ static void a_writer_ends_in_any_state(void **state) {
 
 /* With less memory there are fewer threads, and the bytes stay the same. */
 static void memory_is_bounded(void **state) {
-    /* The thread sanitizer makes compressing slow. */
-    enum { STEP_BYTES = (HAS_THREAD_SANITIZER ? 450 : 150) * 1024, ENOUGH_BYTES = 16 * 1024 * 1024 };
+    /* Sanitizers make compressing slow. */
+    enum { STEP_BYTES = (IS_SANITIZED ? 450 : 150) * 1024, ENOUGH_BYTES = 16 * 1024 * 1024 };
     struct text bytes = {prose, MANY_BYTES};
     compress_all(&first, bytes, 1);
     size_t least_threads = SIZE_MAX, most_threads = 0;
