@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <zstd.h>
 
 #include "libconvert/symbols/debug_file_search.h"
 #include "readers/reader.h"
@@ -715,6 +716,40 @@ static void test_other_machines(void **state) {
     assert_refused(TEXT("2ELIFREP\0\0\0\0\0\0\0\150"), "a big-endian machine", "perf script");
 }
 
+/* Replaces the records of the builder by one zstd stream of them, cut into records of that type. Those of type 83 say
+ * how long their part is, and are padded. */
+static void compress_records(uint32_t type) {
+    enum { COMPRESSED2 = 83, PART_BYTES = 51 /* so that parts need padding */ };
+    static char packed[BUILDER_BYTES_MAX];
+    size_t packed_bytes = ZSTD_compress(packed, sizeof packed, builder.bytes + BUILDER_RECORDS_AT,
+                                        builder.bytes_count - BUILDER_RECORDS_AT, 1);
+    assert_false(ZSTD_isError(packed_bytes));
+    assert_true(packed_bytes > 2 * PART_BYTES);
+    builder.bytes_count = BUILDER_RECORDS_AT;
+    for (size_t at = 0; at < packed_bytes; at += PART_BYTES) {
+        size_t part_bytes = packed_bytes - at < PART_BYTES ? packed_bytes - at : PART_BYTES;
+        builder_begin_record(&builder, type, 0);
+        if (type == COMPRESSED2) builder_u64(&builder, part_bytes);
+        builder_put(&builder, packed + at, part_bytes);
+        while (type == COMPRESSED2 && (builder.bytes_count - builder.record_at) % 8) builder_put(&builder, "", 1);
+        builder_end_record(&builder);
+    }
+}
+
+static void test_compressed_records(void **state) {
+    for (uint32_t type = 81; type <= 83; type += 2) {
+        begin_app();
+        add_chain(5, 5, 300, 0x400010, 0x400020);
+        add_chain(5, 5, 200, 0x400030, 0x400020);
+        builder_round(&builder);
+        add_chain(5, 5, 400, 0x400010, 0x400020);
+        compress_records(type);
+        assert_samples(
+            "5/5 app 0 1000000 0x101f;0x1030\n5/5 app 100 1000000 0x101f;0x1010\n"
+            "5/5 app 200 1000000 0x101f;0x1010\n");
+    }
+}
+
 static void test_cut_record(void **state) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
@@ -763,6 +798,7 @@ int main(void) {
         cmocka_unit_test(test_file_of_a_folder),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_cut_record),
+        cmocka_unit_test(test_compressed_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
