@@ -39,7 +39,8 @@ def good_traces(repeat, also):
     for path in sorted((FIXTURES / "recordings").glob("*.xz")):
         traces.append((path.suffixes[-2], lzma.decompress(path.read_bytes()) * repeat))
     for path in sorted(FIXTURES.glob("*/*/input.*")):
-        if (path.parent / "processed.json").exists():
+        # A batch takes the members of an archive one by one.
+        if (path.parent / "processed.json").exists() and ".tar" not in path.suffixes:
             traces.append((path.suffix, path.read_bytes()))
     for path in sorted((ROOT / "tests/fuzz/seeds/fuzz_trace").glob("*.trace")):
         if path.stem in ("every-kind", "sampler"):
