@@ -15,7 +15,7 @@ readers_sources := \
     readers/perf_data/data_tracing.c readers/perf_data/data_unpacker.c readers/perf_data/data_unwind.c \
     readers/perf_data/data_vdso.c readers/perf_data/kernel_file.c readers/perf_data/perf_data.c \
     readers/perf_script/perf_ahead.c readers/perf_script/perf_event_line.c readers/perf_script/perf_frame_line.c readers/perf_script/perf_lexer.c readers/perf_script/perf_maps.c \
-    readers/perf_script/perf_line_set.c readers/perf_script/perf_nodes.c readers/perf_script/perf_records.c readers/perf_script/perf_samples.c readers/perf_script/perf_script.c \
+    readers/perf_script/perf_nodes.c readers/perf_script/perf_records.c readers/perf_script/perf_samples.c readers/perf_script/perf_script.c \
     readers/perf_script/perf_sources.c readers/perf_script/perf_stack.c readers/perf_script/perf_symbols.c \
     readers/registry.c \
     readers/trace/trace_chunks.c readers/trace/trace_clock.c readers/trace/trace_code.c \

@@ -56,8 +56,7 @@ bool input_is_archive(struct input *input);
 
 void input_close(struct input *input); /* NULL is allowed */
 
-/* Returns how many other files belong to the recording. Only a recording in a folder has any, also one in an archive.
- */
+/* Returns how many other files belong to the recording. Only recordings that are folders have any, in archives too. */
 size_t input_part_count(const struct input *input);
 
 /* Opens the file data.N with that index among the files of the recording. Nothing is unwrapped. Failures are latched in

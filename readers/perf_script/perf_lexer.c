@@ -13,14 +13,16 @@ struct perf_lexed_name {
 
 void perf_lexer_init(struct perf_lexer *lexer, struct memory_limit *limit) {
     lexer->failure.memory = limit;
-    perf_line_set_init(&lexer->lines, &lexer->failure);
+    index_set_init(&lexer->lines, &lexer->failure);
+    column_init(&lexer->hashes, sizeof(XXH128_hash_t), &lexer->failure);
     column_init(&lexer->own_hashes, sizeof(XXH128_hash_t), &lexer->failure);
     row_table_init(&lexer->names, sizeof(struct perf_lexed_name), &lexer->failure);
     stack_table_init(&lexer->nodes, &lexer->failure);
 }
 
 void perf_lexer_fini(struct perf_lexer *lexer) {
-    perf_line_set_fini(&lexer->lines);
+    index_set_fini(&lexer->lines);
+    column_fini(&lexer->hashes);
     column_fini(&lexer->own_hashes);
     row_table_fini(&lexer->names);
     stack_table_fini(&lexer->nodes);
@@ -57,13 +59,17 @@ static uint32_t number_of_name(struct perf_lexer *lexer, const struct perf_frame
     return row_table_intern(&lexer->names, &name);
 }
 
-/* Adds a new line to those of the block. Returns false if memory ran out (latched). */
-static bool add_line(struct perf_lexer *lexer, struct perf_block *block, struct text line) {
+/* Returns the number of a new line; ID_NONE if memory ran out (latched). */
+static uint32_t add_line(struct perf_lexer *lexer, struct perf_block *block, struct text line, XXH128_hash_t hash) {
+    uint32_t number = lexer->hashes.count;
     struct perf_new_line *added = column_push(&block->new_lines);
-    if (!added) return false;
+    if (!added) return ID_NONE;
     added->is_frame = perf_frame_line_parse(line, &added->frame);
     added->name_number = number_of_name(lexer, &added->frame);
-    return true;
+    XXH128_hash_t *stored = column_push(&lexer->hashes);
+    if (!stored) return ID_NONE;
+    *stored = hash;
+    return number;
 }
 
 /* ---- Stacks. ---- */
@@ -168,13 +174,13 @@ static bool hash_lines(struct perf_lexer *lexer, struct perf_block *block, struc
     sample->base = thread->sample;
     if (thread->sample != ID_NONE && thread->tid == sample->line.tid && thread->machine == sample->line.machine)
         sample->own_count -= count_shared_lines(block, column_at(&block->samples, thread->sample), sample);
-    if (!perf_line_set_reserve(&lexer->lines)) return false;
+    if (!index_set_reserve(&lexer->lines)) return false;
     for (uint32_t i = 0; i < sample->own_count; i++) {
         struct text line = text_of_line(block, sample, i);
         XXH128_hash_t *hash = column_push(&lexer->own_hashes);
         if (!hash) return false;
         *hash = index_set_identity(line.bytes, line.bytes_count);
-        perf_line_set_prefetch(&lexer->lines, *hash);
+        __builtin_prefetch(index_set_first(&lexer->lines, (uint32_t)hash->low64));
     }
     return true;
 }
@@ -185,20 +191,34 @@ static bool hash_lines(struct perf_lexer *lexer, struct perf_block *block, struc
  * touched if the line is new. */
 static uint32_t number_of_line(struct perf_lexer *lexer, struct perf_block *block,
                                const struct perf_lexed_sample *sample, uint32_t row, XXH128_hash_t hash) {
-    if (!perf_line_set_reserve(&lexer->lines)) return ID_NONE;
-    struct perf_line_slot *slot = perf_line_set_find(&lexer->lines, hash);
-    if (slot->number != ID_NONE) return slot->number;
-    bool is_added = add_line(lexer, block, text_of_line(block, sample, row));
-    return is_added ? perf_line_set_fill(&lexer->lines, slot, hash) : ID_NONE;
+    if (!index_set_reserve(&lexer->lines)) return ID_NONE;
+    struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash.low64);
+    for (; !index_slot_is_empty(slot); slot = index_set_next(&lexer->lines, slot)) {
+        if (slot->hash != (uint32_t)hash.low64) continue;
+        if (XXH128_isEqual(*(const XXH128_hash_t *)column_at(&lexer->hashes, slot->index), hash)) return slot->index;
+    }
+    uint32_t number = add_line(lexer, block, text_of_line(block, sample, row), hash);
+    if (number != ID_NONE) index_set_fill(&lexer->lines, slot, (uint32_t)hash.low64, number);
+    return number;
+}
+
+/* Begins to fetch the hash that an own line of the block will probably be compared with. */
+static void prefetch_hash(const struct perf_lexer *lexer, uint32_t own_line) {
+    if (own_line >= lexer->own_hashes.count) return;
+    const XXH128_hash_t *hash = column_at(&lexer->own_hashes, own_line);
+    const struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash->low64);
+    if (!index_slot_is_empty(slot)) __builtin_prefetch(column_at(&lexer->hashes, slot->index));
 }
 
 /* Numbers the lines of a sample, of which first_own is the first among the block's own lines. Returns false if memory
  * ran out (latched). */
 static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, const struct perf_lexed_sample *sample,
                          uint32_t first_own) {
+    enum { FETCHED_AHEAD = 12 };
     if (!sample->line_count) return true; /* the block may have no lines yet */
     struct perf_lexed_line *lines = block->lines + sample->first_line;
     for (uint32_t i = 0; i < sample->own_count; i++) {
+        prefetch_hash(lexer, first_own + i + FETCHED_AHEAD);
         const XXH128_hash_t *hash = column_at(&lexer->own_hashes, first_own + i);
         lines[i].number = number_of_line(lexer, block, sample, i, *hash);
         if (lines[i].number == ID_NONE) return false;
@@ -288,7 +308,7 @@ static void find_samples(struct perf_lexer *lexer, struct perf_block *block) {
 
 void perf_lexer_run(struct perf_lexer *lexer, struct perf_block *block) {
     block->samples.count = block->new_lines.count = block->line_count = 0;
-    block->first_new_number = lexer->lines.count;
+    block->first_new_number = lexer->hashes.count;
     lexer->own_hashes.count = 0;
     limit_nodes(lexer);
     block->generation = lexer->generation;

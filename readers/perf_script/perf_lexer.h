@@ -15,11 +15,11 @@
 #define GECKO_PERF_LEXER_H
 
 #include "libconvert/base/column.h"
+#include "libconvert/base/index_set.h"
 #include "libconvert/base/row_table.h"
 #include "libconvert/profile/stack_table.h"
 #include "perf_event_line.h"
 #include "perf_frame_line.h"
-#include "perf_line_set.h"
 
 struct perf_lexed_line {
     uint32_t number;
@@ -68,8 +68,9 @@ struct perf_lexed_thread {
 enum { PERF_LEXED_THREADS_MAX = 512 };
 
 struct perf_lexer {
-    struct failure failure; /* its own latch; counts against the same limit as the conversion's */
-    struct perf_line_set lines;
+    struct failure failure;   /* its own latch; counts against the same limit as the conversion's */
+    struct index_set lines;   /* of hashes */
+    struct column hashes;     /* XXH128_hash_t, by line number (index_set_identity) */
     struct row_table names;   /* struct perf_lexed_name */
     struct stack_table nodes; /* a line's number takes the place of a frame, a node that of a stack */
     uint32_t generation;
