@@ -153,14 +153,17 @@ static void handle_the_old_way(void) {
 
 /* ---- Masks. ---- */
 
+/* Holds the lock of the output for the whole line, because two threads may print theirs at the same time. */
 static void print_mask(const char *when) {
     sigset_t set;
     sigemptyset(&set);
     pthread_sigmask(SIG_BLOCK, NULL, &set);
+    flockfile(stdout);
     printf("%s:", when);
     for (int number = 1; number < NSIG; number++)
         if (sigismember(&set, number) == 1) printf(" %d", number);
     puts("");
+    funlockfile(stdout);
 }
 
 static void block_all(void) {
