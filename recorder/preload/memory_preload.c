@@ -2,7 +2,6 @@
  * frees.
  *
  *     LD_PRELOAD=libgecko_recorder_memory.so GECKO_RECORDER=1 program */
-#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "recorder/gecko_recorder.h"
+#include "recorder/preload/next_function.h"
 
 /* The allocator that the program would use without this library. */
 static struct {
@@ -47,26 +47,21 @@ static bool is_early(const void *memory) {
     return at >= early && at < early + EARLY_BYTES;
 }
 
-static void find(void *function, const char *name) {
-    void *address = dlsym(RTLD_NEXT, name);
-    memcpy(function, &address, sizeof address);
-}
-
 /* Looks up the functions, once. Returns false while that is going on: allocate early memory then. */
 static bool find_next(void) {
     static uint32_t is_looking_up; /* a word, since some machines cannot exchange bytes */
     if (__builtin_expect(__atomic_load_n(&next.is_known, __ATOMIC_ACQUIRE), 1)) return true;
     if (__atomic_exchange_n(&is_looking_up, 1, __ATOMIC_ACQ_REL)) return false;
-    find(&next.malloc, "malloc");
-    find(&next.free, "free");
-    find(&next.calloc, "calloc");
-    find(&next.realloc, "realloc");
-    find(&next.memalign, "memalign");
-    find(&next.aligned_alloc, "aligned_alloc");
-    find(&next.posix_memalign, "posix_memalign");
-    find(&next.valloc, "valloc");
-    find(&next.pvalloc, "pvalloc");
-    find(&next.usable_size, "malloc_usable_size");
+    find_next_function(&next.malloc, "malloc");
+    find_next_function(&next.free, "free");
+    find_next_function(&next.calloc, "calloc");
+    find_next_function(&next.realloc, "realloc");
+    find_next_function(&next.memalign, "memalign");
+    find_next_function(&next.aligned_alloc, "aligned_alloc");
+    find_next_function(&next.posix_memalign, "posix_memalign");
+    find_next_function(&next.valloc, "valloc");
+    find_next_function(&next.pvalloc, "pvalloc");
+    find_next_function(&next.usable_size, "malloc_usable_size");
     __atomic_store_n(&next.is_known, true, __ATOMIC_RELEASE);
     return true;
 }

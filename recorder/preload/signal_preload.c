@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "recorder/gecko_recorder.h"
+#include "recorder/preload/next_function.h"
 #include "recorder/sample/own_signal.h"
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -36,17 +37,12 @@ static struct {
     bool is_known;
 } next;
 
-static void find(void *function, const char *name) {
-    void *address = dlsym(RTLD_NEXT, name);
-    memcpy(function, &address, sizeof address);
-}
-
 /* Several threads may do this at once: they store the same values. */
 static void find_next(void) {
     if (__atomic_load_n(&next.is_known, __ATOMIC_ACQUIRE)) return;
-    find(&next.pthread_create, "pthread_create");
-    find(&next.sigwaitinfo, "sigwaitinfo");
-    find(&next.sigtimedwait, "sigtimedwait");
+    find_next_function(&next.pthread_create, "pthread_create");
+    find_next_function(&next.sigwaitinfo, "sigwaitinfo");
+    find_next_function(&next.sigtimedwait, "sigtimedwait");
     __atomic_store_n(&next.is_known, true, __ATOMIC_RELEASE);
 }
 

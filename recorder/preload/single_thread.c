@@ -1,11 +1,12 @@
 /* Interposes functions of the C library that depend on how many threads a program has, that succeed only in a process
- * with one thread, or that filter the system calls of threads: the recorder's threads must not change their results. A
- * thread that is about to be forbidden to read the cycle counter must not read it for the recorder either. Only the
- * shared library has these functions. They have no effect on programs that make the system calls without the C library.
+ * with one thread, that change the ids of all threads, or that filter the system calls of threads: the recorder's
+ * threads must not change their results. A thread that is about to be forbidden to read the cycle counter must not read
+ * it for the recorder either. Only the shared library has these functions. They have no effect on programs that make
+ * the system calls without the C library.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -14,7 +15,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include "recorder/preload/next_function.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/session.h"
 #include "recorder/state/recording_state.h"
@@ -35,7 +38,7 @@ struct arguments {
  * program can have the kernel forbid those that other code makes (PR_SET_SYSCALL_USER_DISPATCH). */
 __attribute__((visibility("hidden"))) void *single_thread_next;
 
-__attribute__((constructor)) static void find_next(void) { single_thread_next = dlsym(RTLD_NEXT, "syscall"); }
+__attribute__((constructor)) static void find_next(void) { find_next_function(&single_thread_next, "syscall"); }
 
 /* Makes a system call, like the C library's syscall. It is in assembly and leaves the stack as it is, because some
  * system calls return on another stack. */
@@ -77,13 +80,17 @@ static long call(long number, const struct arguments *arguments) {
 
 /* ---- Calls that need a process with one thread, and filters of system calls. ---- */
 
-static long call_alone(long number, const struct arguments *arguments) {
-    bool is_alone = session_be_alone();
-    long result = call(number, arguments);
+/* Returns `result`, and leaves `errno` as it is. */
+static long end_being_alone(bool is_alone, long result) {
     int saved_errno = errno;
     if (is_alone) session_end_being_alone();
     errno = saved_errno;
     return result;
+}
+
+static long call_alone(long number, const struct arguments *arguments) {
+    bool is_alone = session_be_alone();
+    return end_being_alone(is_alone, call(number, arguments));
 }
 
 static bool is_for_one_thread(long number, const struct arguments *arguments) {
@@ -101,7 +108,16 @@ static bool is_counter_forbidden(long number, const struct arguments *arguments)
     return number == SYS_prctl && arguments->at[0] == PR_SET_TSC && arguments->at[1] == PR_TSC_SIGSEGV;
 }
 
+/* True if the calling thread will keep its capabilities when it gives up being root. */
+static bool is_keeping_capabilities(long number, const struct arguments *arguments) {
+    const long *at = arguments->at;
+    return number == SYS_prctl && (at[0] == PR_SET_KEEPCAPS || at[0] == PR_SET_SECUREBITS) && at[1];
+}
+
+static bool keeps_capabilities;
+
 static long call_special(long number, const struct arguments *arguments) {
+    if (is_keeping_capabilities(number, arguments)) __atomic_store_n(&keeps_capabilities, true, __ATOMIC_RELAXED);
     if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
     if (is_for_one_thread(number, arguments)) return call_alone(number, arguments);
     if (is_filter(number, arguments))
@@ -130,6 +146,32 @@ EXPORTED int prctl(int option, ...) {
 EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const struct arguments){{flags}}); }
 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
+
+/* ---- User and group ids. ---- */
+
+/* The C library changes the ids of all threads, and ends the program if the kernel refuses one of them. A thread that
+ * has kept its capabilities may change its ids again, but the recorder's threads may not. */
+static bool begin_change(void) { return __atomic_load_n(&keeps_capabilities, __ATOMIC_RELAXED) && session_be_alone(); }
+
+#define CHANGE(name, parameters, arguments)                                                                 \
+    static int(*next_##name) parameters;                                                                    \
+    __attribute__((constructor)) static void find_##name(void) { find_next_function(&next_##name, #name); } \
+    EXPORTED int name parameters {                                                                          \
+        bool is_alone = begin_change();                                                                     \
+        if (!next_##name) find_##name();                                                                    \
+        return (int)end_being_alone(is_alone, next_##name arguments);                                       \
+    }
+
+CHANGE(setuid, (uid_t user), (user))
+CHANGE(setgid, (gid_t group), (group))
+CHANGE(seteuid, (uid_t user), (user))
+CHANGE(setegid, (gid_t group), (group))
+CHANGE(setreuid, (uid_t real, uid_t effective), (real, effective))
+CHANGE(setregid, (gid_t real, gid_t effective), (real, effective))
+CHANGE(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+CHANGE(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+CHANGE(setgroups, (size_t count, const gid_t *groups), (count, groups))
+CHANGE(initgroups, (const char *user, gid_t group), (user, group))
 
 /* ---- The number of threads: the links of the folder /proc/self/task. ---- */
 

@@ -1,6 +1,8 @@
 /* Test programs that restrict their system calls, the cycle counter, their rights, or their memory. */
 #include <fcntl.h>
+#include <grp.h>
 #include <link.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -152,6 +154,23 @@ static void give_up_rights(void) {
     printf("child %d\n", wait_for(pid));
 }
 
+/* Gives up being root but keeps a capability, and then changes its groups, as setpriv does. */
+static void keep_capabilities(void) {
+    enum { NOBODY = 65534, NUMBER = CAP_SETGID };
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct kept[2] = {{.effective = 1u << NUMBER, .permitted = 1u << NUMBER}};
+    const gid_t some[] = {NOBODY, 12};
+    work(50);
+    printf("kept %d\n", prctl(PR_SET_KEEPCAPS, 1));
+    printf("user %d\n", setresuid(NOBODY, NOBODY, NOBODY));
+    printf("raised %ld\n", syscall(SYS_capset, &header, kept));
+    printf("group %d\n", setresgid(NOBODY, NOBODY, NOBODY));
+    printf("groups %d\n", setgroups(2, some));
+    work(100);
+    printf("%d %d %d %d\n", (int)geteuid(), (int)getegid(), getgroups(0, NULL), setuid(0));
+    work(100);
+}
+
 static void change_root(void) {
     mkdir("jail", 0755);
     printf("changed %d\n", chroot("jail") == 0 && chdir("/") == 0);
@@ -240,6 +259,7 @@ static const struct host_case cases[] = {
     {"dispatch-calls", dispatch_calls},
     {"forbid-counter", forbid_counter},
     {"give-up-rights", give_up_rights},
+    {"keep-capabilities", keep_capabilities},
     {"change-root", change_root},
     {"make-namespace", make_namespace},
     {"forbid-dumps", forbid_dumps},

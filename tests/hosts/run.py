@@ -14,7 +14,7 @@ import tempfile
 
 PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads"]
 INTERVALS_MS = ["1", "0.1"]
-NEEDS_ROOT = {"change-root", "give-up-rights"}
+NEEDS_ROOT = {"change-root", "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
 # CLOCK_MONOTONIC reads the counter too.
 CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monotonic"]}
