@@ -7,6 +7,7 @@
 #define GECKO_JSON_H
 
 #include "chunk_list.h"
+#include "libconvert/base/arena.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/text.h"
 
@@ -37,9 +38,48 @@ void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
 static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
+/* ---- Values that a loop puts in place: see json_put.h. ---- */
+
+/* Returns room for values or a key, of at most bytes_max bytes, after the comma that they may need. NULL if memory ran
+ * out (latched). Put them there, then commit their end. */
+static inline char *json_reserve(struct json *json, size_t bytes_max) {
+    char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
+    if (!out) return NULL;
+    *out = ',';
+    out += json->needs_comma;
+    json->needs_comma = true;
+    return out;
+}
+
+static inline void json_commit(struct json *json, const char *end) {
+    const struct chunk *last = json->out.last;
+    chunk_list_commit(&json->out, (size_t)(end - (last->bytes + last->used_bytes)));
+}
+
+/* Commits a key, whose value comes next. */
+static inline void json_key_commit(struct json *json, const char *end) {
+    json_commit(json, end);
+    json->needs_comma = false;
+}
+
+/* Commits the beginning of an object with its first values. NULL: memory ran out. */
+void json_object_commit(struct json *json, const char *end);
+
+/* Returns room for bytes_max more bytes at `end`, up to which the text is complete. That may be in another place; NULL
+ * if memory ran out (latched). */
+static inline char *json_reserve_more(struct json *json, char *end, size_t bytes_max) {
+    const struct chunk *last = json->out.last;
+    if ((size_t)(last->bytes + last->capacity_bytes - end) >= bytes_max) return end;
+    json_commit(json, end);
+    return chunk_list_reserve(&json->out, bytes_max);
+}
+
+/* Return text for json_put_prepared, which lives as long as the arena: `,"key":` and `{"key":"value"`. */
+struct text json_prepare_key(struct text key, struct arena *memory);
+struct text json_prepare_object(struct text key, struct text value, struct arena *memory);
+
 /* Writers of values. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
-void json_plain_text(struct json *json, struct text text); /* ASCII that needs no escape */
 void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "json_put.h"
 #include "meta_json.h"
 #include "thread_json.h"
 
@@ -212,28 +213,91 @@ static void write_value(struct json *json, const struct profile *profile, const 
         write_plain_value(json, profile, field->format, field->has_wide_values, value);
 }
 
-void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
-                         const struct marker *marker, const struct marker_json_strings *strings) {
-    if (marker->schema == MARKER_SCHEMA_NONE) {
-        /* Firefox uses this type for a payload that is only a stack. */
-        json_key_string(json, "type", "NoPayloadUserData");
-        return;
-    }
-    const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    void (*write_key)(struct json *, struct text) = schema->has_plain_names ? json_plain_key : json_key_text;
-    json_key(json, "type");
-    if (schema->has_plain_names)
-        json_plain_text(json, schema->name);
-    else
-        json_text(json, schema->name);
+/* ---- Payloads. ---- */
+
+/* A field of all payloads of one type. */
+struct field_plan {
+    struct text key; /* prepared */
+    size_t bytes_max; /* of the key and a value that is put in place */
+    const struct marker_field *field;
+    enum marker_value_kind kind;
+    bool is_hexadecimal;
+};
+
+struct payload_plan {
+    struct text head; /* prepared: the type */
+    struct field_plan *fields;
+    uint32_t field_count;
+};
+
+static void plan_payload(struct payload_plan *plan, const struct marker_schema *schema, struct arena *memory) {
+    plan->head = json_prepare_object(TEXT("type"), schema->name, memory);
+    plan->fields = arena_take_aligned(memory, schema->field_count * sizeof *plan->fields);
+    if (!plan->fields) return;
+    plan->field_count = schema->field_count;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        if (marker_value_is_absent(marker_format_kind(field->format), value)) continue;
-        write_key(json, field->key);
-        write_value(json, profile, field, value, strings);
+        struct text key = json_prepare_key(field->key, memory);
+        plan->fields[i] = (struct field_plan){.key = key,
+                                              .bytes_max = key.bytes_count + JSON_MS_BYTES_MAX,
+                                              .field = field,
+                                              .kind = marker_format_kind(field->format),
+                                              .is_hexadecimal = field->format == MARKER_HEXADECIMAL};
     }
-    const struct thread *foreign = profile_foreign_thread(profile, thread, marker);
+}
+
+void marker_json_init(struct marker_json *markers, const struct profile *profile, struct marker_json_strings strings) {
+    /* Firefox uses this type for a payload that is only a stack. */
+    static const struct marker_schema none = {.name = TEXT("NoPayloadUserData")};
+    uint32_t schema_count = profile->marker_schemas.count;
+    *markers = (struct marker_json){.profile = profile, .strings = strings};
+    arena_init(&markers->memory, profile->failure);
+    markers->plans = arena_take_aligned(&markers->memory, (schema_count + 1) * sizeof *markers->plans);
+    for (uint32_t i = 0; markers->plans && i <= schema_count; i++)
+        plan_payload(&markers->plans[i], i < schema_count ? column_at(&profile->marker_schemas, i) : &none,
+                     &markers->memory);
+}
+
+void marker_json_fini(struct marker_json *markers) { arena_fini(&markers->memory); }
+
+/* Puts the value at `out`. Returns NULL if it is of another kind than most are, and cannot be put. */
+static inline char *put_value(char *out, const struct field_plan *plan, const union marker_value *value) {
+    if (plan->kind == VALUE_NUMBER && !value->number.scale && !plan->is_hexadecimal)
+        return json_put_int(out, value->number.mantissa);
+    if (plan->kind == VALUE_DURATION) return json_put_ms(out, value->duration_ns);
+    if (plan->kind == VALUE_TIME) return json_put_ms(out, value->time_ns);
+    return NULL;
+}
+
+/* Writes the field after text that ends at `out` and is not committed. Returns the end of the new text, or NULL if
+ * memory ran out (latched). */
+static inline char *write_field(const struct marker_json *markers, struct json *json, char *out,
+                                const struct field_plan *plan, const union marker_value *value) {
+    out = json_reserve_more(json, out, plan->bytes_max);
+    if (!out) return NULL;
+    out = json_put_prepared(out, plan->key);
+    char *end = put_value(out, plan, value);
+    if (end) return end;
+    json_key_commit(json, out);
+    write_value(json, markers->profile, plan->field, value, &markers->strings);
+    return chunk_list_reserve(&json->out, 0);
+}
+
+void marker_json_payload_begin(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                               const struct marker *marker) {
+    const struct profile *profile = markers->profile;
+    bool has_schema = marker->schema != MARKER_SCHEMA_NONE;
+    const struct payload_plan *plan = &markers->plans[has_schema ? marker->schema : profile->marker_schemas.count];
+    char *out = json_reserve(json, plan->head.bytes_count + JSON_PREPARED_BLOCK_BYTES);
+    if (out) out = json_put_prepared(out, plan->head);
+    json_object_commit(json, out);
+    for (uint32_t i = 0; i < plan->field_count && out; i++) {
+        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
+        if (!marker_value_is_absent(plan->fields[i].kind, value))
+            out = write_field(markers, json, out, &plan->fields[i], value);
+    }
+    if (out) json_commit(json, out);
+    const struct thread *foreign = has_schema ? profile_foreign_thread(profile, thread, marker) : NULL;
     if (!foreign) return;
     json_key(json, MARKER_STACK_THREAD_KEY);
     thread_json_tid_value(json, foreign);

@@ -18,10 +18,21 @@ void marker_json_schema_fields(struct json *json, const struct marker_schema *sc
 /* Writes the keys of a schema that follow its fields: "graphs", "colorField", "isStackBased". */
 void marker_json_schema_tail(struct json *json, const struct marker_schema *schema);
 
-/* Writes "type" and the fields that have values as keys of the payload under construction. The marker must belong to
- * `thread`. */
-void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
-                         const struct marker *marker, const struct marker_json_strings *strings);
+/* How payloads are written. What is the same in all payloads of a type is made once. */
+struct marker_json {
+    const struct profile *profile; /* borrowed */
+    struct marker_json_strings strings;
+    struct arena memory;
+    struct payload_plan *plans; /* one for each schema, and one for payloads without a schema */
+};
+
+/* The profile must be finished. Running out of memory is latched in its failure. */
+void marker_json_init(struct marker_json *markers, const struct profile *profile, struct marker_json_strings strings);
+void marker_json_fini(struct marker_json *markers);
+
+/* Begins the payload, an object, with "type" and the fields that have values. The marker must belong to `thread`. */
+void marker_json_payload_begin(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                               const struct marker *marker);
 
 /* True if the marker has anything for a payload. If not, the payload is null or is left out. */
 static inline bool marker_json_has_payload(const struct marker *marker) {

@@ -78,18 +78,6 @@ static uint16_t value_kinds_of(const struct marker_schema *schema) {
     return kinds;
 }
 
-static bool is_plain(struct text text) {
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (text.bytes[i] < ' ' || text.bytes[i] > '~' || text.bytes[i] == '"' || text.bytes[i] == '\\') return false;
-    return true;
-}
-
-static bool has_plain_names(const struct marker_schema *schema) {
-    bool is_all_plain = is_plain(schema->name);
-    for (uint32_t i = 0; i < schema->field_count; i++) is_all_plain &= is_plain(schema->fields[i].key);
-    return is_all_plain;
-}
-
 /* Adds the schema under a name that no other schema has. */
 static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
@@ -105,7 +93,6 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.twin = 0;
     schema.has_foreign_stacks = false;
     schema.value_kinds = value_kinds_of(&schema);
-    schema.has_plain_names = has_plain_names(&schema);
     *row = schema;
     uint16_t index = (uint16_t)(schemas->count - 1);
     index_set_fill(&profile->marker_schema_names, slot, hash_of(name), index);

@@ -4,9 +4,13 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
-#include "writer/marker_json.h"
 #include "writer/table_of_rows.h"
 #include "writer/thread_json.h"
+
+static void write_string_number(void *context, struct json *json, string_id string) {
+    struct gecko_thread_writer *writer = context;
+    json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
+}
 
 void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_tables *tables,
                               const struct gecko_weights *weights) {
@@ -22,6 +26,7 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     numbering_init(&writer->frames, frame_count, failure);
     numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
     numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
+    marker_json_init(&writer->markers, profile, (struct marker_json_strings){write_string_number, writer});
     column_init(&writer->path, sizeof(uint32_t), failure);
     writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
     writer->frame_positions = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_positions);
@@ -32,6 +37,7 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     numbering_fini(&writer->frames);
     numbering_fini(&writer->stacks);
     numbering_fini(&writer->sources);
+    marker_json_fini(&writer->markers);
     column_fini(&writer->path);
     memory_free(writer->idle_stacks);
     memory_free(writer->frame_order);
@@ -252,11 +258,6 @@ static struct marker_sort_key *order_markers(const struct column *markers, struc
     return keys;
 }
 
-static void write_string_number(void *context, struct json *json, string_id string) {
-    struct gecko_thread_writer *writer = context;
-    json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
-}
-
 /* Writes a backtrace, which is a small thread: one sample, in the stack table of the thread that is being written.
  * `thread` is the one in which the backtrace was taken. */
 static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
@@ -284,10 +285,8 @@ static void write_marker_stack(struct gecko_thread_writer *writer, const struct 
 
 static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
                           struct json *json) {
-    struct marker_json_strings strings = {write_string_number, writer};
     if (!marker_json_has_payload(marker)) return;
-    json_object_begin(json);
-    marker_json_payload(json, writer->profile, thread, marker, &strings);
+    marker_json_payload_begin(&writer->markers, json, thread, marker);
     if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
     json_object_end(json);
 }

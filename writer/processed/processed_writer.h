@@ -4,7 +4,7 @@
 
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
-#include "writer/json.h"
+#include "writer/marker_json.h"
 #include "writer/parallel_rows.h"
 
 struct processed_writer {
@@ -13,6 +13,7 @@ struct processed_writer {
      * samples are as far apart as the interval says. */
     bool has_weights;
     const bool *idle_stacks;        /* see profile_idle_stacks */
+    const struct marker_json *markers;
     struct json json;               /* the document */
     struct parallel_rows *parallel; /* NULL: one thread writes */
     struct progress progress;
