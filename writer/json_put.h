@@ -45,6 +45,10 @@ static inline void json_store_digits(char *out, uint64_t digits) {
 char *json_put_long_digits(char *out, uint64_t value);
 
 static inline char *json_put_digits(char *out, uint64_t value) {
+    if (value < 10) {
+        *out = (char)('0' + value);
+        return out + 1;
+    }
     if (value >= JSON_EIGHT_DIGITS_LIMIT) return json_put_long_digits(out, value);
     uint64_t digits = json_eight_digits((uint32_t)value);
     /* The last digit is written even if it is 0. */

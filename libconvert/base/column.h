@@ -29,6 +29,9 @@ void column_fini(struct column *column);
 /* Adds the next chunk. Returns false if memory ran out (latched). */
 bool column_grow(struct column *column);
 
+/* Appends copies of the elements. Returns false if memory ran out (latched). */
+bool column_push_all(struct column *column, const void *elements, size_t count);
+
 /* Appends copies of the elements of another column with elements of the same size. Running out of memory is latched. */
 void column_append(struct column *column, const struct column *other);
 

@@ -206,6 +206,7 @@ struct marker_schema {
      * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
     const struct reserved_type *reserved;
     uint16_t twin;
+    bool has_hexadecimal; /* some field or column is MARKER_HEXADECIMAL; set by the profile */
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 

@@ -34,17 +34,9 @@ void trace_clock_fini(struct trace_clock *clock) {
     *clock = (struct trace_clock){0};
 }
 
-static bool is_within(const struct trace_clock *clock, int64_t ticks) {
-    return ticks <= clock->limit_ticks && ticks >= -clock->limit_ticks;
-}
-
 bool trace_clock_relative(const struct trace_clock *clock, uint64_t ticks, int64_t *relative_ticks) {
     *relative_ticks = (int64_t)(ticks - clock->start_ticks);
-    return is_within(clock, *relative_ticks);
-}
-
-bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum) {
-    return !__builtin_add_overflow(a, b, sum) && is_within(clock, *sum);
+    return trace_clock_is_within(clock, *relative_ticks);
 }
 
 /* Returns value * numerator / denominator, rounded down. The result must fit. */

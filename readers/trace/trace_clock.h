@@ -34,13 +34,19 @@ void trace_clock_init(struct trace_clock *clock, bool is_monotonic, uint64_t tic
                       uint64_t start_ns, struct failure *failure);
 void trace_clock_fini(struct trace_clock *clock);
 
+static inline bool trace_clock_is_within(const struct trace_clock *clock, int64_t ticks) {
+    return ticks <= clock->limit_ticks && ticks >= -clock->limit_ticks;
+}
+
 /* Sets *relative_ticks to the ticks since the start of the trace. Returns false if that is more than ten years, which
  * no trace lasts. */
 bool trace_clock_relative(const struct trace_clock *clock, uint64_t ticks, int64_t *relative_ticks);
 
 /* Sets *sum to a + b, which are ticks since the start or spans of ticks. Returns false if the sum is more than ten
  * years away. */
-bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum);
+static inline bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum) {
+    return !__builtin_add_overflow(a, b, sum) && trace_clock_is_within(clock, *sum);
+}
 
 /* Adds a point: an instant in ticks and in nanoseconds of CLOCK_MONOTONIC. */
 void trace_clock_offer(struct trace_clock *clock, int64_t relative_ticks, uint64_t ns);

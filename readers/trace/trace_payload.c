@@ -234,14 +234,13 @@ void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload
     struct payload_reading reading = {trace, payload, time_ticks, is_open};
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        values[i] = marker_value_absent(marker_format_kind(field->format));
-        if (!trace_cursor_left(payload)) continue;
-        enum trace_wire wire = has_tags ? trace_cursor_byte(payload) : type->wires[i];
+        enum trace_wire wire = TRACE_WIRE_ABSENT;
+        if (trace_cursor_left(payload)) wire = has_tags ? trace_cursor_byte(payload) : type->wires[i];
         if (wire >= TRACE_WIRE_COUNT) {
             /* The length of such a value is unknown, so all values after it are lost too. */
             count_lost(&reading, TRACE_LOST_VALUE_TYPE);
             payload->next = payload->end;
-            continue;
+            wire = TRACE_WIRE_ABSENT;
         }
         values[i] = read_value(&reading, field, wire);
     }
