@@ -296,23 +296,23 @@ static bool push_values(struct profile *profile, uint16_t row, const union marke
     return column_push_all(&profile->payloads.values, values, schema->field_count);
 }
 
-void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,
                              const struct stack_origin *origin, const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
-    bool is_reserved = marker.schema != MARKER_SCHEMA_NONE && schema_at(profile, marker.schema)->reserved;
-    if (is_reserved) fit_reserved_type(profile, &marker, values);
-    bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
-    place_values(profile, &marker, origin);
-    if (origin && profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
+    bool is_reserved = marker->schema != MARKER_SCHEMA_NONE && schema_at(profile, marker->schema)->reserved;
+    if (is_reserved) fit_reserved_type(profile, marker, values);
+    bool has_fields = marker->schema != MARKER_SCHEMA_NONE;
+    place_values(profile, marker, origin);
+    if (origin && profile_foreign_thread(profile, thread, marker)) note_foreign_stack(profile, marker);
     if (failure_is_set(profile->failure)) return;
-    if (has_fields && !push_values(profile, marker.schema, values)) return;
+    if (has_fields && !push_values(profile, marker->schema, values)) return;
     struct marker *row = column_push(&thread->markers);
-    if (row) *row = marker;
+    if (row) *row = *marker;
 }
 
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values) {
-    profile_add_marker_from(profile, thread, marker, NULL, values);
+    profile_add_marker_from(profile, thread, &marker, NULL, values);
 }
 
 /* What profile_visit_values looks for. */
