@@ -217,11 +217,11 @@ static void write_value(struct json *json, const struct profile *profile, const 
 
 /* A field of all payloads of one type. */
 struct field_plan {
-    struct text key; /* prepared */
-    size_t bytes_max; /* of the key and a value that is put in place */
+    struct text key;   /* prepared */
+    size_t room_bytes; /* for the key and a number */
     const struct marker_field *field;
     enum marker_value_kind kind;
-    bool is_hexadecimal;
+    bool is_decimal; /* a number that is written as a decimal, unless it is real */
 };
 
 struct payload_plan {
@@ -237,12 +237,14 @@ static void plan_payload(struct payload_plan *plan, const struct marker_schema *
     plan->field_count = schema->field_count;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
+        enum marker_value_kind kind = marker_format_kind(field->format);
         struct text key = json_prepare_key(field->key, memory);
         plan->fields[i] = (struct field_plan){.key = key,
-                                              .bytes_max = key.bytes_count + JSON_MS_BYTES_MAX,
+                                              .room_bytes = key.bytes_count + JSON_MS_BYTES_MAX,
                                               .field = field,
-                                              .kind = marker_format_kind(field->format),
-                                              .is_hexadecimal = field->format == MARKER_HEXADECIMAL};
+                                              .kind = kind,
+                                              .is_decimal =
+                                                  kind == VALUE_NUMBER && field->format != MARKER_HEXADECIMAL};
     }
 }
 
@@ -260,25 +262,14 @@ void marker_json_init(struct marker_json *markers, const struct profile *profile
 
 void marker_json_fini(struct marker_json *markers) { arena_fini(&markers->memory); }
 
-/* Puts the value at `out`. Returns NULL if it is of another kind than most are, and cannot be put. */
-static inline char *put_value(char *out, const struct field_plan *plan, const union marker_value *value) {
-    if (plan->kind == VALUE_NUMBER && !value->number.scale && !plan->is_hexadecimal)
-        return json_put_int(out, value->number.mantissa);
-    if (plan->kind == VALUE_DURATION) return json_put_ms(out, value->duration_ns);
-    if (plan->kind == VALUE_TIME) return json_put_ms(out, value->time_ns);
-    return NULL;
-}
-
-/* Writes the field after text that ends at `out` and is not committed. Returns the end of the new text, or NULL if
- * memory ran out (latched). */
-static inline char *write_field(const struct marker_json *markers, struct json *json, char *out,
-                                const struct field_plan *plan, const union marker_value *value) {
-    out = json_reserve_more(json, out, plan->bytes_max);
+/* Writes a value of any kind, unless it is absent, after text that ends at `out` and is not committed. Returns where
+ * the text goes on; NULL if memory ran out (latched). It is not inline, since most values are integers. */
+__attribute__((noinline)) static char *write_field(const struct marker_json *markers, struct json *json, char *out,
+                                                   const struct field_plan *plan, const union marker_value *value) {
+    if (marker_value_is_absent(plan->kind, value)) return out;
+    out = json_reserve_more(json, out, plan->room_bytes);
     if (!out) return NULL;
-    out = json_put_prepared(out, plan->key);
-    char *end = put_value(out, plan, value);
-    if (end) return end;
-    json_key_commit(json, out);
+    json_key_commit(json, json_put_prepared(out, plan->key));
     write_value(json, markers->profile, plan->field, value, &markers->strings);
     return chunk_list_reserve(&json->out, 0);
 }
@@ -292,9 +283,15 @@ void marker_json_payload_begin(const struct marker_json *markers, struct json *j
     if (out) out = json_put_prepared(out, plan->head);
     json_object_commit(json, out);
     for (uint32_t i = 0; i < plan->field_count && out; i++) {
+        const struct field_plan *field = &plan->fields[i];
         const union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        if (!marker_value_is_absent(plan->fields[i].kind, value))
-            out = write_field(markers, json, out, &plan->fields[i], value);
+        bool is_integer = field->is_decimal && !value->number.scale;
+        if (!is_integer) {
+            out = write_field(markers, json, out, field, value);
+            continue;
+        }
+        out = json_reserve_more(json, out, field->room_bytes);
+        if (out) out = json_put_int(json_put_prepared(out, field->key), value->number.mantissa);
     }
     if (out) json_commit(json, out);
     const struct thread *foreign = has_schema ? profile_foreign_thread(profile, thread, marker) : NULL;

@@ -12,6 +12,12 @@ struct trace_clock_point {
     int64_t ns;    /* since the start of the trace */
 };
 
+/* How many nanoseconds that many ticks last. */
+struct trace_clock_rate {
+    int64_t ns;
+    int64_t ticks;
+};
+
 struct trace_clock {
     struct failure *failure; /* borrowed */
     bool is_monotonic;       /* ticks are nanoseconds of CLOCK_MONOTONIC */
@@ -21,6 +27,8 @@ struct trace_clock {
     int64_t limit_ticks;            /* a time further from the start than this is damaged */
     struct column offered;          /* struct trace_clock_point */
     struct trace_clock_point *kept; /* ascending; the first one is the start */
+    struct trace_clock_rate *rates; /* from each of these points on */
+    struct trace_clock_rate early_rate; /* before the start */
     size_t kept_count;
     size_t last_kept; /* point of the previous conversion; the next one is usually near it */
 };
