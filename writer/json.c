@@ -47,14 +47,10 @@ static void write_bracket(struct json *json, char bracket) {
     json_commit(json, out + 1);
 }
 
-static void deepen(struct json *json) {
-    assert(json->depth < JSON_DEPTH_MAX);
-    json->depth++;
-}
-
 static void begin_nesting(struct json *json, char opening) {
+    assert(json->depth < JSON_DEPTH_MAX);
     write_bracket(json, opening);
-    deepen(json);
+    json->depth++;
     json->needs_comma = false;
 }
 
@@ -68,10 +64,6 @@ static void end_nesting(struct json *json, char closing) {
 
 void json_object_begin(struct json *json) { begin_nesting(json, '{'); }
 void json_object_end(struct json *json) { end_nesting(json, '}'); }
-void json_object_commit(struct json *json, const char *end) {
-    if (end) json_commit(json, end);
-    deepen(json);
-}
 void json_array_begin(struct json *json) { begin_nesting(json, '['); }
 void json_array_end(struct json *json) { end_nesting(json, ']'); }
 

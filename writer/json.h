@@ -62,16 +62,17 @@ static inline void json_key_commit(struct json *json, const char *end) {
     json->needs_comma = false;
 }
 
-/* Commits the beginning of an object with its first values. NULL: memory ran out. */
-void json_object_commit(struct json *json, const char *end);
+/* Returns room after the committed text, without a comma; NULL if memory ran out (latched). */
+static inline char *json_reserve_here(struct json *json, size_t bytes_max) {
+    return chunk_list_reserve(&json->out, bytes_max);
+}
 
-/* Returns room for bytes_max more bytes at `end`, up to which the text is complete. That may be in another place; NULL
- * if memory ran out (latched). */
+/* Returns room after text that ends at `end` and is not committed; NULL if memory ran out (latched). */
 static inline char *json_reserve_more(struct json *json, char *end, size_t bytes_max) {
     const struct chunk *last = json->out.last;
     if ((size_t)(last->bytes + last->capacity_bytes - end) >= bytes_max) return end;
     json_commit(json, end);
-    return chunk_list_reserve(&json->out, bytes_max);
+    return json_reserve_here(json, bytes_max);
 }
 
 /* Return text for json_put_prepared, which lives as long as the arena: `,"key":` and `{"key":"value"`. */

@@ -20,6 +20,11 @@ static inline char *json_put_comma(char *out) {
     return out + 1;
 }
 
+static inline char *json_put_object_end(char *out) {
+    *out = '}';
+    return out + 1;
+}
+
 static inline char *json_put_null(char *out) {
     memcpy(out, "null", 4);
     return out + 4;

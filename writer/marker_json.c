@@ -201,24 +201,27 @@ static void write_table(struct json *json, const struct profile *profile, const 
     json_array_end(json);
 }
 
-static void write_value(struct json *json, const struct profile *profile, const struct marker_field *field,
-                        const union marker_value *value, const struct marker_json_strings *strings) {
+static void write_value(const struct marker_json *markers, struct json *json, const struct marker_field *field,
+                        const union marker_value *value) {
+    const struct profile *profile = markers->profile;
     if (field->format == MARKER_LIST)
         write_list(json, profile, field, value->cells);
     else if (field->format == MARKER_TABLE)
         write_table(json, profile, field, value->cells);
     else if (marker_format_kind(field->format) == VALUE_STRING)
-        strings->write(strings->context, json, value->string);
+        markers->format.write_string(markers, json, value->string);
     else
         write_plain_value(json, profile, field->format, field->has_wide_values, value);
 }
 
 /* ---- Payloads. ---- */
 
+enum { OBJECT_END_BYTES = 1 };
+
 /* A field of all payloads of one type. */
 struct field_plan {
     struct text key;   /* prepared */
-    size_t room_bytes; /* for the key and a number */
+    size_t room_bytes; /* for the key, a number and the end of the payload */
     const struct marker_field *field;
     enum marker_value_kind kind;
     bool is_decimal; /* a number that is written as a decimal, unless it is real */
@@ -226,12 +229,14 @@ struct field_plan {
 
 struct payload_plan {
     struct text head; /* prepared: the type */
+    size_t room_bytes;
     struct field_plan *fields;
     uint32_t field_count;
 };
 
 static void plan_payload(struct payload_plan *plan, const struct marker_schema *schema, struct arena *memory) {
     plan->head = json_prepare_object(TEXT("type"), schema->name, memory);
+    plan->room_bytes = plan->head.bytes_count + JSON_PREPARED_BLOCK_BYTES + OBJECT_END_BYTES;
     plan->fields = arena_take_aligned(memory, schema->field_count * sizeof *plan->fields);
     if (!plan->fields) return;
     plan->field_count = schema->field_count;
@@ -240,7 +245,8 @@ static void plan_payload(struct payload_plan *plan, const struct marker_schema *
         enum marker_value_kind kind = marker_format_kind(field->format);
         struct text key = json_prepare_key(field->key, memory);
         plan->fields[i] = (struct field_plan){.key = key,
-                                              .room_bytes = key.bytes_count + JSON_MS_BYTES_MAX,
+                                              .room_bytes = key.bytes_count + JSON_PREPARED_BLOCK_BYTES +
+                                                            JSON_INT_BYTES_MAX + OBJECT_END_BYTES,
                                               .field = field,
                                               .kind = kind,
                                               .is_decimal =
@@ -248,11 +254,11 @@ static void plan_payload(struct payload_plan *plan, const struct marker_schema *
     }
 }
 
-void marker_json_init(struct marker_json *markers, const struct profile *profile, struct marker_json_strings strings) {
+void marker_json_init(struct marker_json *markers, const struct profile *profile, struct marker_json_format format) {
     /* Firefox uses this type for a payload that is only a stack. */
     static const struct marker_schema none = {.name = TEXT("NoPayloadUserData")};
     uint32_t schema_count = profile->marker_schemas.count;
-    *markers = (struct marker_json){.profile = profile, .strings = strings};
+    *markers = (struct marker_json){.profile = profile, .format = format};
     arena_init(&markers->memory, profile->failure);
     markers->plans = arena_take_aligned(&markers->memory, (schema_count + 1) * sizeof *markers->plans);
     for (uint32_t i = 0; markers->plans && i <= schema_count; i++)
@@ -270,18 +276,28 @@ __attribute__((noinline)) static char *write_field(const struct marker_json *mar
     out = json_reserve_more(json, out, plan->room_bytes);
     if (!out) return NULL;
     json_key_commit(json, json_put_prepared(out, plan->key));
-    write_value(json, markers->profile, plan->field, value, &markers->strings);
-    return chunk_list_reserve(&json->out, 0);
+    write_value(markers, json, plan->field, value);
+    return json_reserve_here(json, OBJECT_END_BYTES);
 }
 
-void marker_json_payload_begin(const struct marker_json *markers, struct json *json, const struct thread *thread,
-                               const struct marker *marker) {
+/* Writes the keys of a marker with a stack. */
+static void write_stack(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                        const struct marker *marker) {
+    const struct thread *foreign = profile_foreign_thread(markers->profile, thread, marker);
+    if (foreign && marker->schema != MARKER_SCHEMA_NONE) {
+        json_key(json, MARKER_STACK_THREAD_KEY);
+        thread_json_tid_value(json, foreign);
+    }
+    markers->format.write_stack(markers, json, thread, marker);
+}
+
+void marker_json_payload(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                         const struct marker *marker) {
     const struct profile *profile = markers->profile;
     bool has_schema = marker->schema != MARKER_SCHEMA_NONE;
     const struct payload_plan *plan = &markers->plans[has_schema ? marker->schema : profile->marker_schemas.count];
-    char *out = json_reserve(json, plan->head.bytes_count + JSON_PREPARED_BLOCK_BYTES);
+    char *out = json_reserve(json, plan->room_bytes);
     if (out) out = json_put_prepared(out, plan->head);
-    json_object_commit(json, out);
     for (uint32_t i = 0; i < plan->field_count && out; i++) {
         const struct field_plan *field = &plan->fields[i];
         const union marker_value *value = profile_value_at(profile, marker->values_at + i);
@@ -293,9 +309,10 @@ void marker_json_payload_begin(const struct marker_json *markers, struct json *j
         out = json_reserve_more(json, out, field->room_bytes);
         if (out) out = json_put_int(json_put_prepared(out, field->key), value->number.mantissa);
     }
-    if (out) json_commit(json, out);
-    const struct thread *foreign = has_schema ? profile_foreign_thread(profile, thread, marker) : NULL;
-    if (!foreign) return;
-    json_key(json, MARKER_STACK_THREAD_KEY);
-    thread_json_tid_value(json, foreign);
+    if (out && !stack_is_none(marker->stack)) {
+        json_commit(json, out);
+        write_stack(markers, json, thread, marker);
+        out = json_reserve_here(json, OBJECT_END_BYTES);
+    }
+    if (out) json_commit(json, json_put_object_end(out));
 }

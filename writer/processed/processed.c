@@ -190,18 +190,13 @@ static void write_threads(struct processed_writer *writer) {
     json_array_end(&writer->json);
 }
 
-static void write_string_number(void *context, struct json *json, string_id string) {
-    (void)context;
-    json_int(json, string.index);
-}
-
 /* The format carries everything in a profile, so nothing is entered in the ledger. */
 static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
                            unsigned thread_count, struct progress progress) {
     (void)ledger;
     bool *idle_stacks = profile_idle_stacks(profile);
     struct marker_json markers;
-    marker_json_init(&markers, profile, (struct marker_json_strings){write_string_number, NULL});
+    marker_json_init(&markers, profile, processed_marker_format);
     struct processed_writer writer = {
         .profile = profile,
         .parallel = parallel_rows_create(thread_count, profile->failure),

@@ -229,7 +229,15 @@ static void write_categories(struct json *json, const void *context, size_t firs
     write_marker_cells(json, context, first, end, put_category);
 }
 
-static void write_cause(struct json *json, const struct profile *profile, const struct marker *marker) {
+static void write_string_number(const struct marker_json *markers, struct json *json, string_id string) {
+    (void)markers;
+    json_int(json, string.index);
+}
+
+static void write_cause(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                        const struct marker *marker) {
+    (void)thread;
+    const struct profile *profile = markers->profile;
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
     json_key(json, "cause");
     json_object_begin(json);
@@ -239,14 +247,14 @@ static void write_cause(struct json *json, const struct profile *profile, const 
     json_object_end(json);
 }
 
+const struct marker_json_format processed_marker_format = {write_string_number, write_cause, NULL};
+
 static void write_payload(struct json *json, const struct marker_rows *rows, const struct marker *marker) {
     if (!marker_json_has_payload(marker)) {
         json_null(json);
         return;
     }
-    marker_json_payload_begin(rows->markers, json, rows->thread, marker);
-    if (!stack_is_none(marker->stack)) write_cause(json, rows->markers->profile, marker);
-    json_object_end(json);
+    marker_json_payload(rows->markers, json, rows->thread, marker);
 }
 
 static void write_payloads(struct json *json, const void *context, size_t first, size_t end) {

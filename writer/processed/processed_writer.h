@@ -33,6 +33,8 @@ void processed_column_write(struct processed_writer *writer, const char *name, s
 /* Writes "shared", the tables of all threads. */
 void processed_shared_write(struct processed_writer *writer);
 
+extern const struct marker_json_format processed_marker_format;
+
 /* Writes the thread as a value. */
 void processed_thread_write(struct processed_writer *writer, const struct thread *thread);
 
