@@ -244,13 +244,12 @@ static void plan_payload(struct payload_plan *plan, const struct marker_schema *
         const struct marker_field *field = &schema->fields[i];
         enum marker_value_kind kind = marker_format_kind(field->format);
         struct text key = json_prepare_key(field->key, memory);
-        plan->fields[i] = (struct field_plan){.key = key,
-                                              .room_bytes = key.bytes_count + JSON_PREPARED_BLOCK_BYTES +
-                                                            JSON_INT_BYTES_MAX + OBJECT_END_BYTES,
-                                              .field = field,
-                                              .kind = kind,
-                                              .is_decimal =
-                                                  kind == VALUE_NUMBER && field->format != MARKER_HEXADECIMAL};
+        plan->fields[i] = (struct field_plan){
+            .key = key,
+            .room_bytes = key.bytes_count + JSON_PREPARED_BLOCK_BYTES + JSON_INT_BYTES_MAX + OBJECT_END_BYTES,
+            .field = field,
+            .kind = kind,
+            .is_decimal = kind == VALUE_NUMBER && field->format != MARKER_HEXADECIMAL};
     }
 }
 

@@ -290,8 +290,12 @@ static void place_values(struct profile *profile, struct marker *marker, const s
     marker->values_at = profile->payloads.first_value + all_values->count;
 }
 
-static bool push_values(struct profile *profile, uint16_t row, const union marker_value *values) {
-    const struct marker_schema *schema = schema_at(profile, row);
+/* Returns NULL if the marker has no payload. */
+static const struct marker_schema *payload_schema(const struct profile *profile, const struct marker *marker) {
+    return marker->schema == MARKER_SCHEMA_NONE ? NULL : schema_at(profile, marker->schema);
+}
+
+static bool push_values(struct profile *profile, const struct marker_schema *schema, const union marker_value *values) {
     if (schema->has_hexadecimal) note_wide_values(profile, schema, values);
     return column_push_all(&profile->payloads.values, values, schema->field_count);
 }
@@ -299,13 +303,15 @@ static bool push_values(struct profile *profile, uint16_t row, const union marke
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,
                              const struct stack_origin *origin, const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
-    bool is_reserved = marker->schema != MARKER_SCHEMA_NONE && schema_at(profile, marker->schema)->reserved;
-    if (is_reserved) fit_reserved_type(profile, marker, values);
-    bool has_fields = marker->schema != MARKER_SCHEMA_NONE;
+    const struct marker_schema *schema = payload_schema(profile, marker);
+    if (schema && schema->reserved) {
+        fit_reserved_type(profile, marker, values);
+        schema = payload_schema(profile, marker);
+    }
     place_values(profile, marker, origin);
     if (origin && profile_foreign_thread(profile, thread, marker)) note_foreign_stack(profile, marker);
     if (failure_is_set(profile->failure)) return;
-    if (has_fields && !push_values(profile, marker->schema, values)) return;
+    if (schema && !push_values(profile, schema, values)) return;
     struct marker *row = column_push(&thread->markers);
     if (row) *row = *marker;
 }

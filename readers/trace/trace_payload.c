@@ -212,8 +212,8 @@ static union marker_value read_table(const struct payload_reading *reading, cons
 }
 
 /* Reads a value of a field. It is not inline, since most values do not need it. */
-__attribute__((noinline)) static union marker_value read_value(const struct payload_reading *reading, const struct marker_field *field,
-                                     enum trace_wire wire) {
+__attribute__((noinline)) static union marker_value read_value(const struct payload_reading *reading,
+                                                               const struct marker_field *field, enum trace_wire wire) {
     union marker_value cells = marker_value_absent(VALUE_CELLS);
     if (wire == TRACE_WIRE_TEXTS)
         cells = read_texts(reading, field->format == MARKER_LIST);
@@ -241,7 +241,8 @@ void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload
             wire = TRACE_WIRE_ABSENT;
         }
         /* Most values are integers that are stored as they are. */
-        bool is_plain = wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES);
+        bool is_plain =
+            wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES);
         values[i] = is_plain ? marker_value_integer(trace_cursor_zigzag(payload)) : read_value(&reading, field, wire);
     }
 }

@@ -312,7 +312,8 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     numbering_init(&writer->frames, frame_count, failure);
     numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
     numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
-    marker_json_init(&writer->markers, profile, (struct marker_json_format){write_string_number, write_marker_stack, writer});
+    marker_json_init(&writer->markers, profile,
+                     (struct marker_json_format){write_string_number, write_marker_stack, writer});
     column_init(&writer->path, sizeof(uint32_t), failure);
     writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
     writer->frame_positions = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_positions);

@@ -18,7 +18,7 @@ struct gecko_thread_writer {
     struct numbering strings;
     struct numbering frames;
     struct numbering stacks;
-    struct numbering sources;  /* shared by all threads of the process */
+    struct numbering sources; /* shared by all threads of the process */
     struct marker_json markers;
     struct column path;        /* uint32_t: rows of stacks without a number, innermost first */
     uint32_t *frame_order;     /* number of the frame at each position of the thread's table */

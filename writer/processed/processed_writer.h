@@ -12,7 +12,7 @@ struct processed_writer {
     /* Without weights, the client adds up the times between samples as "traced running time". That is right only where
      * samples are as far apart as the interval says. */
     bool has_weights;
-    const bool *idle_stacks;        /* see profile_idle_stacks */
+    const bool *idle_stacks; /* see profile_idle_stacks */
     const struct marker_json *markers;
     struct json json;               /* the document */
     struct parallel_rows *parallel; /* NULL: one thread writes */
