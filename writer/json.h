@@ -1,5 +1,5 @@
 /* Writes JSON text, exactly and independently of the locale. No other file writes punctuation: the writer adds commas
- * and tracks nesting.
+ * and tracks nesting. Loops over millions of rows use json_put.h too.
  *
  * A writer holds one value under construction. A complete value of another writer can be spliced in wherever a value is
  * due; its chunks are moved. Failures (memory) are latched in the list's failure. */
