@@ -456,10 +456,13 @@ static void small_threads_share_chunks(void **state) {
     chunk_list_fini(&out);
 }
 
+/* Returns a number of any length. */
+static int64_t mixed_integer(uint32_t i) { return INT64_MIN / (INT64_C(1) << i % 63); }
+
 /* Appends what the payload of marker number i should be. */
 static void expect_payload(FILE *out, uint32_t i) {
     fprintf(out, "%s{\"type\":\"a \\\"type\\\"\"", i ? "," : "");
-    fprintf(out, ",\"a \\\"key\\\" that is longer than a block\":%" PRId64, INT64_MIN + i * INT64_C(3000000000000000));
+    fprintf(out, ",\"a \\\"key\\\" that is longer than a block\":%" PRId64, mixed_integer(i));
     if (i % 3) fprintf(out, ",\"real\":%" PRIu32 ".5", i);
     if (i % 5) fprintf(out, ",\"text\":\"%.*s\"", (int)(i % 50), "..................................................");
     if (i % 7) fprintf(out, ",\"span\":0.00000%" PRIu32, i % 7);
@@ -469,7 +472,7 @@ static void expect_payload(FILE *out, uint32_t i) {
 static void add_mixed_marker(struct thread *thread, uint16_t schema, uint32_t i) {
     static const char dots[] = "..................................................";
     union marker_value values[] = {
-        marker_value_integer(INT64_MIN + i * INT64_C(3000000000000000)),
+        marker_value_integer(mixed_integer(i)),
         i % 3 ? marker_value_real(i + 0.5) : marker_value_absent(VALUE_NUMBER),
         i % 5 ? (union marker_value){.text = {dots, i % 50}} : marker_value_absent(VALUE_TEXT),
         {.duration_ns = i % 7 ? i % 7 : TIME_NONE},
