@@ -218,8 +218,8 @@ static void write_value(const struct marker_json *markers, struct json *json, co
 
 enum { OBJECT_END_BYTES = 1 };
 
-/* Most values are integers. They are put in place, and so are the keys and the end of the payload: two integers take 300
- * instructions, and 840 if each piece of the text is written by a call. Other values are written as usual. */
+/* Most values are integers. They are put in place, and so are the keys and the end of the payload: two integers take
+ * 300 instructions, and 840 if each piece of the text is written by a call. Other values are written as usual. */
 
 /* A field of all payloads of one type. */
 struct field_plan {
