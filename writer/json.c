@@ -7,14 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_put.h"
 #include "libconvert/base/utf8.h"
 
 enum {
-    UINT64_DIGITS_MAX = 20,
-    INT_BYTES_MAX = 1 + UINT64_DIGITS_MAX,
-    NS_PER_MS = 1000000,
-    MS_FRACTION_DIGITS = 6,
-    MS_BYTES_MAX = INT_BYTES_MAX + 1 + MS_FRACTION_DIGITS,
     /* Text is escaped in slices of this many bytes, which bounds the reservation for the worst case. */
     TEXT_SLICE_BYTES = 1024,
     ESCAPE_BYTES_MAX = 6 /* "\u001f", for one byte */
@@ -32,39 +28,23 @@ void json_init_for(struct json *json, const struct chunk_list *out) {
 
 void json_fini(struct json *json) { chunk_list_fini(&json->out); }
 
-/* Returns room for a value or key of at most bytes_max bytes, after the comma that it may need. NULL if memory ran out
- * (latched). This is the only reservation of the hot path: write the value, then call end_write with its end. */
-static inline char *begin_write(struct json *json, size_t bytes_max) {
-    char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
-    if (!out) return NULL;
-    *out = ',';
-    out += json->needs_comma;
-    json->needs_comma = true;
-    return out;
-}
-
-static inline void end_write(struct json *json, const char *end) {
-    const struct chunk *last = json->out.last;
-    chunk_list_commit(&json->out, (size_t)(end - (last->bytes + last->used_bytes)));
-}
-
 static inline char *put(char *out, const char *bytes, size_t bytes_count) {
     memcpy(out, bytes, bytes_count);
     return out + bytes_count;
 }
 
 static void write_literal(struct json *json, struct text literal) {
-    char *out = begin_write(json, literal.bytes_count);
-    if (out) end_write(json, put(out, literal.bytes, literal.bytes_count));
+    char *out = json_reserve(json, literal.bytes_count);
+    if (out) json_commit(json, put(out, literal.bytes, literal.bytes_count));
 }
 
 /* ---- Nesting. ---- */
 
 static void write_bracket(struct json *json, char bracket) {
-    char *out = begin_write(json, 1);
+    char *out = json_reserve(json, 1);
     if (!out) return;
     *out = bracket;
-    end_write(json, out + 1);
+    json_commit(json, out + 1);
 }
 
 static void begin_nesting(struct json *json, char opening) {
@@ -158,13 +138,13 @@ static char *put_escaped(char *out, struct text text, size_t *at, size_t end) {
 }
 
 static void write_short_text(struct json *json, struct text text) {
-    char *out = begin_write(json, 2 + text.bytes_count * ESCAPE_BYTES_MAX);
+    char *out = json_reserve(json, 2 + text.bytes_count * ESCAPE_BYTES_MAX);
     if (!out) return;
     *out++ = '"';
     size_t at = 0;
     out = put_escaped(out, text, &at, text.bytes_count);
     *out++ = '"';
-    end_write(json, out);
+    json_commit(json, out);
 }
 
 void json_text(struct json *json, struct text text) {
@@ -178,26 +158,18 @@ void json_text(struct json *json, struct text text) {
         size_t slice_bytes = left < TEXT_SLICE_BYTES ? left : TEXT_SLICE_BYTES;
         char *out = chunk_list_reserve(&json->out, slice_bytes * ESCAPE_BYTES_MAX);
         if (!out) return;
-        end_write(json, put_escaped(out, text, &at, at + slice_bytes));
+        json_commit(json, put_escaped(out, text, &at, at + slice_bytes));
     }
     chunk_list_append(&json->out, "\"", 1);
 }
 
 void json_string(struct json *json, const char *terminated) { json_text(json, text_of(terminated)); }
 
-/* Writes the text between quotes, and what follows them. */
-static inline void write_plain(struct json *json, struct text plain, struct text after) {
-    char *out = begin_write(json, plain.bytes_count + 1 + after.bytes_count);
+void json_plain_key(struct json *json, struct text key) {
+    char *out = json_reserve(json, key.bytes_count + 3);
     if (!out) return;
     *out++ = '"';
-    out = put(out, plain.bytes, plain.bytes_count);
-    end_write(json, put(out, after.bytes, after.bytes_count));
-}
-
-void json_plain_text(struct json *json, struct text text) { write_plain(json, text, TEXT("\"")); }
-
-void json_plain_key(struct json *json, struct text key) {
-    write_plain(json, key, TEXT("\":"));
+    json_commit(json, put(put(out, key.bytes, key.bytes_count), "\":", 2));
     json->needs_comma = false;
 }
 
@@ -207,75 +179,52 @@ void json_key_text(struct json *json, struct text key) {
     json->needs_comma = false;
 }
 
+/* ---- Prepared text. ---- */
+
+/* Returns a copy of what the writer holds, in whole blocks, and frees the writer. */
+static struct text take_prepared(struct json *json, struct arena *memory) {
+    size_t bytes_count = (size_t)json->out.total_bytes;
+    char *bytes = arena_take_aligned(memory, bytes_count + JSON_PREPARED_BLOCK_BYTES);
+    char *end = bytes;
+    for (const struct chunk *chunk = json->out.first; chunk && bytes; chunk = chunk->next)
+        end = put(end, chunk->bytes, chunk->used_bytes);
+    json_fini(json);
+    return (struct text){bytes, (size_t)(end - bytes)};
+}
+
+struct text json_prepare_key(struct text key, struct arena *memory) {
+    struct json json;
+    json_init(&json, memory->failure);
+    json.needs_comma = true;
+    json_key_text(&json, key);
+    return take_prepared(&json, memory);
+}
+
+struct text json_prepare_object(struct text key, struct text value, struct arena *memory) {
+    struct json json;
+    json_init(&json, memory->failure);
+    json_object_begin(&json);
+    json_key_text(&json, key);
+    json_text(&json, value);
+    return take_prepared(&json, memory);
+}
+
 /* ---- Numbers. ---- */
 
-static const char digit_pairs[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-    "8081828384858687888990919293949596979899";
-
-static inline void put_pair(char *out, unsigned below_100) { memcpy(out, digit_pairs + below_100 * 2, 2); }
-
-static inline unsigned digit_count(uint64_t value) {
-    for (unsigned count = 1;; count += 4) {
-        if (value < 10) return count;
-        if (value < 100) return count + 1;
-        if (value < 1000) return count + 2;
-        if (value < 10000) return count + 3;
-        value /= 10000;
-    }
-}
-
-static inline char *put_digits(char *out, uint64_t value) {
-    char *end = out + digit_count(value);
-    char *at = end;
-    while (value >= 100) {
-        at -= 2;
-        put_pair(at, (unsigned)(value % 100));
-        value /= 100;
-    }
-    if (value >= 10)
-        put_pair(out, (unsigned)value);
-    else
-        *out = (char)('0' + value);
-    return end;
-}
-
-/* Writes the minus sign, if any, and sets *magnitude. INT64_MIN has a magnitude too. */
-static inline char *put_sign(char *out, int64_t value, uint64_t *magnitude) {
-    *magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    *out = '-';
-    return out + (value < 0);
+char *json_put_long_digits(char *out, uint64_t value) {
+    out = json_put_digits(out, value / JSON_EIGHT_DIGITS_LIMIT);
+    json_store_digits(out, json_eight_digits((uint32_t)(value % JSON_EIGHT_DIGITS_LIMIT)));
+    return out + 8;
 }
 
 void json_int(struct json *json, int64_t value) {
-    char *out = begin_write(json, INT_BYTES_MAX);
-    if (!out) return;
-    uint64_t magnitude;
-    out = put_sign(out, value, &magnitude);
-    end_write(json, put_digits(out, magnitude));
-}
-
-static inline char *without_trailing_zeros(char *end) {
-    while (end[-1] == '0') end--;
-    return end;
+    char *out = json_reserve(json, JSON_INT_BYTES_MAX);
+    if (out) json_commit(json, json_put_int(out, value));
 }
 
 void json_ms(struct json *json, int64_t ns) {
-    char *out = begin_write(json, MS_BYTES_MAX);
-    if (!out) return;
-    uint64_t magnitude;
-    out = put_sign(out, ns, &magnitude);
-    unsigned fraction = (unsigned)(magnitude % NS_PER_MS);
-    out = put_digits(out, magnitude / NS_PER_MS);
-    if (fraction) {
-        *out++ = '.';
-        put_pair(out, fraction / 10000);
-        put_pair(out + 2, fraction / 100 % 100);
-        put_pair(out + 4, fraction % 100);
-        out = without_trailing_zeros(out + MS_FRACTION_DIGITS);
-    }
-    end_write(json, out);
+    char *out = json_reserve(json, JSON_MS_BYTES_MAX);
+    if (out) json_commit(json, json_put_ms(out, ns));
 }
 
 void json_decimal(struct json *json, struct decimal value) {
@@ -283,19 +232,19 @@ void json_decimal(struct json *json, struct decimal value) {
         json_int(json, value.mantissa);
         return;
     }
-    char *out = begin_write(json, INT_BYTES_MAX + 2 + (size_t)value.scale);
+    char *out = json_reserve(json, JSON_INT_BYTES_MAX + 2 + (size_t)value.scale);
     if (!out) return;
     uint64_t magnitude;
-    out = put_sign(out, value.mantissa, &magnitude);
-    unsigned digits = digit_count(magnitude);
+    out = json_put_sign(out, value.mantissa, &magnitude);
+    unsigned digits = (unsigned)(json_put_digits(out, magnitude) - out);
     /* Zeros up to the point and one digit before it, so that there are digits on both sides of the point. */
     unsigned zeros = digits > value.scale ? 0 : value.scale + 1 - digits;
     memset(out, '0', zeros);
-    char *end = put_digits(out + zeros, magnitude);
+    char *end = json_put_digits(out + zeros, magnitude);
     char *point = end - value.scale;
     memmove(point + 1, point, value.scale);
     *point = '.';
-    end_write(json, end + 1);
+    json_commit(json, end + 1);
 }
 
 enum {
@@ -368,8 +317,8 @@ static char *put_with_exponent(char *out, const struct digits *digits) {
     }
     *out++ = 'e';
     uint64_t magnitude;
-    out = put_sign(out, digits->exponent, &magnitude);
-    return put_digits(out, magnitude);
+    out = json_put_sign(out, digits->exponent, &magnitude);
+    return json_put_digits(out, magnitude);
 }
 
 void json_double(struct json *json, double value) {
@@ -377,12 +326,12 @@ void json_double(struct json *json, double value) {
         json_null(json);
         return;
     }
-    char *out = begin_write(json, DOUBLE_TEXT_BYTES);
+    char *out = json_reserve(json, DOUBLE_TEXT_BYTES);
     if (!out) return;
     if (signbit(value)) *out++ = '-';
     struct digits digits = shortest_digits(fabs(value));
     bool is_positional = digits.exponent >= POSITIONAL_EXPONENT_MIN && digits.exponent <= POSITIONAL_EXPONENT_MAX;
-    end_write(json, is_positional ? put_positional(out, &digits) : put_with_exponent(out, &digits));
+    json_commit(json, is_positional ? put_positional(out, &digits) : put_with_exponent(out, &digits));
 }
 
 void json_int_or_null(struct json *json, int64_t value, bool is_known) {

@@ -1,5 +1,5 @@
 /* Writes JSON text, exactly and independently of the locale. No other file writes punctuation: the writer adds commas
- * and tracks nesting.
+ * and tracks nesting. Loops over millions of rows use json_put.h too.
  *
  * A writer holds one value under construction. A complete value of another writer can be spliced in wherever a value is
  * due; its chunks are moved. Failures (memory) are latched in the list's failure. */
@@ -7,6 +7,7 @@
 #define GECKO_JSON_H
 
 #include "chunk_list.h"
+#include "libconvert/base/arena.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/text.h"
 
@@ -37,9 +38,49 @@ void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
 static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
+/* ---- Values that a loop puts in place: see json_put.h. ---- */
+
+/* Returns room for values or a key, of at most bytes_max bytes, after the comma that they may need. NULL if memory ran
+ * out (latched). Put them there, then commit their end. */
+static inline char *json_reserve(struct json *json, size_t bytes_max) {
+    char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
+    if (!out) return NULL;
+    *out = ',';
+    out += json->needs_comma;
+    json->needs_comma = true;
+    return out;
+}
+
+static inline void json_commit(struct json *json, const char *end) {
+    const struct chunk *last = json->out.last;
+    chunk_list_commit(&json->out, (size_t)(end - (last->bytes + last->used_bytes)));
+}
+
+/* Commits a key, whose value comes next. */
+static inline void json_key_commit(struct json *json, const char *end) {
+    json_commit(json, end);
+    json->needs_comma = false;
+}
+
+/* Returns room after the committed text, without a comma; NULL if memory ran out (latched). */
+static inline char *json_reserve_here(struct json *json, size_t bytes_max) {
+    return chunk_list_reserve(&json->out, bytes_max);
+}
+
+/* Returns room after text that ends at `end` and is not committed; NULL if memory ran out (latched). */
+static inline char *json_reserve_more(struct json *json, char *end, size_t bytes_max) {
+    const struct chunk *last = json->out.last;
+    if ((size_t)(last->bytes + last->capacity_bytes - end) >= bytes_max) return end;
+    json_commit(json, end);
+    return json_reserve_here(json, bytes_max);
+}
+
+/* Return text for json_put_prepared, which lives as long as the arena: `,"key":` and `{"key":"value"`. */
+struct text json_prepare_key(struct text key, struct arena *memory);
+struct text json_prepare_object(struct text key, struct text value, struct arena *memory);
+
 /* Writers of values. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
-void json_plain_text(struct json *json, struct text text); /* ASCII that needs no escape */
 void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

@@ -5,9 +5,14 @@
 #include "json.h"
 #include "libconvert/profile/profile.h"
 
-/* Writes the number of a string as the format numbers strings. */
-struct marker_json_strings {
-    void (*write)(void *context, struct json *json, string_id string);
+struct marker_json;
+
+/* What the formats write differently: the number of a string, and the stack of a marker that has one, as a key of its
+ * payload. */
+struct marker_json_format {
+    void (*write_string)(const struct marker_json *markers, struct json *json, string_id string);
+    void (*write_stack)(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                        const struct marker *marker);
     void *context;
 };
 
@@ -18,10 +23,22 @@ void marker_json_schema_fields(struct json *json, const struct marker_schema *sc
 /* Writes the keys of a schema that follow its fields: "graphs", "colorField", "isStackBased". */
 void marker_json_schema_tail(struct json *json, const struct marker_schema *schema);
 
-/* Writes "type" and the fields that have values as keys of the payload under construction. The marker must belong to
- * `thread`. */
-void marker_json_payload(struct json *json, const struct profile *profile, const struct thread *thread,
-                         const struct marker *marker, const struct marker_json_strings *strings);
+/* How payloads are written. What is the same in all payloads of a type is made once. */
+struct marker_json {
+    const struct profile *profile; /* borrowed */
+    struct marker_json_format format;
+    struct arena memory;
+    struct payload_plan *plans; /* one for each schema, and one for payloads without a schema */
+};
+
+/* The profile must be finished. Running out of memory is latched in its failure. */
+void marker_json_init(struct marker_json *markers, const struct profile *profile, struct marker_json_format format);
+void marker_json_fini(struct marker_json *markers);
+
+/* Writes the payload: "type", the fields that have values, and the stack if there is one. The marker must belong to
+ * `thread` and have a payload. */
+void marker_json_payload(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                         const struct marker *marker);
 
 /* True if the marker has anything for a payload. If not, the payload is null or is left out. */
 static inline bool marker_json_has_payload(const struct marker *marker) {

@@ -52,7 +52,7 @@ struct sink_batch {
 
 struct sink_written {
     uint64_t bytes_count;
-    uint64_t xxh3;  /* of the written bytes */
+    uint64_t xxh3;  /* of the written bytes of a file of a batch; 0 for other files */
     uint64_t stamp; /* file_stamp of a file of a batch; 0 for other files, or if another file has taken its place */
 };
 

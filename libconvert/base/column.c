@@ -31,17 +31,23 @@ bool column_grow(struct column *column) {
     return true;
 }
 
+bool column_push_all(struct column *column, const void *elements, size_t count) {
+    for (const char *from = elements; count;) {
+        if (column->count == column->capacity && !column_grow(column)) return false;
+        size_t room_count = column->capacity - column->count; /* all of it is in the last chunk */
+        size_t run_count = count < room_count ? count : room_count;
+        memcpy(column_at(column, column->count), from, run_count * column->element_bytes);
+        column->count += (uint32_t)run_count;
+        from += run_count * column->element_bytes;
+        count -= run_count;
+    }
+    return true;
+}
+
 void column_append(struct column *column, const struct column *other) {
-    for (uint32_t i = 0; i < other->count;) {
-        if (column->count == column->capacity && !column_grow(column)) return;
-        size_t count, room_count, end = column->count;
-        const void *elements = column_run(other, i, &count);
-        column->count = column->capacity; /* column_run stops at the end of a chunk, or of the column */
-        void *room = column_run(column, end, &room_count);
-        if (count > room_count) count = room_count;
-        memcpy(room, elements, count * column->element_bytes);
-        column->count = (uint32_t)(end + count);
-        i += (uint32_t)count;
+    for (size_t i = 0, run_count; i < other->count; i += run_count) {
+        const void *run = column_run(other, i, &run_count);
+        if (!column_push_all(column, run, run_count)) return;
     }
 }
 

@@ -29,6 +29,9 @@ void column_fini(struct column *column);
 /* Adds the next chunk. Returns false if memory ran out (latched). */
 bool column_grow(struct column *column);
 
+/* Appends copies of the elements. Returns false if memory ran out (latched). */
+bool column_push_all(struct column *column, const void *elements, size_t count);
+
 /* Appends copies of the elements of another column with elements of the same size. Running out of memory is latched. */
 void column_append(struct column *column, const struct column *other);
 
@@ -38,7 +41,7 @@ void column_sort(struct column *column, int (*compare)(const void *left, const v
 /* Returns a pointer to element `index`, which must be less than the count. */
 static inline void *column_at(const struct column *column, size_t index) {
     size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
-    unsigned top = 63u - (unsigned)__builtin_clzll(shifted);
+    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
     return column->chunks[top - COLUMN_FIRST_CHUNK_LOG2] + (shifted - ((size_t)1 << top)) * column->element_bytes;
 }
 
@@ -51,7 +54,7 @@ static inline void *column_push(struct column *column) {
 /* Returns a pointer to element `index`, and stores in *run_count how many elements lie contiguously from there. */
 static inline void *column_run(const struct column *column, size_t index, size_t *run_count) {
     size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
-    unsigned top = 63u - (unsigned)__builtin_clzll(shifted);
+    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
     size_t in_chunk = ((size_t)2 << top) - shifted;
     size_t left = column->count - index;
     *run_count = left < in_chunk ? left : in_chunk;

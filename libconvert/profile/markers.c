@@ -48,28 +48,6 @@ union marker_value marker_value_absent(enum marker_value_kind kind) {
     return (union marker_value){.cells = {.first = ID_NONE}};
 }
 
-bool marker_value_is_absent(enum marker_value_kind kind, const union marker_value *value) {
-    switch (kind) {
-        case VALUE_TEXT:
-            return !value->text.bytes;
-        case VALUE_STRING:
-            return string_is_none(value->string);
-        case VALUE_NUMBER:
-            return value->number.scale == MARKER_ABSENT;
-        case VALUE_DURATION:
-            return value->duration_ns == TIME_NONE;
-        case VALUE_TIME:
-            return value->time_ns == TIME_NONE;
-        case VALUE_CELLS:
-            break;
-    }
-    return value->cells.first == ID_NONE;
-}
-
-union marker_value marker_value_integer(int64_t value) {
-    return (union marker_value){.number = {.mantissa = value}};
-}
-
 union marker_value marker_value_real(double value) {
     if (!isfinite(value)) return marker_value_absent(VALUE_NUMBER);
     union marker_value real = {.number = {.scale = MARKER_REAL}};

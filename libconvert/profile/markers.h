@@ -4,6 +4,7 @@
 
 #include "categories.h"
 #include "libconvert/base/decimal.h"
+#include "threads.h"
 
 /* The front-end's phases (src/types/gecko-profile.ts). */
 enum marker_phase { MARKER_INSTANT = 0, MARKER_INTERVAL = 1, MARKER_INTERVAL_START = 2, MARKER_INTERVAL_END = 3 };
@@ -89,10 +90,28 @@ _Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a fie
 
 /* Returns an absent value of that kind. Payloads omit it; in a list or a table it is written as null. */
 union marker_value marker_value_absent(enum marker_value_kind kind);
-bool marker_value_is_absent(enum marker_value_kind kind, const union marker_value *value);
+static inline bool marker_value_is_absent(enum marker_value_kind kind, const union marker_value *value) {
+    switch (kind) {
+        case VALUE_TEXT:
+            return !value->text.bytes;
+        case VALUE_STRING:
+            return string_is_none(value->string);
+        case VALUE_NUMBER:
+            return value->number.scale == MARKER_ABSENT;
+        case VALUE_DURATION:
+            return value->duration_ns == TIME_NONE;
+        case VALUE_TIME:
+            return value->time_ns == TIME_NONE;
+        case VALUE_CELLS:
+            break;
+    }
+    return value->cells.first == ID_NONE;
+}
 
 /* Return a VALUE_NUMBER. A real that is not finite becomes absent. */
-union marker_value marker_value_integer(int64_t value);
+static inline union marker_value marker_value_integer(int64_t value) {
+    return (union marker_value){.number = {.mantissa = value}};
+}
 union marker_value marker_value_real(double value);
 /* Returns the double of a number whose scale is MARKER_REAL. */
 double marker_value_real_of(struct decimal number);
@@ -187,7 +206,7 @@ struct marker_schema {
      * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
     const struct reserved_type *reserved;
     uint16_t twin;
-    bool has_plain_names; /* name and keys are ASCII that JSON writes as it is; set by the profile */
+    bool has_hexadecimal; /* some field or column is MARKER_HEXADECIMAL; set by the profile */
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 

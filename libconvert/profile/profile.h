@@ -290,8 +290,9 @@ const struct thread *profile_foreign_thread(const struct profile *profile, const
  * schema's type that this marker lacks, the marker gets a schema with the same fields under another name. */
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values);
-/* Like profile_add_marker, for a marker whose stack was taken elsewhere; `origin` may be NULL. */
-void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+/* Like profile_add_marker, for a marker whose stack was taken elsewhere; `origin` may be NULL. Changes *marker to what
+ * the profile has. */
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,
                              const struct stack_origin *origin, const union marker_value *values);
 
 /* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */

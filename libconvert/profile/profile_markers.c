@@ -78,16 +78,14 @@ static uint16_t value_kinds_of(const struct marker_schema *schema) {
     return kinds;
 }
 
-static bool is_plain(struct text text) {
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (text.bytes[i] < ' ' || text.bytes[i] > '~' || text.bytes[i] == '"' || text.bytes[i] == '\\') return false;
-    return true;
-}
-
-static bool has_plain_names(const struct marker_schema *schema) {
-    bool is_all_plain = is_plain(schema->name);
-    for (uint32_t i = 0; i < schema->field_count; i++) is_all_plain &= is_plain(schema->fields[i].key);
-    return is_all_plain;
+static bool has_hexadecimal(const struct marker_schema *schema) {
+    bool is_any = false;
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        is_any |= field->format == MARKER_HEXADECIMAL;
+        for (uint32_t j = 0; j < field->column_count; j++) is_any |= field->columns[j].format == MARKER_HEXADECIMAL;
+    }
+    return is_any;
 }
 
 /* Adds the schema under a name that no other schema has. */
@@ -105,7 +103,7 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.twin = 0;
     schema.has_foreign_stacks = false;
     schema.value_kinds = value_kinds_of(&schema);
-    schema.has_plain_names = has_plain_names(&schema);
+    schema.has_hexadecimal = has_hexadecimal(&schema);
     *row = schema;
     uint16_t index = (uint16_t)(schemas->count - 1);
     index_set_fill(&profile->marker_schema_names, slot, hash_of(name), index);
@@ -192,7 +190,7 @@ static uint16_t twin_of(struct profile *profile, uint16_t row) {
 /* Names a network request as Firefox does, unless it already has such a name. */
 static void name_by_url(struct profile *profile, struct marker *marker, const union marker_value *values) {
     const struct marker_schema *schema = schema_at(profile, marker->schema);
-    if (!schema->reserved || !schema->reserved->is_named_by_url) return;
+    if (!schema->reserved->is_named_by_url) return;
     if (text_starts_with(strings_text(&profile->strings, marker->name), TEXT("Load "))) return;
     struct text id = {0}, url = {0};
     char digits[24];
@@ -206,22 +204,15 @@ static void name_by_url(struct profile *profile, struct marker *marker, const un
                                          (int)url.bytes_count, url.bytes);
 }
 
-/* The schema may fit what the front-end requires while a marker, which lacks values, does not. */
-static void take_twin_if_needed(struct profile *profile, struct marker *marker, const union marker_value *values) {
+/* The schema, of a reserved type, may fit what the front-end requires while a marker, which lacks values, does not. */
+static void fit_reserved_type(struct profile *profile, struct marker *marker, const union marker_value *values) {
     const struct marker_schema *schema = schema_at(profile, marker->schema);
-    if (!schema->reserved || reserved_type_accepts(schema->reserved, schema, marker->phase, values)) return;
+    if (reserved_type_accepts(schema->reserved, schema, marker->phase, values)) {
+        name_by_url(profile, marker, values);
+        return;
+    }
     marker->schema = twin_of(profile, marker->schema);
     marker->name = profile_marker_name(profile, strings_text(&profile->strings, marker->name), marker->schema);
-}
-
-/* Appends the values to the column. Returns false if memory ran out (latched). */
-static bool push_values(struct column *column, const union marker_value *values, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        union marker_value *value = column_push(column);
-        if (!value) return false;
-        *value = values[i];
-    }
-    return true;
 }
 
 /* Returns the last of the payloads whose first number, which lies at first_offset, is not above the number. */
@@ -249,7 +240,7 @@ const struct payloads *profile_payloads_of_cell(const struct profile *profile, u
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count) {
     struct column *column = &profile->payloads.cells;
     struct marker_cells cells = {.first = profile->payloads.first_cell + column->count, .count = count};
-    if (!push_values(column, values, count)) return (struct marker_cells){.first = ID_NONE};
+    if (!column_push_all(column, values, count)) return (struct marker_cells){.first = ID_NONE};
     return cells;
 }
 
@@ -295,31 +286,39 @@ static void note_foreign_stack(struct profile *profile, struct marker *marker) {
 /* Places the marker's values, which are pushed next, after its origin, if any. */
 static void place_values(struct profile *profile, struct marker *marker, const struct stack_origin *origin) {
     struct column *all_values = &profile->payloads.values;
-    marker->has_origin = origin && push_values(all_values, &(union marker_value){.origin = *origin}, 1);
+    marker->has_origin = origin && column_push_all(all_values, &(union marker_value){.origin = *origin}, 1);
     marker->values_at = profile->payloads.first_value + all_values->count;
 }
 
-void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker marker,
+/* Returns NULL if the marker has no payload. */
+static const struct marker_schema *payload_schema(const struct profile *profile, const struct marker *marker) {
+    return marker->schema == MARKER_SCHEMA_NONE ? NULL : schema_at(profile, marker->schema);
+}
+
+static bool push_values(struct profile *profile, const struct marker_schema *schema, const union marker_value *values) {
+    if (schema->has_hexadecimal) note_wide_values(profile, schema, values);
+    return column_push_all(&profile->payloads.values, values, schema->field_count);
+}
+
+void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,
                              const struct stack_origin *origin, const union marker_value *values) {
     if (failure_is_set(profile->failure)) return;
-    if (marker.schema != MARKER_SCHEMA_NONE) take_twin_if_needed(profile, &marker, values);
-    bool has_fields = marker.schema != MARKER_SCHEMA_NONE;
-    if (has_fields) name_by_url(profile, &marker, values);
-    place_values(profile, &marker, origin);
-    if (profile_foreign_thread(profile, thread, &marker)) note_foreign_stack(profile, &marker);
-    if (failure_is_set(profile->failure)) return;
-    if (has_fields) {
-        const struct marker_schema *schema = schema_at(profile, marker.schema);
-        if (!push_values(&profile->payloads.values, values, schema->field_count)) return;
-        note_wide_values(profile, schema, values);
+    const struct marker_schema *schema = payload_schema(profile, marker);
+    if (schema && schema->reserved) {
+        fit_reserved_type(profile, marker, values);
+        schema = payload_schema(profile, marker);
     }
+    place_values(profile, marker, origin);
+    if (origin && profile_foreign_thread(profile, thread, marker)) note_foreign_stack(profile, marker);
+    if (failure_is_set(profile->failure)) return;
+    if (schema && !push_values(profile, schema, values)) return;
     struct marker *row = column_push(&thread->markers);
-    if (row) *row = marker;
+    if (row) *row = *marker;
 }
 
 void profile_add_marker(struct profile *profile, struct thread *thread, struct marker marker,
                         const union marker_value *values) {
-    profile_add_marker_from(profile, thread, marker, NULL, values);
+    profile_add_marker_from(profile, thread, &marker, NULL, values);
 }
 
 /* What profile_visit_values looks for. */

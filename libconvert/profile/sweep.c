@@ -145,7 +145,10 @@ static void mark_threads(struct sweep *sweep) {
         const struct thread *thread = profile_thread_at(profile, *id);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
             mark(&sweep->stacks, samples_at(&thread->samples, j)->stack.index);
-        for (size_t j = 0; j < thread->markers.count; j++) mark_marker(sweep, column_at(&thread->markers, j));
+        for (size_t j = 0, run_count; j < thread->markers.count; j += run_count) {
+            const struct marker *run = column_run(&thread->markers, j, &run_count);
+            for (size_t k = 0; k < run_count; k++) mark_marker(sweep, &run[k]);
+        }
         for (size_t j = 0; j < thread->allocations.count; j++)
             mark(&sweep->stacks, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
     }

@@ -31,20 +31,13 @@ void trace_clock_init(struct trace_clock *clock, bool is_monotonic, uint64_t tic
 void trace_clock_fini(struct trace_clock *clock) {
     column_fini(&clock->offered);
     memory_free(clock->kept);
+    memory_free(clock->rates);
     *clock = (struct trace_clock){0};
-}
-
-static bool is_within(const struct trace_clock *clock, int64_t ticks) {
-    return ticks <= clock->limit_ticks && ticks >= -clock->limit_ticks;
 }
 
 bool trace_clock_relative(const struct trace_clock *clock, uint64_t ticks, int64_t *relative_ticks) {
     *relative_ticks = (int64_t)(ticks - clock->start_ticks);
-    return is_within(clock, *relative_ticks);
-}
-
-bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum) {
-    return !__builtin_add_overflow(a, b, sum) && is_within(clock, *sum);
+    return trace_clock_is_within(clock, *relative_ticks);
 }
 
 /* Returns value * numerator / denominator, rounded down. The result must fit. */
@@ -117,11 +110,27 @@ static void choose_points(struct trace_clock *clock, const struct trace_clock_po
     }
 }
 
+static struct trace_clock_rate rate_between(struct trace_clock_point a, struct trace_clock_point b) {
+    return (struct trace_clock_rate){b.ns - a.ns, b.ticks - a.ticks};
+}
+
+/* After the last point, the rate before it continues unless the machine slept in between. The same holds before the
+ * first point and the rate after it. */
+static void set_rates(struct trace_clock *clock) {
+    struct trace_clock_rate nominal = {NS_PER_SECOND, (int64_t)clock->ticks_per_second};
+    const struct trace_clock_point *kept = clock->kept;
+    size_t last = clock->kept_count - 1;
+    for (size_t i = 0; i < last; i++) clock->rates[i] = rate_between(kept[i], kept[i + 1]);
+    clock->rates[last] = last && agree(clock, kept[last - 1], kept[last]) ? clock->rates[last - 1] : nominal;
+    clock->early_rate = last && agree(clock, kept[0], kept[1]) ? clock->rates[0] : nominal;
+}
+
 void trace_clock_finish(struct trace_clock *clock) {
     size_t count = clock->offered.count;
     struct trace_clock_point *points = memory_allocate(clock->failure, (count + 1) * sizeof *points);
     clock->kept = memory_allocate(clock->failure, (count + 1) * sizeof *clock->kept);
-    if (!points || !clock->kept) {
+    clock->rates = memory_allocate(clock->failure, (count + 1) * sizeof *clock->rates);
+    if (!points || !clock->kept || !clock->rates) {
         memory_free(points);
         return;
     }
@@ -129,6 +138,7 @@ void trace_clock_finish(struct trace_clock *clock) {
     for (size_t i = 0; i < count; i++) points[i] = *(const struct trace_clock_point *)column_at(&clock->offered, i);
     memory_sort(clock->failure, points, count, sizeof *points, compare_points);
     choose_points(clock, points, count);
+    set_rates(clock);
     memory_free(points);
 }
 
@@ -148,14 +158,6 @@ int64_t trace_clock_convert(struct trace_clock *clock, int64_t relative_ticks) {
     size_t at = find_point(clock, relative_ticks);
     clock->last_kept = at;
     struct trace_clock_point from = clock->kept[at];
-    int64_t ticks = relative_ticks - from.ticks;
-    /* After the last point, the rate before it continues unless the machine slept in between. */
-    bool is_last = at + 1 == clock->kept_count;
-    struct trace_clock_point first = is_last && at ? clock->kept[at - 1] : from;
-    struct trace_clock_point second = is_last ? from : clock->kept[at + 1];
-    bool has_rate = second.ticks > first.ticks;
-    if (has_rate && (is_last || ticks < 0)) has_rate = agree(clock, first, second);
-    int64_t ns =
-        has_rate ? scale(ticks, second.ns - first.ns, second.ticks - first.ticks) : trace_clock_span_ns(clock, ticks);
-    return clock->start_ns + from.ns + ns;
+    struct trace_clock_rate rate = relative_ticks < 0 ? clock->early_rate : clock->rates[at];
+    return clock->start_ns + from.ns + scale(relative_ticks - from.ticks, rate.ns, rate.ticks);
 }

@@ -12,15 +12,23 @@ struct trace_clock_point {
     int64_t ns;    /* since the start of the trace */
 };
 
+/* How many nanoseconds that many ticks last. */
+struct trace_clock_rate {
+    int64_t ns;
+    int64_t ticks;
+};
+
 struct trace_clock {
     struct failure *failure; /* borrowed */
     bool is_monotonic;       /* ticks are nanoseconds of CLOCK_MONOTONIC */
     uint64_t ticks_per_second;
     uint64_t start_ticks;
     int64_t start_ns;
-    int64_t limit_ticks;            /* a time further from the start than this is damaged */
-    struct column offered;          /* struct trace_clock_point */
-    struct trace_clock_point *kept; /* ascending; the first one is the start */
+    int64_t limit_ticks;                /* a time further from the start than this is damaged */
+    struct column offered;              /* struct trace_clock_point */
+    struct trace_clock_point *kept;     /* ascending; the first one is the start */
+    struct trace_clock_rate *rates;     /* from each of these points on */
+    struct trace_clock_rate early_rate; /* before the start */
     size_t kept_count;
     size_t last_kept; /* point of the previous conversion; the next one is usually near it */
 };
@@ -34,13 +42,19 @@ void trace_clock_init(struct trace_clock *clock, bool is_monotonic, uint64_t tic
                       uint64_t start_ns, struct failure *failure);
 void trace_clock_fini(struct trace_clock *clock);
 
+static inline bool trace_clock_is_within(const struct trace_clock *clock, int64_t ticks) {
+    return ticks <= clock->limit_ticks && ticks >= -clock->limit_ticks;
+}
+
 /* Sets *relative_ticks to the ticks since the start of the trace. Returns false if that is more than ten years, which
  * no trace lasts. */
 bool trace_clock_relative(const struct trace_clock *clock, uint64_t ticks, int64_t *relative_ticks);
 
 /* Sets *sum to a + b, which are ticks since the start or spans of ticks. Returns false if the sum is more than ten
  * years away. */
-bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum);
+static inline bool trace_clock_sum(const struct trace_clock *clock, int64_t a, int64_t b, int64_t *sum) {
+    return !__builtin_add_overflow(a, b, sum) && trace_clock_is_within(clock, *sum);
+}
 
 /* Adds a point: an instant in ticks and in nanoseconds of CLOCK_MONOTONIC. */
 void trace_clock_offer(struct trace_clock *clock, int64_t relative_ticks, uint64_t ns);

@@ -7,13 +7,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are read with
 enum { LEB_BITS = 7, LEB_LAST_SHIFT = 63 };
 
 uint64_t trace_cursor_long_leb(struct trace_cursor *cursor) {
+    const unsigned char *next = cursor->next, *end = cursor->end;
     uint64_t value = 0;
-    for (unsigned shift = 0; shift <= LEB_LAST_SHIFT && cursor->next < cursor->end; shift += LEB_BITS) {
-        uint64_t byte = *cursor->next++;
+    for (unsigned shift = 0; shift <= LEB_LAST_SHIFT && next < end; shift += LEB_BITS) {
+        uint64_t byte = *next++;
+        value |= (byte & 0x7f) << shift;
+        if (byte >= 0x80) continue;
         /* The tenth byte has only one bit of a 64-bit number. */
         if (shift == LEB_LAST_SHIFT && byte > 1) break;
-        value |= (byte & 0x7f) << shift;
-        if (byte < 0x80) return value;
+        cursor->next = next;
+        return value;
     }
     trace_cursor_spoil(cursor);
     return 0;

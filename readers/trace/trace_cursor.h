@@ -30,9 +30,18 @@ static inline void trace_cursor_spoil(struct trace_cursor *cursor) {
 /* Does what trace_cursor_leb does, for numbers of any length. */
 uint64_t trace_cursor_long_leb(struct trace_cursor *cursor);
 
-/* Reads an unsigned LEB128 of at most 10 bytes, within 64 bits. */
+/* Reads an unsigned LEB128 of at most 10 bytes, within 64 bits. Most have one or two. */
 static inline uint64_t trace_cursor_leb(struct trace_cursor *cursor) {
-    if (cursor->next < cursor->end && *cursor->next < 0x80) return *cursor->next++;
+    const unsigned char *bytes = cursor->next;
+    size_t left = trace_cursor_left(cursor);
+    if (left && bytes[0] < 0x80) {
+        cursor->next += 1;
+        return bytes[0];
+    }
+    if (left > 1 && bytes[1] < 0x80) {
+        cursor->next += 2;
+        return (bytes[0] & 0x7fu) | (uint64_t)bytes[1] << 7;
+    }
     return trace_cursor_long_leb(cursor);
 }
 

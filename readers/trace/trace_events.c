@@ -191,7 +191,7 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
     marker->marker.schema = type ? type->row : (uint16_t)MARKER_SCHEMA_NONE;
     struct thread *thread = profile_thread_at(profile_of(entry), marker->thread->id);
     const struct stack_origin *origin = marker->has_origin ? &marker->origin : NULL;
-    profile_add_marker_from(profile_of(entry), thread, marker->marker, origin, marker->values);
+    profile_add_marker_from(profile_of(entry), thread, &marker->marker, origin, marker->values);
     return kept(entry);
 }
 

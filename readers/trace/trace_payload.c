@@ -211,11 +211,9 @@ static union marker_value read_table(const struct payload_reading *reading, cons
     return is_absent ? marker_value_absent(VALUE_CELLS) : take_cells(trace, cell_count - rest_count);
 }
 
-/* Reads a value of a field. Most are integers that are stored as they are. */
-static union marker_value read_value(const struct payload_reading *reading, const struct marker_field *field,
-                                     enum trace_wire wire) {
-    if (wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES))
-        return marker_value_integer(trace_cursor_zigzag(reading->cursor));
+/* Reads a value of a field. It is not inline, since most values do not need it. */
+__attribute__((noinline)) static union marker_value read_value(const struct payload_reading *reading,
+                                                               const struct marker_field *field, enum trace_wire wire) {
     union marker_value cells = marker_value_absent(VALUE_CELLS);
     if (wire == TRACE_WIRE_TEXTS)
         cells = read_texts(reading, field->format == MARKER_LIST);
@@ -234,15 +232,17 @@ void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload
     struct payload_reading reading = {trace, payload, time_ticks, is_open};
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        values[i] = marker_value_absent(marker_format_kind(field->format));
-        if (!trace_cursor_left(payload)) continue;
-        enum trace_wire wire = has_tags ? trace_cursor_byte(payload) : type->wires[i];
+        enum trace_wire wire = TRACE_WIRE_ABSENT;
+        if (trace_cursor_left(payload)) wire = has_tags ? trace_cursor_byte(payload) : type->wires[i];
         if (wire >= TRACE_WIRE_COUNT) {
             /* The length of such a value is unknown, so all values after it are lost too. */
             count_lost(&reading, TRACE_LOST_VALUE_TYPE);
             payload->next = payload->end;
-            continue;
+            wire = TRACE_WIRE_ABSENT;
         }
-        values[i] = read_value(&reading, field, wire);
+        /* Most values are integers that are stored as they are. */
+        bool is_plain =
+            wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES);
+        values[i] = is_plain ? marker_value_integer(trace_cursor_zigzag(payload)) : read_value(&reading, field, wire);
     }
 }

@@ -12,22 +12,26 @@ static void convert(const struct times *times, int64_t *time) {
 
 static void convert_value(void *context, union marker_value *value) { convert(context, &value->time_ticks); }
 
+static void convert_marker(struct times *times, struct marker *marker) {
+    bool is_instant = marker->end_ticks == marker->start_ticks;
+    convert(times, &marker->start_ticks);
+    if (is_instant)
+        marker->end_ns = marker->start_ns;
+    else
+        convert(times, &marker->end_ticks);
+    struct stack_origin *origin = profile_marker_origin(times->profile, marker);
+    if (origin) convert(times, &origin->time_ticks);
+    profile_visit_marker(times->profile, marker, VALUE_TIME, convert_value, times);
+}
+
 static void convert_thread(struct times *times, struct thread *thread) {
     convert(times, &thread->start_ticks);
     convert(times, &thread->end_ticks);
     for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
         convert(times, &samples_at(&thread->samples, i)->time_ticks);
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        struct marker *marker = column_at(&thread->markers, i);
-        bool is_instant = marker->end_ticks == marker->start_ticks;
-        convert(times, &marker->start_ticks);
-        if (is_instant)
-            marker->end_ns = marker->start_ns;
-        else
-            convert(times, &marker->end_ticks);
-        struct stack_origin *origin = profile_marker_origin(times->profile, marker);
-        if (origin) convert(times, &origin->time_ticks);
-        profile_visit_marker(times->profile, marker, VALUE_TIME, convert_value, times);
+    for (size_t i = 0, run_count; i < thread->markers.count; i += run_count) {
+        struct marker *run = column_run(&thread->markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) convert_marker(times, &run[j]);
     }
     for (size_t i = 0; i < thread->allocations.count; i++)
         convert(times, &((struct allocation *)column_at(&thread->allocations, i))->time_ticks);

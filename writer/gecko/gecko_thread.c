@@ -4,40 +4,8 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
-#include "writer/marker_json.h"
 #include "writer/table_of_rows.h"
 #include "writer/thread_json.h"
-
-void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_tables *tables,
-                              const struct gecko_weights *weights) {
-    const struct profile *profile = tables->profile;
-    struct failure *failure = profile->failure;
-    *writer = (struct gecko_thread_writer){.profile = profile, .weights = weights, .tables = tables};
-    /* Differences are not CPU times, and the CPU time of a sample cannot be split among its repetitions. */
-    writer->has_cpu_deltas =
-        profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
-    size_t frame_count = row_table_count(&tables->frames);
-    writer->idle_stacks = profile_idle_stacks(profile);
-    numbering_init(&writer->strings, gecko_tables_string_count_max(tables), failure);
-    numbering_init(&writer->frames, frame_count, failure);
-    numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
-    numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
-    column_init(&writer->path, sizeof(uint32_t), failure);
-    writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
-    writer->frame_positions = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_positions);
-}
-
-void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
-    numbering_fini(&writer->strings);
-    numbering_fini(&writer->frames);
-    numbering_fini(&writer->stacks);
-    numbering_fini(&writer->sources);
-    column_fini(&writer->path);
-    memory_free(writer->idle_stacks);
-    memory_free(writer->frame_order);
-    memory_free(writer->frame_positions);
-    *writer = (struct gecko_thread_writer){0};
-}
 
 /* ---- Stacks. ---- */
 
@@ -252,8 +220,8 @@ static struct marker_sort_key *order_markers(const struct column *markers, struc
     return keys;
 }
 
-static void write_string_number(void *context, struct json *json, string_id string) {
-    struct gecko_thread_writer *writer = context;
+static void write_string_number(const struct marker_json *markers, struct json *json, string_id string) {
+    struct gecko_thread_writer *writer = markers->format.context;
     json_int(json, numbering_of(&writer->strings, gecko_tables_string(writer->tables, string)));
 }
 
@@ -274,33 +242,24 @@ static void write_backtrace(struct gecko_thread_writer *writer, const struct thr
     json_object_end(json);
 }
 
-static void write_marker_stack(struct gecko_thread_writer *writer, const struct thread *thread,
-                               const struct marker *marker, struct json *json) {
+static void write_marker_stack(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                               const struct marker *marker) {
+    struct gecko_thread_writer *writer = markers->format.context;
     const struct stack_origin *origin = profile_marker_origin(writer->profile, marker);
     const struct thread *foreign = profile_foreign_thread(writer->profile, thread, marker);
     write_backtrace(writer, foreign ? foreign : thread, marker->stack, origin ? origin->time_ns : marker->start_ns,
                     json);
 }
 
-static void write_payload(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
-                          struct json *json) {
-    struct marker_json_strings strings = {write_string_number, writer};
-    if (!marker_json_has_payload(marker)) return;
-    json_object_begin(json);
-    marker_json_payload(json, writer->profile, thread, marker, &strings);
-    if (!stack_is_none(marker->stack)) write_marker_stack(writer, thread, marker, json);
-    json_object_end(json);
-}
-
 static void write_marker(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,
                          struct json *json) {
     json_array_begin(json);
-    write_string_number(writer, json, marker->name);
+    write_string_number(&writer->markers, json, marker->name);
     json_ms_or_null(json, marker->start_ns, marker_has_start(marker));
     json_ms_or_null(json, marker->end_ns, marker_has_end(marker));
     json_int(json, marker->phase);
     json_int(json, marker->category);
-    write_payload(writer, thread, marker, json);
+    if (marker_json_has_payload(marker)) marker_json_payload(&writer->markers, json, thread, marker);
     json_array_end(json);
 }
 
@@ -335,6 +294,42 @@ static void write_markers(struct gecko_thread_writer *writer, const struct threa
         write_marker(writer, thread, column_at(&thread->markers, keys[i].row), json);
     memory_free(keys);
     table_of_rows_end(json);
+}
+
+/* ---- The writer. ---- */
+
+void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_tables *tables,
+                              const struct gecko_weights *weights) {
+    const struct profile *profile = tables->profile;
+    struct failure *failure = profile->failure;
+    *writer = (struct gecko_thread_writer){.profile = profile, .weights = weights, .tables = tables};
+    /* Differences are not CPU times, and the CPU time of a sample cannot be split among its repetitions. */
+    writer->has_cpu_deltas =
+        profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
+    size_t frame_count = row_table_count(&tables->frames);
+    writer->idle_stacks = profile_idle_stacks(profile);
+    numbering_init(&writer->strings, gecko_tables_string_count_max(tables), failure);
+    numbering_init(&writer->frames, frame_count, failure);
+    numbering_init(&writer->stacks, row_table_count(&tables->stacks), failure);
+    numbering_init(&writer->sources, row_table_count(&profile->sources), failure);
+    marker_json_init(&writer->markers, profile,
+                     (struct marker_json_format){write_string_number, write_marker_stack, writer});
+    column_init(&writer->path, sizeof(uint32_t), failure);
+    writer->frame_order = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_order);
+    writer->frame_positions = memory_allocate_zeroed(failure, frame_count + 1, sizeof *writer->frame_positions);
+}
+
+void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
+    numbering_fini(&writer->strings);
+    numbering_fini(&writer->frames);
+    numbering_fini(&writer->stacks);
+    numbering_fini(&writer->sources);
+    marker_json_fini(&writer->markers);
+    column_fini(&writer->path);
+    memory_free(writer->idle_stacks);
+    memory_free(writer->frame_order);
+    memory_free(writer->frame_positions);
+    *writer = (struct gecko_thread_writer){0};
 }
 
 /* ---- The thread. ---- */

@@ -5,7 +5,7 @@
 
 #include "gecko_tables.h"
 #include "gecko_weights.h"
-#include "writer/json.h"
+#include "writer/marker_json.h"
 #include "writer/numbering.h"
 
 /* Writes one thread after another. Memory is reused from thread to thread. */
@@ -18,7 +18,8 @@ struct gecko_thread_writer {
     struct numbering strings;
     struct numbering frames;
     struct numbering stacks;
-    struct numbering sources;  /* shared by all threads of the process */
+    struct numbering sources; /* shared by all threads of the process */
+    struct marker_json markers;
     struct column path;        /* uint32_t: rows of stacks without a number, innermost first */
     uint32_t *frame_order;     /* number of the frame at each position of the thread's table */
     uint32_t *frame_positions; /* position of each frame number in the thread's table */

@@ -174,8 +174,11 @@ static void write_threads(struct processed_writer *writer) {
     json_key(&writer->json, "threads");
     json_array_begin(&writer->json);
     for (size_t i = 0; i < count && !failure_is_set(profile->failure);) {
-        struct small_threads small = {
-            {.profile = profile, .has_weights = writer->has_weights, .idle_stacks = writer->idle_stacks}, i};
+        struct small_threads small = {{.profile = profile,
+                                       .has_weights = writer->has_weights,
+                                       .idle_stacks = writer->idle_stacks,
+                                       .markers = writer->markers},
+                                      i};
         uint64_t rows = 0, run_end = i + RUN_THREADS_MAX;
         for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_PER_BLOCK; i++)
             rows += count_thread_rows(profile, i);
@@ -192,11 +195,14 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
                            unsigned thread_count, struct progress progress) {
     (void)ledger;
     bool *idle_stacks = profile_idle_stacks(profile);
+    struct marker_json markers;
+    marker_json_init(&markers, profile, processed_marker_format);
     struct processed_writer writer = {
         .profile = profile,
         .parallel = parallel_rows_create(thread_count, profile->failure),
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_is_evenly_sampled(profile),
         .idle_stacks = idle_stacks,
+        .markers = &markers,
         .progress = progress,
         .total_rows = count_rows(profile)};
     json_init_for(&writer.json, out);
@@ -210,6 +216,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     log_json_write(&writer.json, profile);
     json_object_end(&writer.json);
     parallel_rows_destroy(writer.parallel);
+    marker_json_fini(&markers);
     memory_free(idle_stacks);
     struct chunk_list document = json_take_chunks(&writer.json);
     chunk_list_splice(out, &document);

@@ -1,6 +1,6 @@
 /* Writes one thread: its samples, allocations and markers. */
 #include "processed_writer.h"
-#include "writer/marker_json.h"
+#include "writer/json_put.h"
 #include "writer/table_of_columns.h"
 #include "writer/thread_json.h"
 
@@ -168,12 +168,76 @@ static void write_allocations(struct processed_writer *writer, const struct colu
 
 /* ---- Markers. ---- */
 
-static void write_string_number(void *context, struct json *json, string_id string) {
-    (void)context;
+/* Puts the value of one column for the marker. */
+typedef char *marker_cell_putter(char *out, const struct marker *marker);
+
+static inline char *put_name(char *out, const struct marker *marker) { return json_put_int(out, marker->name.index); }
+
+static inline char *put_start(char *out, const struct marker *marker) {
+    if (marker->phase == MARKER_INTERVAL_END) return json_put_null(out);
+    return json_put_ms(out, marker->start_ns);
+}
+
+static inline char *put_end(char *out, const struct marker *marker) {
+    bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
+    return has_end ? json_put_ms(out, marker->end_ns) : json_put_null(out);
+}
+
+static inline char *put_phase(char *out, const struct marker *marker) { return json_put_int(out, marker->phase); }
+static inline char *put_category(char *out, const struct marker *marker) { return json_put_int(out, marker->category); }
+
+/* The context of the writers of markers. */
+struct marker_rows {
+    const struct marker_json *markers;
+    const struct thread *thread;
+};
+
+/* Returns adjacent markers from `row` on, at most as many as there are up to `end`. */
+static const struct marker *marker_run(const struct marker_rows *rows, size_t row, size_t end, size_t *run_count) {
+    const struct marker *run = column_run(&rows->thread->markers, row, run_count);
+    if (*run_count > end - row) *run_count = end - row;
+    return run;
+}
+
+/* Writes a column of numbers. It is inline so that each column has a loop of its own. */
+static inline void write_marker_cells(struct json *json, const void *context, size_t first, size_t end,
+                                      marker_cell_putter *put) {
+    enum { CELLS_AT_ONCE = 64 };
+    for (size_t row = first, run_count; row < end; row += run_count) {
+        const struct marker *run = marker_run(context, row, end, &run_count);
+        if (run_count > CELLS_AT_ONCE) run_count = CELLS_AT_ONCE;
+        char *out = json_reserve(json, run_count * (JSON_MS_BYTES_MAX + 1));
+        if (!out) return;
+        for (size_t i = 0; i < run_count; i++) out = json_put_comma(put(out, &run[i]));
+        json_commit(json, out - 1); /* without the last comma */
+    }
+}
+
+static void write_names(struct json *json, const void *context, size_t first, size_t end) {
+    write_marker_cells(json, context, first, end, put_name);
+}
+static void write_starts(struct json *json, const void *context, size_t first, size_t end) {
+    write_marker_cells(json, context, first, end, put_start);
+}
+static void write_ends(struct json *json, const void *context, size_t first, size_t end) {
+    write_marker_cells(json, context, first, end, put_end);
+}
+static void write_phases(struct json *json, const void *context, size_t first, size_t end) {
+    write_marker_cells(json, context, first, end, put_phase);
+}
+static void write_categories(struct json *json, const void *context, size_t first, size_t end) {
+    write_marker_cells(json, context, first, end, put_category);
+}
+
+static void write_string_number(const struct marker_json *markers, struct json *json, string_id string) {
+    (void)markers;
     json_int(json, string.index);
 }
 
-static void write_cause(struct json *json, const struct profile *profile, const struct marker *marker) {
+static void write_cause(const struct marker_json *markers, struct json *json, const struct thread *thread,
+                        const struct marker *marker) {
+    (void)thread;
+    const struct profile *profile = markers->profile;
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
     json_key(json, "cause");
     json_object_begin(json);
@@ -183,67 +247,20 @@ static void write_cause(struct json *json, const struct profile *profile, const 
     json_object_end(json);
 }
 
-static void write_payload(struct json *json, const struct profile *profile, const struct thread *thread,
-                          const struct marker *marker) {
-    static const struct marker_json_strings strings = {write_string_number, NULL};
+const struct marker_json_format processed_marker_format = {write_string_number, write_cause, NULL};
+
+static void write_payload(struct json *json, const struct marker_rows *rows, const struct marker *marker) {
     if (!marker_json_has_payload(marker)) {
         json_null(json);
         return;
     }
-    json_object_begin(json);
-    marker_json_payload(json, profile, thread, marker, &strings);
-    if (!stack_is_none(marker->stack)) write_cause(json, profile, marker);
-    json_object_end(json);
+    marker_json_payload(rows->markers, json, rows->thread, marker);
 }
 
-/* Writes the value of one column for the marker. */
-typedef void marker_cell_writer(struct json *json, const struct profile *profile, const struct thread *thread,
-                                const struct marker *marker);
-
-static void write_name(struct json *json, const struct profile *profile, const struct thread *thread,
-                       const struct marker *marker) {
-    (void)profile, (void)thread;
-    json_int(json, marker->name.index);
-}
-
-static void write_start(struct json *json, const struct profile *profile, const struct thread *thread,
-                        const struct marker *marker) {
-    (void)profile, (void)thread;
-    json_ms_or_null(json, marker->start_ns, marker->phase != MARKER_INTERVAL_END);
-}
-
-static void write_end(struct json *json, const struct profile *profile, const struct thread *thread,
-                      const struct marker *marker) {
-    (void)profile, (void)thread;
-    bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
-    json_ms_or_null(json, marker->end_ns, has_end);
-}
-
-static void write_phase(struct json *json, const struct profile *profile, const struct thread *thread,
-                        const struct marker *marker) {
-    (void)profile, (void)thread;
-    json_int(json, marker->phase);
-}
-
-static void write_category(struct json *json, const struct profile *profile, const struct thread *thread,
-                           const struct marker *marker) {
-    (void)profile, (void)thread;
-    json_int(json, marker->category);
-}
-
-/* The context of the writer of markers. */
-struct marker_rows {
-    const struct profile *profile;
-    const struct thread *thread;
-    marker_cell_writer *write;
-};
-
-static void write_marker_cells(struct json *json, const void *context, size_t first, size_t end) {
-    const struct marker_rows *rows = context;
+static void write_payloads(struct json *json, const void *context, size_t first, size_t end) {
     for (size_t row = first, run_count; row < end; row += run_count) {
-        const struct marker *run = column_run(&rows->thread->markers, row, &run_count);
-        if (run_count > end - row) run_count = end - row;
-        for (size_t i = 0; i < run_count; i++) rows->write(json, rows->profile, rows->thread, &run[i]);
+        const struct marker *run = marker_run(context, row, end, &run_count);
+        for (size_t i = 0; i < run_count; i++) write_payload(json, context, &run[i]);
     }
 }
 
@@ -252,17 +269,16 @@ static void write_marker_cells(struct json *json, const void *context, size_t fi
 static void write_markers(struct processed_writer *writer, const struct thread *thread) {
     static const struct {
         const char *name;
-        marker_cell_writer *write;
-    } columns[] = {{"name", write_name},   {"startTime", write_start},   {"endTime", write_end},
-                   {"phase", write_phase}, {"category", write_category}, {"data", write_payload}};
+        rows_writer *write;
+    } columns[] = {{"name", write_names},   {"startTime", write_starts},    {"endTime", write_ends},
+                   {"phase", write_phases}, {"category", write_categories}, {"data", write_payloads}};
+    const struct marker_rows rows = {writer->markers, thread};
     size_t count = thread->markers.count;
     struct json *json = &writer->json;
     json_key(json, "markers");
     json_object_begin(json);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        const struct marker_rows rows = {writer->profile, thread, columns[i].write};
-        processed_column_write(writer, columns[i].name, count, write_marker_cells, &rows);
-    }
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        processed_column_write(writer, columns[i].name, count, columns[i].write, &rows);
     json_key_int(json, "length", (int64_t)count);
     json_object_end(json);
     processed_report_rows(writer, count);

@@ -4,7 +4,7 @@
 
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
-#include "writer/json.h"
+#include "writer/marker_json.h"
 #include "writer/parallel_rows.h"
 
 struct processed_writer {
@@ -12,7 +12,8 @@ struct processed_writer {
     /* Without weights, the client adds up the times between samples as "traced running time". That is right only where
      * samples are as far apart as the interval says. */
     bool has_weights;
-    const bool *idle_stacks;        /* see profile_idle_stacks */
+    const bool *idle_stacks; /* see profile_idle_stacks */
+    const struct marker_json *markers;
     struct json json;               /* the document */
     struct parallel_rows *parallel; /* NULL: one thread writes */
     struct progress progress;
@@ -31,6 +32,8 @@ void processed_column_write(struct processed_writer *writer, const char *name, s
 
 /* Writes "shared", the tables of all threads. */
 void processed_shared_write(struct processed_writer *writer);
+
+extern const struct marker_json_format processed_marker_format;
 
 /* Writes the thread as a value. */
 void processed_thread_write(struct processed_writer *writer, const struct thread *thread);

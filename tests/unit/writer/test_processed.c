@@ -456,6 +456,67 @@ static void small_threads_share_chunks(void **state) {
     chunk_list_fini(&out);
 }
 
+/* Returns a number of any length. */
+static int64_t mixed_integer(uint32_t i) { return INT64_MIN / (INT64_C(1) << i % 63); }
+
+/* Appends what the payload of marker number i should be. */
+static void expect_payload(FILE *out, uint32_t i) {
+    fprintf(out, "%s{\"type\":\"a \\\"type\\\"\"", i ? "," : "");
+    fprintf(out, ",\"a \\\"key\\\" that is longer than a block\":%" PRId64, mixed_integer(i));
+    if (i % 3) fprintf(out, ",\"real\":%" PRIu32 ".5", i);
+    if (i % 5) fprintf(out, ",\"text\":\"%.*s\"", (int)(i % 50), "..................................................");
+    if (i % 7) fprintf(out, ",\"span\":0.00000%" PRIu32, i % 7);
+    fprintf(out, ",\"last\":%" PRIu32 "}", i);
+}
+
+static void add_mixed_marker(struct thread *thread, uint16_t schema, uint32_t i) {
+    static const char dots[] = "..................................................";
+    union marker_value values[] = {
+        marker_value_integer(mixed_integer(i)),
+        i % 3 ? marker_value_real(i + 0.5) : marker_value_absent(VALUE_NUMBER),
+        i % 5 ? (union marker_value){.text = {dots, i % 50}} : marker_value_absent(VALUE_TEXT),
+        {.duration_ns = i % 7 ? i % 7 : TIME_NONE},
+        marker_value_integer(i),
+    };
+    struct marker marker = {
+        .name = profile_string(&profile, TEXT("mixed")), .start_ns = i, .end_ns = i, .stack = stack_none()};
+    marker.schema = schema;
+    profile_add_marker(&profile, thread, marker, values);
+}
+
+/* Payloads end up in many chunks, at any byte of which one may be full. */
+static void payloads_are_whole_across_chunks(void **state) {
+    enum { MARKER_COUNT = 20000 };
+    static const struct marker_field fields[] = {
+        {.key = TEXT("a \"key\" that is longer than a block"), .format = MARKER_INTEGER},
+        {.key = TEXT("real"), .format = MARKER_DECIMAL},
+        {.key = TEXT("text"), .format = MARKER_STRING},
+        {.key = TEXT("span"), .format = MARKER_DURATION},
+        {.key = TEXT("last"), .format = MARKER_BYTES},
+    };
+    struct marker_schema schema = {
+        .name = TEXT("a \"type\""), .fields = fields, .field_count = sizeof fields / sizeof *fields};
+    uint16_t row = profile_marker_schema(&profile, &schema);
+    struct thread *thread = add_thread(profile_add_process(&profile, 1, 0), 1, "main");
+    char *expected = NULL;
+    size_t expected_bytes = 0;
+    FILE *out = open_memstream(&expected, &expected_bytes);
+    assert_non_null(out);
+    fputs("\"data\":[", out);
+    for (uint32_t i = 0; i < MARKER_COUNT; i++) {
+        add_mixed_marker(thread, row, i);
+        expect_payload(out, i);
+    }
+    fputs("],\"length\":20000}", out);
+    fclose(out);
+    char *text = finish_and_emit();
+    const char *found = strstr(text, "\"data\":[");
+    assert_non_null(found);
+    assert_int_equal(strncmp(found, expected, expected_bytes), 0);
+    free(text);
+    free(expected);
+}
+
 /* Adds a thread that has rows of every kind. */
 static void add_busy_thread(process_id process, int64_t tid, uint32_t row_count, const stack_id stacks[2]) {
     struct thread *thread = add_thread(process, tid, "busy");
@@ -556,6 +617,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_tables_have_all_columns, begin, end_profile),
         cmocka_unit_test_setup_teardown(threads_stand_in_order_with_their_processes, begin, end_profile),
         cmocka_unit_test_setup_teardown(markers_have_payloads_and_a_schema, begin, end_profile),
+        cmocka_unit_test_setup_teardown(payloads_are_whole_across_chunks, begin, end_profile),
         cmocka_unit_test_setup_teardown(many_samples_keep_their_order, begin, end_profile),
         cmocka_unit_test_setup_teardown(small_threads_share_chunks, begin, end_profile),
         cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, begin, end_profile),
