@@ -3,6 +3,7 @@
  * thread that is about to be forbidden to read the cycle counter must not read it for the recorder either. Only the
  * shared library has these functions. They have no effect on programs that make the system calls without the C library.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -30,8 +31,14 @@ struct arguments {
     long at[ARGUMENT_COUNT];
 };
 
-/* Makes a system call, like the C library's syscall, which the function below hides. It is in assembly and leaves the
- * stack as it is, because some system calls return on another stack. */
+/* The C library's syscall, which the function below hides. System calls are made there once it has been found: a
+ * program can have the kernel forbid those that other code makes (PR_SET_SYSCALL_USER_DISPATCH). */
+__attribute__((visibility("hidden"))) void *single_thread_next;
+
+__attribute__((constructor)) static void find_next(void) { single_thread_next = dlsym(RTLD_NEXT, "syscall"); }
+
+/* Makes a system call, like the C library's syscall. It is in assembly and leaves the stack as it is, because some
+ * system calls return on another stack. */
 long single_thread_call(long number, ...) __attribute__((visibility("hidden")));
 long single_thread_fail(long result) __attribute__((visibility("hidden")));
 long single_thread_special(long number, ...) __attribute__((visibility("hidden")));
@@ -43,13 +50,15 @@ long single_thread_fail(long result) {
 
 #if defined(__x86_64__)
 #define IF_SPECIAL(number) "cmpl $" TEXT_OF(number) ", %edi\n je single_thread_special\n"
-#define CALL                                                                                                   \
-    "movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n movq %r8, %r10\n movq %r9, %r8\n" \
+#define CALL                                                                                                      \
+    "movq single_thread_next(%rip), %rax\n testq %rax, %rax\n je 2f\n jmp *%rax\n"                                \
+    "2: movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n movq %r8, %r10\n movq %r9, %r8\n" \
     "movq 8(%rsp), %r9\n syscall\n cmpq $-4095, %rax\n jae 1f\n ret\n 1: movq %rax, %rdi\n jmp single_thread_fail\n"
 #else
 #define IF_SPECIAL(number) "cmp w0, #" TEXT_OF(number) "\n b.eq single_thread_special\n"
-#define CALL                                                                                               \
-    "uxtw x8, w0\n mov x0, x1\n mov x1, x2\n mov x2, x3\n mov x3, x4\n mov x4, x5\n mov x5, x6\n svc #0\n" \
+#define CALL                                                                                                  \
+    "adrp x16, single_thread_next\n ldr x16, [x16, :lo12:single_thread_next]\n cbz x16, 2f\n br x16\n"        \
+    "2: uxtw x8, w0\n mov x0, x1\n mov x1, x2\n mov x2, x3\n mov x3, x4\n mov x4, x5\n mov x5, x6\n svc #0\n" \
     "cmn x0, #4095\n b.cs 1f\n ret\n 1: b single_thread_fail\n"
 #endif
 

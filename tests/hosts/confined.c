@@ -1,9 +1,11 @@
 /* Test programs that restrict their system calls, the cycle counter, their rights, or their memory. */
 #include <fcntl.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -86,6 +88,45 @@ static void confine_strictly(void) {
     work_blindly();
     if (write(STDOUT_FILENO, text, sizeof text - 1) < 0) return;
     syscall(SYS_exit, 0);
+}
+
+static volatile char dispatched;
+static volatile sig_atomic_t dispatch_count;
+
+static void note_dispatch(int number) {
+    (void)number;
+    dispatched = SYSCALL_DISPATCH_FILTER_ALLOW;
+    dispatch_count++;
+}
+
+static int find_c_library(struct dl_phdr_info *object, size_t unused, void *code) {
+    (void)unused;
+    if (!strstr(object->dlpi_name, "/libc.so")) return 0;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
+            *(ElfW(Phdr) *)code = object->dlpi_phdr[i];
+            ((ElfW(Phdr) *)code)->p_vaddr += object->dlpi_addr;
+        }
+    return 1;
+}
+
+/* Has the kernel allow only system calls that the C library makes. The handler notes the others. */
+static void dispatch_calls(void) {
+    enum { ROUND_COUNT = 10 };
+    ElfW(Phdr) code = {0};
+    int right_count = 0;
+    signal(SIGSYS, note_dispatch);
+    dl_iterate_phdr(find_c_library, &code);
+    prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, code.p_vaddr, code.p_memsz, &dispatched);
+    for (int i = 0; i < ROUND_COUNT; i++) {
+        dispatched = SYSCALL_DISPATCH_FILTER_BLOCK;
+        work_blindly();
+        long pid = syscall(SYS_getpid);
+        dispatched = SYSCALL_DISPATCH_FILTER_ALLOW;
+        right_count += pid == getpid();
+    }
+    prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0);
+    printf("%d right, %d dispatched\n", right_count, (int)dispatch_count);
 }
 
 static void forbid_counter(void) {
@@ -196,6 +237,7 @@ static const struct host_case cases[] = {
     {"filter-calls", filter_calls},
     {"filter-calls-of-all", filter_calls_of_all},
     {"confine-strictly", confine_strictly},
+    {"dispatch-calls", dispatch_calls},
     {"forbid-counter", forbid_counter},
     {"give-up-rights", give_up_rights},
     {"change-root", change_root},
