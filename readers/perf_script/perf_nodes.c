@@ -24,9 +24,9 @@ void perf_nodes_begin(struct perf_nodes *nodes, uint32_t generation) {
     for (uint32_t i = 0; i < nodes->node_count; i++) nodes->nodes[i].settings = ID_NONE;
 }
 
-static bool reserve_node(struct perf_nodes *nodes, uint32_t node) {
+/* Makes room for the node. Returns false if memory ran out (latched). */
+static bool grow_to(struct perf_nodes *nodes, uint32_t node) {
     uint32_t count = nodes->node_count ? nodes->node_count : 1024;
-    if (node < nodes->node_count) return true;
     while (count <= node) count *= 2;
     struct perf_node *resized = memory_resize(nodes->failure, nodes->nodes, count * sizeof *resized);
     if (!resized) return false;
@@ -45,8 +45,9 @@ static uint32_t settings_row(struct perf_nodes *nodes, const struct perf_node_se
 
 /* Returns the node, of which nothing is known if it is new or was used with other settings. NULL if memory ran out
  * (latched). */
-static struct perf_node *node_at(struct perf_nodes *nodes, uint32_t node, uint32_t settings) {
-    if (settings == ID_NONE || !reserve_node(nodes, node)) return NULL;
+static inline struct perf_node *node_at(struct perf_nodes *nodes, uint32_t node, uint32_t settings) {
+    bool has_room = node < nodes->node_count || grow_to(nodes, node);
+    if (settings == ID_NONE || !has_room) return NULL;
     struct perf_node *found = &nodes->nodes[node];
     if (found->settings != settings)
         *found = (struct perf_node){.settings = settings, .stack = stack_none(), .callers = PERF_CALLERS_UNKNOWN};
