@@ -6,7 +6,8 @@
 enum {
     BLOCK_BYTES = 256 * 1024, /* what is made of a block fits into the second-level cache */
     AHEAD_BLOCKS_MAX = 8,     /* bounds memory */
-    BLOCKS_BEFORE_THREAD = 4  /* a smaller input is read in less time than a thread saves */
+    BLOCKS_FOR_THREAD = 4,    /* a smaller input is read in less time than a thread saves */
+    CACHE_LINE_BYTES = 64
 };
 
 /* Blocks are numbered from 0. Block i has slot i % slot_count until it has been read. */
@@ -14,8 +15,11 @@ struct slot {
     struct perf_block block;
     char *bytes;       /* owned; NULL: the block is part of an input in memory */
     size_t used_bytes; /* in `bytes`; those after the block belong to the next one */
+    char apart[CACHE_LINE_BYTES];
 };
 
+/* What one thread changes with every sample is kept apart from what another one uses: processors that share a cache
+ * line wait for each other. */
 struct perf_ahead {
     struct input *source;    /* borrowed */
     struct input *input;     /* owned; returns the text of the blocks */
@@ -23,13 +27,15 @@ struct perf_ahead {
     size_t block_bytes;
     struct text at_hand; /* what follows the last block in an input in memory */
     bool is_at_hand;
-    bool has_ended;  /* the source has no more blocks */
-    bool is_reading; /* the input has returned the block read_count */
-    struct slot slots[AHEAD_BLOCKS_MAX];
+    bool has_ended;       /* the source has no more blocks */
+    bool is_reading;      /* the input has returned the block read_count */
     unsigned slot_count;  /* of those that are used; two or more if blocks are copied, each after the previous one */
     uint64_t read_count;  /* blocks that have been read */
     uint32_t next_sample; /* row in the block that is being read */
+    char apart_from_slots[CACHE_LINE_BYTES];
+    struct slot slots[AHEAD_BLOCKS_MAX];
     struct perf_lexer lexer;
+    char apart_from_lexer[CACHE_LINE_BYTES];
 
     bool may_start_thread;
     bool has_thread; /* only the thread uses the lexer */
@@ -124,6 +130,11 @@ static void *lex_blocks(void *context) {
     return NULL;
 }
 
+static bool is_large(const struct perf_ahead *ahead) {
+    return ahead->read_count == BLOCKS_FOR_THREAD ||
+           ahead->at_hand.bytes_count / BLOCKS_FOR_THREAD >= ahead->block_bytes;
+}
+
 /* If no thread can be started, this one continues alone. */
 static void start_thread(struct perf_ahead *ahead) {
     ahead->may_start_thread = false;
@@ -164,7 +175,7 @@ static struct text next_block(void *context) {
     struct perf_ahead *ahead = context;
     release(ahead);
     ahead->next_sample = 0;
-    if (ahead->may_start_thread && ahead->read_count == BLOCKS_BEFORE_THREAD) start_thread(ahead);
+    if (ahead->may_start_thread && is_large(ahead)) start_thread(ahead);
     uint64_t wanted_count = ahead->read_count + (ahead->has_thread ? ahead->slot_count : 1);
     while (ahead->filled_count < wanted_count && !ahead->has_ended) fill(ahead);
     if (ahead->read_count == ahead->filled_count) return TEXT("");

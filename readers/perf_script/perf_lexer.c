@@ -212,7 +212,7 @@ static void prefetch_hash(const struct perf_lexer *lexer, uint32_t own_line) {
 
 /* Numbers the lines of a sample, of which first_own is the first among the block's own lines. Returns false if memory
  * ran out (latched). */
-static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, const struct perf_lexed_sample *sample,
+static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, struct perf_lexed_sample *sample,
                          uint32_t first_own) {
     enum { FETCHED_AHEAD = 12 };
     if (!sample->line_count) return true; /* the block may have no lines yet */
@@ -236,6 +236,7 @@ static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, con
         if (stack_is_none(node)) return false;
         lines[i].node = node.index;
     }
+    sample->node = node.index;
     return true;
 }
 
@@ -243,7 +244,7 @@ static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, con
 static void number_block(struct perf_lexer *lexer, struct perf_block *block) {
     uint32_t first_own = 0;
     for (uint32_t i = 0; i < block->samples.count; i++) {
-        const struct perf_lexed_sample *sample = column_at(&block->samples, i);
+        struct perf_lexed_sample *sample = column_at(&block->samples, i);
         if (failure_is_set(&lexer->failure) || !number_lines(lexer, block, sample, first_own)) {
             block->samples.count = i;
             return;

@@ -41,6 +41,7 @@ struct perf_lexed_sample {
     uint32_t stack_bytes;        /* of the frame lines without the end of the last one */
     uint32_t first_line;         /* row in the block's lines; innermost frame first */
     uint32_t line_count;         /* 0: no stack was found */
+    uint32_t node;               /* of the innermost line; undefined without lines */
     uint32_t own_count;          /* innermost lines that the base does not share */
     uint32_t base;               /* row in the block's samples, if own_count is less than line_count */
     bool has_blank_line;         /* the line after the stack is empty, without a carriage return */

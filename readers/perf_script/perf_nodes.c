@@ -24,9 +24,9 @@ void perf_nodes_begin(struct perf_nodes *nodes, uint32_t generation) {
     for (uint32_t i = 0; i < nodes->node_count; i++) nodes->nodes[i].settings = ID_NONE;
 }
 
-static bool reserve_node(struct perf_nodes *nodes, uint32_t node) {
+/* Makes room for the node. Returns false if memory ran out (latched). */
+static bool grow_to(struct perf_nodes *nodes, uint32_t node) {
     uint32_t count = nodes->node_count ? nodes->node_count : 1024;
-    if (node < nodes->node_count) return true;
     while (count <= node) count *= 2;
     struct perf_node *resized = memory_resize(nodes->failure, nodes->nodes, count * sizeof *resized);
     if (!resized) return false;
@@ -43,23 +43,33 @@ static uint32_t settings_row(struct perf_nodes *nodes, const struct perf_node_se
     return nodes->last_row = row_table_intern(&nodes->settings, settings);
 }
 
-struct perf_known_stack perf_nodes_find(struct perf_nodes *nodes, const struct perf_node_settings *settings,
-                                        const struct perf_lexed_line *lines, uint32_t line_count) {
-    struct perf_known_stack known = {stack_none(), line_count, stack_none()};
+/* Returns the node, of which nothing is known if it is new or was used with other settings. NULL if memory ran out
+ * (latched). */
+static inline struct perf_node *node_at(struct perf_nodes *nodes, uint32_t node, uint32_t settings) {
+    bool has_room = node < nodes->node_count || grow_to(nodes, node);
+    if (settings == ID_NONE || !has_room) return NULL;
+    struct perf_node *found = &nodes->nodes[node];
+    if (found->settings != settings)
+        *found = (struct perf_node){.settings = settings, .stack = stack_none(), .callers = PERF_CALLERS_UNKNOWN};
+    return found;
+}
+
+stack_id perf_nodes_stack(struct perf_nodes *nodes, const struct perf_node_settings *settings, uint32_t node) {
+    const struct perf_node *found = node_at(nodes, node, settings_row(nodes, settings));
+    return found ? found->stack : stack_none();
+}
+
+struct perf_known_callers perf_nodes_callers(struct perf_nodes *nodes, const struct perf_node_settings *settings,
+                                             const struct perf_lexed_line *lines, uint32_t line_count) {
     nodes->line_count = 0;
     uint32_t row = settings_row(nodes, settings);
-    for (uint32_t i = 0; i < line_count && row != ID_NONE && reserve_node(nodes, lines[i].node); i++) {
-        struct perf_node *node = &nodes->nodes[lines[i].node];
-        if (node->settings != row)
-            *node = (struct perf_node){.settings = row, .stack = stack_none(), .callers = PERF_CALLERS_UNKNOWN};
-        if (!i) known.stack = node->stack;
-        if (!stack_is_none(known.stack)) return known;
-        if (stack_is_same(node->callers, PERF_CALLERS_UNKNOWN)) continue;
-        known.line_count = i + 1;
-        known.callers = node->callers;
-        return known;
+    for (uint32_t i = 0; i < line_count; i++) {
+        const struct perf_node *node = node_at(nodes, lines[i].node, row);
+        if (!node) break;
+        if (!stack_is_same(node->callers, PERF_CALLERS_UNKNOWN))
+            return (struct perf_known_callers){node->callers, i + 1};
     }
-    return known;
+    return (struct perf_known_callers){stack_none(), line_count};
 }
 
 void perf_nodes_add_line(struct perf_nodes *nodes, uint32_t frame_count, bool is_inlined) {
@@ -73,9 +83,9 @@ void perf_nodes_add_line(struct perf_nodes *nodes, uint32_t frame_count, bool is
     nodes->lines[nodes->line_count++] = (struct perf_node_line){frame_count, is_inlined};
 }
 
-stack_id perf_nodes_add(struct perf_nodes *nodes, struct profile *profile, const struct perf_known_stack *known,
+stack_id perf_nodes_add(struct perf_nodes *nodes, struct profile *profile, const struct perf_known_callers *known,
                         const struct perf_lexed_line *lines, const frame_id *frames, uint32_t frame_count) {
-    stack_id stack = known->callers;
+    stack_id stack = known->stack;
     uint32_t done_count = 0;
     for (uint32_t i = known->line_count; i-- > 0;) {
         struct perf_node *node = &nodes->nodes[lines[i].node];

@@ -43,31 +43,33 @@ struct perf_nodes {
 void perf_nodes_init(struct perf_nodes *nodes, struct failure *failure);
 void perf_nodes_fini(struct perf_nodes *nodes);
 
-/* Fetches what perf_nodes_find needs for most stacks with that innermost node. */
+/* Fetches what perf_nodes_stack needs for that node. */
 static inline void perf_nodes_prefetch(const struct perf_nodes *nodes, uint32_t node) {
     if (node < nodes->node_count) __builtin_prefetch(&nodes->nodes[node]);
 }
 
-/* What is known of a stack. */
-struct perf_known_stack {
-    stack_id stack;      /* the whole stack; none if it must be read */
+/* What is known of the callers in a stack. */
+struct perf_known_callers {
+    stack_id stack;      /* none if there are none */
     uint32_t line_count; /* how many of the innermost lines must be read */
-    stack_id callers;    /* the stack of the other lines; none if there are none */
 };
 
 /* Begins a block whose nodes have that generation. */
 void perf_nodes_begin(struct perf_nodes *nodes, uint32_t generation);
 
-/* Finds out what is known of the stack with these lines, innermost first. line_count must not be 0. */
-struct perf_known_stack perf_nodes_find(struct perf_nodes *nodes, const struct perf_node_settings *settings,
-                                        const struct perf_lexed_line *lines, uint32_t line_count);
+/* Returns the stack with that innermost node; none if it must be read. */
+stack_id perf_nodes_stack(struct perf_nodes *nodes, const struct perf_node_settings *settings, uint32_t node);
+
+/* Finds out what is known of the callers in a stack that must be read. Its lines are given, innermost first. */
+struct perf_known_callers perf_nodes_callers(struct perf_nodes *nodes, const struct perf_node_settings *settings,
+                                             const struct perf_lexed_line *lines, uint32_t line_count);
 
 /* Notes that the next line that must be read has been added to the stack, which had frame_count frames before. */
 void perf_nodes_add_line(struct perf_nodes *nodes, uint32_t frame_count, bool is_inlined);
 
 /* Adds the stack whose innermost lines have been added, and of which perf_stack_take returned the frames. Returns it,
  * or none if memory ran out (latched). */
-stack_id perf_nodes_add(struct perf_nodes *nodes, struct profile *profile, const struct perf_known_stack *known,
+stack_id perf_nodes_add(struct perf_nodes *nodes, struct profile *profile, const struct perf_known_callers *known,
                         const struct perf_lexed_line *lines, const frame_id *frames, uint32_t frame_count);
 
 #endif

@@ -263,7 +263,27 @@ static void close_with_stack(struct perf_script *script, stack_id stack) {
     struct open_sample *sample = &script->sample;
     sample->is_open = false;
     read_rest(script, (struct text){sample->rest, sample->rest_bytes_count}, true);
-    if (!stack_is_none(stack)) add_sample(script, stack);
+    add_sample(script, stack);
+}
+
+/* Reads a stack that is not known, and notes it. Stops at a line that is unusual, and leaves the lines from there on to
+ * be read one by one. Returns none then, or if memory ran out (latched). */
+static stack_id read_new_stack(struct perf_script *script, const struct perf_node_settings *settings,
+                               const struct perf_lexed_sample *lexed) {
+    const struct perf_block *block = perf_ahead_block(script->ahead);
+    const struct perf_lexed_line *lines = block->lines + lexed->first_line;
+    struct perf_known_callers known = perf_nodes_callers(&script->nodes, settings, lines, lexed->line_count);
+    uint32_t added_count = add_lines(script, block, lexed, known.line_count);
+    if (failure_is_set(script->profile->failure)) return stack_none();
+    /* A stack with a cookie has to wait for its user frames, so all of its frames are needed. */
+    if (added_count < known.line_count || script->stack.has_cookie) {
+        count_lines(script, block, lexed, added_count);
+        return stack_none();
+    }
+    const frame_id *frames;
+    uint64_t cookie;
+    uint32_t frame_count = perf_stack_take(&script->stack, pid_of_maps(script->sample.task), &frames, &cookie);
+    return perf_nodes_add(&script->nodes, script->profile, &known, lines, frames, frame_count);
 }
 
 /* Reads the stack of the open sample, which is lexed, and closes it. If the stack is unusual, leaves some or all lines
@@ -272,27 +292,15 @@ static void read_lexed_stack(struct perf_script *script, const struct perf_lexed
     const struct open_sample *sample = &script->sample;
     const struct perf_block *block = perf_ahead_block(script->ahead);
     if (!lexed->line_count || !sample->is_open || sample->is_deferred_stack || sample->event == ID_NONE) return;
-    const struct perf_lexed_line *lines = block->lines + lexed->first_line;
     uint64_t map_count = script->stack.maps.last_id;
-    int64_t pid = pid_of_maps(sample->task);
-    const struct perf_node_settings settings = {map_count ? pid : 0, map_count, script->stack.callers_are_adjusted};
+    const struct perf_node_settings settings = {map_count ? pid_of_maps(sample->task) : 0, map_count,
+                                                script->stack.callers_are_adjusted};
     perf_nodes_begin(&script->nodes, block->generation);
-    struct perf_known_stack known = perf_nodes_find(&script->nodes, &settings, lines, lexed->line_count);
-    if (stack_is_none(known.stack)) {
-        uint32_t added_count = add_lines(script, block, lexed, known.line_count);
-        if (failure_is_set(script->profile->failure)) return;
-        /* A stack with a cookie has to wait for its user frames, so all of its frames are needed. */
-        if (added_count < known.line_count || script->stack.has_cookie) {
-            count_lines(script, block, lexed, added_count);
-            return;
-        }
-        const frame_id *frames;
-        uint64_t cookie;
-        uint32_t frame_count = perf_stack_take(&script->stack, pid, &frames, &cookie);
-        known.stack = perf_nodes_add(&script->nodes, script->profile, &known, lines, frames, frame_count);
-    }
+    stack_id stack = perf_nodes_stack(&script->nodes, &settings, lexed->node);
+    if (stack_is_none(stack)) stack = read_new_stack(script, &settings, lexed);
+    if (stack_is_none(stack)) return;
     count_lines(script, block, lexed, lexed->line_count);
-    close_with_stack(script, known.stack);
+    close_with_stack(script, stack);
     if (!lexed->has_blank_line) return;
     scan_take(&script->scan, 1);
     perf_tally(script, TALLY_BLANK, 1);
@@ -300,12 +308,10 @@ static void read_lexed_stack(struct perf_script *script, const struct perf_lexed
 
 /* Prefetches what a later sample needs. The lexer's thread has written it, so it is not in this processor's cache. */
 static void prefetch_later(const struct perf_script *script) {
-    const struct perf_block *block = perf_ahead_block(script->ahead);
     const struct perf_lexed_sample *later = perf_ahead_later_sample(script->ahead);
     if (!later) return;
     __builtin_prefetch(later->start);
-    if (later->first_line < block->line_count)
-        perf_nodes_prefetch(&script->nodes, block->lines[later->first_line].node);
+    perf_nodes_prefetch(&script->nodes, later->node);
 }
 
 void perf_samples_read_lexed(struct perf_script *script, const struct perf_lexed_sample *lexed) {

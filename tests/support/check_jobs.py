@@ -19,18 +19,35 @@ JOBS = ["1", "2", "3", "8"]
 PROGRAM, TRACES = os.path.abspath(sys.argv[1]), sys.argv[2:]
 
 
+def ragged_parts(i, stack):
+    """Returns what a reader of samples with stacks does not expect, in turn."""
+    event = f"app 7/7 [000] {i // 1000}.{i % 1000 * 1000:06}: 250000 cpu-clock:"
+    return [
+        "this line is damaged\n",
+        f"{event}\n\n",
+        f"{event} 1000 f+0x1 (/usr/lib/lib1.so)\n",
+        f"{event}\n{stack}\n".replace("\n", "\r\n"),
+        f"{event}\n{stack}# a comment in a stack\n{stack}\n",
+        f"{event}\n{stack * 1200}\n",  # larger than a block
+        f"app-{i} 9 {i // 1000}.{i % 1000 * 1000:06}: sched:sched_switch: prev_comm=app\n{stack}\n",
+        f"app 7/7 [000] {i // 1000}.{i % 1000 * 1000:06}: PERF_RECORD_COMM exec: renamed:7/7\n",
+        f"{stack}\n",
+    ]
+
+
 def write_script(path):
     """Text of perf script with different stacks and long lines: 20 MB, and a profile of several MB."""
     numbers = random.Random(1)
     lines = [f"\t{4096 + i * 16:16x} f{i // 4}+0x{i % 4 * 16:x} (/usr/lib/lib{i % 50}.so)\n" for i in range(3000)]
     lines.append("\t1000 " + "n" * 300000 + "+0x1 (/usr/lib/long.so)\n")
-    with open(path, "w") as trace:
+    with open(path, "w", newline="") as trace:
         for i in range(40000):
             tid = 7 + numbers.randrange(20)
-            trace.write(f"app 7/{tid} [000] {i // 1000}.{i % 1000 * 1000:06}: 250000 cpu-clock: \n")
-            trace.write("".join(numbers.choices(lines[:-1] if i % 5000 else lines, k=10)) + "\n")
-            if i % 7000 == 3000:
-                trace.write("this line is damaged\n")
+            stack = "".join(numbers.choices(lines[:-1] if i % 5000 else lines, k=10))
+            trace.write(f"app 7/{tid} [000] {i // 1000}.{i % 1000 * 1000:06}: 250000 cpu-clock: \n{stack}\n")
+            if i % 700 == 300:
+                parts = ragged_parts(i, stack)
+                trace.write(parts[i // 700 % len(parts)])
 
 
 def write_collapsed(path):
