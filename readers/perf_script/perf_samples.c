@@ -311,7 +311,7 @@ static void prefetch_later(const struct perf_script *script) {
     const struct perf_lexed_sample *later = perf_ahead_later_sample(script->ahead);
     if (!later) return;
     __builtin_prefetch(later->start);
-    perf_nodes_prefetch(&script->nodes, later->node);
+    if (later->line_count) perf_nodes_prefetch(&script->nodes, later->node);
 }
 
 void perf_samples_read_lexed(struct perf_script *script, const struct perf_lexed_sample *lexed) {

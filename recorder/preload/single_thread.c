@@ -114,7 +114,7 @@ static bool is_keeping_capabilities(long number, const struct arguments *argumen
     return number == SYS_prctl && (at[0] == PR_SET_KEEPCAPS || at[0] == PR_SET_SECUREBITS) && at[1];
 }
 
-static bool keeps_capabilities;
+static bool keeps_capabilities; /* some thread has done so */
 
 static long call_special(long number, const struct arguments *arguments) {
     if (is_keeping_capabilities(number, arguments)) __atomic_store_n(&keeps_capabilities, true, __ATOMIC_RELAXED);
