@@ -114,8 +114,8 @@ static struct trace_clock_rate rate_between(struct trace_clock_point a, struct t
     return (struct trace_clock_rate){b.ns - a.ns, b.ticks - a.ticks};
 }
 
-/* After the last point, the rate before it continues unless the machine slept in between. The same holds before the
- * first point and the rate after it. */
+/* After the last point, the rate before it continues, and before the first point that after it. The nominal rate is
+ * used if the machine slept between the two points that such a rate comes from. */
 static void set_rates(struct trace_clock *clock) {
     struct trace_clock_rate nominal = {NS_PER_SECOND, (int64_t)clock->ticks_per_second};
     const struct trace_clock_point *kept = clock->kept;
