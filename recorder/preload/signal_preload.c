@@ -1,9 +1,6 @@
-/* Interposes the functions of the C library by which a program handles, blocks and awaits signals, so that the program
+/* Interposes the functions of the C library by which a program handles, blocks and reads signals, so that the program
  * does not see the sampler's signal: see own_signal.h. Only the shared library has these functions. They have no effect
- * on programs that make the system calls directly.
- *
- * Waits with a mask of their own (ppoll, pselect, sigsuspend, epoll_pwait) are left alone: the mask is in force only
- * while they wait, and the sampler does not interrupt them. */
+ * on programs that make the system calls directly. Functions that wait are in wait_preload.c. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -29,23 +26,6 @@ int own_signal_next_sigaction(int number, const struct sigaction *action, struct
     return __sigaction(number, action, before);
 }
 
-/* Functions for which the C library has no other name. */
-static struct {
-    int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
-    int (*sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
-    bool is_known;
-} next;
-
-/* Several threads may do this at once: they store the same values. */
-static void find_next(void) {
-    if (__atomic_load_n(&next.is_known, __ATOMIC_ACQUIRE)) return;
-    find_next_function(&next.pthread_create, "pthread_create");
-    find_next_function(&next.sigwaitinfo, "sigwaitinfo");
-    find_next_function(&next.sigtimedwait, "sigtimedwait");
-    __atomic_store_n(&next.is_known, true, __ATOMIC_RELEASE);
-}
-
 /* ---- Handlers. ---- */
 
 static int set_action(int number, const struct sigaction *action, struct sigaction *before) {
@@ -60,7 +40,6 @@ GREC_API int sigaction(int number, const struct sigaction *action, struct sigact
 __attribute__((constructor)) static void begin(void) {
     void *first = dlsym(RTLD_DEFAULT, "sigaction");
     int (*ours)(int, const struct sigaction *, struct sigaction *) = set_action;
-    find_next();
     if (!memcmp(&first, &ours, sizeof first)) own_signal_set_interposed();
 }
 
@@ -157,39 +136,7 @@ GREC_API sighandler_t sigset(int number, sighandler_t handler) {
     return sigismember(&before, number) == 1 ? SIG_HOLD : old_handler;
 }
 
-/* ---- Waiting for signals. ---- */
-
-GREC_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout) {
-    siginfo_t found;
-    int number;
-    find_next();
-    /* A signal of the sampler may arrive in the microseconds before the wait begins. The wait is then repeated with the
-     * whole time limit. */
-    do number = next.sigtimedwait(set, &found, timeout);
-    while (number > 0 && own_signal_is_ours(number, &found));
-    if (number > 0 && info) *info = found;
-    return number;
-}
-
-GREC_API int sigwaitinfo(const sigset_t *set, siginfo_t *info) {
-    siginfo_t found;
-    int number;
-    find_next();
-    do number = next.sigwaitinfo(set, &found);
-    while (number > 0 && own_signal_is_ours(number, &found));
-    if (number > 0 && info) *info = found;
-    return number;
-}
-
-GREC_API int sigwait(const sigset_t *set, int *number) {
-    siginfo_t found;
-    int saved_errno = errno;
-    do *number = sigwaitinfo(set, &found);
-    while (*number < 0 && errno == EINTR);
-    int error = *number < 0 ? errno : 0;
-    errno = saved_errno;
-    return error;
-}
+/* ---- Reading signals. ---- */
 
 GREC_API int signalfd(int file, const sigset_t *set, int flags) {
     enum { MASK_BYTES = 8 };
@@ -235,11 +182,10 @@ GREC_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                             void *argument) {
     const struct own_signal_note note = own_signal_get_note();
     struct start *start = NULL;
-    find_next();
     if (note.blocks) start = malloc(sizeof *start);
-    if (!start) return next.pthread_create(thread, attributes, run, argument);
+    if (!start) return NEXT(pthread_create)(thread, attributes, run, argument);
     *start = (struct start){run, argument, note};
-    int error = next.pthread_create(thread, attributes, run_with_blocks, start);
+    int error = NEXT(pthread_create)(thread, attributes, run_with_blocks, start);
     if (error) free(start);
     return error;
 }

@@ -51,6 +51,8 @@ static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
 
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
 
+static __thread uint32_t answer_count __attribute__((tls_model("initial-exec")));
+
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
 
 static const uint64_t NEVER_BLOCKED = (uint64_t)1 << (SIGKILL - 1) | (uint64_t)1 << (SIGSTOP - 1);
@@ -255,7 +257,10 @@ static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
     /* A signal of a recording that has ended may arrive while the next one begins. */
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
-    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
+    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) {
+        answer_count++;
+        return;
+    }
     if (!candidate) return;
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = signal_mask_of(&((const ucontext_t *)context)->uc_sigmask);
@@ -448,6 +453,28 @@ void own_signal_spare_thread(bool is_spared) {
     if (!is_known) return;
     __atomic_store_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared) await_signal();
+}
+
+uint32_t own_signal_answer_count(void) { return answer_count; }
+
+static bool program_handles(int number) {
+    struct sigaction action;
+    const struct candidate *candidate = find_candidate(number);
+    if (set_in_kernel(number, NULL, &action) != 0) return false;
+    return is_handler(candidate && is_ours(&action) ? candidate->handler : handler_of(&action));
+}
+
+/* A handler of these signals handles what the thread itself does. */
+static const uint64_t FAULTS = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) |
+                               (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) | (uint64_t)1 << (SIGTRAP - 1);
+
+bool own_signal_program_has_handlers(void) {
+    int saved_errno = errno;
+    bool has_handlers = false;
+    for (int number = 1; number < NSIG && !has_handlers; number++)
+        has_handlers = !(FAULTS & bit_of(number)) && program_handles(number);
+    errno = saved_errno;
+    return has_handlers;
 }
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {

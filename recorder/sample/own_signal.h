@@ -81,6 +81,12 @@ void own_signal_give_up(const sigset_t *set);
  * for the kernel's frame. */
 void own_signal_spare_thread(bool is_spared);
 
+/* How often the calling thread has answered the sampler. [signal-safe] */
+uint32_t own_signal_answer_count(void);
+
+/* Whether a handler of the program can run while a thread waits, other than for faults. [signal-safe] */
+bool own_signal_program_has_handlers(void);
+
 /* Whether a signal that a wait of the calling thread has returned is the sampler's. */
 bool own_signal_is_ours(int number, const siginfo_t *info);
 

@@ -31,6 +31,14 @@ static void add_native(struct merged_stack *stack, const struct walked_frame *fr
         .value = frame->address, .kind = frame->is_exact ? TRACE_FRAME_EXACT : TRACE_FRAME_RETURNS};
 }
 
+/* Functions that stand in for the C library's, if they are linked: see wait_preload.c. A program's stack has none. */
+extern const char __start_grec_waits[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_grec_waits[] __attribute__((weak, visibility("hidden")));
+
+static bool stands_in(uint64_t address) {
+    return address - (uintptr_t)__start_grec_waits < (uintptr_t)__stop_grec_waits - (uintptr_t)__start_grec_waits;
+}
+
 /* Goes from the outermost frame inwards: the labels of a function come right after it. struct walked_frame says which
  * function a label belongs to. */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
@@ -46,7 +54,7 @@ void merged_stack_make(struct merged_stack *stack, const struct walked_frame *wa
         }
         bool is_native_first = left && (!frame || walked[left - 1].stack_end > (uint64_t)(uintptr_t)frame->address);
         if (is_native_first) {
-            add_native(stack, &walked[--left]);
+            if (!stands_in(walked[--left].address)) add_native(stack, &walked[left]);
             continue;
         }
         if (!add_label(stack, frame, MERGED_LABEL_BYTES_MAX, depth)) recording_count_loss(LOSS_TEXT, 1);

@@ -32,7 +32,7 @@ static inline long thread_cpu_ms(void) {
 }
 
 /* Uses `ms` milliseconds of processor time. */
-__attribute__((noinline)) static void work(long ms) {
+__attribute__((noinline, unused)) static void work(long ms) {
     for (long end = thread_cpu_ms() + ms; thread_cpu_ms() < end;) work_once();
 }
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads"]
+PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads", "waits"]
 INTERVALS_MS = ["1", "0.1"]
 NEEDS_ROOT = {"change-root", "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
