@@ -58,7 +58,7 @@ $(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
 
 # The gold linker links a test in half of the time. Debian has it in binutils. Most tests need few of the libraries, and
 # loading all takes longer than most tests and their children run.
-test_linker = $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold) -Wl,--as-needed
+test_linker := $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold) -Wl,--as-needed
 
 # Compiling a test without the optimizer takes a quarter of the time. Tests of the recorder compare stacks, in which the
 # functions of its header are inlined. Two of them need that with sanitizers too: the others compile in half of the time.

@@ -410,7 +410,7 @@ static void test_executed_children(void **state) {
 /* ---- Starts and stops while threads work. ---- */
 
 static void test_stops(void **state) {
-    /* The thread sanitizer sees accesses that are not ordered even if they do not meet. It takes seconds for a round. */
+    /* The thread sanitizer sees accesses that are not ordered even if they do not meet. A round takes it seconds. */
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 4 : 15 };
     struct recorded recorded;
     struct busy_thread recording = {.name = "records", .run = record_all_sorts}, allocating = {.run = allocate};

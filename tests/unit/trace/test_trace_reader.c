@@ -1670,8 +1670,8 @@ static void test_example_of_the_documentation(void **state) {
 
 /* ---- All together. ---- */
 
-/* Builds three chunks with every kind of entry and definition. Each chunk of events has every kind twice: more would take
- * time with every byte that tests cut or flip, and have only more of the same. */
+/* Builds three chunks with every kind of entry and definition. Each chunk of events has every kind twice: more would
+ * take time with every byte that tests cut or flip, and have only more of the same. */
 static void build_rich(void) {
     struct trace_builder *trace = begin_definitions();
     define_meta(trace, "product", "demo");
