@@ -6,7 +6,7 @@
 
 enum {
     CHUNK_BYTES = 64 * 1024,
-    DRAIN_BYTES = 4 * 1024 * 1024 /* smaller outputs are kept until they are complete */
+    DRAIN_BYTES = 1024 * 1024 /* smaller outputs are kept until they are complete */
 };
 
 void chunk_list_init(struct chunk_list *list, struct failure *failure) {

@@ -30,6 +30,12 @@ static inline char *json_put_null(char *out) {
     return out + 4;
 }
 
+static inline char *json_put_bool(char *out, bool value) {
+    static const struct text names[] = {TEXT("false"), TEXT("true")};
+    memcpy(out, names[value].bytes, names[value].bytes_count);
+    return out + names[value].bytes_count;
+}
+
 /* Returns the eight digits of a number below 10^8, the first one in the lowest byte. The number is halved three times,
  * in all parts at once: into two numbers of four digits, four of two, and eight digits. */
 static inline uint64_t json_eight_digits(uint32_t number) {

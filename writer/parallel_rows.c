@@ -8,8 +8,7 @@
 enum {
     THREADS_MAX = 8,
     BLOCKS_PER_THREAD = 2, /* one that the thread writes, and one that waits for its turn */
-    BLOCKS_MAX = THREADS_MAX * BLOCKS_PER_THREAD,
-    BLOCK_COUNT_MIN = 4 /* shorter arrays are written by the calling thread */
+    BLOCKS_MAX = THREADS_MAX * BLOCKS_PER_THREAD
 };
 
 struct block {
@@ -126,7 +125,7 @@ static void start_helpers(struct parallel_rows *parallel) {
 void parallel_rows_write(struct parallel_rows *parallel, struct json *json, size_t row_count, size_t rows_per_block,
                          rows_writer *write, const void *context) {
     size_t block_count = row_count / rows_per_block + (row_count % rows_per_block != 0);
-    bool is_long = parallel && block_count >= BLOCK_COUNT_MIN;
+    bool is_long = parallel && block_count >= PARALLEL_BLOCKS_MIN;
     if (is_long && !parallel->is_started) start_helpers(parallel);
     if (!is_long || !parallel->helper_count) {
         write(json, context, 0, row_count);

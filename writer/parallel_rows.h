@@ -8,7 +8,12 @@
 
 #include "json.h"
 
-enum { PARALLEL_ROWS_PER_BLOCK = 8192 /* of rows that are a few numbers each */ };
+enum {
+    PARALLEL_BLOCKS_MIN = 4, /* shorter arrays are written by the calling thread */
+    /* For rows that are a few numbers each. */
+    PARALLEL_ROWS_PER_BLOCK = 8192,
+    PARALLEL_ROWS_MIN = PARALLEL_BLOCKS_MIN * PARALLEL_ROWS_PER_BLOCK
+};
 
 struct parallel_rows;
 

@@ -305,6 +305,13 @@ static void hash_written(struct sink *sink, const void *bytes, size_t bytes_coun
     if (sink->batch) XXH3_64bits_update(&sink->hash, bytes, bytes_count);
 }
 
+/* Starts to bring the last bytes to the disk, so that the flush at the end has little to wait for. Pipes and some file
+ * systems cannot do that, which is no failure. */
+static void start_flush(const struct sink *sink, size_t bytes_count) {
+    if (sink->batch) return;
+    sync_file_range(sink->fd, (off_t)(sink->written_bytes - bytes_count), (off_t)bytes_count, SYNC_FILE_RANGE_WRITE);
+}
+
 /* Writes all bytes of the vectors, none of which may be empty, however many system calls it takes. Consumes the
  * vectors. Returns false after a failure (latched). */
 static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
@@ -317,6 +324,7 @@ static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
         }
         size_t written = (size_t)result;
         sink->written_bytes += written;
+        start_flush(sink, written);
         for (; count && written >= vectors->iov_len; vectors++, count--) {
             hash_written(sink, vectors->iov_base, vectors->iov_len);
             written -= vectors->iov_len;

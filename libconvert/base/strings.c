@@ -65,3 +65,14 @@ string_id strings_intern_format(struct strings *strings, const char *format, ...
     va_end(arguments);
     return id;
 }
+
+void strings_compact(struct strings *strings, uint32_t *numbers) {
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < strings_count(strings); i++) {
+        if (numbers[i] == ID_NONE) continue;
+        *(struct text *)column_at(&strings->rows, kept_count) = strings_text(strings, (string_id){i});
+        numbers[i] = kept_count++;
+    }
+    strings->rows.count = kept_count;
+    index_set_fini(&strings->index);
+}

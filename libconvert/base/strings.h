@@ -30,6 +30,10 @@ string_id strings_intern_vformat(struct strings *strings, const char *format, va
 /* Returns the table's own copy of the text, which is valid as long as the table; empty if memory ran out (latched). */
 struct text strings_copy(struct strings *strings, struct text text);
 
+/* Removes the rows whose number is ID_NONE, and stores the new numbers of the others, which keep their order. Frees
+ * what finds texts, so nothing may be interned from now on. */
+void strings_compact(struct strings *strings, uint32_t *numbers);
+
 static inline struct text strings_text(const struct strings *strings, string_id id) {
     return *(const struct text *)column_at(&strings->rows, id.index);
 }

@@ -40,11 +40,6 @@ static uint32_t number_of(const struct numbers *numbers, uint32_t row) {
 /* In same_source, of relative paths. */
 static const uint32_t SOURCE_IS_UNDECIDED = ID_NONE - 1, SOURCE_IS_AMBIGUOUS = ID_NONE - 2;
 
-static uint32_t source_row_of_stack(const struct profile *profile, const struct stack *stack) {
-    const struct frame *frame = row_table_at(&profile->frames, stack->frame.index);
-    return func_is_none(frame->func) ? ID_NONE : profile_func_at(profile, frame->func)->source.index;
-}
-
 static struct text source_name(const struct profile *profile, uint32_t row) {
     return strings_text(&profile->strings, profile_source_at(profile, (source_id){row})->filename);
 }
@@ -57,16 +52,34 @@ static bool is_end_of_path(struct text relative, struct text absolute) {
     return absolute.bytes[absolute.bytes_count - relative.bytes_count - 1] == '/';
 }
 
+static uint32_t source_row_of_frame(const struct profile *profile, uint32_t row) {
+    const struct frame *frame = row_table_at(&profile->frames, row);
+    return func_is_none(frame->func) ? ID_NONE : profile_func_at(profile, frame->func)->source.index;
+}
+
 /* Compares the source of a stack's innermost frame with that of its caller. */
-static void compare_with_caller(struct sweep *sweep, const struct stack *stack) {
+static void compare_with_caller(struct sweep *sweep, const uint32_t *frame_sources, const struct stack *stack) {
     const struct profile *profile = sweep->profile;
-    if (stack_is_none(stack->prefix)) return;
-    uint32_t row = source_row_of_stack(profile, stack);
+    uint32_t row = frame_sources[stack->frame.index];
     if (row == ID_NONE || sweep->same_source[row] == row || sweep->same_source[row] == SOURCE_IS_AMBIGUOUS) return;
-    uint32_t caller = source_row_of_stack(profile, stack_table_at(&profile->stacks, stack->prefix.index));
+    if (stack_is_none(stack->prefix)) return;
+    uint32_t caller = frame_sources[stack_table_at(&profile->stacks, stack->prefix.index)->frame.index];
     if (caller == ID_NONE || sweep->same_source[row] == caller) return;
     if (!is_end_of_path(source_name(profile, row), source_name(profile, caller))) return;
     sweep->same_source[row] = sweep->same_source[row] == SOURCE_IS_UNDECIDED ? caller : SOURCE_IS_AMBIGUOUS;
+}
+
+/* There are more stacks than frames, and each frame refers to a function far away. So the sources of the frames are
+ * looked up once. */
+static void compare_with_callers(struct sweep *sweep) {
+    const struct profile *profile = sweep->profile;
+    uint32_t *frame_sources = memory_allocate(profile->failure, sweep->frames.count * sizeof *frame_sources);
+    if (!frame_sources) return;
+    for (uint32_t row = 0; row < sweep->frames.count; row++) frame_sources[row] = source_row_of_frame(profile, row);
+    for (uint32_t row = 0; row < sweep->stacks.count; row++)
+        if (is_marked(&sweep->stacks, row))
+            compare_with_caller(sweep, frame_sources, stack_table_at(&profile->stacks, row));
+    memory_free(frame_sources);
 }
 
 static bool is_decided(const struct sweep *sweep, uint32_t row) {
@@ -111,8 +124,7 @@ static void unify_sources(struct sweep *sweep) {
         sweep->same_source[row] = is_relative ? SOURCE_IS_UNDECIDED : row;
         has_relative |= is_relative;
     }
-    for (uint32_t row = 0; has_relative && row < sweep->stacks.count; row++)
-        if (is_marked(&sweep->stacks, row)) compare_with_caller(sweep, stack_table_at(&sweep->profile->stacks, row));
+    if (has_relative) compare_with_callers(sweep);
     if (has_relative) decide_by_folders(sweep);
     for (uint32_t row = 0; row < sweep->sources.count; row++)
         if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS)
@@ -315,16 +327,6 @@ static void move_stacks(struct sweep *sweep) {
     }
 }
 
-static void move_strings(struct sweep *sweep) {
-    struct strings *strings = &sweep->profile->strings, moved;
-    strings_init(&moved, sweep->profile->failure);
-    for (uint32_t i = 0; i < sweep->strings.count; i++)
-        if (is_marked(&sweep->strings, i))
-            sweep->strings.rows[i] = strings_intern(&moved, strings_text(strings, (string_id){i})).index;
-    strings_fini(strings);
-    *strings = moved;
-}
-
 static void move_libs(struct sweep *sweep) {
     struct libs *libs = &sweep->profile->libs, moved;
     libs_init(&moved, sweep->profile->failure);
@@ -366,7 +368,7 @@ static void renumber_threads(struct sweep *sweep) {
 
 static void move_all(struct sweep *sweep) {
     struct profile *profile = sweep->profile;
-    move_strings(sweep);
+    strings_compact(&profile->strings, sweep->strings.rows);
     move_libs(sweep);
     move_rows(sweep, &profile->resources, &sweep->resources, renumber_resource);
     move_rows(sweep, &profile->sources, &sweep->sources, renumber_source);

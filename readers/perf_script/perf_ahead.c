@@ -1,5 +1,7 @@
 #include "perf_ahead.h"
 
+#include <stdatomic.h>
+
 #include "libconvert/base/memory.h"
 #include "libconvert/base/thread.h"
 
@@ -40,10 +42,10 @@ struct perf_ahead {
     bool may_start_thread;
     bool has_thread; /* only the thread uses the lexer */
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows, once there is a thread */
+    pthread_mutex_t mutex; /* guards changes of what follows, once there is a thread */
     pthread_cond_t has_changed;
-    uint64_t filled_count; /* blocks whose text is there */
-    uint64_t lexed_count;
+    _Atomic uint64_t filled_count; /* blocks whose text is there */
+    _Atomic uint64_t lexed_count;
     bool is_stopping;
 };
 
@@ -111,22 +113,37 @@ static void fill(struct perf_ahead *ahead) {
 
 /* ---- The thread. ---- */
 
+/* Looks for a moment whether the count becomes more than `known`. Most waits are shorter than the time in which a
+ * processor goes to sleep and wakes up again: without looking, reading takes 3 % longer on a virtual machine. */
+static void look_for_more(const _Atomic uint64_t *count, uint64_t known) {
+    enum { LOOK_COUNT = 4000 };
+    for (int i = 0; i < LOOK_COUNT && atomic_load_explicit(count, memory_order_relaxed) == known; i++) {
+#if defined __x86_64__ || defined __i386__
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+/* Waits until there is a block to lex. Returns false if the thread must end. */
+static bool await_filled(struct perf_ahead *ahead) {
+    look_for_more(&ahead->filled_count, ahead->lexed_count);
+    pthread_mutex_lock(&ahead->mutex);
+    while (!ahead->is_stopping && ahead->filled_count == ahead->lexed_count)
+        pthread_cond_wait(&ahead->has_changed, &ahead->mutex);
+    bool must_end = ahead->is_stopping;
+    pthread_mutex_unlock(&ahead->mutex);
+    return !must_end;
+}
+
 static void *lex_blocks(void *context) {
     struct perf_ahead *ahead = context;
-    pthread_mutex_lock(&ahead->mutex);
-    while (!ahead->is_stopping) {
-        if (ahead->lexed_count == ahead->filled_count) {
-            pthread_cond_wait(&ahead->has_changed, &ahead->mutex);
-            continue;
-        }
-        struct slot *slot = slot_at(ahead, ahead->lexed_count);
-        pthread_mutex_unlock(&ahead->mutex);
-        perf_lexer_run(&ahead->lexer, &slot->block);
+    while (await_filled(ahead)) {
+        perf_lexer_run(&ahead->lexer, &slot_at(ahead, ahead->lexed_count)->block);
         pthread_mutex_lock(&ahead->mutex);
         ahead->lexed_count++;
         pthread_cond_signal(&ahead->has_changed);
+        pthread_mutex_unlock(&ahead->mutex);
     }
-    pthread_mutex_unlock(&ahead->mutex);
     return NULL;
 }
 
@@ -148,6 +165,7 @@ static void await_block(struct perf_ahead *ahead) {
         ahead->lexed_count++;
         return;
     }
+    look_for_more(&ahead->lexed_count, ahead->read_count);
     pthread_mutex_lock(&ahead->mutex);
     while (ahead->lexed_count == ahead->read_count) pthread_cond_wait(&ahead->has_changed, &ahead->mutex);
     pthread_mutex_unlock(&ahead->mutex);

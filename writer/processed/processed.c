@@ -166,9 +166,10 @@ static void write_small_threads(struct json *json, const void *context, size_t f
     *json = part.json;
 }
 
-/* Threads with many rows are written one after the other, each with all processors. Others are written side by side. */
+/* Threads with so many rows that each of their columns is written with all processors are written one after the other.
+ * Others are written side by side. */
 static void write_threads(struct processed_writer *writer) {
-    enum { THREADS_PER_BLOCK = 16, RUN_THREADS_MAX = 1024 /* between two reports of progress */ };
+    enum { RUN_THREADS_MAX = 1024 /* between two reports of progress */ };
     const struct profile *profile = writer->profile;
     size_t count = profile->thread_order.count;
     json_key(&writer->json, "threads");
@@ -180,10 +181,9 @@ static void write_threads(struct processed_writer *writer) {
                                        .markers = writer->markers},
                                       i};
         uint64_t rows = 0, run_end = i + RUN_THREADS_MAX;
-        for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_PER_BLOCK; i++)
+        for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_MIN; i++)
             rows += count_thread_rows(profile, i);
-        parallel_rows_write(writer->parallel, &writer->json, i - small.first, THREADS_PER_BLOCK, write_small_threads,
-                            &small);
+        parallel_rows_write(writer->parallel, &writer->json, i - small.first, 1, write_small_threads, &small);
         processed_report_rows(writer, rows);
         if (i < count && i < run_end) processed_thread_write(writer, profile_ordered_thread(profile, i++));
     }

@@ -1,4 +1,5 @@
 /* Writes the tables that all threads share. */
+#include "processed_cells.h"
 #include "processed_writer.h"
 #include "writer/table_of_columns.h"
 #include "writer/thread_json.h"
@@ -30,128 +31,204 @@ static void write_stack_table(struct processed_writer *writer) {
     processed_report_rows(writer, count);
 }
 
-/* Writes a row of a table into its columns. */
-typedef void row_writer(struct json columns[], const void *row);
+/* ---- Tables of numbers. ---- */
 
-static void write_table(struct processed_writer *writer, const char *key, const char *const names[],
-                        size_t column_count, const struct column *rows, row_writer *write_row) {
-    struct table_of_columns table;
-    table_of_columns_begin(&table, names, column_count, writer->profile->failure);
-    for (size_t i = 0; i < rows->count; i++) write_row(table.columns, column_at(rows, i));
-    table_of_columns_end(&table, key, rows->count, &writer->json);
+struct table_column {
+    const char *name;
+    cell_putter *put;
+};
+
+struct table {
+    const struct column *rows;
+    const struct table_column *columns;
+};
+
+/* A rows_writer. Its rows are the columns of the table, so that several threads write even a table of few rows. */
+static void write_columns(struct json *json, const void *context, size_t first, size_t end) {
+    const struct table *table = context;
+    for (size_t i = first; i < end; i++) {
+        json_key(json, table->columns[i].name);
+        json_array_begin(json);
+        processed_cells_write(json, table->rows, 0, table->rows->count, table->columns[i].put);
+        json_array_end(json);
+    }
 }
 
-enum frame_column {
-    FRAME_ADDRESS,
-    FRAME_INLINE_DEPTH,
-    FRAME_CATEGORY,
-    FRAME_SUBCATEGORY,
-    FRAME_FUNC,
-    FRAME_LIB,
-    FRAME_NATIVE_SYMBOL,
-    FRAME_INNER_WINDOW_ID,
-    FRAME_LINE,
-    FRAME_COLUMN,
-    FRAME_ORIGINAL_LOCATION,
-    FRAME_COLUMN_COUNT
-};
-_Static_assert((int)FRAME_COLUMN_COUNT <= (int)TABLE_COLUMNS_MAX, "the widest table must fit");
+static void write_table(struct processed_writer *writer, const char *key, const struct table_column columns[],
+                        size_t column_count, const struct column *rows) {
+    enum { ROWS_MIN = 1024 }; /* fewer take less time than it takes to wake a thread */
+    const struct table table = {rows, columns};
+    struct parallel_rows *parallel = rows->count < ROWS_MIN ? NULL : writer->parallel;
+    json_key(&writer->json, key);
+    json_object_begin(&writer->json);
+    parallel_rows_write(parallel, &writer->json, column_count, 1, write_columns, &table);
+    json_key_int(&writer->json, "length", rows->count);
+    json_object_end(&writer->json);
+}
 
-static const char *const frame_columns[FRAME_COLUMN_COUNT] = {
-    [FRAME_ADDRESS] = "address",
-    [FRAME_INLINE_DEPTH] = "inlineDepth",
-    [FRAME_CATEGORY] = "category",
-    [FRAME_SUBCATEGORY] = "subcategory",
-    [FRAME_FUNC] = "func",
-    [FRAME_LIB] = "lib",
-    [FRAME_NATIVE_SYMBOL] = "nativeSymbol",
-    [FRAME_INNER_WINDOW_ID] = "innerWindowID",
-    [FRAME_LINE] = "line",
-    [FRAME_COLUMN] = "column",
-    [FRAME_ORIGINAL_LOCATION] = "originalLocation",
-};
+static char *put_null(char *out, const void *row) {
+    (void)row;
+    return json_put_null(out);
+}
 
-static void write_frame(struct json columns[], const void *row) {
+static char *put_false(char *out, const void *row) {
+    (void)row;
+    return json_put_bool(out, false);
+}
+
+static inline char *put_index_or_null(char *out, uint32_t index) {
+    return index == ID_NONE ? json_put_null(out) : json_put_int(out, index);
+}
+
+static inline char *put_index_or_minus_one(char *out, uint32_t index) {
+    return json_put_int(out, index == ID_NONE ? -1 : (int64_t)index);
+}
+
+/* See thread_json_line_or_column. */
+static inline char *put_line_or_column(char *out, uint32_t line_or_column) {
+    return line_or_column ? json_put_int(out, line_or_column) : json_put_null(out);
+}
+
+/* ---- Frames. ---- */
+
+static char *put_frame_address(char *out, const void *row) {
     const struct frame *frame = row;
-    json_int(&columns[FRAME_ADDRESS], frame->address);
-    json_int(&columns[FRAME_INLINE_DEPTH], frame->inline_depth);
-    json_int_or_null(&columns[FRAME_CATEGORY], frame->category, !frame->inherits_category);
-    json_int_or_null(&columns[FRAME_SUBCATEGORY], frame->subcategory, !frame->inherits_category);
-    json_int(&columns[FRAME_FUNC], frame->func.index);
-    table_index_or_minus_one(&columns[FRAME_LIB], frame->lib.index);
-    table_index_or_null(&columns[FRAME_NATIVE_SYMBOL], frame->native_symbol.index);
-    json_null(&columns[FRAME_INNER_WINDOW_ID]);
-    thread_json_line_or_column(&columns[FRAME_LINE], frame->line);
-    thread_json_line_or_column(&columns[FRAME_COLUMN], frame->column);
-    json_null(&columns[FRAME_ORIGINAL_LOCATION]);
+    return json_put_int(out, frame->address);
 }
 
-enum func_column {
-    FUNC_NAME,
-    FUNC_JS,
-    FUNC_RELEVANT_FOR_JS,
-    FUNC_RESOURCE,
-    FUNC_SOURCE,
-    FUNC_LINE_NUMBER,
-    FUNC_COLUMN_NUMBER,
-    FUNC_ORIGINAL_LOCATION,
-    FUNC_COLUMN_COUNT
+static char *put_inline_depth(char *out, const void *row) {
+    const struct frame *frame = row;
+    return json_put_int(out, frame->inline_depth);
+}
+
+static char *put_frame_category(char *out, const void *row) {
+    const struct frame *frame = row;
+    return frame->inherits_category ? json_put_null(out) : json_put_int(out, frame->category);
+}
+
+static char *put_frame_subcategory(char *out, const void *row) {
+    const struct frame *frame = row;
+    return frame->inherits_category ? json_put_null(out) : json_put_int(out, frame->subcategory);
+}
+
+static char *put_frame_func(char *out, const void *row) {
+    const struct frame *frame = row;
+    return json_put_int(out, frame->func.index);
+}
+
+static char *put_frame_lib(char *out, const void *row) {
+    const struct frame *frame = row;
+    return put_index_or_minus_one(out, frame->lib.index);
+}
+
+static char *put_frame_native_symbol(char *out, const void *row) {
+    const struct frame *frame = row;
+    return put_index_or_null(out, frame->native_symbol.index);
+}
+
+static char *put_frame_line(char *out, const void *row) {
+    const struct frame *frame = row;
+    return put_line_or_column(out, frame->line);
+}
+
+static char *put_frame_column(char *out, const void *row) {
+    const struct frame *frame = row;
+    return put_line_or_column(out, frame->column);
+}
+
+static const struct table_column frame_columns[] = {
+    {"address", put_frame_address},
+    {"inlineDepth", put_inline_depth},
+    {"category", put_frame_category},
+    {"subcategory", put_frame_subcategory},
+    {"func", put_frame_func},
+    {"lib", put_frame_lib},
+    {"nativeSymbol", put_frame_native_symbol},
+    {"innerWindowID", put_null},
+    {"line", put_frame_line},
+    {"column", put_frame_column},
+    {"originalLocation", put_null},
 };
 
-static const char *const func_columns[FUNC_COLUMN_COUNT] = {
-    [FUNC_NAME] = "name",
-    [FUNC_JS] = "isJS",
-    [FUNC_RELEVANT_FOR_JS] = "relevantForJS",
-    [FUNC_RESOURCE] = "resource",
-    [FUNC_SOURCE] = "source",
-    [FUNC_LINE_NUMBER] = "lineNumber",
-    [FUNC_COLUMN_NUMBER] = "columnNumber",
-    [FUNC_ORIGINAL_LOCATION] = "originalLocation",
-};
+/* ---- Functions. ---- */
 
-static void write_func(struct json columns[], const void *row) {
+static char *put_func_name(char *out, const void *row) {
     const struct func *func = row;
-    json_int(&columns[FUNC_NAME], func->name.index);
-    json_bool(&columns[FUNC_JS], func->flags & FUNC_IS_JS);
-    json_bool(&columns[FUNC_RELEVANT_FOR_JS], false);
-    table_index_or_minus_one(&columns[FUNC_RESOURCE], func->resource.index);
-    table_index_or_null(&columns[FUNC_SOURCE], func->source.index);
-    thread_json_line_or_column(&columns[FUNC_LINE_NUMBER], func->line);
-    thread_json_line_or_column(&columns[FUNC_COLUMN_NUMBER], func->column);
-    json_null(&columns[FUNC_ORIGINAL_LOCATION]);
+    return json_put_int(out, func->name.index);
 }
 
-enum resource_column { RESOURCE_NAME, RESOURCE_HOST, RESOURCE_TYPE, RESOURCE_COLUMN_COUNT };
+static char *put_func_is_js(char *out, const void *row) {
+    const struct func *func = row;
+    return json_put_bool(out, func->flags & FUNC_IS_JS);
+}
 
-static const char *const resource_columns[RESOURCE_COLUMN_COUNT] = {
-    [RESOURCE_NAME] = "name",
-    [RESOURCE_HOST] = "host",
-    [RESOURCE_TYPE] = "type",
+static char *put_func_resource(char *out, const void *row) {
+    const struct func *func = row;
+    return put_index_or_minus_one(out, func->resource.index);
+}
+
+static char *put_func_source(char *out, const void *row) {
+    const struct func *func = row;
+    return put_index_or_null(out, func->source.index);
+}
+
+static char *put_func_line(char *out, const void *row) {
+    const struct func *func = row;
+    return put_line_or_column(out, func->line);
+}
+
+static char *put_func_column(char *out, const void *row) {
+    const struct func *func = row;
+    return put_line_or_column(out, func->column);
+}
+
+static const struct table_column func_columns[] = {
+    {"name", put_func_name},           {"isJS", put_func_is_js},       {"relevantForJS", put_false},
+    {"resource", put_func_resource},   {"source", put_func_source},    {"lineNumber", put_func_line},
+    {"columnNumber", put_func_column}, {"originalLocation", put_null},
 };
 
-static void write_resource(struct json columns[], const void *row) {
+/* ---- Resources and symbols. ---- */
+
+static char *put_resource_name(char *out, const void *row) {
     const struct resource *resource = row;
-    json_int(&columns[RESOURCE_NAME], resource->name.index);
-    json_null(&columns[RESOURCE_HOST]);
-    json_int(&columns[RESOURCE_TYPE], resource->type);
+    return json_put_int(out, resource->name.index);
 }
 
-enum native_symbol_column { SYMBOL_LIB_INDEX, SYMBOL_ADDRESS, SYMBOL_NAME, SYMBOL_FUNCTION_SIZE, SYMBOL_COLUMN_COUNT };
+static char *put_resource_type(char *out, const void *row) {
+    const struct resource *resource = row;
+    return json_put_int(out, resource->type);
+}
 
-static const char *const native_symbol_columns[SYMBOL_COLUMN_COUNT] = {
-    [SYMBOL_LIB_INDEX] = "libIndex",
-    [SYMBOL_ADDRESS] = "address",
-    [SYMBOL_NAME] = "name",
-    [SYMBOL_FUNCTION_SIZE] = "functionSize",
+static const struct table_column resource_columns[] = {
+    {"name", put_resource_name},
+    {"host", put_null},
+    {"type", put_resource_type},
 };
 
-static void write_native_symbol(struct json columns[], const void *row) {
+static char *put_symbol_lib(char *out, const void *row) {
     const struct native_symbol *symbol = row;
-    json_int(&columns[SYMBOL_LIB_INDEX], symbol->lib.index);
-    json_int(&columns[SYMBOL_ADDRESS], symbol->address);
-    json_int(&columns[SYMBOL_NAME], symbol->name.index);
-    json_null(&columns[SYMBOL_FUNCTION_SIZE]);
+    return json_put_int(out, symbol->lib.index);
 }
+
+static char *put_symbol_address(char *out, const void *row) {
+    const struct native_symbol *symbol = row;
+    return json_put_int(out, symbol->address);
+}
+
+static char *put_symbol_name(char *out, const void *row) {
+    const struct native_symbol *symbol = row;
+    return json_put_int(out, symbol->name.index);
+}
+
+static const struct table_column native_symbol_columns[] = {
+    {"libIndex", put_symbol_lib},
+    {"address", put_symbol_address},
+    {"name", put_symbol_name},
+    {"functionSize", put_null},
+};
+
+/* ---- Sources. ---- */
 
 enum source_column {
     SOURCE_ID,
@@ -222,13 +299,14 @@ void processed_shared_write(struct processed_writer *writer) {
     json_object_begin(&writer->json);
     const struct profile *profile = writer->profile;
     write_stack_table(writer);
-    write_table(writer, "frameTable", frame_columns, FRAME_COLUMN_COUNT, &profile->frames.rows, write_frame);
+    write_table(writer, "frameTable", frame_columns, sizeof frame_columns / sizeof *frame_columns,
+                &profile->frames.rows);
     processed_report_rows(writer, profile->frames.rows.count);
-    write_table(writer, "funcTable", func_columns, FUNC_COLUMN_COUNT, &profile->funcs.rows, write_func);
-    write_table(writer, "resourceTable", resource_columns, RESOURCE_COLUMN_COUNT, &profile->resources.rows,
-                write_resource);
-    write_table(writer, "nativeSymbols", native_symbol_columns, SYMBOL_COLUMN_COUNT, &profile->native_symbols.rows,
-                write_native_symbol);
+    write_table(writer, "funcTable", func_columns, sizeof func_columns / sizeof *func_columns, &profile->funcs.rows);
+    write_table(writer, "resourceTable", resource_columns, sizeof resource_columns / sizeof *resource_columns,
+                &profile->resources.rows);
+    write_table(writer, "nativeSymbols", native_symbol_columns,
+                sizeof native_symbol_columns / sizeof *native_symbol_columns, &profile->native_symbols.rows);
     write_sources(writer);
     write_source_locations(writer);
     write_string_array(writer);

@@ -1,6 +1,6 @@
 /* Writes one thread: its samples, allocations and markers. */
+#include "processed_cells.h"
 #include "processed_writer.h"
-#include "writer/json_put.h"
 #include "writer/table_of_columns.h"
 #include "writer/thread_json.h"
 
@@ -168,23 +168,32 @@ static void write_allocations(struct processed_writer *writer, const struct colu
 
 /* ---- Markers. ---- */
 
-/* Puts the value of one column for the marker. */
-typedef char *marker_cell_putter(char *out, const struct marker *marker);
+static inline char *put_name(char *out, const void *row) {
+    const struct marker *marker = row;
+    return json_put_int(out, marker->name.index);
+}
 
-static inline char *put_name(char *out, const struct marker *marker) { return json_put_int(out, marker->name.index); }
-
-static inline char *put_start(char *out, const struct marker *marker) {
+static inline char *put_start(char *out, const void *row) {
+    const struct marker *marker = row;
     if (marker->phase == MARKER_INTERVAL_END) return json_put_null(out);
     return json_put_ms(out, marker->start_ns);
 }
 
-static inline char *put_end(char *out, const struct marker *marker) {
+static inline char *put_end(char *out, const void *row) {
+    const struct marker *marker = row;
     bool has_end = marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
     return has_end ? json_put_ms(out, marker->end_ns) : json_put_null(out);
 }
 
-static inline char *put_phase(char *out, const struct marker *marker) { return json_put_int(out, marker->phase); }
-static inline char *put_category(char *out, const struct marker *marker) { return json_put_int(out, marker->category); }
+static inline char *put_phase(char *out, const void *row) {
+    const struct marker *marker = row;
+    return json_put_int(out, marker->phase);
+}
+
+static inline char *put_category(char *out, const void *row) {
+    const struct marker *marker = row;
+    return json_put_int(out, marker->category);
+}
 
 /* The context of the writers of markers. */
 struct marker_rows {
@@ -192,25 +201,9 @@ struct marker_rows {
     const struct thread *thread;
 };
 
-/* Returns adjacent markers from `row` on, at most as many as there are up to `end`. */
-static const struct marker *marker_run(const struct marker_rows *rows, size_t row, size_t end, size_t *run_count) {
-    const struct marker *run = column_run(&rows->thread->markers, row, run_count);
-    if (*run_count > end - row) *run_count = end - row;
-    return run;
-}
-
-/* Writes a column of numbers. It is inline so that each column has a loop of its own. */
 static inline void write_marker_cells(struct json *json, const void *context, size_t first, size_t end,
-                                      marker_cell_putter *put) {
-    enum { CELLS_AT_ONCE = 64 };
-    for (size_t row = first, run_count; row < end; row += run_count) {
-        const struct marker *run = marker_run(context, row, end, &run_count);
-        if (run_count > CELLS_AT_ONCE) run_count = CELLS_AT_ONCE;
-        char *out = json_reserve(json, run_count * (JSON_MS_BYTES_MAX + 1));
-        if (!out) return;
-        for (size_t i = 0; i < run_count; i++) out = json_put_comma(put(out, &run[i]));
-        json_commit(json, out - 1); /* without the last comma */
-    }
+                                      cell_putter *put) {
+    processed_cells_write(json, &((const struct marker_rows *)context)->thread->markers, first, end, put);
 }
 
 static void write_names(struct json *json, const void *context, size_t first, size_t end) {
@@ -258,9 +251,11 @@ static void write_payload(struct json *json, const struct marker_rows *rows, con
 }
 
 static void write_payloads(struct json *json, const void *context, size_t first, size_t end) {
+    const struct marker_rows *rows = context;
     for (size_t row = first, run_count; row < end; row += run_count) {
-        const struct marker *run = marker_run(context, row, end, &run_count);
-        for (size_t i = 0; i < run_count; i++) write_payload(json, context, &run[i]);
+        const struct marker *run = column_run(&rows->thread->markers, row, &run_count);
+        if (run_count > end - row) run_count = end - row;
+        for (size_t i = 0; i < run_count; i++) write_payload(json, rows, &run[i]);
     }
 }
 
