@@ -54,8 +54,10 @@ link_flags    := -Wl,-z,relro -Wl,-z,now $(CFLAGS) $(sanitize) $(LDFLAGS)
 link          := $(CC) $(link_flags)
 link_program  := $(CC) -pie $(link_flags)
 
-# These variables are recursive, so that pkg-config runs only if something is compiled or linked.
-package_flags = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
+# These variables are recursive, so that pkg-config runs only if something is compiled or linked, and then once for each
+# question: else it would run 3000 times for all tests.
+package_flags = $(call answer,$(subst $() ,,packages$(1)$(2)),$(PKG_CONFIG) $(1) $(2) 2>/dev/null)
+answer        = $(if $(filter undefined,$(origin $(1))),$(eval $(1) := $$(shell $(2))))$($(1))
 library_libs  = $(call package_flags,--libs,$(packages)) $(demangler)
 program_libs  = $(call package_flags,--libs,$(all_packages)) $(demangler)
 

@@ -56,14 +56,16 @@ $(BUILD)/tests/converter.a: $(program_objects) $(library_objects)
 	@rm -f $@
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
 
-# The gold linker links a test in half of the time. Debian has it in binutils.
-test_linker = $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold)
+# The gold linker links a test in half of the time. Debian has it in binutils. Most tests need few of the libraries, and
+# loading all takes longer than most tests and their children run.
+test_linker := $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold) -Wl,--as-needed
 
 # Compiling a test without the optimizer takes a quarter of the time. Tests of the recorder compare stacks, in which the
-# functions of its header are inlined.
+# functions of its header are inlined. Two of them need that with sanitizers too: the others compile in half of the time.
 $(patsubst %,$(BUILD)/tests/%,$(filter-out $(recorder_tests),$(unit_tests))): \
     private target_flags = -O0 -U_FORTIFY_SOURCE
-$(recorder_tests:%=$(BUILD)/tests/%): private target_flags = $(warned_elsewhere) $(if $(SANITIZE),-O1)
+$(recorder_tests:%=$(BUILD)/tests/%): private target_flags = $(warned_elsewhere) \
+    $(if $(SANITIZE),$(if $(filter %_stacks %_waits,$@),-O1))
 $(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \

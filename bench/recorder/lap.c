@@ -1,5 +1,6 @@
 #include "lap.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ static int run_case(const struct lap_case *lap_case, uint32_t thread_count, uint
         }
     }
     for (index = 0; index < thread_count; index++) pthread_join(threads[index].thread, NULL);
-    printf("events %llu\n", (unsigned long long)((LAP_COUNT * lap.count + lap_case->warm_up_count) * thread_count));
+    printf("events %" PRIu64 "\n", (LAP_COUNT * lap.count + lap_case->warm_up_count) * thread_count);
     for (index = 0; index < thread_count; index++) {
         for (lap_index = 0; lap_index < LAP_COUNT; lap_index++)
             printf("ns %.4f\n", threads[index].ns_per_event[lap_index]);

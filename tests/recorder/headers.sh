@@ -276,7 +276,7 @@ check_labels_only() {
     name="labels only"
     archive=$work/labels-only/libgecko_recorder.a
     rm -f "$work/trace" "$work/saved"
-    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY "$archive" >"$work/errors" 2>&1 &&
+    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY CFLAGS=-O0 "$archive" >"$work/errors" 2>&1 &&
         cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" "$archive" -lpthread -o "$work/program" 2>"$work/errors" &&
         "$work/program" "$work/trace" "$work/saved" 2>"$work/errors"; then
         pass

@@ -41,7 +41,7 @@ static int end(void **state) {
 /* Returns stacks that the other inputs do not have. The later the input, the less there is to read. The caller frees
  * the bytes. */
 static struct text stacks_of_input(size_t number) {
-    enum { LINE_BYTES_MAX = 64, LINE_COUNT = 3000 };
+    enum { LINE_BYTES_MAX = 64, LINE_COUNT = 1000 };
     size_t line_count = LINE_COUNT * (INPUT_COUNT - number), used = 0;
     char *bytes = malloc(line_count * LINE_BYTES_MAX);
     assert_non_null(bytes);

@@ -3,6 +3,7 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -905,7 +906,7 @@ static void symbols_of_generated_code_are_parsed(void **state) {
     uint64_t start = label("jitted-1-1.so", "Builtin:Add") - 3 * 16;
     for (uint64_t i = 0; i < 5; i++) {
         char name[32];
-        snprintf(name, sizeof name, "0x%llx", (unsigned long long)(start + i % 4 * 16));
+        snprintf(name, sizeof name, "0x%" PRIx64, start + i % 4 * 16);
         struct frame frame = frame_of(lib, start + i % 4 * 16, name);
         if (i < 4) frame.category = generated.category;
         thread_add_sample(test.thread, 1,

@@ -1670,7 +1670,8 @@ static void test_example_of_the_documentation(void **state) {
 
 /* ---- All together. ---- */
 
-/* Builds three chunks with every kind of entry and definition. */
+/* Builds three chunks with every kind of entry and definition. Each chunk of events has every kind twice: more would
+ * take time with every byte that tests cut or flip, and have only more of the same. */
 static void build_rich(void) {
     struct trace_builder *trace = begin_definitions();
     define_meta(trace, "product", "demo");
@@ -1684,7 +1685,7 @@ static void build_rich(void) {
     uint64_t counter = define_counter(trace, "counter", 1);
     for (unsigned chunk = 0; chunk < 2; chunk++) {
         begin_events(chunk * 1000000);
-        for (unsigned i = 0; i < 8; i++) {
+        for (unsigned i = 0; i < 2; i++) {
             add_instant(trace, 10, plain);
             add_block(trace, BUILD_INTERVAL, 10, 5, plain);
             add_block(trace, BUILD_INTERVAL_START, 10, plain);
@@ -1747,9 +1748,9 @@ static void read_exactly(const unsigned char *bytes, size_t bytes_count, size_t 
 static void test_rich_trace(void **state) {
     build_rich();
     read_trace();
-    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 16);
-    assert_ledger("entry of an unknown kind", 16);
-    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), 16);
+    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 4);
+    assert_ledger("entry of an unknown kind", 4);
+    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), 4);
 }
 
 /* Reads the trace cut at every byte. A shorter trace must not have more content than a longer one. */

@@ -183,7 +183,7 @@ static void drain_array(struct drained *drained, size_t row_count, unsigned thre
         chunk_list_splice(&drained->chunks, &out);
 }
 
-enum { DRAINED_ROWS = 3 * 1000 * 1000, DRAIN_BYTES = 4 << 20, ROOM_BYTES = 1 << 20 };
+enum { DRAINED_ROWS = 2000 * 1000, DRAIN_BYTES = 4 << 20, ROOM_BYTES = 1 << 20 };
 
 static void output_is_drained_as_it_grows(void **state) {
     struct drained one, several;
