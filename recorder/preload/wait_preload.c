@@ -1,8 +1,8 @@
 /* Interposes the waits of the C library that return EINTR after any signal handler, even one with SA_RESTART.
  *
- * A program without handlers never has to expect EINTR, and many do not: `tail -F` ends. So if only the sampler's
- * handler can have run, the wait goes on for the rest of its time. A program with a handler gets EINTR, since its
- * handler may have run too, and the program may wait to learn of that. Only the shared library has these functions. */
+ * A program that never had a handler need not expect EINTR, and many do not: `tail -F` ends. Only the sampler's handler
+ * can have run then, so the wait goes on for the rest of its time. Otherwise a handler of the program may have run too.
+ * The program may wait to learn of that, so it gets EINTR. Only the shared library has these functions. */
 
 /* With it, headers define some of these functions themselves. */
 #undef _FORTIFY_SOURCE
@@ -50,7 +50,7 @@ static struct wait begin(void) { return (struct wait){own_signal_answer_count(),
 /* Returns whether a wait that has failed with this error goes on. */
 static bool goes_on(struct wait *wait, int error) {
     uint32_t answer_count = own_signal_answer_count();
-    if (error != EINTR || answer_count == wait->answer_count || own_signal_program_has_handlers()) return false;
+    if (error != EINTR || answer_count == wait->answer_count || own_signal_may_program_handle()) return false;
     wait->answer_count = answer_count;
     return true;
 }

@@ -37,6 +37,7 @@ struct candidate {
 static struct {
     bool (*answer)(int number, void *interrupted);
     bool is_interposed;
+    uint32_t has_seen_handler; /* the program has set one, of any signal but those of faults */
     pid_t pid;
     uint32_t lock;
     int current;           /* the sampler's signal; 0: none */
@@ -457,24 +458,33 @@ void own_signal_spare_thread(bool is_spared) {
 
 uint32_t own_signal_answer_count(void) { return answer_count; }
 
+/* A handler of these signals handles what the thread itself does. */
+static bool is_fault(int number) {
+    static const uint64_t faults = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) |
+                                   (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) |
+                                   (uint64_t)1 << (SIGTRAP - 1);
+    return number >= 1 && number < NSIG && faults & bit_of(number);
+}
+
+void own_signal_see_action(int number, const struct sigaction *action) {
+    if (action && is_handler(handler_of(action)) && !is_fault(number))
+        __atomic_store_n(&own.has_seen_handler, 1, __ATOMIC_SEQ_CST);
+}
+
 static bool program_handles(int number) {
     struct sigaction action;
     const struct candidate *candidate = find_candidate(number);
-    if (set_in_kernel(number, NULL, &action) != 0) return false;
+    if (is_fault(number) || set_in_kernel(number, NULL, &action) != 0) return false;
     return is_handler(candidate && is_ours(&action) ? candidate->handler : handler_of(&action));
 }
 
-/* A handler of these signals handles what the thread itself does. */
-static const uint64_t FAULTS = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) |
-                               (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) | (uint64_t)1 << (SIGTRAP - 1);
-
-bool own_signal_program_has_handlers(void) {
+bool own_signal_may_program_handle(void) {
+    if (!own.is_interposed || __atomic_load_n(&own.has_seen_handler, __ATOMIC_SEQ_CST)) return true;
     int saved_errno = errno;
-    bool has_handlers = false;
-    for (int number = 1; number < NSIG && !has_handlers; number++)
-        has_handlers = !(FAULTS & bit_of(number)) && program_handles(number);
+    bool has_handler = false;
+    for (int number = 1; number < NSIG && !has_handler; number++) has_handler = program_handles(number);
     errno = saved_errno;
-    return has_handlers;
+    return has_handler;
 }
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {

@@ -84,8 +84,12 @@ void own_signal_spare_thread(bool is_spared);
 /* How often the calling thread has answered the sampler. [signal-safe] */
 uint32_t own_signal_answer_count(void);
 
-/* Whether a handler of the program can run while a thread waits, other than for faults. [signal-safe] */
-bool own_signal_program_has_handlers(void);
+/* Call this for each action that the program sets, before it is set. [signal-safe] */
+void own_signal_see_action(int number, const struct sigaction *action);
+
+/* Whether a handler of the program, other than for faults, may have run while a thread waited. A handler that has run
+ * may be gone, so it counts whether the program has ever set one. [signal-safe] */
+bool own_signal_may_program_handle(void);
 
 /* Whether a signal that a wait of the calling thread has returned is the sampler's. */
 bool own_signal_is_ours(int number, const siginfo_t *info);

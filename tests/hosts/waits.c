@@ -1,20 +1,30 @@
-/* A test program that has no handler of any signal. None of its waits may be cut short: it has never had to expect
- * that. */
+/* Test programs that wait. If a program has no handler of any signal, none of its waits may be cut short, since it has
+ * never had to expect that. If it has one, it must learn that the handler has run. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "host.h"
 
-enum { WAIT_COUNT = 300, WORK_ROUNDS = 10, NS_PER_S = 1000000000, NAP_NS = 50000, LIMIT_MS = 3, LONG_MS = 60000 };
+enum {
+    WAIT_COUNT = 300,
+    ONCE_COUNT = 3000,
+    WORK_ROUNDS = 10,
+    NS_PER_S = 1000000000,
+    NAP_NS = 50000,
+    LIMIT_MS = 3,
+    LONG_MS = 60000
+};
 
 static const struct timespec nap = {0, NAP_NS}, long_time = {LONG_MS / 1000, 0};
 
@@ -205,9 +215,38 @@ static void wait_for_child(void) {
     printf("pause: child %d\n", wait_for(pid));
 }
 
+/* ---- With a handler. ---- */
+
+static volatile sig_atomic_t has_come;
+
+static void note_signal(int number) {
+    (void)number;
+    has_come = 1;
+}
+
+/* The handler is gone when it has run, so nothing shows afterwards that it did. */
+static void wait_with_handler_for_once(void) {
+    const struct sigaction once = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct itimerval soon = {{0, 0}, {0, NAP_NS / 1000}};
+    sigset_t alarm, none;
+    sigemptyset(&none);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
+    for (int i = 0; i < ONCE_COUNT; i++) {
+        has_come = 0;
+        sigaction(SIGALRM, &once, NULL);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        work_briefly();
+        while (!has_come) sigsuspend(&none);
+    }
+    puts("each was noticed");
+}
+
 static const struct host_case cases[] = {
     {"wait-without-handlers", wait_without_handlers},
     {"wait-for-child", wait_for_child},
+    {"wait-with-handler-for-once", wait_with_handler_for_once},
 };
 
 HOST_MAIN(cases)
