@@ -83,8 +83,9 @@ void work_alarm_close(void) {
     sleeper.is_open = false;
 }
 
+/* A forked child has its parent's state until its own sampler begins. */
 void work_alarm_ring(void) {
-    if (!change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) return;
+    if (sleeper.pid != getpid() || !change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) return;
     syscall(SYS_tgkill, sleeper.pid, sleeper.tid, ALARM_SIGNAL);
     __atomic_store_n(&sleeper.state, SLEEPER_WAS_SIGNALLED, __ATOMIC_SEQ_CST);
 }
