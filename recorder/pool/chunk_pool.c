@@ -22,7 +22,6 @@ enum {
        several as for one. */
     TAKER_BATCH_COUNT = 4,
     AHEAD_BYTES = 2 * 1024 * 1024, /* about four milliseconds of the fastest recording */
-    AHEAD_COUNT_MIN = 2,
     /* Chunks of dead processes are searched for once in this many times that a chunk is taken. The search costs a
        system call for each live chunk. */
     DEAD_LOOK_PERIOD = 64,
@@ -42,9 +41,13 @@ bool pool_reserve_chunks(struct pool *pool, uint64_t target_count) {
     return true;
 }
 
+/* Returns how many chunks are prepared ahead of those that are taken: about as many, so that a program that ends soon,
+ * or records little, does not pay for megabytes. */
 static uint64_t ahead_count(const struct pool *pool) {
-    uint64_t count = AHEAD_BYTES / pool->chunk_bytes;
-    return count < AHEAD_COUNT_MIN ? AHEAD_COUNT_MIN : count;
+    uint64_t count_max = AHEAD_BYTES / pool->chunk_bytes;
+    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
+    if (count > count_max) count = count_max;
+    return count < TAKER_BATCH_COUNT ? TAKER_BATCH_COUNT : count;
 }
 
 /* Faults pages in for writing, so that recording threads do not. */
