@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Measures what recording real programs costs: runs each program without the recorder, with it and under perf, interleaved.
 
-    bench/programs.py [--build DIR] [--rounds N] [--size N] [NAME…]
+    bench/programs.py [--build DIR] [--rounds N] [--size N] [--started] [NAME…]
 
 Prints medians of run time and of processor time, and their ratios to a run without recording. Processor time includes
 the program, its children and perf itself, but not clients. Programs that are not installed are reported.
+
+With --started, only servers are measured: all modes of a server run side by side and get work in turn, in random order.
+Their run time is that of the work, and their processor time that from their start to their end.
 """
 
 import argparse
 import collections
+import contextlib
 import os
 import pathlib
+import random
 import shutil
 import statistics
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
-from real_programs import PROGRAMS, Missing, prepared  # noqa: E402
+from real_programs import PROGRAMS, Missing, Server, cpu_seconds, prepared  # noqa: E402
 
 # Sizes for which a run takes about two seconds.
 SIZES = {"python3 computing in threads": 12, "bash forking": 5, "sqlite3": 8, "xz -T2": 2, "node": 2, "Go with cgo": 15,
@@ -58,6 +64,28 @@ def measure(kind, size, rounds, library):
     return seconds, processor
 
 
+def measure_started(kind, size, rounds, library):
+    seconds, processor, servers = collections.defaultdict(list), {}, {}
+    names = [row[0] for row in modes(library, "")]
+    with contextlib.ExitStack() as everything:
+        for index, name in enumerate(names):
+            program = everything.enter_context(prepared(kind, size))
+            server = everything.enter_context(contextlib.ExitStack())
+            server.enter_context(program.serving(*modes(library, program.folder)[index][1:]))
+            program.work()
+            servers[name] = program, server
+        for _ in range(rounds):
+            for name in random.sample(names, len(names)):
+                started = time.monotonic()
+                servers[name][0].work()
+                seconds[name].append(time.monotonic() - started)
+        for name in names:
+            was = cpu_seconds()
+            servers[name][1].close()
+            processor[name] = [cpu_seconds() - was]
+    return {name: seconds[name] for name in names}, processor
+
+
 def ratio(values, base):
     return statistics.median(value / least for value, least in zip(values, base))
 
@@ -75,6 +103,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--size", type=int, help="amount of work for each program")
+    parser.add_argument("--started", action="store_true", help="measure servers that have started")
     parser.add_argument("name", nargs="*", help="part of a program's name")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,10 +113,12 @@ def main():
         print("Run time, processor time\n")
         print("| program | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1), flush=True)
         for kind in PROGRAMS:
-            if kind.is_slow or (arguments.name and not any(word in kind.name for word in arguments.name)):
+            is_named = not arguments.name or any(word in kind.name for word in arguments.name)
+            if kind.is_slow or not is_named or (arguments.started and not issubclass(kind, Server)):
                 continue
             try:
-                print_row(kind, *measure(kind, arguments.size or SIZES[kind.name], arguments.rounds, library))
+                measured = measure_started if arguments.started else measure
+                print_row(kind, *measured(kind, arguments.size or SIZES[kind.name], arguments.rounds, library))
             except Missing as missing:
                 print(f"left out: {kind.name}: not installed: {missing}", flush=True)
     return 0

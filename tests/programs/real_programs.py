@@ -254,16 +254,22 @@ class Server(Program):
                 raise RuntimeError(f"{self.name} does not answer")
             time.sleep(0.02)
 
-    def run(self, before=(), environment=None):
+    @contextlib.contextmanager
+    def serving(self, before=(), environment=None):
+        """Starts the server and yields its process, or that of the words before it. Afterwards stops the server."""
         self.port = free_port()
         with self.started(before, environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
             self.await_ready(process)
+            yield process
+            os.kill(child_of(process.pid) if before else process.pid, self.end_signal)
+            process.wait(timeout=GIVE_UP_SECONDS)
+
+    def run(self, before=(), environment=None):
+        with self.serving(before, environment) as process:
             started = time.monotonic()
             output = self.work()
             seconds = time.monotonic() - started
             was = cpu_seconds()
-            os.kill(child_of(process.pid) if before else process.pid, self.end_signal)
-            process.wait(timeout=GIVE_UP_SECONDS)
         return Result(output, process.returncode, seconds, cpu_seconds() - was)
 
 
