@@ -20,25 +20,31 @@ static const uint64_t ALARM_SET = (uint64_t)1 << (ALARM_SIGNAL - 1);
  */
 enum sleeper_state { SLEEPER_AWAKE = 0, SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED, SLEEPER_WAS_SIGNALLED };
 
+/* A forked child has a copy of its parent's sleeper. It must not signal that thread, so the state holds the process it
+ * belongs to: no change of state succeeds in another one. */
 static struct {
     bool is_open;
     int timer;
-    pid_t pid;
     pid_t tid;
-    uint32_t state; /* enum sleeper_state */
+    uint64_t state; /* process id << 32 | enum sleeper_state */
 } sleeper;
 
+static uint64_t own_state(enum sleeper_state state) { return (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)state; }
+
+static void set_state(enum sleeper_state state) {
+    __atomic_store_n(&sleeper.state, own_state(state), __ATOMIC_SEQ_CST);
+}
+
 static bool change_state(enum sleeper_state from, enum sleeper_state to) {
-    uint32_t expected = from;
-    return __atomic_compare_exchange_n(&sleeper.state, &expected, (uint32_t)to, false, __ATOMIC_SEQ_CST,
+    uint64_t expected = own_state(from);
+    return __atomic_compare_exchange_n(&sleeper.state, &expected, own_state(to), false, __ATOMIC_SEQ_CST,
                                        __ATOMIC_SEQ_CST);
 }
 
 bool work_alarm_open(void) {
     struct sigevent event;
-    sleeper.pid = getpid();
     sleeper.tid = (pid_t)syscall(SYS_gettid);
-    __atomic_store_n(&sleeper.state, SLEEPER_AWAKE, __ATOMIC_SEQ_CST);
+    set_state(SLEEPER_AWAKE);
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = ALARM_SIGNAL;
@@ -68,7 +74,7 @@ static void wake_up(void) {
 
 void work_alarm_wait(uint64_t cpu_ns, uint64_t limit_ns, const uint32_t *end_word) {
     if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ALARM_SET, NULL, SIGNAL_SET_BYTES) != 0) return;
-    __atomic_store_n(&sleeper.state, SLEEPER_ASLEEP, __ATOMIC_SEQ_CST);
+    set_state(SLEEPER_ASLEEP);
     set_timer(cpu_ns);
     if (!__atomic_load_n(end_word, __ATOMIC_SEQ_CST)) take_signal(limit_ns);
     set_timer(0);
@@ -83,9 +89,8 @@ void work_alarm_close(void) {
     sleeper.is_open = false;
 }
 
-/* A forked child has its parent's state until its own sampler begins. */
 void work_alarm_ring(void) {
-    if (sleeper.pid != getpid() || !change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) return;
-    syscall(SYS_tgkill, sleeper.pid, sleeper.tid, ALARM_SIGNAL);
-    __atomic_store_n(&sleeper.state, SLEEPER_WAS_SIGNALLED, __ATOMIC_SEQ_CST);
+    if (!change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) return;
+    syscall(SYS_tgkill, getpid(), sleeper.tid, ALARM_SIGNAL);
+    set_state(SLEEPER_WAS_SIGNALLED);
 }
