@@ -1,6 +1,6 @@
 /* Wakes the sampler's thread when its process begins to use processor time, so that the sampler can sleep while all
  * threads do. A timer on the process's CPU clock signals only the sampler's thread. The kernel checks the timer at each
- * clock tick. Children do not inherit the timer. */
+ * clock tick. Children do not inherit the timer, and they cannot ring their parent's alarm. */
 #ifndef GREC_WORK_ALARM_H
 #define GREC_WORK_ALARM_H
 

@@ -1,4 +1,5 @@
 /* Test programs that create processes in every possible way, wait for them, stop them, trace them, and crash. */
+#include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -63,6 +64,24 @@ static void fork_many(void) {
         }
     while (wait(NULL) > 0) count++;
     printf("%d ended\n", count);
+}
+
+/* Forks while the sampler's thread sleeps, as it does if all threads do. The child asks its own sampler for a round
+ * while the parent works, so the parent's sampler is awake. */
+static void fork_while_asleep(void) {
+    enum { NAP_US = 400000, CHILD_NAP_US = 50000 };
+    usleep(NAP_US);
+    pid_t pid = fork();
+    if (!pid) {
+        usleep(CHILD_NAP_US);
+        void *function = dlsym(RTLD_DEFAULT, "grec_wait_for_sampling");
+        int (*wait_for_sampling)(void) = NULL;
+        memcpy(&wait_for_sampling, &function, sizeof function);
+        if (wait_for_sampling) wait_for_sampling();
+        _exit(0);
+    }
+    work(500);
+    printf("child %d\n", wait_for(pid));
 }
 
 /* Executes this program again and again in the same process, each time while threads of the recorder are running. */
@@ -185,6 +204,7 @@ static const struct host_case cases[] = {
     {"share-memory", share_memory},
     {"spawn-many", spawn_many},
     {"fork-many", fork_many},
+    {"fork-while-asleep", fork_while_asleep},
     {"execute-itself", execute_itself},
     {"become-daemon", become_daemon},
     {"suspend-until-ended", suspend_until_ended},
