@@ -104,6 +104,10 @@ deb:
 
 # ---- Tests. ----
 
-.PHONY: install-test
+.PHONY: install-test packages-test
 install-test: all static
 	tests/install/run.sh $(BUILD)
+
+# The packages are built from a copy of the sources.
+packages-test:
+	tests/install/packages.sh $(BUILD)

@@ -9,12 +9,12 @@ test:
 	$(install_programs)
 	$(MAKE) -j$(TEST_JOBS) --no-print-directory CFLAGS='$(CFLAGS) -Werror' all
 	$(MAKE) -j$(TEST_JOBS) --output-sync=target --no-print-directory CFLAGS='$(CFLAGS) -Werror' \
-	    UNIT_TESTS='$(optimized_unit_tests)' check test-programs asan tsan lint
+	    UNIT_TESTS='$(optimized_unit_tests)' test-programs check lint asan tsan
 
-# Builds for the sanitizers take most job slots, so the first `make` above builds what the slow suites run. These come
-# first, so that the quick ones fill the gaps.
-check: batch-test batch-kill-test hosts-test install-test client-test unit-test view-test viewer-test cli-test \
-    headers-test jobs-test profile-rules goldens perf-data-test readings include-test contributing-test
+# The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
+# end. The first `make` above builds what the slow suites run.
+check: packages-test hosts-test install-test client-test batch-test cli-test headers-test batch-kill-test view-test \
+    viewer-test jobs-test profile-rules goldens perf-data-test readings include-test contributing-test unit-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)

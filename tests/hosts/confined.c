@@ -114,7 +114,7 @@ static int find_c_library(struct dl_phdr_info *object, size_t unused, void *code
 
 /* Has the kernel allow only system calls that the C library makes. The handler notes the others. */
 static void dispatch_calls(void) {
-    enum { ROUND_COUNT = 10 };
+    enum { ROUND_COUNT = 3 };
     ElfW(Phdr) code = {0};
     int right_count = 0;
     signal(SIGSYS, note_dispatch);
@@ -208,8 +208,8 @@ static void limit_memory(void) {
     free(memory);
 }
 
-static void *work_for_100_ms(void *unused) {
-    work(100);
+static void *work_for_30_ms(void *unused) {
+    work(30);
     return unused;
 }
 
@@ -219,7 +219,7 @@ static void limit_file_sizes(void) {
     pthread_t threads[THREAD_COUNT];
     setrlimit(RLIMIT_FSIZE, &limit);
     work(100);
-    for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, work_for_100_ms, NULL);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, work_for_30_ms, NULL);
     for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
     puts("worked");
 }
@@ -248,7 +248,7 @@ static void map_all(void) {
     for (int i = 0; i < THREAD_COUNT; i++) {
         pthread_t thread;
         work(20);
-        if (pthread_create(&thread, NULL, work_for_100_ms, NULL) == 0) pthread_join(thread, NULL);
+        if (pthread_create(&thread, NULL, work_for_30_ms, NULL) == 0) pthread_join(thread, NULL);
     }
 }
 
