@@ -47,8 +47,11 @@ check_names() {
 
 prefix=/opt/recorder
 installed=$work/root
+# Other tests install from the same build at the same time, with other folders in the files for pkg-config and CMake. So
+# these files are made in a folder of this test.
 install_all() {
-    "${MAKE:-make}" -s -C "$root" BUILD="$build" DESTDIR="$installed" PREFIX="$prefix" install >"$work/install.log" 2>&1 || {
+    "${MAKE:-make}" -s -C "$root" BUILD="$build" described="$work/described" DESTDIR="$installed" PREFIX="$prefix" \
+        install >"$work/install.log" 2>&1 || {
         cat "$work/install.log"
         echo "recorder headers: 0 passed, 1 failed"
         exit 1
