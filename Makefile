@@ -102,7 +102,10 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 converter_objects := $(filter-out $(recorder_objects),$(library_objects) $(program_objects) $(main_object))
 $(converter_objects): private target_flags = $(call package_flags,--cflags,$(all_packages))
 $(converter_objects): | $(BUILD)/packages
-$(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec
+$(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec $(unthreaded)
+# These only read the program and call back with what they found. The thread sanitizer would make them slow for nothing.
+$(filter %/unwind_cfi.o %/unwind_program.o,$(recorder_objects)): \
+    private unthreaded = $(if $(filter thread,$(SANITIZE)),-fno-sanitize=thread)
 # Without -fno-builtin, the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
 $(memory_preload_object): private target_flags = -fno-builtin
 
