@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "tests/support/conversion.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
 enum { INPUT_COUNT = 6, MORE_COUNT = INPUT_COUNT - 1 };
 
 static const unsigned job_counts[] = {1, 2, 3, 16};
-enum { JOB_COUNT_COUNT = sizeof job_counts / sizeof *job_counts };
+/* Three threads share what sixteen share. The thread sanitizer makes conversions slow. */
+enum { JOB_COUNT_COUNT = HAS_THREAD_SANITIZER ? 3 : sizeof job_counts / sizeof *job_counts };
 
 static struct temp_folder more_folder;
 static char more_files[MORE_COUNT][PATH_MAX];
@@ -41,7 +43,7 @@ static int end(void **state) {
 /* Returns stacks that the other inputs do not have. The later the input, the less there is to read. The caller frees
  * the bytes. */
 static struct text stacks_of_input(size_t number) {
-    enum { LINE_BYTES_MAX = 64, LINE_COUNT = 1000 };
+    enum { LINE_BYTES_MAX = 64, LINE_COUNT = HAS_THREAD_SANITIZER ? 100 : 1000 };
     size_t line_count = LINE_COUNT * (INPUT_COUNT - number), used = 0;
     char *bytes = malloc(line_count * LINE_BYTES_MAX);
     assert_non_null(bytes);

@@ -6,6 +6,7 @@
 #include "readers/reader.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/random_numbers.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
 struct reading {
@@ -79,6 +80,8 @@ static void assert_same_stacks(const struct profile *left, const struct profile 
 static void assert_trace(struct text trace, struct reader_options options, const char *samples, const char *ledger) {
     for (size_t i = 0; i < BLOCK_SIZE_COUNT * 4; i++) {
         struct way way = {block_sizes[i / 4], 1 + i % 2, i % 4 > 1};
+        /* Two threads share the same whatever the size of a block. */
+        if (HAS_THREAD_SANITIZER && (way.job_count == 1 || i / 4 % 2 == 0)) continue;
         struct reading reading;
         read_in_way(&reading, trace, options, way);
         struct profile_text *got_samples = profile_samples_text(&reading.profile);
@@ -204,7 +207,9 @@ static void test_stacks_that_repeat(void **state) {
         "# captured on: x\n",
     };
     /* Most stacks have only frames. Some have a line that is something else. */
-    enum { TEXT_BYTES = 1 << 20, SAMPLE_COUNT = 3000, LINES_MAX = 7, COMMON_LINES = 9, COMMON_STARTS = 2 };
+    enum { TEXT_BYTES = 1 << 20, LINES_MAX = 7, COMMON_LINES = 9, COMMON_STARTS = 2 };
+    /* The thread sanitizer makes samples slow, and sees what threads share in few of them. */
+    enum { SAMPLE_COUNT = HAS_THREAD_SANITIZER ? 500 : 3000 };
     struct random_numbers random = {.state = 17};
     char *trace = malloc(TEXT_BYTES);
     assert_non_null(trace);
@@ -891,6 +896,7 @@ static void test_a_line_that_is_too_long(void **state) {
 }
 
 static void test_records_of_any_name(void **state) {
+    if (HAS_THREAD_SANITIZER) skip(); /* only one thread reads */
     char *trace = malloc(50000 * 48);
     assert_non_null(trace);
     size_t used_bytes = 0;
