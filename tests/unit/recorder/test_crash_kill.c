@@ -12,7 +12,7 @@
 
 enum {
     RUN_COUNT = 300,
-    SANITIZED_RUN_COUNT = 40,
+    SANITIZED_RUN_COUNT = CRASH_IS_TSAN ? 20 : 40, /* each accident twice, or more */
     THREAD_COUNT = 8,
     LIFE_US_MAX = 6000,
     EARLY_LIFE_US_MAX = 1500,

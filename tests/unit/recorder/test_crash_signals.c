@@ -16,7 +16,7 @@ enum {
     HANDLER_EVENT_COUNT_MIN = 100, /* events that handlers must record before a storm may end */
 };
 
-static uint64_t duration_us(void) { return crash_setting("CRASH_MILLISECONDS", 250) * 1000; }
+static uint64_t duration_us(void) { return crash_setting("CRASH_MILLISECONDS", CRASH_IS_TSAN ? 100 : 250) * 1000; }
 
 /* A storm of signals, and the work that threads repeat meanwhile. */
 struct storm {

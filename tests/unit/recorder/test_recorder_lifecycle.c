@@ -7,6 +7,7 @@
 
 #include "tests/support/recorder_trace.h"
 #include "tests/support/recorder_workers.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
 static struct grec_category io = GREC_CATEGORY("I/O", GREC_COLOR_BLUE);
@@ -607,12 +608,15 @@ static void test_going_on_under_another_product(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The thread sanitizer sees in few turns what the threads share. */
+enum { ALL_AT_ONCE_COUNT = HAS_THREAD_SANITIZER ? 10 : 20, COME_AND_GO_COUNT = HAS_THREAD_SANITIZER ? 10 : 30 };
+
 /* Continues the recording under other options many times while other threads record, pause and save. */
 static void *start_and_save(void *argument) {
     struct temp_folder *folder = argument;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/copy.trace", folder->path);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < ALL_AT_ONCE_COUNT; i++) {
         grec_save(path);
         grec_pause();
         grec_resume();
@@ -628,7 +632,7 @@ static void test_all_at_once(void **state) {
     start_recording(folder, "all.trace", no_options);
     workers_start(&workers);
     assert_int_equal(pthread_create(&other, NULL, start_and_save, folder), 0);
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < ALL_AT_ONCE_COUNT; i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/all-%u.trace", folder->path, i % 3);
         struct grec_options options = {
@@ -650,7 +654,7 @@ static void *record_and_end(void *argument) {
 }
 
 static void test_stop_while_threads_come_and_go(void **state) {
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < COME_AND_GO_COUNT; round++) {
         enum { COUNT = 8 };
         struct recorded recorded;
         pthread_t threads[COUNT];

@@ -278,7 +278,7 @@ static void *sleep_or_end(void *argument) {
 /* Many threads sleep, end or record while the sampler holds records for them. Each thread must have at most one
  * track at a time. */
 static void test_storm_of_sleepers(void **state) {
-    enum { ROUND_COUNT = 60, AT_A_TIME = 16 };
+    enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 30 : 60, AT_A_TIME = 16 };
     struct recorded recorded;
     struct busy_thread control = {0};
     start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
@@ -313,7 +313,7 @@ static void *register_and_end(void *unused) {
 
 /* Threads start and end faster than the sampler can look at them. */
 static void test_short_threads(void **state) {
-    enum { THREAD_COUNT = 1000, AT_A_TIME = 4 };
+    enum { THREAD_COUNT = HAS_THREAD_SANITIZER ? 400 : 1000, AT_A_TIME = 4 };
     char own_name[16];
     struct recorded recorded;
     pthread_getname_np(pthread_self(), own_name, sizeof own_name);
