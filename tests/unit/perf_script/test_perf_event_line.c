@@ -337,6 +337,17 @@ static void test_a_start_that_is_too_long(void **state) {
     assert_refused(line);
 }
 
+/* Fills the bytes with as many whole units as fit. Each step doubles what is filled. */
+static void repeat(char *at, const char *end, const char *unit, size_t unit_bytes) {
+    size_t filled = unit_bytes, room = (size_t)(end - at) / unit_bytes * unit_bytes;
+    memcpy(at, unit, unit_bytes);
+    while (filled < room) {
+        size_t next = filled < room - filled ? filled : room - filled;
+        memcpy(at + filled, at, next);
+        filled += next;
+    }
+}
+
 /* Each of these lines once took time quadratic in its length. */
 static void test_long_hostile_lines(void **state) {
     static const char *const units[] = {":",  ": ",   "1.0: ", "1 1.0: ", "x 1x 1.0: ", "1 ", "1/1 ",
@@ -352,8 +363,7 @@ static void test_long_hostile_lines(void **state) {
             /* Half of the line is blank, so that repeated trimming would be slow. */
             for (int half = 0; half < 2; half++) {
                 memcpy(line, starts[s], start_bytes);
-                for (size_t at = half ? start_bytes : LINE_BYTES / 2; at + unit_bytes <= LINE_BYTES; at += unit_bytes)
-                    memcpy(line + at, units[u], unit_bytes);
+                repeat(line + (half ? start_bytes : LINE_BYTES / 2), line + LINE_BYTES, units[u], unit_bytes);
                 struct perf_event_line got;
                 perf_event_line_parse((struct text){line, LINE_BYTES}, &got);
             }

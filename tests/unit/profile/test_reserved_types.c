@@ -287,11 +287,11 @@ static void their_type_has_a_free_name(void **state) {
 
 static void their_type_has_room(void **state) {
     static const struct field fields[] = {{"name", MARKER_STRING, NULL}, {0}};
-    static char letters[MARKER_SCHEMA_NONE];
     uint16_t schema = add_schema("Text", fields), last = schema;
-    /* The texts differ in length. */
     for (uint32_t i = 0; last != MARKER_SCHEMA_NONE; i++) {
-        const struct marker_schema other = {.name = {letters, i}};
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        const struct marker_schema other = {.name = text_of(name)};
         last = profile_marker_schema(&profile, &other);
     }
     assert_same(add_marker(schema, "marker", MARKER_INSTANT, fields, "name"), "Text_");
