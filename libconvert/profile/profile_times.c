@@ -165,14 +165,24 @@ static int64_t choose_interval_ns(const struct profile *profile, int64_t median_
     return is_near || delta_count < INTERVAL_DELTAS_MIN ? configured_ns : median_ns;
 }
 
+/* Returns for how many distances there must be room. */
+static size_t count_deltas(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count && count < INTERVAL_DELTAS_MAX; i++)
+        count += samples_count(&((const struct thread *)column_at(&profile->threads, i))->samples);
+    return count < INTERVAL_DELTAS_MAX ? count : INTERVAL_DELTAS_MAX;
+}
+
 int64_t profile_estimate_interval_ns(const struct profile *profile) {
-    int64_t *deltas = memory_allocate(profile->failure, INTERVAL_DELTAS_MAX * sizeof *deltas);
+    size_t count_max = count_deltas(profile);
+    if (!count_max) return choose_interval_ns(profile, 0, 0);
+    int64_t *deltas = memory_allocate(profile->failure, count_max * sizeof *deltas);
     if (!deltas) return DEFAULT_INTERVAL_NS;
     size_t count = 0;
-    for (size_t i = 0; i < profile->threads.count && count < INTERVAL_DELTAS_MAX; i++) {
+    for (size_t i = 0; i < profile->threads.count && count < count_max; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
         const struct samples *samples = &thread->samples;
-        for (uint32_t j = 1; j < samples_count(samples) && count < INTERVAL_DELTAS_MAX; j++) {
+        for (uint32_t j = 1; j < samples_count(samples) && count < count_max; j++) {
             /* A thread may be left unsampled while it sleeps, so this distance is not the interval. */
             if (samples_cpu_ns(samples, j) == 0) continue;
             int64_t delta_ns = samples_at(samples, j)->time_ns - samples_at(samples, j - 1)->time_ns;
