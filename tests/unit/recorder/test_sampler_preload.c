@@ -208,7 +208,7 @@ static void test_launchers(void **state) {
 
 /* Writes a source file that takes the compiler longer than a child must live to be sampled. */
 static void write_source(const struct temp_folder *folder) {
-    enum { FUNCTION_COUNT = 400 };
+    enum { FUNCTION_COUNT = 60 };
     FILE *file = fopen(temp_folder_file(folder, "input.c"), "w");
     assert_non_null(file);
     for (int i = 0; i < FUNCTION_COUNT; i++)
