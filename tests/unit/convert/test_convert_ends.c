@@ -9,7 +9,7 @@
 #include "tests/support/unit_test.h"
 
 static const char folded[] = "main;a;b 3\nmain;c 2\nmain;a;b 1\n";
-enum { FOLDED_BYTES = sizeof folded - 1, LINE_COUNT = 100000, LINE_BYTES = sizeof "main;f123456 1\n" - 1 };
+enum { FOLDED_BYTES = sizeof folded - 1, LINE_COUNT = 50000, LINE_BYTES = sizeof "main;f123456 1\n" - 1 };
 
 static struct gecko_convert_options options;
 static struct gecko_convert_result result;
@@ -204,7 +204,7 @@ static bool listen(void *context, const struct gecko_convert_progress *progress)
     return !listener->has_cancelled;
 }
 
-/* Returns megabytes of stacks, so that every stage reports progress more than once. Free them. */
+/* Returns enough stacks that every stage reports progress more than once. Free them. */
 static char *many_stacks(size_t *bytes_count) {
     char *bytes = malloc((size_t)LINE_COUNT * LINE_BYTES + 1);
     assert_non_null(bytes);
