@@ -27,6 +27,19 @@ static void work_as_stranger(struct busy_thread *self) {
     work_here(self);
 }
 
+/* Works for a fraction of a millisecond, and sleeps. */
+static void work_a_little(void) {
+    static volatile uint64_t sum __attribute__((unused));
+    for (uint64_t i = 0; i < 20000; i++) sum += i;
+    usleep(500);
+}
+
+/* A thread that only has to use some processor time. */
+static void work_now_and_then(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    while (goes_on(self)) work_a_little();
+}
+
 struct cpu_marks {
     size_t count;
     int64_t used_ns;
@@ -58,7 +71,7 @@ static void test_unregistered_thread(void **state) {
     skip_under_thread_sanitizer();
     enum { PERIOD_MS = 1000, FOUND_MS = 30, LOOK_COUNT = 2, CPU_NS = 20000000 };
     struct recorded recorded;
-    struct busy_thread thread = {.run = work_as_stranger};
+    struct busy_thread thread = {.run = work_now_and_then};
     start_sampling(*state, "stranger.trace", (struct grec_options){.interval_us = 1000});
     grec_thread_register("main one");
     busy_thread_start(&thread);
@@ -95,6 +108,7 @@ static void work_under_two_names(struct busy_thread *self) {
     }
     pthread_setname_np(pthread_self(), "second name");
     atomic_store(&rename_phase, 3);
+    while (atomic_load(&rename_phase) == 3) work_a_little();
     work_here(self);
 }
 
@@ -112,6 +126,7 @@ static void test_all_threads(void **state) {
     while (atomic_load(&rename_phase) != 3) usleep(100);
     /* The sampler reads the names again once a second. */
     sleep_ms(1100);
+    atomic_store(&rename_phase, 4);
     wait_stacks(&thread, 100);
     stop_and_read(&recorded, *state, "all.trace");
     busy_thread_join(&thread);
