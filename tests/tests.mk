@@ -37,10 +37,10 @@ threaded_unit_tests    := test_batch test_convert test_gzip_writer test_parallel
 
 # Tests of the recorder are programs as users build them, since its header has inline functions.
 recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
-# If sanitized builds run all tests too, the optimized build runs only these, and those that leave something out under a
-# sanitizer. Goldens and other suites run the optimized converter.
+# If sanitized builds run all tests too, the optimized build runs only these, and those that leave something out under
+# every sanitizer. Goldens and other suites run the optimized converter.
 optimized_unit_tests = $(sort $(recorder_tests) $(unsanitized_unit_tests) \
-    $(notdir $(basename $(shell grep -l support/sanitizers.h $(unit_test_sources)))))
+    $(notdir $(basename $(shell grep -l IS_SANITIZED $(unit_test_sources)))))
 
 UNIT_TESTS ?= $(unit_tests)
 
