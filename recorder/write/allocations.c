@@ -91,7 +91,7 @@ static __thread struct {
 } choice __attribute__((tls_model("initial-exec")));
 
 static double next_random(void) {
-    if (!choice.random) choice.random = clock_ticks() ^ (uint64_t)(uintptr_t)&choice;
+    if (!choice.random) choice.random = clock_ns_of(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)&choice;
     choice.random = choice.random * 6364136223846793005u + 1442695040888963407u;
     return ((double)(choice.random >> 11) + 1) / 9007199254740993.0;
 }

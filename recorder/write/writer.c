@@ -378,9 +378,15 @@ void grec_thread_wake_(void) {
     if (record) __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
 }
 
+/* Callers have found recording on by a relaxed load. Only this load orders the choice of the clock before its use. */
+static uint64_t ticks_while_recording(void) {
+    return __atomic_load_n(&grec_recording_, __ATOMIC_ACQUIRE) == RECORDING_OFF ? 0 : clock_ticks();
+}
+
 void grec_event_loop_busy_(void) {
     struct thread_record *record = record_self();
-    if (record) __atomic_store_n(&record->busy_since_ticks, clock_ticks(), __ATOMIC_RELAXED);
+    uint64_t now_ticks = ticks_while_recording();
+    if (record && now_ticks) __atomic_store_n(&record->busy_since_ticks, now_ticks, __ATOMIC_RELAXED);
 }
 
 void grec_event_loop_idle_(void) {
@@ -392,7 +398,7 @@ struct grec_label_stack *grec_label_stack_acquire_(void) {
     return thread_writers_self || thread_registry_claim() ? grec_label_stack_ : NULL;
 }
 
-grec_time grec_now_(void) { return clock_ticks(); }
+grec_time grec_now_(void) { return ticks_while_recording(); }
 
 /* If the recording started long enough ago, the rate since then is more exact than the first estimate. */
 static double ticks_per_ns(struct clock_pair now) {

@@ -67,6 +67,44 @@ static bool are_near(const struct recorded *recorded, const int64_t *errors, siz
     return near_count >= count - count / 10;
 }
 
+/* ---- The first recording, which chooses the clock. ---- */
+
+struct first_time {
+    grec_time start;
+    struct bracket bracket;
+};
+
+/* Nothing but the recorder's own word tells this thread that recording has started. */
+static void *take_first_time(void *argument) {
+    struct first_time *first = argument;
+    while (!grec_is_recording()) sched_yield();
+    first->bracket.before_ns = now_ns(CLOCK_MONOTONIC);
+    first->start = grec_now();
+    first->bracket.after_ns = now_ns(CLOCK_MONOTONIC);
+    grec_event_loop_busy();
+    grec_memory_allocated(argument, 1);
+    return NULL;
+}
+
+/* This test comes first, because later recordings keep the clock. */
+static void test_a_thread_that_sees_the_first_start(void **state) {
+    static struct grec_marker taken = GREC_MARKER("taken", NULL, NULL);
+    struct first_time first;
+    struct recorded recorded;
+    pthread_t thread;
+    assert_int_equal(grec_now(), 0);
+    assert_int_equal(pthread_create(&thread, NULL, take_first_time, &first), 0);
+    start_recording(*state, "first.trace", no_options);
+    pthread_join(thread, NULL);
+    grec_interval(&taken, first.start, NULL, 0);
+    stop_and_read(&recorded, *state, "first.trace");
+    const struct marker *marker = next_marker(&recorded.profile, "taken", NULL, NULL);
+    assert_non_null(marker);
+    int64_t error_ns = error_of(&first.bracket, on_clock(&recorded.profile, marker->start_ns));
+    are_near(&recorded, &error_ns, 1);
+    recorded_fini(&recorded);
+}
+
 /* ---- Events. ---- */
 
 enum { EVENT_COUNT = 400 };
@@ -369,6 +407,7 @@ static void test_with_the_other_clock(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_a_thread_that_sees_the_first_start),
         TEST(test_events),
         TEST(test_lengths),
         TEST(test_times_of_the_clock),
@@ -379,7 +418,7 @@ int main(void) {
     };
     /* The last test executes this program again, so it is left out of the second run. */
     if (is_clock_forced()) {
-        const struct CMUnitTest forced[] = {tests[0], tests[1], tests[2], tests[3], tests[4], tests[5]};
+        const struct CMUnitTest forced[] = {tests[0], tests[1], tests[2], tests[3], tests[4], tests[5], tests[6]};
         return cmocka_run_group_tests(forced, NULL, NULL);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
