@@ -28,8 +28,8 @@ vpath test_%.c $(sort $(dir $(unit_test_sources)))
 # These tests replace the allocator, as sanitizers do, or preload the recorder into programs without sanitizers.
 unsanitized_unit_tests := test_allocation_failure test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
-# The thread sanitizer is useful only for tests with several threads. Among those of the recorder, test_crash_bytes only
-# reads traces. It delays signal handlers, so it cannot run tests of system calls that are interrupted.
+# The thread sanitizer is useful only for tests with several threads: test_crash_bytes only reads traces. The sanitizer
+# delays signal handlers, so it cannot run tests of system calls that are interrupted.
 threaded_unit_tests    := test_batch test_convert test_gzip_writer test_parallel_rows test_perf_script test_processed \
     test_several_inputs \
     $(filter-out test_crash_bytes test_sampler_calls,\
