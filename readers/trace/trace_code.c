@@ -68,6 +68,8 @@ static frame_id add_frame(struct trace_code *code, const struct func *func, lib_
                           native_symbol_id symbol) {
     struct profile *profile = code->profile;
     struct text library = TEXT("");
+    /* If memory ran out, names are missing that this function would read. */
+    if (failure_is_set(profile->failure)) return frame_none();
     if (!resource_is_none(func->resource))
         library = strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name);
     struct category_pair category = categories_intern_code(&profile->categories, CODE_USER, library);

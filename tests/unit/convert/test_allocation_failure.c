@@ -127,6 +127,9 @@ static struct text recorded;
 /* Made by build_sampler_trace. */
 static struct text sampled;
 
+/* Made by make_named_libraries. */
+static struct text named_libraries;
+
 /* Made by make_generated, with a file beside it. */
 static struct text generated;
 static struct temp_folder jit_folder;
@@ -741,6 +744,31 @@ static void make_generated(struct trace_builder *trace) {
     generated = trace_text(trace);
 }
 
+/* A sample in many libraries, whose names need more than one block of memory. */
+static void make_named_libraries(struct trace_builder *trace) {
+    enum { LIBRARY_COUNT = 72, LIBRARIES_PER_CHUNK = 3, NAME_BYTES = 1000, MAPPING_BYTES = 0x1000 };
+    char path[NAME_BYTES + 1];
+    uint64_t mapping = 0;
+    trace_builder_init(trace);
+    for (int i = 0; i < LIBRARY_COUNT; i++) {
+        if (i % LIBRARIES_PER_CHUNK == 0) trace_definitions_chunk(trace);
+        memset(path, 'l', NAME_BYTES);
+        snprintf(path + NAME_BYTES - 8, 9, "%08d", i);
+        uint64_t library = define_library(trace, path, "");
+        mapping = define_mapping(trace, (uint64_t)(i + 1) * MAPPING_BYTES, MAPPING_BYTES, 0, library);
+    }
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_mappings(trace, mapping);
+    add_sampled_thread(trace, 2, 10, 0, "main");
+    put_thread_sample(trace, 2000, 2, 0, 0);
+    put_leb(trace, LIBRARY_COUNT);
+    for (int i = 0; i < LIBRARY_COUNT; i++) put_address(trace, BUILD_FRAME_EXACT, MAPPING_BYTES);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    trace_seal(trace, 4000000, 2000000);
+    named_libraries = trace_text(trace);
+}
+
 static struct conversion_case cases[] = {
     {"perf_script_to_processed", &perf_text, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
      GECKO_CONVERT_WEIGHT_PERIOD, NULL, NULL},
@@ -766,6 +794,8 @@ static struct conversion_case cases[] = {
      GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
     {"sampler_to_gecko", &sampled, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES,
      NULL, NULL},
+    {"many_named_libraries", &named_libraries, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
+     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
     {"generated_code", &generated, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
      GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
     {"recorded_in_gzip", &recorded, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
@@ -800,11 +830,12 @@ int main(void) {
     if (heap.has_failed == MAP_FAILED) return 1;
     /* Large blocks are always mapped, so they are zeros already when xz asks for tens of megabytes of zeros. */
     if (!mallopt(M_MMAP_THRESHOLD, 1024 * 1024)) return 1;
-    struct trace_builder trace, sampler_trace, generated_trace;
+    struct trace_builder trace, sampler_trace, named_trace, generated_trace;
     make_recorded(&trace);
     trace_builder_init(&sampler_trace);
     build_sampler_trace(&sampler_trace);
     sampled = trace_text(&sampler_trace);
+    make_named_libraries(&named_trace);
     if (!temp_folder_init(&jit_folder) || !temp_folder_init(&more_folder)) return 1;
     make_generated(&generated_trace);
     if (!make_symbols()) return 1;
@@ -812,6 +843,7 @@ int main(void) {
     trace_builder_fini(&trace);
     temp_folder_fini(&program_folder);
     trace_builder_fini(&sampler_trace);
+    trace_builder_fini(&named_trace);
     trace_builder_fini(&generated_trace);
     temp_folder_fini(&jit_folder);
     temp_folder_fini(&more_folder);
