@@ -4,10 +4,12 @@
 #ifndef GREC_CPU_TURNS_H
 #define GREC_CPU_TURNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Call this after a round. Moves the thread to the next processor that it may use, if its turn on this one is over and
- * at least as many threads have run as there are processors. If the kernel refuses, nothing changes. */
-void cpu_turns_take(uint64_t now_ns, uint32_t running_count);
+/* Call this after a round. Moves the thread to the next processor that it may use, if its turn on this one is over, and
+ * either at least as many threads have run as there are processors, or `is_in_the_way`: it seems to have taken the
+ * processor of a thread that it can ask only while that runs. If the kernel refuses, nothing changes. */
+void cpu_turns_take(uint64_t now_ns, uint32_t running_count, bool is_in_the_way);
 
 #endif

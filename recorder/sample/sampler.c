@@ -71,6 +71,7 @@ static struct {
     uint64_t tick_count;
     uint64_t late_tick_count;
     uint32_t running_count; /* threads that ran before the last round */
+    bool hides_thread;      /* see thread_observer_round */
     uint64_t worked_ns;     /* when a thread was last found to have run */
     uint64_t round_ns;      /* when the last round was, for next_step_ns */
     uint64_t round_cpu_ns;  /* processor time of the program at the last round, for take_program_cpu_ns */
@@ -146,7 +147,7 @@ static void make_round(uint64_t now_ns) {
     process_counters_sample(now_ns, flags);
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
-    sampler.running_count = samples_threads ? thread_observer_round() : 0;
+    sampler.running_count = samples_threads ? thread_observer_round(&sampler.hides_thread) : 0;
     if (sampler.running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();
@@ -366,7 +367,7 @@ static void run(void) {
         if (__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) == RECORDING_OFF) break;
         sampler.tick_count++;
         call_back();
-        cpu_turns_take(deadline_ns, sampler.running_count);
+        cpu_turns_take(deadline_ns, sampler.running_count, sampler.hides_thread);
         deadline_ns = next_deadline(deadline_ns);
     }
     if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_helper(&recording_pool);

@@ -35,6 +35,7 @@ struct round {
     struct cpu_balance balance;
     uint64_t found_ns;      /* processor time that idle threads turned out to have used */
     uint32_t running_count; /* threads that have run since the round before */
+    bool hides_thread;      /* a thread that has run could not be asked, since it was on no processor */
 };
 
 static struct {
@@ -352,6 +353,7 @@ static void renew_stack(const struct thread_writers *writers, struct thread_reco
     /* Find the wait last: the thread may begin to wait before the signal arrives. */
     struct task_wait wait = task_wait_find(thread->tid);
     if (!wait.is_told && can_ask && !is_on_processor(thread)) {
+        round->hides_thread = true;
         write_unasked(record, thread, round);
         return;
     }
@@ -437,8 +439,9 @@ void thread_observer_limit(bool takes_no_stacks, bool takes_demanded_alone) {
     observer.takes_demanded_alone = takes_demanded_alone;
 }
 
-uint32_t thread_observer_round(void) {
+uint32_t thread_observer_round(bool *hides_thread) {
     struct round round = {.recording = recording_enter()};
+    *hides_thread = false;
     if (!round.recording.thread) return 0;
     round.now_ticks = clock_ticks();
     thread_registry_each_record(add_to_balance, &round);
@@ -446,6 +449,7 @@ uint32_t thread_observer_round(void) {
     thread_registry_each_record(observe, &round);
     if (!round.is_balance_kept) cpu_balance_update(&round.balance, round.found_ns);
     recording_leave(&round.recording);
+    *hides_thread = round.hides_thread;
     return round.running_count;
 }
 

@@ -18,8 +18,10 @@ void thread_observer_open(void);
  * to threads that grec_sample_thread waits for. Those have samples with stacks in any case. */
 void thread_observer_limit(bool takes_no_stacks, bool takes_demanded_alone);
 
-/* Makes a round. Returns how many threads have run since the previous one. Call this outside recording calls. */
-uint32_t thread_observer_round(void);
+/* Makes a round. Returns how many threads have run since the previous one. *hides_thread: whether one of them was not
+ * asked because the kernel does not tell what it waits in, and it was on no processor: the sampler may have taken its
+ * processor. Call this outside recording calls. */
+uint32_t thread_observer_round(bool *hides_thread);
 
 /* Call this in place of a round while recording is paused. */
 void thread_observer_pause(void);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include "recorder/sample/own_signal.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
@@ -157,12 +158,43 @@ static void test_other_root(void **state) {
     assert_whole_after(*state, change_root);
 }
 
+/* Works until the sampler has taken some more stacks. */
+static void work_until_answered(void) {
+    enum { ANSWER_COUNT = 20 };
+    static volatile uint64_t sum __attribute__((unused));
+    uint32_t first = own_signal_answer_count();
+    for (uint64_t i = 0; own_signal_answer_count() - first < ANSWER_COUNT; i++) sum += i;
+}
+
+/* The child cannot open the files that tell what threads wait in. Its sampler asks a thread only while that is on a
+ * processor, so the sampler must not stay on the thread's processor. */
+static void test_child_with_another_root(void **state) {
+    skip_forks_under_sanitizers();
+    if (geteuid() != 0) skip();
+    pid_t pid = fork();
+    if (!pid) {
+        alarm(300);
+        start_sampling(*state, "files.trace", (struct grec_options){.flags = GREC_ALL_THREADS});
+        change_root(*state);
+        pid_t child = fork();
+        if (!child) {
+            alarm(300);
+            work_until_answered();
+            _exit(0);
+        }
+        int status = wait_for_child(child);
+        grec_stop();
+        _exit(status);
+    }
+    assert_int_equal(wait_for_child(pid), 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_no_file_is_seen),        TEST(test_lowest_number), TEST(test_closed_is_closed),
-        TEST(test_without_room_for_files), TEST(test_other_root),
+        TEST(test_without_room_for_files), TEST(test_other_root),    TEST(test_child_with_another_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
