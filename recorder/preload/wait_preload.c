@@ -16,6 +16,7 @@
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,6 +77,11 @@ static const struct timespec *left_time(const struct wait *wait, const struct ti
     *left = (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
     return left;
 }
+
+/* Older C libraries do not have these. */
+int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, const struct timespec *limit,
+                 const sigset_t *mask);
+int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end);
 
 /* ---- Files. ---- */
 
@@ -156,6 +162,17 @@ WAIT int epoll_pwait(int epoll, struct epoll_event *events, int count_max, int l
     return result;
 }
 
+WAIT int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, const struct timespec *limit,
+                      const sigset_t *mask) {
+    struct wait wait = begin();
+    struct timespec left;
+    const struct timespec *now = limit;
+    int result;
+    while ((result = NEXT(epoll_pwait2)(epoll, events, count_max, now, mask)) < 0 && goes_on(&wait, errno))
+        now = left_time(&wait, limit, &left);
+    return result;
+}
+
 /* ---- Time. ---- */
 
 WAIT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *asked, struct timespec *left) {
@@ -186,6 +203,15 @@ WAIT int nanosleep(const struct timespec *asked, struct timespec *left) {
 WAIT int usleep(useconds_t us) {
     const struct timespec asked = {us / 1000000, (long)(us % 1000000) * 1000};
     return nanosleep(&asked, NULL);
+}
+
+/* Returns -1 if a signal interrupted the sleep, and another negative value after an error. */
+WAIT int thrd_sleep(const struct timespec *asked, struct timespec *left) {
+    enum { INTERRUPTED = -1, FAILED = -2 };
+    int saved_errno = errno, result = 0;
+    if (nanosleep(asked, left) != 0) result = errno == EINTR ? INTERRUPTED : FAILED;
+    errno = saved_errno;
+    return result;
 }
 
 WAIT unsigned sleep(unsigned seconds) {
@@ -243,6 +269,14 @@ WAIT int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
     struct wait wait = begin();
     int result;
     do result = NEXT(sem_timedwait)(semaphore, end);
+    while (result < 0 && goes_on(&wait, errno));
+    return result;
+}
+
+WAIT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
+    struct wait wait = begin();
+    int result;
+    do result = NEXT(sem_clockwait)(semaphore, clock, end);
     while (result < 0 && goes_on(&wait, errno));
     return result;
 }

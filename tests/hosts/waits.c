@@ -13,6 +13,7 @@
 #include <sys/sem.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <threads.h>
 
 #include "host.h"
 
@@ -98,6 +99,11 @@ static int wait_by_epoll_with_mask(void) {
     return epoll_pwait(epoll_file, &event, 1, LONG_MS, &none);
 }
 
+static int wait_by_epoll_with_time(void) {
+    struct epoll_event event;
+    return epoll_pwait2(epoll_file, &event, 1, &long_time, NULL);
+}
+
 /* ---- For a time. ---- */
 
 static int64_t now_ns(void) {
@@ -107,24 +113,32 @@ static int64_t now_ns(void) {
 }
 
 static int sleep_by_nanosleep(void) { return nanosleep(&nap, NULL); }
+static int sleep_by_thrd_sleep(void) { return thrd_sleep(&nap, NULL); }
 static int sleep_by_usleep(void) { return usleep(NAP_NS / 1000); }
 
-static int sleep_until(void) {
+static struct timespec soon(clockid_t clock) {
     struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(clock, &end);
     end.tv_nsec += NAP_NS;
-    if (end.tv_nsec >= NS_PER_S) end = (struct timespec){end.tv_sec + 1, end.tv_nsec - NS_PER_S};
+    return end.tv_nsec >= NS_PER_S ? (struct timespec){end.tv_sec + 1, end.tv_nsec - NS_PER_S} : end;
+}
+
+static int sleep_until(void) {
+    struct timespec end = soon(CLOCK_MONOTONIC);
     errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
     return errno ? -1 : 0;
 }
 
 static int wait_for_semaphore(void) {
     static sem_t semaphore;
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += NAP_NS;
-    if (end.tv_nsec >= NS_PER_S) end = (struct timespec){end.tv_sec + 1, end.tv_nsec - NS_PER_S};
+    struct timespec end = soon(CLOCK_REALTIME);
     return sem_timedwait(&semaphore, &end) != 0 && errno == ETIMEDOUT ? 0 : -1;
+}
+
+static int wait_for_semaphore_by_clock(void) {
+    static sem_t semaphore;
+    struct timespec end = soon(CLOCK_MONOTONIC);
+    return sem_clockwait(&semaphore, CLOCK_MONOTONIC, &end) != 0 && errno == ETIMEDOUT ? 0 : -1;
 }
 
 static int wait_for_old_semaphore(void) {
@@ -157,10 +171,13 @@ static const struct {
     {"pselect", wait_by_pselect, true},
     {"epoll_wait", wait_by_epoll, true},
     {"epoll_pwait", wait_by_epoll_with_mask, true},
+    {"epoll_pwait2", wait_by_epoll_with_time, true},
     {"nanosleep", sleep_by_nanosleep, false},
     {"usleep", sleep_by_usleep, false},
+    {"thrd_sleep", sleep_by_thrd_sleep, false},
     {"clock_nanosleep", sleep_until, false},
     {"sem_timedwait", wait_for_semaphore, false},
+    {"sem_clockwait", wait_for_semaphore_by_clock, false},
     {"semtimedop", wait_for_old_semaphore, false},
     {"a poll that times out", wait_for_nothing, false},
 };
