@@ -60,8 +60,9 @@ enum {
 enum grec_error {
     GREC_OK = 0,
     GREC_ERROR_OPTIONS, /* a member of the options is out of its range */
-    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno says why (EBUSY: another process is recording
-                           into that file; it may be a forked child of this one) */
+    GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno says why (EBUSY: another process records into
+                           that file, or has not left it since it was told to stop; it may be a forked child of this
+                           one: see grec_control) */
     GREC_ERROR_MEMORY,  /* there is not enough memory or address space */
     GREC_ERROR_STATE,   /* the call needs a recording, and there is none */
     GREC_ERROR_COUNT
@@ -134,7 +135,11 @@ GREC_API void grec_resume(void);
 /* The functions above act on all processes of the recording if this process has started it, and on this process alone
  * if it was forked or has joined. grec_control acts on the processes that `scope` names. Other processes notice it at
  * their next event, in the next round of their sampler, or at once if they have a helper. They stop, pause and resume
- * at that time, and the profile shows the paused ranges of each. The end of a process stops no other one. */
+ * at that time, and the profile shows the paused ranges of each. The end of a process stops no other one.
+ *
+ * A process that was told to stop is not part of a later recording, unless it calls grec_join. It holds the file until
+ * it ends, executes another program, or calls grec_stop or grec_join. Until then, grec_start does not replace the file
+ * (EBUSY): choose another path, or rename the file before. */
 enum grec_action { GREC_STOP = 0, GREC_PAUSE, GREC_RESUME, GREC_PAUSE_SAMPLING, GREC_RESUME_SAMPLING };
 
 enum grec_scope {

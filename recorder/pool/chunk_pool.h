@@ -21,7 +21,8 @@ struct pool_options {
 };
 
 /* Creates a trace. Its file has a temporary name until pool_publish. Returns false with errno set; EBUSY: another
- * process, which may be a forked child of this one, is recording into the file at that path. */
+ * process, which may be a forked child of this one, records into the file at that path, or was told to stop and has not
+ * yet left. */
 bool pool_create(struct pool *pool, const struct pool_options *options);
 
 /* Renames the file to its path, where it replaces an older file. A process that is killed before this leaves the older

@@ -19,11 +19,11 @@ bool pool_path_make_absolute(const char *path, char absolute[POOL_PATH_BYTES]) {
     return false;
 }
 
-/* ---- Whether another process records into a file. ----
+/* ---- Whether another process holds a file. ----
  *
  * Each process of a recording holds two locks on the file. The first belongs to the open file, which forked children
- * share: it is held as long as one of them lives and has not stopped. The second belongs to the process: a process does
- * not see its own. The kernel releases both when a process ends in any way or executes another program. */
+ * share: it is held as long as one of them lives and has not left the recording. The second belongs to the process: a
+ * process does not see its own. The kernel releases both when a process ends in any way or executes another program. */
 
 static bool is_locked_by_others(const struct pool *pool) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET}; /* all bytes */
@@ -48,28 +48,27 @@ static bool is_locked(int file) {
     return true;
 }
 
-/* A process that is not part of the recording may have the file open too: a child that does not record, or one that has
- * not yet noticed that all were told to stop. */
+/* A child that does not record may have the file open too. A process that was told to stop counts until it leaves: it
+ * would not be part of a recording that replaces this one. */
 static bool has_processes(int file) {
     struct pool_bookkeeping shared;
     bool is_known = pread(file, &shared, sizeof shared, TRACE_HEADER_BYTES) == (ssize_t)sizeof shared &&
                     shared.version == POOL_BOOKKEEPING_VERSION;
-    return !is_known || (shared.process_count > 0 &&
-                         pool_group_command(shared.group_word, POOL_GROUP_RECORDING) != POOL_GROUP_HAS_STOPPED);
+    return !is_known || shared.process_count > 0;
 }
 
 /* If such a file were replaced, the other process would record into a file without a name. own: the recording of this
  * process; NULL: none. Its file must not be opened here, because closing it would release the lock of the process. */
-static bool is_recorded_by_others(const char *path, const struct stat *status, const struct pool *own) {
+static bool is_held_by_others(const char *path, const struct stat *status, const struct pool *own) {
     struct trace_header header;
     if (own && pool_file_is(own, status)) return is_locked_by_others(own);
     int file = open_for_lock(path);
     if (file < 0) return false;
     bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
                     !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);
-    bool is_recorded = is_trace && has_processes(file) && is_locked(file);
+    bool is_held = is_trace && has_processes(file) && is_locked(file);
     close(file);
-    return is_recorded;
+    return is_held;
 }
 
 /* A new file is renamed into place, so an older one stays whole until then. */
@@ -80,7 +79,7 @@ bool pool_path_is_replaceable(const char *path, const struct pool *own) {
         errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
         return false;
     }
-    if (!is_recorded_by_others(path, &status, own)) return true;
+    if (!is_held_by_others(path, &status, own)) return true;
     errno = EBUSY;
     return false;
 }

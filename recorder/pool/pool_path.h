@@ -12,7 +12,7 @@ enum { POOL_TEMPORARY_PATH_BYTES = POOL_PATH_BYTES + 32 };
 bool pool_path_make_absolute(const char *path, char absolute[POOL_PATH_BYTES]);
 
 /* Returns whether a trace may get that path; if not, sets errno. Only regular files may be replaced, and none that
- * another process records into (EBUSY). own: the recording of this process; NULL: none. */
+ * another process holds (EBUSY). own: the recording of this process; NULL: none. */
 bool pool_path_is_replaceable(const char *path, const struct pool *own);
 
 /* Writes the name that a trace has until it is complete. */

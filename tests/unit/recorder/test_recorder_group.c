@@ -128,7 +128,7 @@ static void assert_process_ended(const struct recorded *recorded, const char *ma
     assert_true(profile_process_at(&recorded->profile, owner->process)->end_ns != TIME_NONE);
 }
 
-/* After a stop of all, the next recording may have the same path, although others have not yet left the last one. */
+/* After a stop of all, the next recording may have the same path when all others have left the last one. */
 static void test_stop(void **state) {
     struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
@@ -146,6 +146,9 @@ static void test_stop(void **state) {
     assert_counts(&recorded, NAMES("worker", "idle"), NAMES("after the stop"));
     assert_process_ended(&recorded, "worker");
     recorded_fini(&recorded);
+    assert_int_equal(order_start(temp_folder_file(*state, "group.trace")), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    assert_int_equal(member_run(&idle, order_stop, NULL), 0);
     start_recording(*state, "group.trace", without_helper);
     assert_int_equal(grec_location(location), GREC_OK);
     assert_int_equal(member_run(&worker, order_join, location), GREC_OK);

@@ -325,6 +325,13 @@ static void end_child(struct child *child) {
     assert_int_equal(wait_for_child(child->pid), 0);
 }
 
+static void kill_child(struct child *child) {
+    assert_int_equal(kill(child->pid, SIGKILL), 0);
+    assert_int_equal(wait_for_child(child->pid), 128 + SIGKILL);
+    close(child->end);
+    close(child->ready);
+}
+
 static void record_before(void) { GREC_INSTANT("before", NULL); }
 static void record_after(void) { GREC_INSTANT("after", NULL); }
 static void record_and_stop(void) {
@@ -345,12 +352,13 @@ static struct grec_options with_limit(uint64_t mebibytes) {
 
 static const struct grec_options no_options;
 
-static void assert_child_recorded(const struct temp_folder *folder, const char *name) {
+static void assert_recorded(const struct temp_folder *folder, const char *name, size_t before_count,
+                            size_t after_count) {
     struct recorded recorded;
     recorded_read(&recorded, temp_folder_file(folder, name));
     assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "before"), 1);
-    assert_int_equal(count_markers(&recorded.profile, "after"), 1);
+    assert_int_equal(count_markers(&recorded.profile, "before"), before_count);
+    assert_int_equal(count_markers(&recorded.profile, "after"), after_count);
     recorded_fini(&recorded);
 }
 
@@ -367,8 +375,45 @@ static void test_start_over_a_living_child(void **state) {
     assert_int_equal(errno, EBUSY);
     grec_stop();
     end_child(&child);
-    assert_child_recorded(*state, "same.trace");
+    assert_recorded(*state, "same.trace", 1, 1);
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+}
+
+/* Children that were told to stop with all others are not part of the next recording. So it must not replace the last
+ * one unasked, until they have ended in any way. */
+static void test_start_over_children_that_were_told_to_stop(void **state) {
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+    struct child ended = fork_waiting_child(record_before, record_after);
+    struct child killed = fork_waiting_child(record_before, NULL);
+    grec_stop();
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    assert_int_equal(grec_is_recording(), 0);
+    assert_int_equal(start(*state, "other.trace", no_options), GREC_OK);
+    assert_int_equal(grec_save(temp_folder_file(*state, "same.trace")), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    grec_stop();
+    kill_child(&killed);
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    end_child(&ended);
+    assert_recorded(*state, "same.trace", 2, 0);
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+    grec_stop();
+    assert_recorded(*state, "same.trace", 0, 0);
+}
+
+/* The last recording can be kept under another name meanwhile. */
+static void test_start_over_a_renamed_file(void **state) {
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+    struct child child = fork_waiting_child(record_before, record_after);
+    grec_stop();
+    assert_int_equal(rename(temp_folder_file(*state, "same.trace"), temp_folder_file(*state, "kept.trace")), 0);
+    assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
+    end_child(&child);
+    grec_stop();
+    assert_recorded(*state, "kept.trace", 1, 0);
+    assert_recorded(*state, "same.trace", 0, 0);
 }
 
 /* A recording that continues under another limit moves to a new file of the same name. This fails while a child
@@ -386,7 +431,7 @@ static void test_another_limit_with_a_living_child(void **state) {
     assert_int_equal(start(*state, "moved.trace", with_limit(4)), GREC_OK);
     end_child(&child);
     grec_stop();
-    assert_child_recorded(*state, "limit.trace");
+    assert_recorded(*state, "limit.trace", 1, 1);
     struct recorded recorded;
     recorded_read(&recorded, temp_folder_file(*state, "moved.trace"));
     assert_int_equal(count_markers(&recorded.profile, "goes on"), 1);
@@ -408,7 +453,7 @@ static void test_child_that_starts_over_its_parent(void **state) {
     }
     assert_int_equal(wait_for_child(child), 0);
     grec_stop();
-    assert_child_recorded(*state, "parent.trace");
+    assert_recorded(*state, "parent.trace", 1, 1);
 }
 
 /* ---- A file that no other process records into. ---- */
@@ -484,6 +529,8 @@ int main(void) {
         TEST(test_outer_ids),
         TEST(test_recordings_of_their_own),
         TEST(test_start_over_a_living_child),
+        TEST(test_start_over_children_that_were_told_to_stop),
+        TEST(test_start_over_a_renamed_file),
         TEST(test_another_limit_with_a_living_child),
         TEST(test_child_that_starts_over_its_parent),
         TEST(test_start_over_children_that_do_not_record),
