@@ -199,6 +199,6 @@ void environment_start(void) {
     if (error == GREC_OK) return;
     const char *reason = error == GREC_ERROR_STORAGE ? strerror(errno) : grec_error_text(error);
     if (error == GREC_ERROR_STORAGE && errno == EBUSY)
-        reason = "another program is recording into that trace: put %p into GECKO_RECORDER_OUTPUT";
+        reason = "another process still has that trace open: put %p into GECKO_RECORDER_OUTPUT";
     fprintf(stderr, "gecko-recorder: nothing is recorded: %s\n", reason);
 }

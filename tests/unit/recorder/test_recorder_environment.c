@@ -826,10 +826,9 @@ static void test_busy(void **state) {
     GREC_INSTANT("the first", NULL);
     struct ended ended = RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=busy.trace"));
     assert_int_equal(ended.status, 0);
-    assert_string_equal(
-        ended.said,
-        "gecko-recorder: nothing is recorded: another program is recording into that trace: put %p into "
-        "GECKO_RECORDER_OUTPUT\n");
+    assert_string_equal(ended.said,
+                        "gecko-recorder: nothing is recorded: another process still has that trace open: put %p into "
+                        "GECKO_RECORDER_OUTPUT\n");
     free(ended.said);
     stop_and_read(&recorded, *state, "busy.trace");
     assert_nothing_lost(&recorded);
