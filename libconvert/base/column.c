@@ -6,28 +6,37 @@
 #include "memory.h"
 
 void column_init(struct column *column, uint32_t element_bytes, struct failure *failure) {
-    *column = (struct column){.failure = failure, .element_bytes = element_bytes, .chunk_limit = COLUMN_CHUNKS_MAX};
+    *column =
+        (struct column){.failure = failure, .capacity_limit = COLUMN_CAPACITY_MAX, .element_bytes = element_bytes};
 }
 
 void column_fini(struct column *column) {
-    for (unsigned i = 0; i < column->chunk_count; i++) memory_free(column->chunks[i]);
+    size_t chunk_count = column->capacity ? column_place_of(column->capacity - 1).chunk + 1 : 0;
+    for (size_t i = 0; i < chunk_count; i++) memory_free(column->chunks[i]);
     memory_free(column->chunks);
     *column = (struct column){0};
 }
 
+/* Makes room for one more chunk. The array doubles, so that its length is 0 or a power of two. */
+static bool reserve_chunk(struct column *column, size_t chunk_count) {
+    if (chunk_count & (chunk_count - 1)) return true;
+    size_t limit = chunk_count ? chunk_count * 2 : 1;
+    char **chunks = memory_resize(column->failure, column->chunks, limit * sizeof *chunks);
+    if (chunks) column->chunks = chunks;
+    return chunks;
+}
+
 bool column_grow(struct column *column) {
-    if (column->chunk_count == column->chunk_limit) {
+    if (column->capacity >= column->capacity_limit) {
         failure_set(column->failure, FAILURE_MEMORY, "more than 2^31 rows in one table: split the input");
         return false;
     }
-    uint32_t elements = (uint32_t)1 << (COLUMN_FIRST_CHUNK_LOG2 + column->chunk_count);
-    char **chunks = memory_resize(column->failure, column->chunks, (column->chunk_count + 1u) * sizeof *chunks);
-    if (!chunks) return false;
-    column->chunks = chunks;
-    char *chunk = memory_allocate(column->failure, (size_t)elements * column->element_bytes);
+    struct column_place next = column_place_of(column->capacity);
+    if (!reserve_chunk(column, next.chunk)) return false;
+    char *chunk = memory_allocate(column->failure, next.chunk_elements * column->element_bytes);
     if (!chunk) return false;
-    chunks[column->chunk_count++] = chunk;
-    column->capacity += elements;
+    column->chunks[next.chunk] = chunk;
+    column->capacity += (uint32_t)next.chunk_elements;
     return true;
 }
 

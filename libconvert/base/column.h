@@ -1,5 +1,6 @@
-/* A growable array in chunks of doubling size. Growing adds a chunk and never moves an element, so pointers to elements
- * stay valid. Element i lives in chunk log2(i / FIRST + 1).
+/* A growable array in chunks. Growing adds a chunk and never moves an element, so pointers to elements stay valid. The
+ * size of the chunks doubles up to COLUMN_LARGE_CHUNK elements, and then stays, so that a large column has little room
+ * that it does not use.
  *
  * A profile can have a million threads, each with several columns that are empty or nearly so. An empty column is
  * therefore 32 bytes and owns nothing, and the first chunk is small. */
@@ -11,16 +12,21 @@
 
 #include "failure.h"
 
-enum { COLUMN_FIRST_CHUNK_LOG2 = 3, COLUMN_CHUNKS_MAX = 31 - COLUMN_FIRST_CHUNK_LOG2 };
+enum {
+    COLUMN_FIRST_CHUNK_LOG2 = 3,
+    COLUMN_LARGE_CHUNK_LOG2 = 12,
+    COLUMN_FIRST_CHUNK = 1 << COLUMN_FIRST_CHUNK_LOG2,
+    COLUMN_LARGE_CHUNK = 1 << COLUMN_LARGE_CHUNK_LOG2,
+    COLUMN_CAPACITY_MAX = INT32_MAX - COLUMN_FIRST_CHUNK + 1
+};
 
 struct column {
     struct failure *failure; /* borrowed */
     char **chunks;           /* owned */
     uint32_t count;          /* below 2^31, so that every row number fits an id */
     uint32_t capacity;       /* the number of elements in all chunks together */
+    uint32_t capacity_limit; /* the most elements that a column may have */
     uint32_t element_bytes;
-    uint16_t chunk_count;
-    uint16_t chunk_limit; /* the most chunks that a column may have */
 };
 
 void column_init(struct column *column, uint32_t element_bytes, struct failure *failure);
@@ -38,11 +44,29 @@ void column_append(struct column *column, const struct column *other);
 /* Sorts the elements, and keeps the order of equal ones. Running out of memory is latched. */
 void column_sort(struct column *column, int (*compare)(const void *left, const void *right));
 
+struct column_place {
+    size_t chunk;
+    size_t offset;         /* in elements */
+    size_t chunk_elements; /* in the whole chunk */
+};
+
+/* Adding the size of the first chunk makes each chunk begin at a power of two, or at a multiple of the large size. */
+static inline struct column_place column_place_of(size_t index) {
+    size_t shifted = index + COLUMN_FIRST_CHUNK;
+    if (shifted >= COLUMN_LARGE_CHUNK)
+        return (struct column_place){
+            .chunk = shifted / COLUMN_LARGE_CHUNK - 1 + COLUMN_LARGE_CHUNK_LOG2 - COLUMN_FIRST_CHUNK_LOG2,
+            .offset = shifted % COLUMN_LARGE_CHUNK,
+            .chunk_elements = COLUMN_LARGE_CHUNK};
+    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
+    size_t chunk_elements = (size_t)1 << top;
+    return (struct column_place){top - COLUMN_FIRST_CHUNK_LOG2, shifted - chunk_elements, chunk_elements};
+}
+
 /* Returns a pointer to element `index`, which must be less than the count. */
 static inline void *column_at(const struct column *column, size_t index) {
-    size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
-    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
-    return column->chunks[top - COLUMN_FIRST_CHUNK_LOG2] + (shifted - ((size_t)1 << top)) * column->element_bytes;
+    struct column_place place = column_place_of(index);
+    return column->chunks[place.chunk] + place.offset * column->element_bytes;
 }
 
 /* Appends an uninitialised element and returns a pointer to it, or NULL if memory ran out (latched). */
@@ -53,9 +77,8 @@ static inline void *column_push(struct column *column) {
 
 /* Returns a pointer to element `index`, and stores in *run_count how many elements lie contiguously from there. */
 static inline void *column_run(const struct column *column, size_t index, size_t *run_count) {
-    size_t shifted = index + (1u << COLUMN_FIRST_CHUNK_LOG2);
-    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
-    size_t in_chunk = ((size_t)2 << top) - shifted;
+    struct column_place place = column_place_of(index);
+    size_t in_chunk = place.chunk_elements - place.offset;
     size_t left = column->count - index;
     *run_count = left < in_chunk ? left : in_chunk;
     return column_at(column, index);

@@ -18,8 +18,7 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void) 
 /* Makes the next push fail, as if the column had 2^31 rows. The elements stay unchanged. To undo this, restore a
  * copy of the struct. */
 static inline void column_make_full(struct column *column) {
-    column->capacity = column->count;
-    column->chunk_limit = column->chunk_count;
+    column->capacity = column->capacity_limit = column->count;
 }
 
 /* Makes the next index_set_reserve fail. Do not look at the slots before the struct is restored from a copy. */

@@ -25,30 +25,35 @@ static void a_new_column_is_empty(void **state) {
     begin_numbers(0);
     assert_int_equal(column.count, 0);
     assert_int_equal(column.capacity, 0);
-    assert_int_equal(column.chunk_count, 0);
+    assert_null(column.chunks);
     column_fini(&column);
     column_fini(&column);
 }
 
-static void chunks_double(void **state) {
+static void chunks_double_up_to_a_size(void **state) {
     static const struct {
         uint32_t count;
         size_t capacity;
-        unsigned chunk_count;
-    } cases[] = {{1, 8, 1}, {8, 8, 1}, {9, 24, 2}, {24, 24, 2}, {25, 56, 3}, {56, 56, 3}, {57, 120, 4}};
+    } cases[] = {{1, 8},        {8, 8},           {9, 24},         {24, 24},     {25, 56},
+                 {57, 120},     {2040, 2040},     {2041, 4088},    {4088, 4088}, {4089, 8184},
+                 {8185, 12280}, {131065, 135160}, {135160, 135160}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin_numbers(cases[i].count);
         assert_int_equal(column.count, cases[i].count);
         assert_int_equal(column.capacity, cases[i].capacity);
-        assert_int_equal(column.chunk_count, cases[i].chunk_count);
         column_fini(&column);
     }
     assert_int_equal(column.count, 0);
-    assert_int_equal(column.chunk_count, 0);
+    assert_int_equal(column.capacity, 0);
+}
+
+static void the_greatest_capacity_ends_with_a_chunk(void **state) {
+    struct column_place last = column_place_of(COLUMN_CAPACITY_MAX - 1);
+    assert_int_equal(last.offset, last.chunk_elements - 1);
 }
 
 static void growing_moves_no_element(void **state) {
-    enum { COUNT = 5000 };
+    enum { COUNT = 9000 };
     static const void *places[COUNT];
     begin_numbers(0);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -73,7 +78,7 @@ static void a_push_gives_the_place_of_the_last_element(void **state) {
 }
 
 static void elements_of_any_size_are_as_in_an_array(void **state) {
-    enum { COUNT = 3000, SIZE_MAX_BYTES = 48 };
+    enum { COUNT = 9000, SIZE_MAX_BYTES = 48 };
     static const uint32_t sizes[] = {1, 2, 3, 4, 8, 16, 28, SIZE_MAX_BYTES};
     static unsigned char model[COUNT][SIZE_MAX_BYTES];
     struct random_numbers numbers = {2};
@@ -111,7 +116,7 @@ static void a_run_ends_with_its_chunk_or_with_the_column(void **state) {
 }
 
 static void runs_cover_a_column(void **state) {
-    for (uint32_t count = 0; count < 500; count += 31) {
+    for (uint32_t count = 0; count < 13000; count += 431) {
         begin_numbers(count);
         uint32_t seen = 0;
         for (size_t i = 0, run_count; i < column.count; i += run_count) {
@@ -188,7 +193,8 @@ static void a_full_column_refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_column_is_empty),
-        cmocka_unit_test(chunks_double),
+        cmocka_unit_test(chunks_double_up_to_a_size),
+        cmocka_unit_test(the_greatest_capacity_ends_with_a_chunk),
         cmocka_unit_test(growing_moves_no_element),
         cmocka_unit_test(a_push_gives_the_place_of_the_last_element),
         cmocka_unit_test(elements_of_any_size_are_as_in_an_array),
