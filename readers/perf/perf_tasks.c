@@ -30,8 +30,8 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
     column_init(&tasks->current, sizeof(uint32_t), failure);
     row_table_init(&tasks->pids, sizeof(struct tid_key), failure);
     column_init(&tasks->processes, sizeof(process_id), failure);
-    row_table_init(&tasks->generations, sizeof(struct task_key), failure);
-    column_init(&tasks->generation_counts, sizeof(uint32_t), failure);
+    row_table_init(&tasks->former, sizeof(struct task_key), failure);
+    column_init(&tasks->former_counts, sizeof(uint32_t), failure);
     row_table_init(&tasks->series_keys, sizeof(struct series_key), failure);
     column_init(&tasks->series, sizeof(struct perf_series), failure);
     tasks->rename_schema = UINT16_MAX;
@@ -50,8 +50,8 @@ void perf_tasks_fini(struct perf_tasks *tasks) {
     column_fini(&tasks->current);
     row_table_fini(&tasks->pids);
     column_fini(&tasks->processes);
-    row_table_fini(&tasks->generations);
-    column_fini(&tasks->generation_counts);
+    row_table_fini(&tasks->former);
+    column_fini(&tasks->former_counts);
     row_table_fini(&tasks->series_keys);
     column_fini(&tasks->series);
 }
@@ -88,20 +88,27 @@ static process_id *process_slot(struct perf_tasks *tasks, int64_t pid, uint32_t 
     return process_is_none(*slot) ? NULL : slot;
 }
 
-/* Returns the generation number of a new task with these ids: how many tasks had them before. */
-static uint32_t next_generation(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
+/* Returns the generation number of the task that has the tid now: how many tasks had these ids before. */
+static uint32_t generation_of(const struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
     struct task_key key = {.pid = pid, .tid = tid, .machine = machine};
-    uint32_t row = row_table_intern(&tasks->generations, &key);
-    if (row == ID_NONE) return 0;
-    if (row < tasks->generation_counts.count) return (*(uint32_t *)column_at(&tasks->generation_counts, row))++;
-    uint32_t *added = column_push(&tasks->generation_counts);
-    if (added) *added = 1;
-    return 0;
+    uint32_t row = row_table_find(&tasks->former, &key);
+    return row < tasks->former_counts.count ? *(uint32_t *)column_at(&tasks->former_counts, row) : 0;
+}
+
+/* Counts a task whose tid another one gets. */
+static void count_former(struct perf_tasks *tasks, const struct perf_task *task) {
+    if (task->pid == PID_UNKNOWN) return;
+    struct task_key key = {.pid = task->pid, .tid = task->tid, .machine = task->machine};
+    uint32_t row = row_table_intern(&tasks->former, &key);
+    if (row == ID_NONE) return;
+    bool is_new = row == tasks->former_counts.count;
+    uint32_t *count = is_new ? column_push(&tasks->former_counts) : column_at(&tasks->former_counts, row);
+    if (count) *count = is_new ? 1 : *count + 1;
 }
 
 static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
     task->pid = pid;
-    profile_thread_at(tasks->profile, task->thread)->generation = next_generation(tasks, task->machine, pid, task->tid);
+    profile_thread_at(tasks->profile, task->thread)->generation = generation_of(tasks, task->machine, pid, task->tid);
     process_id *slot = process_slot(tasks, pid, task->machine);
     if (slot) profile_thread_at(tasks->profile, task->thread)->process = *slot;
 }
@@ -142,6 +149,7 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .first_program = string_none(),
                                .last_program = string_none(),
                                .last_time_ns = TIME_NONE};
+    if (*slot != ID_NONE) count_former(tasks, column_at(&tasks->rows, *slot));
     *slot = row;
     if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");
     if (tid == 0) profile_thread_at(tasks->profile, thread)->name = TEXT("swapper"); /* no record names it */

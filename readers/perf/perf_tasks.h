@@ -55,8 +55,8 @@ struct perf_tasks {
     struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
     struct row_table pids;                                /* struct tid_key, each with a pid */
     struct column processes;                              /* process_id: the process that has the pid now, per pid */
-    struct row_table generations;                         /* struct task_key */
-    struct column generation_counts;                      /* uint32_t: number of tasks so far, per (pid, tid) */
+    struct row_table former;                              /* struct task_key: of tasks that no longer have their tid */
+    struct column former_counts;                          /* uint32_t: how many tasks those were, per key */
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
