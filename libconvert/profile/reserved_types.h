@@ -1,7 +1,8 @@
 /* Names of marker types and of markers for which the front-end has its own code. That code reads the payload whatever
  * schema the profile has for the type, and some of it fails on a payload that is not as Firefox writes it. A type with
  * such a name is therefore kept if its fields fit, and renamed otherwise. The table follows
- * github.com/firefox-devtools/profiler at df31314e; each row names the code. */
+ * github.com/firefox-devtools/profiler at df31314e; each row names the code. tests/client/check_reserved_types.mjs
+ * compares the table with the code of the client that the tests install. */
 #ifndef GECKO_RESERVED_TYPES_H
 #define GECKO_RESERVED_TYPES_H
 
