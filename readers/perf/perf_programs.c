@@ -36,7 +36,7 @@ static bool is_after_launcher(const struct perf_tasks *tasks, const struct perf_
  * themselves. Other names are those of scripts and threads. */
 static void note_program(struct perf_tasks *tasks, struct perf_task *task) {
     struct text name = profile_thread_at(tasks->profile, task->thread)->name;
-    if (tasks->has_records || task->pid != task->tid || !name.bytes_count) return;
+    if (tasks->has_records || task->pid != perf_tasks_tid(tasks, task) || !name.bytes_count) return;
     string_id program = strings_intern(&tasks->profile->texts, name);
     if (string_is_none(task->first_program)) task->first_program = program;
     if (is_after_launcher(tasks, task) || has_file(tasks, name)) task->last_program = program;
@@ -80,6 +80,6 @@ void perf_programs_name_process(struct perf_tasks *tasks, struct perf_task *task
     struct profile *profile = tasks->profile;
     const struct thread *thread = profile_thread_at(profile, task->thread);
     if (!string_is_none(task->first_program)) note_program(tasks, task);
-    if (task->pid != task->tid || string_is_none(task->last_program)) return;
+    if (task->pid != perf_tasks_tid(tasks, task) || string_is_none(task->last_program)) return;
     profile_process_at(profile, thread->process)->name = strings_text(&profile->texts, task->last_program);
 }

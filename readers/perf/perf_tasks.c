@@ -39,10 +39,6 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
     perf_deferred_free(tasks);
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        struct perf_task *task = column_at(&tasks->rows, i);
-        stack_path_fini(&task->path);
-    }
     for (size_t i = 0; i < tasks->series.count; i++)
         samples_fini(&((struct perf_series *)column_at(&tasks->series, i))->samples);
     column_fini(&tasks->rows);
@@ -98,7 +94,7 @@ static uint32_t generation_of(const struct perf_tasks *tasks, uint32_t machine, 
 /* Counts a task whose tid another one gets. */
 static void count_former(struct perf_tasks *tasks, const struct perf_task *task) {
     if (task->pid == PID_UNKNOWN) return;
-    struct task_key key = {.pid = task->pid, .tid = task->tid, .machine = task->machine};
+    struct task_key key = {.pid = task->pid, .tid = perf_tasks_tid(tasks, task), .machine = task->machine};
     uint32_t row = row_table_intern(&tasks->former, &key);
     if (row == ID_NONE) return;
     bool is_new = row == tasks->former_counts.count;
@@ -108,9 +104,10 @@ static void count_former(struct perf_tasks *tasks, const struct perf_task *task)
 
 static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
     task->pid = pid;
-    profile_thread_at(tasks->profile, task->thread)->generation = generation_of(tasks, task->machine, pid, task->tid);
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    thread->generation = generation_of(tasks, task->machine, pid, thread->tid);
     process_id *slot = process_slot(tasks, pid, task->machine);
-    if (slot) profile_thread_at(tasks->profile, task->thread)->process = *slot;
+    if (slot) thread->process = *slot;
 }
 
 /* ---- Tasks. ---- */
@@ -142,7 +139,6 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
     struct perf_task *task = column_push(&tasks->rows);
     if (!task) return NULL;
     *task = (struct perf_task){.pid = PID_UNKNOWN,
-                               .tid = tid,
                                .machine = machine,
                                .thread = thread,
                                .namespaces = ID_NONE,
@@ -206,7 +202,7 @@ static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct 
 
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-    if (task->tid == -1 || !comm.bytes_count || text_equal(thread->name, comm)) return;
+    if (thread->tid == -1 || !comm.bytes_count || text_equal(thread->name, comm)) return;
     if (task->has_samples) mark_rename(tasks, thread, comm, time_ns);
     thread->name = profile_text(tasks->profile, comm);
 }

@@ -7,7 +7,6 @@
 #define GECKO_PERF_TASKS_H
 
 #include "libconvert/profile/profile.h"
-#include "libconvert/profile/stack_path.h"
 
 /* Samples of one event in one thread. */
 struct perf_series {
@@ -18,7 +17,6 @@ struct perf_series {
 
 struct perf_task {
     int64_t pid; /* PID_UNKNOWN until a line has it */
-    int64_t tid;
     uint32_t machine;
     thread_id thread;
     bool is_forked;
@@ -35,7 +33,6 @@ struct perf_task {
     int64_t last_time_ns;            /* of its last sample; TIME_NONE until there is one */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
     struct perf_deferred *deferred;  /* owned: samples that wait for their user stacks, newest first */
-    struct stack_path path;
 };
 
 /* A tid that was looked up lately. */
@@ -64,6 +61,10 @@ struct perf_tasks {
     uint16_t rename_schema;
     bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };
+
+static inline int64_t perf_tasks_tid(const struct perf_tasks *tasks, const struct perf_task *task) {
+    return profile_thread_at(tasks->profile, task->thread)->tid;
+}
 
 void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile);
 void perf_tasks_fini(struct perf_tasks *tasks);

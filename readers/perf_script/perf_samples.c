@@ -88,7 +88,7 @@ static void join(struct perf_script *script, const struct perf_deferred *deferre
     if (user_count) memcpy(frames, user_frames, user_count * sizeof *frames);
     for (stack_id at = *stack; !stack_is_none(at); at = profile_stack_at(profile, at)->prefix)
         frames[user_count + --kernel_count] = profile_stack_at(profile, at)->frame;
-    *stack = stack_path_add(&script->sample.task->path, profile, frames, count);
+    *stack = stack_path_add(&script->path, profile, frames, count);
     memory_free(frames);
 }
 
@@ -207,7 +207,7 @@ void perf_samples_close(struct perf_script *script) {
         return;
     }
     uint32_t count = perf_stack_take(&script->stack, pid_of_maps(sample->task), &frames, &cookie);
-    stack_id stack = stack_path_add(&sample->task->path, script->profile, frames, count);
+    stack_id stack = stack_path_add(&script->path, script->profile, frames, count);
     struct perf_series *series = add_sample(script, stack);
     if (cookie && series &&
         !perf_deferred_add(&script->recording.tasks, sample->task, series, cookie, false, sample->position))

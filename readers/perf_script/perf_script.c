@@ -217,6 +217,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (!failure_is_set(profile->failure)) end_reading(&script);
     /* What lines mean is freed before finishing needs memory of its own: a quarter of the peak. */
     perf_nodes_fini(&script.nodes);
+    stack_path_fini(&script.path);
     perf_stack_fini(&script.stack);
     perf_ahead_destroy(script.ahead);
     if (!failure_is_set(profile->failure)) finish(&script, options);

@@ -3,6 +3,7 @@
 #ifndef GECKO_PERF_SCRIPT_INTERNAL_H
 #define GECKO_PERF_SCRIPT_INTERNAL_H
 
+#include "libconvert/profile/stack_path.h"
 #include "perf_ahead.h"
 #include "perf_nodes.h"
 #include "perf_stack.h"
@@ -67,6 +68,7 @@ struct perf_script {
     struct perf_event_memo event_memo;
     struct perf_stack stack;
     struct perf_nodes nodes;
+    struct stack_path path; /* of the last stack that was not lexed */
     struct open_sample sample;
     struct strings record_names; /* names of records that are not used */
     int64_t last_time_ns;        /* of the last line with a time; 0 until there is one */

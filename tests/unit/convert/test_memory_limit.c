@@ -333,7 +333,7 @@ static void test_a_thread_without_samples_is_cheap(void **state) {
         open_text(&text);
         fputs("app 5/5 0.5: cycles: 1000 f (app)\n\n", text.file);
         for (int j = 0; j < thread_counts[i]; j++)
-            fprintf(text.file, "t 9 1.%06d: PERF_RECORD_COMM: t:%d/%d\n", j, j + 10, j + 10);
+            fprintf(text.file, "t 9 1.%06d: PERF_RECORD_COMM: t%d:%d/%d\n", j, j, j + 10, j + 10);
         struct text threads = close_text(&text);
         conversion->options.max_memory_bytes = (uint64_t)thread_counts[i] * THREAD_BYTES + LEXER_BYTES;
         assert_int_equal(convert_trace(conversion, threads), GECKO_CONVERT_GOOD);
