@@ -100,7 +100,8 @@ static bool find_stack(struct perf_lexer *lexer, struct perf_block *block, struc
         if (!last_end) return false;
         next = last_end + 1;
     }
-    if (!count || next == end || (*next != '\n' && *next != '\r')) return false;
+    struct text rest = {next, (size_t)(end - next)};
+    if (!count || !(text_starts_with(rest, TEXT("\n")) || text_starts_with(rest, TEXT("\r\n")))) return false;
     sample->line_count = count;
     sample->stack_bytes = (uint32_t)(last_end - ahead.bytes);
     sample->has_blank_line = *next == '\n';
