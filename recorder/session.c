@@ -137,7 +137,8 @@ static void start_helper(void) {
 static void end_helper(void) {
     if (!session.helper.is_running) return;
     __atomic_store_n(&session.is_helper_told_to_end, true, __ATOMIC_RELEASE);
-    pool_wake_helper(&recording_pool);
+    /* The kernel may wake the helper of another process first. */
+    pool_wake_all_helpers(&recording_pool);
     own_thread_join(&session.helper);
 }
 

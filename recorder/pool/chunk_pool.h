@@ -117,7 +117,7 @@ void pool_restore_file(const struct pool *pool);
 /* Whether pool_reserve_ahead should be called soon. */
 bool pool_is_low(const struct pool *pool);
 
-/* Wakes a helper, which may run in another process of the trace. [signal-safe] */
+/* Wakes any one helper, which may run in another process of the trace. [signal-safe] */
 void pool_wake_helper(struct pool *pool);
 /* Wakes the helpers of all processes of the trace. */
 void pool_wake_all_helpers(struct pool *pool);

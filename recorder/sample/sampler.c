@@ -370,7 +370,7 @@ static void run(void) {
         cpu_turns_take(deadline_ns, sampler.running_count, sampler.hides_thread);
         deadline_ns = next_deadline(deadline_ns);
     }
-    if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_helper(&recording_pool);
+    if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_all_helpers(&recording_pool);
     if (sampler.flags & GREC_SAMPLER) leave_off();
     report_rounds();
     work_alarm_close();
