@@ -229,22 +229,21 @@ static bool is_session(const struct trace_header *header, uint64_t session_id) {
            clock_adopt(header->clock, header->ticks_per_second);
 }
 
-/* Maps the first pages, and then, if they are of the right trace, all of it. */
+static bool read_at(int file, void *bytes, size_t bytes_count, off_t offset) {
+    return pread(file, bytes, bytes_count, offset) == (ssize_t)bytes_count;
+}
+
+/* Maps the trace if it is the right one. */
 static bool map_joined(struct pool *pool, uint64_t session_id) {
-    struct stat status;
-    if (fstat(pool->file, &status) != 0 || status.st_size < 2 * POOL_PAGE_BYTES ||
-        !map_bytes(pool, 2 * POOL_PAGE_BYTES))
+    struct trace_header header;
+    struct pool_bookkeeping shared;
+    if (!read_at(pool->file, &header, sizeof header, 0) ||
+        !read_at(pool->file, &shared, sizeof shared, TRACE_HEADER_BYTES) || !is_session(&header, session_id) ||
+        shared.version != POOL_BOOKKEEPING_VERSION)
         return false;
-    if (!is_session((const struct trace_header *)pool->base, session_id)) return false;
-    const struct trace_header *header = (const struct trace_header *)pool->base;
-    const struct pool_bookkeeping *shared = (const struct pool_bookkeeping *)(pool->base + TRACE_HEADER_BYTES);
-    if (shared->version != POOL_BOOKKEEPING_VERSION) return false;
     uint64_t machine = identify_machine();
-    if (machine && shared->machine && machine != shared->machine) return false;
-    uint64_t bytes = header->chunks_offset + shared->max_chunk_count * header->chunk_bytes;
-    munmap(pool->base, pool->mapped_bytes);
-    pool->base = NULL;
-    return map_bytes(pool, bytes);
+    if (machine && shared.machine && machine != shared.machine) return false;
+    return map_bytes(pool, header.chunks_offset + shared.max_chunk_count * header.chunk_bytes);
 }
 
 /* Opens nothing but regular files, because opening another kind of file may have effects. */

@@ -37,6 +37,9 @@ bool process_init(void) {
     return process_page != NULL;
 }
 
+/* The inode of a machine's first pid namespace (PROC_PID_INIT_INO in the kernel's proc_ns.h): it has no outer one. */
+static const uint64_t FIRST_PID_NAMESPACE = 0xeffffffc;
+
 static uint64_t read_pid_namespace(void) {
     struct stat status;
     return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
@@ -71,8 +74,8 @@ __attribute__((no_sanitize("thread"))) static bool fill_in(struct process_state 
     __atomic_compare_exchange_n(&process->start_ns, &no_time, clock_ns_of(CLOCK_MONOTONIC), false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     bool is_in_same = parent_pid && parent_pid == last_process.pid;
-    bool has_outer = !is_in_same || last_process.outer_pid;
     STORE(process->pid_namespace, is_in_same ? last_process.pid_namespace : read_pid_namespace());
+    bool has_outer = is_in_same ? last_process.outer_pid != 0 : process->pid_namespace != FIRST_PID_NAMESPACE;
     STORE(process->outer_pid, has_outer ? read_outer_id("/proc/self/status") : 0);
     const char *name = program_invocation_short_name;
     for (size_t i = 0; i < PROCESS_NAME_BYTES - 1 && name[i]; i++) STORE(process->name[i], name[i]);
