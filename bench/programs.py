@@ -31,11 +31,16 @@ SIZES = {"python3 computing in threads": 12, "bash forking": 5, "sqlite3": 8, "x
          "PostgreSQL with pgbench": 8, "nginx with ab": 6, "redis with redis-benchmark": 5}
 
 
+# perf ends up to a second after the program that it records, so the time of that program is taken below perf.
+STOPWATCH = ["sh", "-c", 'date +%s.%N > "$0"; "$@"; status=$?; date +%s.%N >> "$0"; exit $status']
+
+
 def modes(library, folder):
     """Returns tuples of a name, the words before the program, and an environment."""
     recorder = {"LD_PRELOAD": library, "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": f"{folder}/%e-%p.trace"}
     rows = [
         ("without", [], {}),
+        ("no samples", [], {**recorder, "GECKO_RECORDER_INTERVAL": "0"}),
         ("1 kHz", [], {**recorder, "GECKO_RECORDER_INTERVAL": "1"}),
         ("10 kHz", [], {**recorder, "GECKO_RECORDER_INTERVAL": "0.1"}),
     ]
@@ -48,13 +53,24 @@ def modes(library, folder):
     return rows
 
 
+def run_once(program, before, environment):
+    """Runs the program. Returns its result, with the time below the words before it."""
+    if not before or isinstance(program, Server):
+        return program.run(before, environment)
+    times = program.folder / "times"
+    result = program.run([*before, *STOPWATCH, str(times)], environment)
+    started, ended = map(float, times.read_text().split())
+    result.seconds = ended - started
+    return result
+
+
 def measure(kind, size, rounds, library):
     seconds, processor = collections.defaultdict(list), collections.defaultdict(list)
     with prepared(kind, size) as program:
         rows = modes(library, program.folder)
         for _ in range(rounds):
             for name, before, environment in rows:
-                result = program.run(before, environment)
+                result = run_once(program, before, environment)
                 if result.status:
                     raise RuntimeError(f"{kind.name}, {name}: exit {result.status}")
                 seconds[name].append(result.seconds)

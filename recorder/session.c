@@ -131,7 +131,7 @@ static void start_helper(void) {
     if (!needs_helper()) return;
     session.is_helper_told_to_end = false;
     session.has_helper_and_sampler = session.settings.flags & GREC_SAMPLER;
-    own_thread_start(&session.helper, HELPER_THREAD_NAME, help, recording_pool.file);
+    own_thread_start(&session.helper, HELPER_THREAD_NAME, help, recording_pool.file, false);
 }
 
 static void end_helper(void) {

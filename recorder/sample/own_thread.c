@@ -191,7 +191,8 @@ static void *run(void *argument) {
     struct own_thread *thread = argument;
     thread->tid = (pid_t)syscall(SYS_gettid);
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
-    own_files_begin(thread->trace_file);
+    own_files_begin(thread->begins_late ? -1 : thread->trace_file);
+    if (thread->begins_late) own_files_retract_table();
     /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */
     prctl(PR_SET_NAME, thread->name, 0, 0, 0);
     __atomic_store_n(&thread->has_begun, true, __ATOMIC_RELEASE);
@@ -213,23 +214,27 @@ static void await_begin(struct own_thread *thread) {
         if (futex(&thread->has_begun, FUTEX_WAIT, false, &limit) != 0 && errno == ETIMEDOUT) return;
 }
 
-bool own_thread_start(struct own_thread *thread, const char *name, void (*start)(void), int trace_file) {
+bool own_thread_start(struct own_thread *thread, const char *name, void (*start)(void), int trace_file,
+                      bool begins_late) {
     sigset_t signals_before;
     *thread = (struct own_thread){.name = name,
                                   .run = start,
                                   .trace_file = trace_file,
+                                  .begins_late = begins_late && own_files_begin_at_once(),
                                   .next_check_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_CHECK_NS};
     signal_mask_block_all(&signals_before);
     ending.pid = getpid();
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&ending.checking_count, 1, __ATOMIC_SEQ_CST);
+    if (thread->begins_late) own_files_announce_table();
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;
     if (!thread->is_running) {
         __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+        if (thread->begins_late) own_files_retract_table();
         end_checking();
     }
     signal_mask_restore(&signals_before);
-    if (thread->is_running) await_begin(thread);
+    if (thread->is_running && !thread->begins_late) await_begin(thread);
     return thread->is_running;
 }
 

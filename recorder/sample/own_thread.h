@@ -26,6 +26,7 @@ struct own_thread {
     const char *name;   /* static */
     void (*run)(void);
     int trace_file;
+    bool begins_late;
     /* Used by the thread itself. */
     pid_t tid;
     struct own_file process_file;
@@ -36,8 +37,11 @@ struct own_thread {
 void own_thread_init(void);
 
 /* Starts the thread, with the trace's file open in its table (-1: there is none), and waits until it has that table and
- * its name. Returns false if the system has no thread. */
-bool own_thread_start(struct own_thread *thread, const char *name, void (*run)(void), int trace_file);
+ * its name. Returns false if the system has no thread.
+ *
+ * begins_late: the thread has nothing to do at first, and may end before it has. Then nothing waits for it, and the
+ * trace's file may not be open in its table. */
+bool own_thread_start(struct own_thread *thread, const char *name, void (*run)(void), int trace_file, bool begins_late);
 
 /* Waits until the thread, which was told to end, has ended. Does not wait if the calling thread is that thread: the
  * process may end in it. */

@@ -395,7 +395,7 @@ bool sampler_start(const struct sampler_options *options) {
     definition_add_meta("samplingInterval", text);
     /* A program that registers its threads may take its own stacks, also right after the start. */
     if (!(options->settings.flags & GREC_ALL_THREADS)) unwind_snapshot_want_all();
-    return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file);
+    return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, options->begins_late);
 }
 
 bool sampler_is_started(void) { return sampler.thread.is_running; }

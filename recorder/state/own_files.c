@@ -154,6 +154,12 @@ bool own_files_begin(int trace_file) {
     return true;
 }
 
+bool own_files_begin_at_once(void) { return close_range_of(UINT_MAX, UINT_MAX, 0); }
+
+void own_files_announce_table(void) { __atomic_fetch_add(&table_count, 1, __ATOMIC_RELEASE); }
+
+void own_files_retract_table(void) { __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE); }
+
 void own_files_end(void) {
     if (is_private) __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE);
 }

@@ -16,6 +16,14 @@
  * errno says why, if the thread has to share the program's table: then no file is kept open. */
 bool own_files_begin(int trace_file);
 
+/* Whether own_files_begin without a file copies and empties the table by one system call. Otherwise the program must
+ * wait meanwhile: it may close a file, and rely on nobody else having it open. */
+bool own_files_begin_at_once(void);
+
+/* Counts a table for a thread that is started but not waited for, until the thread has its own or none. */
+void own_files_announce_table(void);
+void own_files_retract_table(void);
+
 /* Call this before a thread ends that has called own_files_begin. */
 void own_files_end(void);
 
