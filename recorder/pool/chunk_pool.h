@@ -110,8 +110,8 @@ void pool_drop_old(struct pool *pool);
  * there is no space. */
 bool pool_reserve_ahead(struct pool *pool);
 
-/* Opens the file again if the program had closed it before the calling thread got a descriptor table of its own. Does
- * nothing in other threads. */
+/* Opens the file again if it is not open in the calling thread's own descriptor table: the program had closed it before
+ * the thread got the table, or the thread began late. Does nothing in threads that share the program's table. */
 void pool_restore_file(const struct pool *pool);
 
 /* Whether pool_reserve_ahead should be called soon. */

@@ -192,7 +192,6 @@ static void *run(void *argument) {
     thread->tid = (pid_t)syscall(SYS_gettid);
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     own_files_begin(thread->begins_late ? -1 : thread->trace_file);
-    if (thread->begins_late) own_files_retract_table();
     /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */
     prctl(PR_SET_NAME, thread->name, 0, 0, 0);
     __atomic_store_n(&thread->has_begun, true, __ATOMIC_RELEASE);
@@ -226,11 +225,11 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
     ending.pid = getpid();
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&ending.checking_count, 1, __ATOMIC_SEQ_CST);
-    if (thread->begins_late) own_files_announce_table();
+    own_files_announce();
     thread->is_running = pthread_create(&thread->handle, NULL, run, thread) == 0;
     if (!thread->is_running) {
         __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
-        if (thread->begins_late) own_files_retract_table();
+        own_files_retract();
         end_checking();
     }
     signal_mask_restore(&signals_before);

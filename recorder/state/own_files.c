@@ -145,23 +145,27 @@ static int raise_number(int file) {
 #define HAS_ONE_TABLE 0
 #endif
 
+static bool own_table(int trace_file) {
+    return !HAS_ONE_TABLE && (unshare_by_range(trace_file) || (errno == ENOSYS && unshare_by_list(trace_file)));
+}
+
+void own_files_announce(void) { __atomic_fetch_add(&table_count, 1, __ATOMIC_RELEASE); }
+
+void own_files_retract(void) { __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE); }
+
 bool own_files_begin(int trace_file) {
-    if (HAS_ONE_TABLE) return false;
-    is_private = unshare_by_range(trace_file) || (errno == ENOSYS && unshare_by_list(trace_file));
-    if (!is_private) return false;
-    __atomic_fetch_add(&table_count, 1, __ATOMIC_RELEASE);
-    task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
-    return true;
+    is_private = own_table(trace_file);
+    if (is_private)
+        task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
+    else
+        own_files_retract();
+    return is_private;
 }
 
 bool own_files_begin_at_once(void) { return close_range_of(UINT_MAX, UINT_MAX, 0); }
 
-void own_files_announce_table(void) { __atomic_fetch_add(&table_count, 1, __ATOMIC_RELEASE); }
-
-void own_files_retract_table(void) { __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE); }
-
 void own_files_end(void) {
-    if (is_private) __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE);
+    if (is_private) own_files_retract();
 }
 
 /* ---- Files. ---- */

@@ -12,22 +12,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Counts the table of a thread that is about to start. Nothing may wait for the thread, so this is called before it has
+ * the table. */
+void own_files_announce(void);
+
+/* Takes that back, because the thread could not be started. */
+void own_files_retract(void);
+
 /* Gives the calling thread a descriptor table of its own, with `trace_file` (-1: none) open in it. Returns false, and
- * errno says why, if the thread has to share the program's table: then no file is kept open. */
+ * errno says why, if the thread has to share the program's table: then no file is kept open, and the table that was
+ * announced no longer counts. */
 bool own_files_begin(int trace_file);
 
 /* Whether own_files_begin without a file copies and empties the table by one system call. Otherwise the program must
  * wait meanwhile: it may close a file, and rely on nobody else having it open. */
 bool own_files_begin_at_once(void);
 
-/* Counts a table for a thread that is started but not waited for, until the thread has its own or none. */
-void own_files_announce_table(void);
-void own_files_retract_table(void);
-
 /* Call this before a thread ends that has called own_files_begin. */
 void own_files_end(void);
 
-/* How many threads of this process have the trace open in tables of their own. [any thread] */
+/* How many threads of this process have tables of their own, or will have them soon. [any thread] */
 uint32_t own_files_table_count(void);
 
 /* Call this in a forked child, which has none of those threads. */

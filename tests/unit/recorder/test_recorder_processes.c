@@ -362,18 +362,27 @@ static void assert_recorded(const struct temp_folder *folder, const char *name, 
     recorded_fini(&recorded);
 }
 
+static void assert_busy(const struct temp_folder *folder, const char *name) {
+    assert_int_equal(start(folder, name, no_options), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    assert_int_equal(grec_is_recording(), 0);
+}
+
+/* Nor may a copy of another recording replace the file. */
+static void assert_busy_for_copies(const struct temp_folder *folder, const char *name) {
+    assert_int_equal(start(folder, "other.trace", no_options), GREC_OK);
+    assert_int_equal(grec_save(temp_folder_file(folder, name)), GREC_ERROR_STORAGE);
+    assert_int_equal(errno, EBUSY);
+    grec_stop();
+}
+
 /* The file stays in use by the child as long as the child lives. */
 static void test_start_over_a_living_child(void **state) {
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
     struct child child = fork_waiting_child(record_before, record_after);
     grec_control(GREC_STOP, GREC_PROCESS);
-    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
-    assert_int_equal(errno, EBUSY);
-    assert_int_equal(grec_is_recording(), 0);
-    assert_int_equal(start(*state, "other.trace", no_options), GREC_OK);
-    assert_int_equal(grec_save(temp_folder_file(*state, "same.trace")), GREC_ERROR_STORAGE);
-    assert_int_equal(errno, EBUSY);
-    grec_stop();
+    assert_busy(*state, "same.trace");
+    assert_busy_for_copies(*state, "same.trace");
     end_child(&child);
     assert_recorded(*state, "same.trace", 1, 1);
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
@@ -386,16 +395,10 @@ static void test_start_over_children_that_were_told_to_stop(void **state) {
     struct child ended = fork_waiting_child(record_before, record_after);
     struct child killed = fork_waiting_child(record_before, NULL);
     grec_stop();
-    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
-    assert_int_equal(errno, EBUSY);
-    assert_int_equal(grec_is_recording(), 0);
-    assert_int_equal(start(*state, "other.trace", no_options), GREC_OK);
-    assert_int_equal(grec_save(temp_folder_file(*state, "same.trace")), GREC_ERROR_STORAGE);
-    assert_int_equal(errno, EBUSY);
-    grec_stop();
+    assert_busy(*state, "same.trace");
+    assert_busy_for_copies(*state, "same.trace");
     kill_child(&killed);
-    assert_int_equal(start(*state, "same.trace", no_options), GREC_ERROR_STORAGE);
-    assert_int_equal(errno, EBUSY);
+    assert_busy(*state, "same.trace");
     end_child(&ended);
     assert_recorded(*state, "same.trace", 2, 0);
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
