@@ -102,7 +102,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 converter_objects := $(filter-out $(recorder_objects),$(library_objects) $(program_objects) $(main_object))
 $(converter_objects): private target_flags = $(call package_flags,--cflags,$(all_packages))
 $(converter_objects): | $(BUILD)/packages
-$(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec $(unthreaded)
+# Without -fno-plt, a call in a signal handler may be the one that the dynamic linker binds, which takes kilobytes of the stack.
+$(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec -fno-plt $(unthreaded)
 # These only read the program and call back with what they found. The thread sanitizer would make them slow for nothing.
 $(filter %/unwind_cfi.o %/unwind_program.o,$(recorder_objects)): \
     private unthreaded = $(if $(filter thread,$(SANITIZE)),-fno-sanitize=thread)

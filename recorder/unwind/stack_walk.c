@@ -270,8 +270,9 @@ static enum step step_by_signal(struct walk *walk) {
 static bool is_link_good(const struct walk *walk, uint64_t *link) {
     if (!walk->interrupted) return false;
     *link = strip_signature(context_register(walk->interrupted, UNWIND_RETURN));
-    const struct unwind_rule *rule = unwind_snapshot_find(walk->snapshot, *link - 1);
-    return rule && rule->cfa_kind != UNWIND_CFA_UNKNOWN && rule->cfa_kind != UNWIND_CFA_TO_COME;
+    struct unwind_rule rule;
+    return unwind_snapshot_find(walk->snapshot, *link - 1, &rule) && rule.cfa_kind != UNWIND_CFA_UNKNOWN &&
+           rule.cfa_kind != UNWIND_CFA_TO_COME;
 }
 #else
 static bool is_link_good(const struct walk *walk, uint64_t *link) {
@@ -290,10 +291,10 @@ static enum step step_without_rule(struct walk *walk) {
 
 static enum step step_out(struct walk *walk) {
     uint64_t link = 0;
-    const struct unwind_rule *rule =
-        walk->snapshot ? unwind_snapshot_find(walk->snapshot, walk->is_exact ? walk->pc : walk->pc - 1) : NULL;
-    if (!rule) return step_without_rule(walk);
-    switch ((enum unwind_cfa_kind)rule->cfa_kind) {
+    struct unwind_rule rule;
+    if (!walk->snapshot || !unwind_snapshot_find(walk->snapshot, walk->is_exact ? walk->pc : walk->pc - 1, &rule))
+        return step_without_rule(walk);
+    switch ((enum unwind_cfa_kind)rule.cfa_kind) {
         case UNWIND_CFA_SIGNAL:
             return step_by_signal(walk);
         case UNWIND_CFA_TO_COME:
@@ -301,7 +302,7 @@ static enum step step_out(struct walk *walk) {
         case UNWIND_CFA_UNKNOWN:
             return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_without_rule(walk);
         default:
-            return step_by_rule(walk, rule);
+            return step_by_rule(walk, &rule);
     }
 }
 

@@ -244,6 +244,7 @@ static void read_header(struct unwind_index *index) {
             table_encoding = take_byte(&bytes);
     if (version != 1) return;
     uint64_t entries = take_pointer(&bytes, entries_encoding, image->entries);
+    index->first_entry = entries;
     bool has_table = count_encoding != POINTER_NONE && table_encoding == (POINTER_FROM_HEADER | POINTER_S4);
     uint64_t count = has_table ? take_pointer(&bytes, count_encoding, image->entries) : 0;
     if (bytes.is_bad) return;
@@ -280,6 +281,24 @@ void unwind_index_init(struct unwind_index *index, const struct unwind_image *im
         read_entries(index, image->entries);
     if (image->has_trampoline) find_trampoline(index);
     index_sort(index);
+}
+
+size_t unwind_index_functions_bytes(const struct unwind_index *index) {
+    return (size_t)index->count * sizeof *index->functions;
+}
+
+bool unwind_index_find_entries(const struct unwind_index *index, uint64_t *start, uint64_t *end) {
+    const struct unwind_image *image = index->image;
+    uint64_t first = index->first_entry, last = first;
+    for (uint64_t i = 0; i < index->count; i++) {
+        uint64_t entry = image->entries + (uint64_t)(int64_t)index->functions[i].entry;
+        if (index->functions[i].entry != TRAMPOLINE && entry > last) last = entry;
+    }
+    struct bytes bytes = bytes_at(image, last), entry;
+    uint32_t id_bytes;
+    *start = first;
+    *end = take_entry(&bytes, &entry, &id_bytes) ? bytes.at : last;
+    return *end > *start && unwind_image_segment(image, *start, *end - *start);
 }
 
 void unwind_index_fini(struct unwind_index *index) {
@@ -347,69 +366,4 @@ bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwi
     else
         run_program(index, &fde, visit_until, &(struct search){.address = address, .rule = rule});
     return true;
-}
-
-/* ---- All rows. ---- */
-
-struct compiler {
-    struct unwind_index index;
-    const struct unwind_row_sink *sink;
-    uint64_t compiled_end; /* rows go up to here */
-    uint64_t function_start;
-    bool is_full;
-};
-
-static void emit(struct compiler *compiler, uint64_t address, const struct unwind_rule *rule) {
-    if (compiler->is_full) return;
-    uint32_t start = (uint32_t)(address - compiler->index.image->base);
-    compiler->is_full = !compiler->sink->take(compiler->sink->context, start, rule);
-}
-
-static bool visit_rule(void *context, uint64_t address, const struct unwind_rule *rule) {
-    struct compiler *compiler = context;
-    struct unwind_rule first = *rule;
-    first.is_first = true;
-    bool is_first = address == compiler->function_start && rule->cfa_kind != UNWIND_CFA_UNKNOWN;
-    emit(compiler, address, is_first ? &first : rule);
-    return !compiler->is_full;
-}
-
-/* Begins the rows of the function at [start, end). Returns false if another function has its first address. Addresses
- * between functions get no rule. */
-static bool begin_function(struct compiler *compiler, uint64_t start, uint64_t end) {
-    if (start < compiler->compiled_end) return false;
-    emit(compiler, compiler->compiled_end, &unwind_rule_unknown);
-    compiler->function_start = start;
-    compiler->compiled_end = end;
-    return true;
-}
-
-static void compile_signal(struct compiler *compiler, uint64_t start) {
-    emit(compiler, start, &(struct unwind_rule){.cfa_kind = UNWIND_CFA_SIGNAL});
-}
-
-static void compile_function(struct compiler *compiler, const struct unwind_function *function) {
-    const struct unwind_image *image = compiler->index.image;
-    uint64_t start = image->base + function->start;
-    struct fde fde;
-    if (function->entry == TRAMPOLINE) {
-        if (begin_function(compiler, start, start + TRAMPOLINE_BYTES_BEFORE + TRAMPOLINE_BYTES))
-            compile_signal(compiler, start);
-        return;
-    }
-    if (!parse_fde(&compiler->index, image->entries + (uint64_t)(int64_t)function->entry, &fde)) return;
-    if (!begin_function(compiler, fde.start, fde.end)) return;
-    if (compiler->index.cie.is_signal)
-        compile_signal(compiler, fde.start);
-    else
-        run_program(&compiler->index, &fde, visit_rule, compiler);
-}
-
-void unwind_cfi_compile(const struct unwind_image *image, const struct unwind_row_sink *sink) {
-    struct compiler compiler = {.sink = sink, .compiled_end = image->base};
-    unwind_index_init(&compiler.index, image);
-    for (uint64_t i = 0; i < compiler.index.count && !compiler.is_full; i++)
-        compile_function(&compiler, &compiler.index.functions[i]);
-    if (compiler.index.count) emit(&compiler, compiler.compiled_end, &unwind_rule_unknown);
-    unwind_index_fini(&compiler.index);
 }

@@ -2,12 +2,12 @@
  * caller at some address. The object may be in this process or a file, for any machine defined here. What a rule cannot
  * express becomes "unknown", never a guess.
  *
- * Every read is checked against the image's segments, so a broken object costs rules but never causes a fault. Do not
- * call these functions in signal handlers. */
+ * Every read is checked against the image's segments, so a broken object costs rules but never causes a fault. */
 #ifndef GREC_UNWIND_CFI_H
 #define GREC_UNWIND_CFI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- Machines. ---- */
@@ -93,9 +93,8 @@ struct unwind_rule {
     uint8_t cfa_kind;
     uint8_t cfa_register;
     uint8_t place_kinds[UNWIND_COLUMN_COUNT];
-    uint8_t is_sp_elsewhere; /* the caller's sp is not the CFA; never set in a row */
-    uint8_t is_first;        /* this row is a function's first one */
-    uint8_t reserved;
+    uint8_t is_sp_elsewhere; /* the caller's sp is not the CFA; never set in a rule that was found */
+    uint8_t reserved[2];
     int32_t cfa_offset;
     int32_t place_offsets[UNWIND_COLUMN_COUNT];
 };
@@ -115,7 +114,7 @@ enum unwind_entries_kind {
 /* An object as its call frame information sees it: addresses, and the bytes at some of them. */
 struct unwind_image {
     const struct unwind_machine *machine;
-    uint64_t base; /* address of the lowest page; rows have offsets from it */
+    uint64_t base; /* address of the lowest page; functions have offsets from it */
     uint64_t end;
     uint64_t entries; /* address of the entries or of their header; expressions have offsets from it */
     uint64_t entries_bytes_count;
@@ -134,17 +133,7 @@ struct unwind_image {
 /* Returns the segment that contains the bytes; NULL if they are not readable. */
 const struct unwind_segment *unwind_image_segment(const struct unwind_image *image, uint64_t address, uint64_t count);
 
-/* Receives rows in ascending order of their starts, which are offsets from image->base. If two rows have the same
- * start, the second one applies. Returns false to stop. */
-struct unwind_row_sink {
-    bool (*take)(void *context, uint32_t start, const struct unwind_rule *rule);
-    void *context;
-};
-
-/* Compiles all functions of an object into rows. The last row is of the kind UNKNOWN. */
-void unwind_cfi_compile(const struct unwind_image *image, const struct unwind_row_sink *sink);
-
-/* ---- One address at a time. ---- */
+/* ---- Functions. ---- */
 
 /* A common information entry: what the entries of several functions share. */
 struct unwind_cie {
@@ -165,6 +154,7 @@ struct unwind_index {
     struct unwind_function *functions; /* mapped */
     uint64_t count;
     uint64_t capacity;
+    uint64_t first_entry;  /* address of the first entry, of whatever kind; 0: unknown */
     struct unwind_cie cie; /* the one that was parsed last */
 };
 
@@ -173,10 +163,17 @@ struct unwind_index {
 void unwind_index_init(struct unwind_index *index, const struct unwind_image *image);
 void unwind_index_fini(struct unwind_index *index);
 
+/* Returns how many bytes the functions take. */
+size_t unwind_index_functions_bytes(const struct unwind_index *index);
+
+/* Finds the bytes that hold the entries of all functions, and the common entries before them. Returns false if they are
+ * not readable. */
+bool unwind_index_find_entries(const struct unwind_index *index, uint64_t *start, uint64_t *end);
+
 /* Finds the function at an address, by its own entry. Returns false if no function has that address. */
 bool unwind_index_find_function(struct unwind_index *index, uint64_t address, uint64_t *start, uint64_t *end);
 
-/* Finds the rule at an address. Returns false if no function has that address. */
+/* Finds the rule at an address. Returns false if no function has that address. [signal-safe] */
 bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule);
 
 #endif

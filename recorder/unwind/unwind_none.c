@@ -16,10 +16,11 @@ uint32_t unwind_snapshot_build_count(void) { return 0; }
 
 const struct unwind_snapshot *unwind_snapshot_current(void) { return NULL; }
 
-const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address) {
+bool unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address, struct unwind_rule *rule) {
     (void)snapshot;
     (void)address;
-    return NULL;
+    (void)rule;
+    return false;
 }
 
 bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,

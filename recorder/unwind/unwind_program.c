@@ -9,7 +9,8 @@ const struct unwind_rule unwind_rule_unknown = {.cfa_kind = UNWIND_CFA_UNKNOWN};
 
 /* ---- The machine that runs an entry's instructions. ---- */
 
-enum { REMEMBERED_COUNT_MAX = 16 };
+/* Compilers remember one or two. A signal handler has little room. */
+enum { REMEMBERED_COUNT_MAX = 8 };
 
 /* Limit for the bytes of a program. Longer programs are hostile; those of the largest functions have a few
  * kilobytes. */

@@ -10,177 +10,48 @@
 #include "search.h"
 #include "unwind_object.h"
 
-/* An object is divided into parts of 1024 bytes. A lookup searches the rows of one part. */
-enum { PART_SHIFT = 10 };
-
-enum { RULE_COUNT_MAX = 1 << 16, RULE_SLOT_COUNT = RULE_COUNT_MAX * 2, FIRST_ROW_COUNT = 4096 };
-
 static void *map_bytes(uint64_t bytes_count) {
     void *bytes = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-static void unmap_bytes(void *bytes, uint64_t bytes_count) {
-    if (bytes) munmap(bytes, bytes_count);
-}
-
-/* ---- Rows while a table is built. Each rule is stored once; the first one has kind UNKNOWN. ---- */
-
-struct row {
-    uint32_t start;
-    uint16_t rule;
-    uint16_t reserved;
-};
-
-struct rows {
-    struct row *all;
-    uint64_t count;
-    uint64_t capacity;
-    uint64_t bytes_max; /* limit for the table's bytes */
-    struct unwind_rule *rules;
-    uint32_t rule_count;
-    uint16_t *slots; /* rule numbers by hash; 0: free */
-};
-
-static uint64_t table_bytes(uint64_t row_count, uint64_t rule_count, uint32_t last_start);
-
-static bool rows_init(struct rows *rows, uint64_t bytes_max) {
-    *rows = (struct rows){.capacity = FIRST_ROW_COUNT, .bytes_max = bytes_max, .rule_count = 1};
-    rows->all = map_bytes(FIRST_ROW_COUNT * sizeof *rows->all);
-    rows->rules = map_bytes(RULE_COUNT_MAX * sizeof *rows->rules);
-    rows->slots = map_bytes(RULE_SLOT_COUNT * sizeof *rows->slots);
-    return rows->all && rows->rules && rows->slots;
-}
-
-static void rows_fini(struct rows *rows) {
-    unmap_bytes(rows->all, rows->capacity * sizeof *rows->all);
-    unmap_bytes(rows->rules, RULE_COUNT_MAX * sizeof *rows->rules);
-    unmap_bytes(rows->slots, RULE_SLOT_COUNT * sizeof *rows->slots);
-}
-
-static uint32_t slot_of(const struct unwind_rule *rule) {
-    uint64_t words[sizeof *rule / 8], mixed = 0;
-    memcpy(words, rule, sizeof words);
-    for (uint32_t i = 0; i < sizeof *rule / 8; i++)
-        mixed = (mixed ^ words[i]) * 0x9e3779b97f4a7c15u, mixed ^= mixed >> 32;
-    return (uint32_t)mixed % RULE_SLOT_COUNT;
-}
-
-/* Returns 0, the rule of kind UNKNOWN, if there is no room for another rule. */
-static uint16_t number_rule(struct rows *rows, const struct unwind_rule *rule) {
-    if (rule->cfa_kind == UNWIND_CFA_UNKNOWN) return 0;
-    uint32_t slot = slot_of(rule);
-    while (rows->slots[slot]) {
-        if (memcmp(&rows->rules[rows->slots[slot]], rule, sizeof *rule) == 0) return rows->slots[slot];
-        slot = (slot + 1) % RULE_SLOT_COUNT;
-    }
-    if (rows->rule_count == RULE_COUNT_MAX) return 0;
-    rows->rules[rows->rule_count] = *rule;
-    rows->slots[slot] = (uint16_t)rows->rule_count;
-    return (uint16_t)rows->rule_count++;
-}
-
-static bool rows_grow(struct rows *rows) {
-    if (rows->count < rows->capacity) return true;
-    uint64_t bytes_count = rows->capacity * sizeof *rows->all;
-    /* The thread sanitizer does not support mremap. */
-    void *all = map_bytes(2 * bytes_count);
-    if (!all) return false;
-    memcpy(all, rows->all, bytes_count);
-    unmap_bytes(rows->all, bytes_count);
-    rows->all = all;
-    rows->capacity *= 2;
-    return true;
-}
-
-/* Adds a row. Leaves room for one more row, which ends the last function. */
-static bool take_row(void *context, uint32_t start, const struct unwind_rule *rule) {
-    struct rows *rows = context;
-    struct row *last = rows->count ? &rows->all[rows->count - 1] : NULL;
-    if (last && start < last->start) return true;
-    bool is_full = table_bytes(rows->count + 2, rows->rule_count + 1, start) > rows->bytes_max;
-    if (is_full || !rows_grow(rows)) {
-        if (last) last->rule = 0;
-        return false;
-    }
-    if (last) last = &rows->all[rows->count - 1]; /* the rows may have moved */
-    uint16_t number = number_rule(rows, rule);
-    if (last && last->start == start) {
-        rows->count--;
-        last = rows->count ? last - 1 : NULL;
-    }
-    bool is_as_before = last ? last->rule == number && !rule->is_first : number == 0;
-    if (is_as_before) return true;
-    rows->all[rows->count++] = (struct row){.start = start, .rule = number};
-    return true;
-}
-
-/* ---- The table: one mapping of the struct, the rules, the starts, the parts and the rules' numbers. ---- */
+/* ---- The table of an object: one mapping of the struct, the functions, and a copy of their entries. ---- */
 
 struct unwind_table {
     uint64_t bytes_count;
     uint32_t user_count; /* snapshots that have the table */
-    uint32_t row_count;
-    uint32_t rule_count;
     uint32_t reserved;
-    const struct unwind_rule *rules;
-    const uint32_t *starts;
-    const uint32_t *parts; /* per part: the last row that starts at or before the part's beginning, or the first row if
-                            * there is none */
-    const uint16_t *row_rules;
+    struct unwind_image image; /* has the copy for its only segment */
+    struct unwind_index index;
 };
 
-static uint64_t part_count_of(uint32_t last_start) { return ((uint64_t)last_start >> PART_SHIFT) + 1; }
-
-static uint64_t table_bytes(uint64_t row_count, uint64_t rule_count, uint32_t last_start) {
-    return sizeof(struct unwind_table) + rule_count * sizeof(struct unwind_rule) +
-           part_count_of(last_start) * sizeof(uint32_t) + row_count * (sizeof(uint32_t) + sizeof(uint16_t));
-}
-
-static void fill_parts(uint32_t *parts, const struct rows *rows) {
-    uint64_t part_count = part_count_of(rows->all[rows->count - 1].start);
-    uint32_t row = 0;
-    for (uint64_t part = 0; part < part_count; part++) {
-        while (row + 1 < rows->count && rows->all[row + 1].start <= part << PART_SHIFT) row++;
-        parts[part] = row;
-    }
-}
-
-static struct unwind_table *compact(const struct rows *rows) {
-    if (!rows->count || rows->count > UINT32_MAX) return NULL;
-    uint32_t last_start = rows->all[rows->count - 1].start;
-    uint64_t bytes_count = table_bytes(rows->count, rows->rule_count, last_start);
+static struct unwind_table *copy_index(const struct unwind_index *index, uint64_t bytes_max) {
+    uint64_t start = 0, end = 0, functions_bytes = unwind_index_functions_bytes(index);
+    if (!unwind_index_find_entries(index, &start, &end)) end = start;
+    uint64_t bytes_count = sizeof(struct unwind_table) + functions_bytes + (end - start);
+    if (bytes_count > bytes_max) return NULL;
     struct unwind_table *table = map_bytes(bytes_count);
     if (!table) return NULL;
-    struct unwind_rule *rules = (struct unwind_rule *)(table + 1);
-    uint32_t *starts = (uint32_t *)(rules + rows->rule_count);
-    uint32_t *parts = starts + rows->count;
-    uint16_t *row_rules = (uint16_t *)(parts + part_count_of(last_start));
-    memcpy(rules, rows->rules, rows->rule_count * sizeof *rules);
-    for (uint64_t i = 0; i < rows->count; i++) {
-        starts[i] = rows->all[i].start;
-        row_rules[i] = rows->all[i].rule;
-    }
-    fill_parts(parts, rows);
-    *table = (struct unwind_table){.bytes_count = bytes_count,
-                                   .user_count = 1,
-                                   .row_count = (uint32_t)rows->count,
-                                   .rule_count = rows->rule_count,
-                                   .rules = rules,
-                                   .starts = starts,
-                                   .parts = parts,
-                                   .row_rules = row_rules};
+    unsigned char *functions = (unsigned char *)(table + 1), *entries = functions + functions_bytes;
+    table->bytes_count = bytes_count;
+    table->user_count = 1;
+    table->image = *index->image;
+    table->image.segment_count = 1;
+    table->image.segments[0] =
+        (struct unwind_segment){.start = start, .end = end, .shift = (uint64_t)(uintptr_t)entries - start};
+    table->index = *index;
+    table->index.image = &table->image;
+    table->index.functions = (struct unwind_function *)(void *)functions;
+    memcpy(functions, index->functions, functions_bytes);
+    memcpy(entries, (const void *)(uintptr_t)start, end - start);
     return table;
 }
 
 struct unwind_table *unwind_table_create(const struct unwind_image *image, uint64_t bytes_max) {
-    struct rows rows;
-    struct unwind_table *table = NULL;
-    if (rows_init(&rows, bytes_max)) {
-        unwind_cfi_compile(image, &(struct unwind_row_sink){.take = take_row, .context = &rows});
-        table = compact(&rows);
-    }
-    rows_fini(&rows);
+    struct unwind_index index;
+    unwind_index_init(&index, image);
+    struct unwind_table *table = index.count ? copy_index(&index, bytes_max) : NULL;
+    unwind_index_fini(&index);
     return table;
 }
 
@@ -188,54 +59,64 @@ void unwind_table_destroy(struct unwind_table *table) {
     if (table && --table->user_count == 0) munmap(table, table->bytes_count);
 }
 
-static bool has_row(const struct unwind_table *table, uint64_t offset) {
-    return offset >= table->starts[0] && offset < table->starts[table->row_count - 1];
+/* The index remembers the common entry that was parsed last. So each search has a copy of the index. */
+void unwind_table_find(const struct unwind_table *table, uint64_t offset, struct unwind_rule *rule) {
+    struct unwind_index index = table->index;
+    unwind_index_find(&index, table->image.base + offset, rule);
 }
 
-static inline uint32_t find_row(const struct unwind_table *table, uint64_t offset) {
-    uint32_t last_start = table->starts[table->row_count - 1];
-    uint64_t part = offset >> PART_SHIFT;
-    uint32_t row = table->parts[part];
-    bool is_last = part + 1 == part_count_of(last_start);
-    uint32_t count = (is_last ? table->row_count - 1 : table->parts[part + 1]) - row + 1;
-    const uint32_t *starts = table->starts + row;
-    /* Binary search without a branch that could be mispredicted. Throughout, starts[0] <= offset. */
-    while (count > 1) {
-        uint32_t half = count / 2;
-        starts = starts[half] <= offset ? starts + half : starts;
-        count -= half;
-    }
-    return (uint32_t)(starts - table->starts);
-}
-
-static const struct unwind_rule *rule_of_row(const struct unwind_table *table, uint32_t row) {
-    return &table->rules[table->row_rules[row]];
-}
-
-const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset) {
-    return has_row(table, offset) ? rule_of_row(table, find_row(table, offset)) : &table->rules[0];
-}
-
-static bool find_function(const struct unwind_table *table, uint64_t offset, uint64_t *start, uint64_t *end) {
-    if (!has_row(table, offset)) return false;
-    uint32_t first = find_row(table, offset), last = first;
-    while (rule_of_row(table, first)->cfa_kind != UNWIND_CFA_UNKNOWN && !rule_of_row(table, first)->is_first)
-        if (!first--) return false;
-    const struct unwind_rule *rule = rule_of_row(table, first);
-    do {
-        last++;
-    } while (rule_of_row(table, last)->cfa_kind != UNWIND_CFA_UNKNOWN && !rule_of_row(table, last)->is_first);
-    *start = table->starts[first];
-    *end = table->starts[last];
-    return rule->cfa_kind == UNWIND_CFA_REGISTER && rule->cfa_register == UNWIND_SP &&
-           rule->cfa_offset == UNWIND_ENTRY_DEPTH;
+static bool find_function(const struct unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end) {
+    struct unwind_index index = table->index;
+    struct unwind_rule rule;
+    return unwind_index_find_function(&index, address, start, end) && unwind_index_find(&index, *start, &rule) &&
+           rule.cfa_kind == UNWIND_CFA_REGISTER && rule.cfa_register == UNWIND_SP &&
+           rule.cfa_offset == UNWIND_ENTRY_DEPTH;
 }
 
 void unwind_table_measure(const struct unwind_table *table, struct unwind_figures *figures) {
     figures->object_count++;
-    figures->row_count += table->row_count;
-    figures->rule_count += table->rule_count;
+    figures->function_count += table->index.count;
     figures->bytes_count += table->bytes_count;
+}
+
+/* ---- A cache of rules, which handlers of all threads read and write at once. ---- */
+
+enum { CACHE_SHIFT = 11, CACHE_SLOT_COUNT = 1 << CACHE_SHIFT, RULE_WORD_COUNT = sizeof(struct unwind_rule) / 8 };
+
+struct cache_slot {
+    uint64_t version; /* 0: the slot is empty; odd: a handler is changing it */
+    uint64_t address;
+    uint64_t rule[RULE_WORD_COUNT];
+};
+
+static struct cache_slot *slot_of(struct cache_slot *cache, uint64_t address) {
+    return &cache[address * 0x9e3779b97f4a7c15u >> (64 - CACHE_SHIFT)];
+}
+
+static bool cache_find(struct cache_slot *cache, uint64_t address, struct unwind_rule *rule) {
+    struct cache_slot *slot = slot_of(cache, address);
+    uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE), words[RULE_WORD_COUNT];
+    bool is_whole = version && !(version & 1);
+    if (!is_whole || __atomic_load_n(&slot->address, __ATOMIC_RELAXED) != address) return false;
+    for (int i = 0; i < RULE_WORD_COUNT; i++) words[i] = __atomic_load_n(&slot->rule[i], __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&slot->version, __ATOMIC_RELAXED) != version) return false;
+    memcpy(rule, words, sizeof *rule);
+    return true;
+}
+
+/* A slot that another handler is changing stays with that one. If its thread is killed, the slot is lost. */
+static void cache_put(struct cache_slot *cache, uint64_t address, const struct unwind_rule *rule) {
+    struct cache_slot *slot = slot_of(cache, address);
+    uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED), words[RULE_WORD_COUNT];
+    if (version & 1 ||
+        !__atomic_compare_exchange_n(&slot->version, &version, version + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(words, rule, sizeof *rule);
+    __atomic_store_n(&slot->address, address, __ATOMIC_RELAXED);
+    for (int i = 0; i < RULE_WORD_COUNT; i++) __atomic_store_n(&slot->rule[i], words[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->version, version + 2, __ATOMIC_RELEASE);
 }
 
 /* ---- Snapshots. ---- */
@@ -258,9 +139,8 @@ struct unwind_snapshot {
     uint32_t entry_count;
     uint32_t entry_capacity;
     struct entry *entries; /* sorted by start */
+    struct cache_slot *cache;
 };
-
-static const struct unwind_rule rule_to_come = {.cfa_kind = UNWIND_CFA_TO_COME};
 
 static struct {
     struct unwind_snapshot *current; /* published */
@@ -274,11 +154,13 @@ static struct {
 } snapshots;
 
 static struct unwind_snapshot *snapshot_create(uint32_t entry_capacity) {
-    uint64_t bytes_count = sizeof(struct unwind_snapshot) + entry_capacity * sizeof(struct entry);
+    uint64_t bytes_count = sizeof(struct unwind_snapshot) + CACHE_SLOT_COUNT * sizeof(struct cache_slot) +
+                           entry_capacity * sizeof(struct entry);
     struct unwind_snapshot *snapshot = map_bytes(bytes_count);
     if (!snapshot) return NULL;
     snapshot->bytes_count = bytes_count;
-    snapshot->entries = (struct entry *)(snapshot + 1);
+    snapshot->cache = (struct cache_slot *)(snapshot + 1);
+    snapshot->entries = (struct entry *)(snapshot->cache + CACHE_SLOT_COUNT);
     snapshot->entry_capacity = entry_capacity;
     return snapshot;
 }
@@ -301,24 +183,25 @@ static void want(struct entry *entry) {
     __atomic_store_n(&snapshots.has_wanted, 1, __ATOMIC_RELEASE);
 }
 
-const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address) {
+bool unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address, struct unwind_rule *rule) {
+    if (cache_find(snapshot->cache, address, rule)) return true;
     struct entry *entry = find_entry(snapshot, address);
-    if (!entry || address >= entry->end) return NULL;
+    if (!entry || address >= entry->end) return false;
     if (__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) != TABLE_BUILT) {
         want(entry);
-        return &rule_to_come;
+        *rule = (struct unwind_rule){.cfa_kind = UNWIND_CFA_TO_COME};
+        return true;
     }
-    return entry->table ? unwind_table_find(entry->table, address - entry->start) : &unwind_rule_unknown;
+    *rule = unwind_rule_unknown;
+    if (entry->table) unwind_table_find(entry->table, address - entry->start, rule);
+    cache_put(snapshot->cache, address, rule);
+    return true;
 }
 
 bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,
                                    uint64_t *end) {
     const struct entry *entry = find_entry(snapshot, address);
-    if (!entry || address >= entry->end || !entry->table) return false;
-    if (!find_function(entry->table, address - entry->start, start, end)) return false;
-    *start += entry->start;
-    *end += entry->start;
-    return true;
+    return entry && address < entry->end && entry->table && find_function(entry->table, address, start, end);
 }
 
 uint64_t unwind_snapshot_number(const struct unwind_snapshot *snapshot) { return snapshot->number; }

@@ -1,11 +1,12 @@
-/* Unwind tables of the loaded objects, used to find callers. One thread, the sampler, builds them outside signal
- * handlers. Handlers of all threads read them through a snapshot of the loaded objects. The table of an object is built
- * when a walk has reached the object, because most programs run only a small part of what they load, and short programs
- * are never sampled.
+/* Unwind tables of the loaded objects, used to find callers. A table is a copy of what an object has for that: its call
+ * frame information, and a list of its functions. One thread, the sampler, makes the copies outside signal handlers.
+ * Handlers of all threads read them through a snapshot of the loaded objects, and interpret the entry of a function
+ * when a walk reaches it. So a program that starts and ends quickly, like a compiler, does not wait for tables of all
+ * that it could run. The table of an object is made when a walk has reached the object, because most programs run only
+ * a small part of what they load.
  *
  * When objects were loaded or unloaded, a new snapshot replaces the old one, which stays valid until the sampler has
- * made sure that no handler reads it. Tables are copies, and may outlive their objects. A row takes 6 bytes; rows share
- * rules of 24 bytes. */
+ * made sure that no handler reads it. Tables may outlive their objects. */
 #ifndef GREC_UNWIND_TABLE_H
 #define GREC_UNWIND_TABLE_H
 
@@ -15,8 +16,7 @@
 
 #include "unwind_cfi.h"
 
-/* The memory budget of all tables. Once it is used up, objects loaded later get rows for only some of their functions,
- * or none. Other functions are walked by frame pointers. */
+/* The memory budget of all tables. An object whose table does not fit is walked by frame pointers. */
 #define UNWIND_BYTES_MAX ((uint64_t)128 << 20)
 
 struct unwind_table;
@@ -24,20 +24,19 @@ struct unwind_snapshot;
 
 struct unwind_figures {
     uint64_t object_count;
-    uint64_t row_count;
-    uint64_t rule_count;
+    uint64_t function_count;
     uint64_t bytes_count; /* mapped bytes */
 };
 
 /* ---- One object. ---- */
 
-/* Returns NULL if there is no memory, or if no row fits. unwind_object.h says when this may be called. */
+/* Returns NULL if the object has no functions, or if there is no memory. unwind_object.h says when this may be called.
+ */
 struct unwind_table *unwind_table_create(const struct unwind_image *image, uint64_t bytes_max);
 void unwind_table_destroy(struct unwind_table *table);
 
-/* Returns the rule for the address image->base + offset. Returns a rule of kind UNKNOWN, never NULL, if there is none.
- * [signal-safe] */
-const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t offset);
+/* Finds the rule for the address image->base + offset. If there is none, it is of kind UNKNOWN. [signal-safe] */
+void unwind_table_find(const struct unwind_table *table, uint64_t offset, struct unwind_rule *rule);
 
 void unwind_table_measure(const struct unwind_table *table, struct unwind_figures *figures);
 
@@ -55,8 +54,8 @@ bool unwind_snapshot_has_wanted(void);
  * [signal-safe] */
 void unwind_snapshot_want_all(void);
 
-/* Builds the wanted tables into the published snapshot. Holds the dynamic linker's lock
- * meanwhile: about 100 ms for an object of 100 MB. */
+/* Builds the wanted tables into the published snapshot. Holds the dynamic linker's lock meanwhile: about 7 ms for an
+ * object of 100 MB. */
 void unwind_snapshot_build_wanted(void);
 
 /* Returns how often tables were built. If the count has changed, a walk that ended early may now find more frames.
@@ -75,9 +74,9 @@ void unwind_snapshot_reclaim(void);
  * returned. */
 void unwind_snapshot_forget(void);
 
-/* Returns the rule for an address; NULL if the address is in no object. If the object's table is not built, returns a
- * rule of kind TO_COME, and marks the table as wanted. [signal-safe] */
-const struct unwind_rule *unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address);
+/* Finds the rule for an address. Returns false if the address is in no object. If the object's table is not built, the
+ * rule is of kind TO_COME, and the table becomes wanted. [signal-safe] */
+bool unwind_snapshot_find(const struct unwind_snapshot *snapshot, uint64_t address, struct unwind_rule *rule);
 
 /* Finds the function that contains an address. Returns false if it is unknown, or if it is not entered by a call. */
 bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint64_t address, uint64_t *start,

