@@ -150,6 +150,18 @@ static struct sampler_settings sampler_settings(void) {
                                      .is_paused = session.is_sampling_paused};
 }
 
+/* A process may end before the sampler's second round. This marker shows that it existed. */
+static struct grec_marker unsampled_marker = GREC_MARKER("Process without samples", NULL, NULL);
+
+/* Most forked children end with the marker, and inherit its definition. The recording call also claims a record for the
+ * calling thread, so the sampler samples this thread even if it never registers. */
+static void define_unsampled_marker(void) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    definition_of_marker(&unsampled_marker, recording.depth);
+    recording_leave(&recording);
+}
+
 /* Call this when the pool is open: the sampler writes into it. */
 static void start_sampler(void) {
     const struct sampler_options options = {.settings = sampler_settings(),
@@ -157,6 +169,7 @@ static void start_sampler(void) {
                                             .prepares_chunks = !session.helper.is_running};
     session.is_sampler_missing = false;
     if (!(session.settings.flags & GREC_SAMPLER) || session.is_confined) return;
+    define_unsampled_marker();
     if (!sampler_start(&options))
         recording_write_message("the system has no thread for the sampler: nothing is sampled");
 }
@@ -599,13 +612,11 @@ static void resume_locked(void) {
     write_resume();
 }
 
-/* A process may end before the sampler's second round. This marker shows that it existed. */
 static void mark_unsampled(grec_time end) {
-    static struct grec_marker marker = GREC_MARKER("Process without samples", NULL, NULL);
     struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL, .end = end};
     if (!(session.settings.flags & GREC_SAMPLER) || sampled_threads_are_there()) return;
     if (is_guest()) options.start = grec_time_from_clock_ns(process_self()->start_ns);
-    grec_add_marker(&marker, &options, NULL, 0);
+    grec_add_marker(&unsampled_marker, &options, NULL, 0);
 }
 
 /* is_process_ending: leaves mappings to the end of the process, which frees them faster. */
