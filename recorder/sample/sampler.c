@@ -346,11 +346,19 @@ static void forget_files(void) {
     mappings_forget_file();
 }
 
+/* A sampler that begins late does this when it begins, because most never begin. */
+static void describe_interval(void) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
+    definition_add_meta("samplingInterval", text);
+}
+
 static void run(void) {
     if (!begin()) return;
     prctl(PR_SET_TIMERSLACK, 1);
     ask_for_short_slices();
     pool_restore_file(&recording_pool);
+    if (sampler.begins_late) describe_interval();
     sampler.can_be_quiet = work_alarm_open();
     libraries_refresh(true);
     mappings_read(NULL);
@@ -378,7 +386,6 @@ static void run(void) {
 }
 
 bool sampler_start(const struct sampler_options *options) {
-    char text[32];
     thread_signal_take();
     sampler.end_word = 0;
     sampler.flags = 0;
@@ -391,8 +398,7 @@ bool sampler_start(const struct sampler_options *options) {
     sampler.next_slow_ns = 0;
     sampler_change(&options->settings);
     sampler.interval_ns = (uint64_t)options->settings.interval_us * 1000;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)sampler.interval_ns);
-    definition_add_meta("samplingInterval", text);
+    if (!options->begins_late) describe_interval();
     /* A program that registers its threads may take its own stacks, also right after the start. */
     if (!(options->settings.flags & GREC_ALL_THREADS)) unwind_snapshot_want_all();
     return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, options->begins_late);
