@@ -39,5 +39,3 @@ bool libc_thread_find(uint32_t tid, uint64_t *control_block) {
     *control_block = list - distance;
     return is_control_block(*control_block);
 }
-
-void libc_thread_forget(void) { own_memory_forget(&memory); }

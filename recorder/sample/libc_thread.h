@@ -12,7 +12,4 @@
  * made the thread, if the thread has ended, or if the kernel does not show it. */
 bool libc_thread_find(uint32_t tid, uint64_t *control_block);
 
-/* Forgets open files, if the thread that had them open has ended or belongs to another process. */
-void libc_thread_forget(void);
-
 #endif

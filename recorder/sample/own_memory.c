@@ -15,8 +15,6 @@ bool own_memory_begin(struct own_memory *memory) {
 
 void own_memory_end(struct own_memory *memory) { own_file_release(&memory->kept, memory->file); }
 
-void own_memory_forget(struct own_memory *memory) { own_file_forget(&memory->kept); }
-
 size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, size_t bytes_count) {
     size_t copied = 0;
     /* The first read ends early at a page that is not mapped; the second one fails. */

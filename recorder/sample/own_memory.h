@@ -21,9 +21,6 @@ struct own_memory {
 bool own_memory_begin(struct own_memory *memory);
 void own_memory_end(struct own_memory *memory);
 
-/* Forgets the file, if the thread that had it open has ended or belongs to another process. */
-void own_memory_forget(struct own_memory *memory);
-
 /* Copies bytes from the address on, up to the first page that is not mapped. Returns how many. */
 size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, size_t bytes_count);
 

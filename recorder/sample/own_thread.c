@@ -255,7 +255,6 @@ uint32_t own_thread_count(void) {
 }
 
 void own_thread_forget(struct own_thread *thread) {
-    own_file_forget(&thread->process_file);
     thread->is_running = false;
     own_files_forget_tables();
     memset(&ending, 0, sizeof ending);

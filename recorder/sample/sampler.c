@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cpu_turns.h"
-#include "libc_thread.h"
 #include "libraries.h"
 #include "own_signal.h"
 #include "own_thread.h"
@@ -24,11 +23,9 @@
 #include "recorder/write/process_counters.h"
 #include "recorder/write/sampled_thread.h"
 #include "recorder/write/writer.h"
-#include "task_file.h"
 #include "task_list.h"
 #include "thread_observer.h"
 #include "thread_signal.h"
-#include "waiting_stack.h"
 #include "work_alarm.h"
 
 enum {
@@ -337,15 +334,6 @@ static void call_back(void) {
     if (callback) callback(__atomic_load_n(&sampler.callback_context, __ATOMIC_RELAXED));
 }
 
-static void forget_files(void) {
-    task_file_forget_all();
-    task_list_forget();
-    process_counters_forget();
-    waiting_stack_forget();
-    libc_thread_forget();
-    mappings_forget_file();
-}
-
 /* A sampler that begins late does this when it begins, because most never begin. */
 static void describe_interval(void) {
     char text[32];
@@ -382,7 +370,6 @@ static void run(void) {
     if (sampler.flags & GREC_SAMPLER) leave_off();
     report_rounds();
     work_alarm_close();
-    forget_files();
 }
 
 bool sampler_start(const struct sampler_options *options) {
@@ -465,5 +452,4 @@ void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.makes_rounds = sampler.demand_count = 0;
     own_thread_forget(&sampler.thread);
-    forget_files();
 }

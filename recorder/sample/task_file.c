@@ -14,14 +14,11 @@ static struct kept_task {
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max) {
     char path[32];
     struct kept_task *kept = &kept_tasks[tid % KEPT_COUNT];
-    size_t bytes_count = kept->tid == tid && kept->file.is_kept ? own_file_read(&kept->file, "", text, bytes_max) : 0;
+    size_t bytes_count =
+        kept->tid == tid && own_file_is_kept(&kept->file) ? own_file_read(&kept->file, "", text, bytes_max) : 0;
     if (bytes_count) return bytes_count;
     own_file_close(&kept->file);
     kept->tid = tid;
     snprintf(path, sizeof path, "%u/syscall", tid);
     return own_file_read(&kept->file, path, text, bytes_max);
-}
-
-void task_file_forget_all(void) {
-    for (int i = 0; i < KEPT_COUNT; i++) own_file_forget(&kept_tasks[i].file);
 }

@@ -11,7 +11,4 @@
  * takes five times as long as reading it. */
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max);
 
-/* Forgets the files, if the thread that had them open has ended or belongs to another process. */
-void task_file_forget_all(void);
-
 #endif

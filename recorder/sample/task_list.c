@@ -36,7 +36,6 @@ struct task {
 };
 
 static struct {
-    bool is_open;
     struct own_file folder;
     bool takes_all;
     uint64_t next_ns;
@@ -222,7 +221,7 @@ static void read_folder(uint64_t now_ns, bool is_slow) {
 }
 
 void task_list_refresh(uint64_t now_ns) {
-    if (!list.is_open || now_ns < list.next_ns) return;
+    if (now_ns < list.next_ns) return;
     list.next_ns = now_ns + PERIOD_NS;
     bool is_slow = now_ns >= list.next_slow_ns;
     read_times(now_ns);
@@ -241,16 +240,9 @@ void task_list_open(bool takes_all) {
     list.next_ns = list.next_swap_ns = list.next_slow_ns = 0;
     list.link_count = 0;
     list.count = 0;
-    list.is_open = true;
 }
 
 void task_list_close(uint64_t now_ns) {
-    if (!list.is_open) return;
     read_times(now_ns);
     mark_all();
-}
-
-void task_list_forget(void) {
-    own_file_forget(&list.folder);
-    list.is_open = false;
 }

@@ -15,9 +15,6 @@ void task_list_open(bool takes_all);
 /* Writes markers for the time since the last ones. */
 void task_list_close(uint64_t now_ns);
 
-/* Forgets the list, if the thread that had it open has ended or belongs to another process. */
-void task_list_forget(void);
-
 /* Reads the list if that is due. */
 void task_list_refresh(uint64_t now_ns);
 

@@ -96,5 +96,3 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_
     merged_stack_make(stack, copy.walked, copy.walked_count, &copy.labels.labels, depth);
     return WAITING_STACK_TAKEN;
 }
-
-void waiting_stack_forget(void) { own_memory_forget(&copy.memory); }

@@ -20,7 +20,4 @@ enum waiting_stack_result {
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_t tid, const struct task_wait *wait,
                                              const struct grec_label_stack *labels, uint32_t depth);
 
-/* Forgets open files, if the thread that had them open has ended or belongs to another process. */
-void waiting_stack_forget(void);
-
 #endif

@@ -29,11 +29,14 @@ enum {
     KEPT_NUMBER_MIN = 64,
 };
 
-static __thread bool is_private;
+/* The number of the thread's own table; 0: the thread shares the program's. */
+static __thread uint32_t own_table;
 static __thread int task_folder = -1;
 static uint32_t table_count;
+/* A forked child continues to count, so its tables have other numbers than those its parent had before. */
+static uint32_t last_table;
 
-bool own_files_are_private(void) { return is_private; }
+bool own_files_are_private(void) { return own_table != 0; }
 
 uint32_t own_files_table_count(void) { return __atomic_load_n(&table_count, __ATOMIC_ACQUIRE); }
 
@@ -145,7 +148,7 @@ static int raise_number(int file) {
 #define HAS_ONE_TABLE 0
 #endif
 
-static bool own_table(int trace_file) {
+static bool unshare_table(int trace_file) {
     return !HAS_ONE_TABLE && (unshare_by_range(trace_file) || (errno == ENOSYS && unshare_by_list(trace_file)));
 }
 
@@ -154,26 +157,29 @@ void own_files_announce(void) { __atomic_fetch_add(&table_count, 1, __ATOMIC_REL
 void own_files_retract(void) { __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE); }
 
 bool own_files_begin(int trace_file) {
-    is_private = own_table(trace_file);
-    if (is_private)
-        task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
-    else
+    if (!unshare_table(trace_file)) {
         own_files_retract();
-    return is_private;
+        return false;
+    }
+    own_table = __atomic_add_fetch(&last_table, 1, __ATOMIC_ACQ_REL);
+    task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
+    return true;
 }
 
 bool own_files_begin_at_once(void) { return close_range_of(UINT_MAX, UINT_MAX, 0); }
 
 void own_files_end(void) {
-    if (is_private) own_files_retract();
+    if (own_table) own_files_retract();
 }
 
 /* ---- Files. ---- */
 
+bool own_file_is_kept(const struct own_file *own) { return own_table && own->table == own_table; }
+
 static int keep(struct own_file *own, int file) {
-    if (file < 0 || !is_private) return file;
+    if (file < 0 || !own_table) return file;
     int high = raise_number(file);
-    if (high != file) *own = (struct own_file){.is_kept = true, .file = high};
+    if (high != file) *own = (struct own_file){.table = own_table, .file = high};
     return high;
 }
 
@@ -185,25 +191,26 @@ static int open_file(const char *path) {
 }
 
 int own_file_open(struct own_file *own, const char *path) {
-    return own->is_kept ? own->file : keep(own, open_file(path));
+    return own_file_is_kept(own) ? own->file : keep(own, open_file(path));
 }
 
 int own_file_open_at(struct own_file *own, const char *absolute_path) {
-    return own->is_kept ? own->file : keep(own, open_at(AT_FDCWD, absolute_path, 0));
+    return own_file_is_kept(own) ? own->file : keep(own, open_at(AT_FDCWD, absolute_path, 0));
 }
 
 void own_file_release(const struct own_file *own, int file) {
-    if (file >= 0 && !(own && own->is_kept)) close_file(file);
+    if (file >= 0 && !(own && own_file_is_kept(own))) close_file(file);
 }
 
 void own_file_close(struct own_file *own) {
-    if (own->is_kept) close_file(own->file);
-    own->is_kept = false;
+    if (!own_file_is_kept(own)) return;
+    close_file(own->file);
+    own->table = 0;
 }
 
 /* A forked child forgets the files of its parent's threads. The thread sanitizer takes those for threads of the child.
  */
-__attribute__((no_sanitize("thread"))) void own_file_forget(struct own_file *own) { own->is_kept = false; }
+__attribute__((no_sanitize("thread"))) void own_file_forget(struct own_file *own) { own->table = 0; }
 
 static size_t read_text(int file, char *text, size_t bytes_max) {
     ssize_t count = file >= 0 ? own_file_read_at(file, text, bytes_max - 1, 0) : -1;
@@ -237,7 +244,7 @@ static void write_all(int file, const char *text, size_t bytes_count) {
 }
 
 void own_files_report(const char *text, size_t bytes_count) {
-    if (!is_private) {
+    if (!own_table) {
         write_all(STDERR_FILENO, text, bytes_count);
         return;
     }

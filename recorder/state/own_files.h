@@ -40,11 +40,15 @@ void own_files_forget_tables(void);
 /* Returns whether the calling thread has a table of its own. */
 bool own_files_are_private(void);
 
-/* A file that stays open if the calling thread has a table of its own. All zero: it is not open. */
+/* A file that stays open if the calling thread has a table of its own. All zero: it is not open. The file ends with
+ * its table: for another thread, and in a forked child, it is not open. */
 struct own_file {
-    bool is_kept;
+    uint32_t table; /* the number of the table that the file is open in; 0: none */
     int file;
 };
+
+/* Whether the file has stayed open for the calling thread. */
+bool own_file_is_kept(const struct own_file *own);
 
 /* Opens a file in /proc/self/task for reading, or returns the descriptor that is open already. path is relative to
  * /proc/self/task, and is found even after the program has changed its root directory. Returns -1 with errno set if the

@@ -161,11 +161,6 @@ void process_counters_open(void) {
     open_zones();
 }
 
-void process_counters_forget(void) {
-    own_file_forget(&counters.memory_file);
-    counters.zone_count = 0;
-}
-
 void process_counters_sample(uint64_t now_ns, uint32_t flags) {
     uint64_t cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     if (cpu_ns > counters.last_cpu_ns && !(flags & GREC_NO_PROCESS_CPU))

@@ -9,9 +9,6 @@
 /* Opens the kernel's files. Reports in the trace which counters are not there. */
 void process_counters_open(void);
 
-/* Forgets the files, if the thread that had them open has ended or belongs to another process. */
-void process_counters_forget(void);
-
 /* Records the counters that have changed and that the flags (enum grec_option_flag) do not turn off. now_ns:
  * CLOCK_MONOTONIC. */
 void process_counters_sample(uint64_t now_ns, uint32_t flags);
