@@ -901,13 +901,15 @@ __attribute__((constructor)) static void begin_process(void) {
     environment_start();
 }
 
-/* A process that is killed leaves its chunks as they are. */
+/* A process that is killed leaves its chunks as they are. A forked child saves a trace in memory only if the process
+ * that created it is gone, as a daemon's parent is. The child looks after it has stopped: if the creator is still there
+ * then, what it saves later has all that the child has recorded. */
 __attribute__((destructor)) static void end_process(void) {
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && environment_has_started();
     stop_locked(true);
-    if (is_saved_at_end && save_locked(NULL) != GREC_OK)
+    if (is_saved_at_end && !pool_has_other_saver(&recording_pool) && save_locked(NULL) != GREC_OK)
         fprintf(stderr, "gecko-recorder: %s cannot be written: %s\n", session.settings.path, strerror(errno));
     unlock();
 }

@@ -53,6 +53,11 @@ bool pool_enter(struct pool *pool);
  * stays. */
 void pool_leave(struct pool *pool);
 
+/* Returns whether another process has created this pool in memory, still lives and has not left it: that process will
+ * save it. Returns false if this is not known, because the pool has no descriptor, or one of the two processes has
+ * closed its own. */
+bool pool_has_other_saver(const struct pool *pool);
+
 /* Unmaps the pool and closes its file. */
 void pool_close(struct pool *pool);
 

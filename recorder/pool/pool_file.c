@@ -36,6 +36,24 @@ void pool_file_lock_for_process(const struct pool *pool) {
     fcntl(pool->file, F_SETLK, &lock);
 }
 
+/* No process has the pid 0, so pool_file_lock_for_process never locks this byte. */
+enum { SAVER_BYTE = 0 };
+
+void pool_file_set_saver(const struct pool *pool, bool is_saver) {
+    short type = is_saver ? F_WRLCK : F_UNLCK;
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = SAVER_BYTE, .l_len = 1};
+    int file = pool_file_number(pool);
+    if (file >= 0) fcntl(file, F_SETLK, &lock);
+}
+
+/* A thread may have a descriptor table of its own. Locks belong to tables, so such a thread sees the lock of its own
+ * process as one of another. */
+bool pool_has_other_saver(const struct pool *pool) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAVER_BYTE, .l_len = 1};
+    int file = pool_file_number(pool);
+    return file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid != getpid();
+}
+
 int pool_file_mapped(const struct pool *pool) { return pool->file >= 0 ? pool->file : pool->memory_file; }
 
 bool pool_file_is(const struct pool *pool, const struct stat *status) {

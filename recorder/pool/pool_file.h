@@ -30,6 +30,11 @@ bool pool_file_adopt(struct pool *pool, int file);
  */
 void pool_file_lock_for_process(const struct pool *pool);
 
+/* Takes or releases the lock of the process that will save a pool in memory: see pool_has_other_saver. Children do not
+ * inherit it. The kernel releases it when the process ends in any way, even if no parent has waited for it yet, or
+ * executes another program. So unlike a pid, the lock tells that this process is still there. */
+void pool_file_set_saver(const struct pool *pool, bool is_saver);
+
 /* Returns the descriptor if it is still the trace's, else -1 with errno set. */
 int pool_file_number(const struct pool *pool);
 

@@ -76,9 +76,11 @@ static void open_memory(struct pool *pool, uint64_t bytes_count) {
     if (pool_file_is_beyond_limit(bytes_count)) return;
     int file = memfd_create("gecko-recorder", MFD_CLOEXEC);
     pool->memory_file = file < 0 ? -1 : pool_file_move_away(file);
-    if (pool->memory_file < 0 || (ftruncate(pool->memory_file, (off_t)bytes_count) == 0 && pool_file_remember(pool)))
-        return;
-    close_memory(pool);
+    if (pool->memory_file < 0) return;
+    if (ftruncate(pool->memory_file, (off_t)bytes_count) == 0 && pool_file_remember(pool))
+        pool_file_set_saver(pool, true);
+    else
+        close_memory(pool);
 }
 
 static bool map_memory(struct pool *pool, uint64_t bytes_count) {
@@ -315,6 +317,7 @@ __attribute__((no_sanitize("thread"))) void pool_read_settings(const struct pool
 }
 
 void pool_leave(struct pool *pool) {
+    if (pool->file < 0) pool_file_set_saver(pool, false);
     if (__atomic_sub_fetch(&pool->shared->process_count, 1, __ATOMIC_ACQ_REL) > 0 || pool->file < 0) return;
     uint64_t count = pool->header->chunk_count;
     pool->shared->reserved_count = count;

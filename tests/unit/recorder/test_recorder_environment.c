@@ -120,6 +120,63 @@ static int fork_child(const char *argument) {
     return wait_for_child(pid);
 }
 
+/* A forked child exits normally. Returns whether that saves a trace in memory, which its creator will save. */
+static int fork_child_that_exits(const char *path) {
+    GREC_INSTANT("parent", NULL);
+    pid_t pid = fork();
+    if (!pid) {
+        GREC_INSTANT("forked", NULL);
+        exit(0);
+    }
+    int status = wait_for_child(pid);
+    GREC_INSTANT("parent again", NULL);
+    return status || access(path, F_OK) == 0;
+}
+
+static int outlive(const char *path) {
+    char byte;
+    if (read(STDIN_FILENO, &byte, 1) != 1) return 1;
+    if (access(path, F_OK) == 0) GREC_INSTANT("saved before", NULL);
+    GREC_INSTANT("outlived", NULL);
+    return 0;
+}
+
+/* This process ends after a forked child has become part of the recording. The child goes on once the standard input
+ * says that this process has ended. */
+static int leave_child(const char *path, void (*end)(int status)) {
+    int ends[2];
+    char byte = 0;
+    GREC_INSTANT("parent", NULL);
+    if (pipe(ends) != 0) return 1;
+    pid_t pid = fork();
+    if (!pid) return write(ends[1], &byte, 1) != 1 || outlive(path);
+    close(ends[1]);
+    if (pid < 0 || read(ends[0], &byte, 1) != 1) return 1;
+    end(0);
+    return 1;
+}
+
+static int leave_child_by_exit(const char *path) { return leave_child(path, exit); }
+static int leave_child_unsaved(const char *path) { return leave_child(path, _exit); }
+
+/* Executes a program, recorded, tells its child when the program has ended, and waits until the child has ended. The
+ * program is a zombie meanwhile. Nobody writes to its standard output, which shows when both have ended. */
+static int execute_and_outlast(const char *program) {
+    static char name[] = "app", path[] = "kept.trace", byte;
+    char *const arguments[] = {name, (char *)(uintptr_t)program, path, NULL};
+    int input[2], output[2];
+    siginfo_t info;
+    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) return 1;
+    if (dup2(input[0], STDIN_FILENO) < 0 || dup2(output[1], STDOUT_FILENO) < 0) return 1;
+    setenv("GECKO_RECORDER", "1", true);
+    pid_t pid = execute(arguments, NULL);
+    close(output[1]);
+    close(STDOUT_FILENO);
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 || write(input[1], &byte, 1) != 1) return 1;
+    if (read(output[0], &byte, 1) != 0) return 1;
+    return wait_for_child(pid);
+}
+
 static int start_with_path(const char *path) {
     struct grec_options options = {.path = path, .product = "Named"};
     GREC_INSTANT("before", NULL);
@@ -211,6 +268,10 @@ static const struct {
     {"execute-empty", execute_with_empty_environment},
     {"become", become_another},
     {"fork", fork_child},
+    {"fork-exit", fork_child_that_exits},
+    {"leave", leave_child_by_exit},
+    {"leave-unsaved", leave_child_unsaved},
+    {"outlast", execute_and_outlast},
     {"start", start_with_path},
     {"start-nothing", start_with_nothing},
     {"start-bad", start_with_bad_options},
@@ -737,6 +798,37 @@ static void test_child_of_a_recording_in_memory(void **state) {
     assert_int_equal(temp_folder_count(*state), 0);
 }
 
+static void test_forked_child_of_a_recording_in_memory(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "fork-exit", "kept.trace",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=kept.trace", "GECKO_RECORDER_STORAGE=memory")));
+    take(&recorded, *state, "kept.trace");
+    assert_marked(&recorded, "forked", 1);
+    assert_marked(&recorded, "parent again", 1);
+    assert_int_equal(recorded.profile.processes.count, 2);
+    recorded_fini(&recorded);
+    assert_int_equal(temp_folder_count(*state), 0);
+}
+
+/* A daemon's parent may save nothing when it ends. */
+static void test_child_outlives_a_recording_in_memory(void **state) {
+    static const struct {
+        const char *program;
+        bool is_saved_before;
+    } cases[] = {{"leave", true}, {"leave-unsaved", false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recorded recorded;
+        assert_quiet(RUN(*state, "outlast", cases[i].program,
+                         WITH("GECKO_RECORDER_OUTPUT=kept.trace", "GECKO_RECORDER_STORAGE=memory")));
+        take(&recorded, *state, "kept.trace");
+        assert_marked(&recorded, "parent", 1);
+        assert_marked(&recorded, "saved before", cases[i].is_saved_before);
+        assert_marked(&recorded, "outlived", 1);
+        recorded_fini(&recorded);
+        assert_int_equal(temp_folder_count(*state), 0);
+    }
+}
+
 /* Checks that the child is not in its parent's trace but in a trace of its own. Frees the parent's trace. */
 static void assert_child_apart(const struct temp_folder *folder, struct recorded *parent) {
     struct recorded child;
@@ -866,6 +958,8 @@ int main(int argument_count, char **arguments) {
         TEST(test_forked_child),
         TEST(test_child_without_environment),
         TEST(test_child_of_a_recording_in_memory),
+        TEST(test_forked_child_of_a_recording_in_memory),
+        TEST(test_child_outlives_a_recording_in_memory),
         TEST(test_child_of_a_recording_that_moved),
         TEST(test_child_with_another_version),
         TEST(test_nothing_to_join),
