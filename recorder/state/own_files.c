@@ -208,10 +208,6 @@ void own_file_close(struct own_file *own) {
     own->table = 0;
 }
 
-/* A forked child forgets the files of its parent's threads. The thread sanitizer takes those for threads of the child.
- */
-__attribute__((no_sanitize("thread"))) void own_file_forget(struct own_file *own) { own->table = 0; }
-
 static size_t read_text(int file, char *text, size_t bytes_max) {
     ssize_t count = file >= 0 ? own_file_read_at(file, text, bytes_max - 1, 0) : -1;
     text[count > 0 ? count : 0] = '\0';

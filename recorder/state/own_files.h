@@ -63,10 +63,6 @@ void own_file_release(const struct own_file *own, int file);
 
 void own_file_close(struct own_file *own);
 
-/* Forgets the descriptor, if the thread that had it open has ended, or belongs to another process: the descriptor was
- * closed with the thread's table. */
-void own_file_forget(struct own_file *own);
-
 /* Reads bytes from the offset on. Returns how many; -1 with errno set on failure. */
 ssize_t own_file_read_at(int file, void *bytes, size_t bytes_count, uint64_t offset);
 

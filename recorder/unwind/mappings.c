@@ -212,5 +212,3 @@ void mappings_forget(void) {
     destroy(mappings.current);
     __atomic_store_n(&mappings.current, NULL, __ATOMIC_RELEASE);
 }
-
-void mappings_forget_file(void) { own_file_forget(&mappings.file); }

@@ -43,8 +43,4 @@ void mappings_reclaim(void);
 /* Frees all copies. The caller guarantees that no lookup is running. */
 void mappings_forget(void);
 
-/* Forgets the open file of the list. Call this if the thread that opened the file has ended or belongs to another
- * process. */
-void mappings_forget_file(void);
-
 #endif

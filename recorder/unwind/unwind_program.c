@@ -9,7 +9,7 @@ const struct unwind_rule unwind_rule_unknown = {.cfa_kind = UNWIND_CFA_UNKNOWN};
 
 /* ---- The machine that runs an entry's instructions. ---- */
 
-/* Compilers remember one or two. A signal handler has little room. */
+/* Compilers remember one or two rules at a time. More would take stack, of which a signal handler has little. */
 enum { REMEMBERED_COUNT_MAX = 8 };
 
 /* Limit for the bytes of a program. Longer programs are hostile; those of the largest functions have a few

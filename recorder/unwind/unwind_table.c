@@ -105,7 +105,8 @@ static bool cache_find(struct cache_slot *cache, uint64_t address, struct unwind
     return true;
 }
 
-/* A slot that another handler is changing stays with that one. If its thread is killed, the slot is lost. */
+/* A slot that another handler is changing is left to that one. In a child that was forked meanwhile, the slot stays
+ * unused. */
 static void cache_put(struct cache_slot *cache, uint64_t address, const struct unwind_rule *rule) {
     struct cache_slot *slot = slot_of(cache, address);
     uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_RELAXED), words[RULE_WORD_COUNT];

@@ -30,8 +30,8 @@ struct unwind_figures {
 
 /* ---- One object. ---- */
 
-/* Returns NULL if the object has no functions, or if there is no memory. unwind_object.h says when this may be called.
- */
+/* Returns NULL if the object has no functions, if its table would be larger than bytes_max, or if there is no memory.
+ * unwind_object.h says when this may be called. */
 struct unwind_table *unwind_table_create(const struct unwind_image *image, uint64_t bytes_max);
 void unwind_table_destroy(struct unwind_table *table);
 
