@@ -233,7 +233,7 @@ static void await_thread(struct thread_writers *thread, void *context) {
     writers_close(thread);
 }
 
-/* Switches recording off, and seals all chunks of this process. Returns false if threads that did not leave their
+/* Switches recording off, and gives back all chunks of this process. Returns false if threads that did not leave their
  * recording calls were given up: those keep their chunks. */
 static bool quiesce(void) {
     recording_switch(false);
@@ -241,7 +241,6 @@ static bool quiesce(void) {
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
     thread_registry_each(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
-    pool_seal_partial(&recording_pool);
     return quiescence.is_complete;
 }
 
@@ -377,6 +376,7 @@ static bool is_same_pool(const struct settings *a, const struct settings *b) {
 
 /* Copies the chunks of the old pool. Ids and threads stay the same. */
 static bool copy_into(struct pool *pool) {
+    pool_seal_partial(&recording_pool);
     if (pool_copy(&recording_pool, pool)) return pool_publish(pool);
     pool_discard(pool);
     return false;

@@ -94,8 +94,8 @@ enum trace_chunk_kind { TRACE_CHUNK_EVENTS = 1, TRACE_CHUNK_DEFINITIONS = 2 };
 /* The first TRACE_CHUNK_HEADER_BYTES of a chunk. */
 struct trace_chunk_header {
     uint32_t state; /* enum trace_chunk_state */
-    uint32_t reserved;
-    uint64_t hash; /* of a sealed chunk: XXH3-64, seed 0, of the bytes from `magic` to the end of the last block */
+    uint32_t owner; /* for the recorder alone: the process that writes into the chunk */
+    uint64_t hash;  /* of a sealed chunk: XXH3-64, seed 0, of the bytes from `magic` to the end of the last block */
 
     uint32_t magic;   /* TRACE_CHUNK_MAGIC */
     uint16_t version; /* TRACE_VERSION */
@@ -104,7 +104,7 @@ struct trace_chunk_header {
     uint32_t tid;
     uint64_t thread_uid;       /* distinguishes threads with equal tids; 0 for definitions */
     uint64_t sequence;         /* chunks that this thread took before */
-    uint64_t global_index;     /* chunks that all threads took before: orders chunks by age */
+    uint64_t global_index;     /* chunks that all threads took before the last thread took this one: orders by age */
     uint32_t first_block;      /* offset in the chunk of the first block */
     uint32_t next_chunk;       /* definitions: 1 + the number of the chunk in which the log continues; 0: none */
     uint64_t first_definition; /* id of the first definition in this chunk; 0 for events */
@@ -114,7 +114,7 @@ struct trace_chunk_header {
     uint64_t end_ns;           /* end_ticks on CLOCK_MONOTONIC */
     uint64_t commit;           /* low half: offset past the last published block; high half: number of blocks.
                                   Definitions leave it 0: see TRACE_DEFINITION_PUBLISHED */
-    uint64_t pid_namespace;    /* the inode of the pid namespace that the pid is valid in; 0: unknown */
+    uint64_t pid_namespace;    /* the inode of the pid namespace that the chunk's pids are valid in; 0: unknown */
     uint64_t gap;
 };
 _Static_assert(sizeof(struct trace_chunk_header) == TRACE_CHUNK_HEADER_BYTES, "no padding");
@@ -131,8 +131,9 @@ _Static_assert(offsetof(struct trace_chunk_header, magic) == 16, "the hash cover
 
 enum trace_entry_kind {
     TRACE_PROCESS = 1,     /* leb pid, leb parent pid, leb start (ns of CLOCK_MONOTONIC), text name, leb how many chunks
-                              the process has taken (not in the first traces of this version), leb outer pid (left out
-                              if there is none): the pid in an outer pid namespace, if the process sees it in /proc.
+                              the process has taken so far, new ones and those of other processes (not in the first
+                              traces of this version), leb outer pid (left out if there is none): the pid in an outer
+                              pid namespace, if the process sees it in /proc.
                               Later entries in the chunk belong to this process. (pid, start) identifies a process,
                               since pids are used again. Every chunk of events begins with this entry */
     TRACE_THREAD = 2,      /* leb ticks since the chunk's base (the running time starts again here), leb uid, leb tid,

@@ -187,6 +187,7 @@ static void read_event_chunk(struct trace_reader *trace, struct chunk *chunk) {
     bool is_cut = chunk->end > chunk->bytes.bytes_count;
     struct trace_blocks blocks = {
         .context = {.is_live = is_live,
+                    .counted = process_none(),
                     .now_ticks = base_ticks,
                     .base_ticks = base_ticks,
                     .base_ns = header->base_ns,

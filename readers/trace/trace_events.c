@@ -74,8 +74,8 @@ static enum trace_verdict read_process(struct entry *entry) {
     if (context->is_live) context->process->has_live_chunk = true;
     if (taken_count > context->process->taken_count) context->process->taken_count = taken_count;
     /* A chunk names its process again when another thread continues it. */
-    if (!context->is_counted) context->process->chunk_count++;
-    context->is_counted = true;
+    if (context->counted.index != context->process->id.index) context->process->chunk_count++;
+    context->counted = context->process->id;
     if (parent_pid <= INT32_MAX) context->process->parent_pid = (int64_t)parent_pid;
     trace_tasks_name_process(&entry->trace->tasks, context->process, name, context->now_ticks);
     struct process *process = profile_process_at(profile_of(entry), context->process->id);

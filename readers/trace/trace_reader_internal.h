@@ -21,7 +21,7 @@ struct trace_chunk_context {
     struct trace_thread *thread;
     bool is_beyond;                /* the named process or thread exceeds the limit on their number */
     bool is_live;                  /* the recorder never returned the chunk */
-    bool is_counted;               /* as one of its process */
+    process_id counted;            /* the last process that the chunk was counted for; none at first */
     int64_t now_ticks;             /* time of the last entry, since the start of the trace */
     int64_t base_ticks;            /* base time of the chunk, since the start of the trace */
     uint64_t base_ns;              /* the same time in nanoseconds of CLOCK_MONOTONIC */

@@ -27,6 +27,9 @@ enum {
     DEAD_LOOK_PERIOD = 64,
 };
 
+/* In a chunk's owner word: that process is done with the chunk, which is kept for others. A pid has 22 bits. */
+static const uint32_t OWNER_HAS_LEFT = (uint32_t)1 << 31;
+
 /* ---- Disk space. ---- */
 
 bool pool_reserve_chunks(struct pool *pool, uint64_t target_count) {
@@ -169,13 +172,16 @@ static bool is_of_own_namespace(const struct trace_chunk_header *chunk) {
     return __atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) == process_self()->pid_namespace;
 }
 
-/* The header's pid is stored before its global index. So if the header has the table's index, it has the owner's pid.
- */
+/* The owner is stored before the global index. So if the header has the table's index, it has that owner, or a later
+ * one. A process may keep its chunk for others and end while this one looks at it: then the second look finds another
+ * owner. */
 static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
     if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8 || !is_of_own_namespace(chunk))
         return false;
-    return is_process_dead(__atomic_load_n(&chunk->pid, __ATOMIC_RELAXED));
+    uint32_t owner = __atomic_load_n(&chunk->owner, __ATOMIC_ACQUIRE);
+    if (owner & OWNER_HAS_LEFT || !is_process_dead(owner)) return false;
+    return __atomic_load_n(&chunk->owner, __ATOMIC_ACQUIRE) == owner;
 }
 
 /* Makes the live chunks of dead processes available like sealed ones. Their contents stay readable until they are
@@ -254,7 +260,7 @@ static int64_t take_oldest(struct pool *pool, enum pool_entry_state state, uint6
         uint64_t entry;
         int64_t number = find_oldest_sealed(pool, &entry);
         if (number == NO_CHUNK) {
-            if (!release_chunks_of_dead(pool)) return NO_CHUNK;
+            if (!release_chunks_of_dead(pool) && !pool_seal_partial(pool)) return NO_CHUNK;
             continue;
         }
         if (!table_change(pool, (uint64_t)number, entry, entry_of(state, global_index))) continue;
@@ -283,7 +289,8 @@ static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state 
 /* Fills in the header. At every instant it is that of a free chunk, or complete. */
 static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chunk_header *values) {
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
-    __atomic_store_n(&chunk->pid, values->pid, __ATOMIC_RELAXED);
+    chunk->pid = values->pid;
+    __atomic_store_n(&chunk->owner, values->pid, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->pid_namespace, process_self()->pid_namespace, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->global_index, values->global_index, __ATOMIC_RELEASE);
     chunk->hash = 0;
@@ -373,40 +380,49 @@ static uint64_t partial_value(const struct pool *pool, const struct trace_chunk_
 
 void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk) {
     uint64_t value = partial_value(pool, chunk);
+    __atomic_or_fetch(&chunk->owner, OWNER_HAS_LEFT, __ATOMIC_RELEASE);
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t empty = 0;
         if (__atomic_compare_exchange_n(&pool->shared->partial[i], &empty, value, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
             return;
     }
+    __atomic_and_fetch(&chunk->owner, ~OWNER_HAS_LEFT, __ATOMIC_RELEASE);
     pool_seal(pool, chunk);
 }
 
-/* An earlier process may have had the same pid, and another process may have it in another pid namespace. */
-static bool is_of_this_process(const struct trace_chunk_header *chunk) {
-    const struct process_state *process = process_self();
-    return __atomic_load_n(&chunk->pid, __ATOMIC_RELAXED) == process->pid && is_of_own_namespace(chunk) &&
-           __atomic_load_n(&chunk->base_ns, __ATOMIC_RELAXED) >= process->start_ns;
-}
-
-static bool clear_partial(struct pool *pool, int place, uint64_t value) {
-    return __atomic_compare_exchange_n(&pool->shared->partial[place], &value, 0, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_RELAXED);
-}
-
-struct trace_chunk_header *pool_take_partial(struct pool *pool) {
+/* Takes a chunk out of the kept ones. It has no owner then: if the process is killed now, the chunk stays in the trace,
+ * and no other process uses it again. */
+static struct trace_chunk_header *remove_partial(struct pool *pool, bool is_any_namespace_good) {
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_ACQUIRE);
         if (!value) continue;
         struct trace_chunk_header *chunk = pool_chunk(pool, (value & UINT32_MAX) - 1);
-        bool is_stale = partial_value(pool, chunk) != value;
-        if (!is_stale && !is_of_this_process(chunk)) continue;
-        if (clear_partial(pool, i, value) && !is_stale) return chunk;
+        if (!is_any_namespace_good && !is_of_own_namespace(chunk)) continue;
+        if (__atomic_compare_exchange_n(&pool->shared->partial[i], &value, 0, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return chunk;
     }
     return NULL;
 }
 
-void pool_seal_partial(struct pool *pool) {
+/* The chunk gets a new place in the order of age: when it is full, it has some of the newest events. */
+struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid, bool *is_of_other) {
+    struct trace_chunk_header *chunk = remove_partial(pool, false);
+    if (!chunk) return NULL;
+    *is_of_other = __atomic_exchange_n(&chunk->owner, pid, __ATOMIC_ACQ_REL) != (pid | OWNER_HAS_LEFT);
+    uint64_t global_index = take_global_index(pool);
+    __atomic_store_n(&chunk->global_index, global_index, __ATOMIC_RELEASE);
+    table_store(pool, pool_chunk_number(pool, chunk), entry_of(POOL_LIVE, global_index));
+    return chunk;
+}
+
+bool pool_seal_partial(struct pool *pool) {
+    bool is_any_sealed = false;
     struct trace_chunk_header *chunk;
-    while ((chunk = pool_take_partial(pool))) pool_seal(pool, chunk);
+    while ((chunk = remove_partial(pool, true))) {
+        pool_seal(pool, chunk);
+        is_any_sealed = true;
+    }
+    return is_any_sealed;
 }

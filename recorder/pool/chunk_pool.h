@@ -4,7 +4,9 @@
  *
  * A chunk's disk space is allocated before the chunk is given out, so a full disk is an error of fallocate and never a
  * SIGBUS. The helper thread allocates ahead of need; without a helper, the thread that takes a chunk does. At the
- * limit, the oldest sealed chunk is used again. Chunks of definitions are never sealed, so they stay. */
+ * limit, the oldest sealed chunk is used again. Chunks of definitions are never sealed, so they stay. A thread that
+ * ends leaves the rest of its chunk to later threads, which may be those of another process: a build has thousands of
+ * processes that record little. */
 #ifndef GREC_CHUNK_POOL_H
 #define GREC_CHUNK_POOL_H
 
@@ -49,8 +51,8 @@ void pool_read_settings(const struct pool *pool, struct pool_settings *settings)
  * [signal-safe] */
 bool pool_enter(struct pool *pool);
 
-/* Ends the use of the pool by this process. The last process truncates the file to the chunks in use. The mapping
- * stays. */
+/* Ends the use of the pool by this process. The last process seals the chunks that are kept, and truncates the file to
+ * the chunks in use. The mapping stays. */
 void pool_leave(struct pool *pool);
 
 /* Returns whether another process has created this pool in memory, still lives and has not left it: that process will
@@ -99,12 +101,14 @@ void pool_return_pinned(struct pool *pool, struct trace_chunk_header *chunk);
 /* Seals a chunk that is complete. */
 void pool_seal(struct pool *pool, struct trace_chunk_header *chunk);
 
-/* Keeps a chunk with room left for the next thread of this process, or seals it if too many are kept already. */
+/* Keeps a chunk with room left for the next thread, of this or another process, or seals it if too many are kept
+ * already. */
 void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk);
-/* Takes a chunk that this process has kept; NULL if there is none. */
-struct trace_chunk_header *pool_take_partial(struct pool *pool);
-/* Seals the chunks that this process has kept. Call this when the process stops recording. */
-void pool_seal_partial(struct pool *pool);
+/* Takes a chunk that a process in the same pid namespace has kept, with its earlier contents; NULL if there is none.
+ * *is_of_other: the last process that wrote into it was another one. */
+struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid, bool *is_of_other);
+/* Seals all chunks that are kept. Returns false if there is none. */
+bool pool_seal_partial(struct pool *pool);
 
 /* Frees the chunks that ended longer ago than the pool keeps any. Reads the header of each chunk. */
 void pool_drop_old(struct pool *pool);

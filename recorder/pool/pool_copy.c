@@ -24,15 +24,13 @@ static bool write_all(int file, const void *bytes, size_t bytes_count, uint64_t 
     return true;
 }
 
-/* Copies a chunk that its thread may be writing into: the copy has what was published so far, and no end time. If the
- * chunk is given to another thread meanwhile, the bytes that were read are worthless, and the copy becomes a free
- * chunk.
- */
+/* Copies a chunk that its thread may be writing into: the copy has what was published so far, and no end time. Returns
+ * false if the chunk is given to another thread meanwhile: then the bytes that were read are worthless. */
 #if defined(__clang__) || defined(__GNUC__)
 __attribute__((no_sanitize("thread")))
 #endif
-static void
-copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
+static bool
+try_copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
     struct trace_chunk_header *header = (struct trace_chunk_header *)copy;
     uint64_t entry = table_load(pool, number);
@@ -40,7 +38,8 @@ copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
     uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
     /* The chunk has a new owner, but its header is still the old one's. */
     bool is_between = pool->table && __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8;
-    if (state == TRACE_CHUNK_FREE || is_between) return;
+    if (is_between) return false;
+    if (state == TRACE_CHUNK_FREE) return true;
     uint64_t commit = __atomic_load_n(&chunk->commit, __ATOMIC_ACQUIRE);
     uint32_t end = (uint32_t)commit;
     if (chunk->kind == TRACE_CHUNK_DEFINITIONS || end > pool->chunk_bytes) end = pool->chunk_bytes;
@@ -51,8 +50,15 @@ copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
         header->hash = 0;
         header->end_ticks = header->end_ns = 0;
     }
-    uint64_t entry_after = table_load(pool, number);
-    if (entry_after >> 8 != entry >> 8) memset(copy, 0, pool->chunk_bytes);
+    return table_load(pool, number) >> 8 == entry >> 8;
+}
+
+/* A chunk that changes hands all the time, or whose taker was killed in the middle, becomes a free one. */
+static void copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++)
+        if (try_copy_chunk(pool, number, copy)) return;
+    memset(copy, 0, pool->chunk_bytes);
 }
 
 static bool write_chunk_copy(const struct pool *pool, uint64_t number, unsigned char *buffer, int file) {

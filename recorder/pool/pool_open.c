@@ -318,7 +318,9 @@ __attribute__((no_sanitize("thread"))) void pool_read_settings(const struct pool
 
 void pool_leave(struct pool *pool) {
     if (pool->file < 0) pool_file_set_saver(pool, false);
-    if (__atomic_sub_fetch(&pool->shared->process_count, 1, __ATOMIC_ACQ_REL) > 0 || pool->file < 0) return;
+    if (__atomic_sub_fetch(&pool->shared->process_count, 1, __ATOMIC_ACQ_REL) > 0) return;
+    pool_seal_partial(pool);
+    if (pool->file < 0) return;
     uint64_t count = pool->header->chunk_count;
     pool->shared->reserved_count = count;
     /* A failure does no harm: the file then ends in free chunks. */

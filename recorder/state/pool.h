@@ -16,7 +16,7 @@ enum {
     POOL_PARTIAL_COUNT = 64,
     POOL_PATH_BYTES = 1024,
     /* Raise this when the layout or the meaning of struct pool_bookkeeping changes. */
-    POOL_BOOKKEEPING_VERSION = 4,
+    POOL_BOOKKEEPING_VERSION = 5,
     POOL_FILTER_BYTES = 512,
 };
 
@@ -72,8 +72,8 @@ struct pool_bookkeeping {
     uint64_t definitions_offset; /* of struct pool_definition_slot[definition_slot_count] */
     uint64_t definition_slot_count;
     uint64_t definition_chunk_count;
-    /* Chunks whose threads have ended, with room left for other threads of the same process. A value has the low half
-       of the chunk's global index in its high half, and the chunk's number plus 1 in its low half. */
+    /* Chunks whose threads have ended, with room left for other threads. A value has the low half of the chunk's global
+       index in its high half, and the chunk's number plus 1 in its low half. */
     uint64_t partial[POOL_PARTIAL_COUNT];
     uint64_t machine;          /* identifies this run of the machine and its clocks: see pool_join. 0: unknown */
     uint64_t group_word;       /* see enum pool_group_field */

@@ -163,19 +163,27 @@ bool recording_identify(const struct recording *recording) {
     return enter_process(recording) && !recording->thread->is_muted;
 }
 
+static struct trace_chunk_header *take_partial(const struct process_state *process) {
+    bool is_of_other = false;
+    struct trace_chunk_header *chunk = pool_take_partial(&recording_pool, process->pid, &is_of_other);
+    if (is_of_other) process_count_chunk();
+    return chunk;
+}
+
 static struct trace_chunk_header *take_chunk(struct recording *recording, const struct process_state *process) {
     struct writer *writer = recording->writer;
     struct trace_chunk_header *chunk = NULL;
     /* Short-lived threads share chunks. At the limit, use the room in kept chunks before the oldest events are lost. */
-    if (writer->sequence == 0 || pool_is_at_limit(&recording_pool)) chunk = pool_take_partial(&recording_pool);
+    if (writer->sequence == 0 || pool_is_at_limit(&recording_pool)) chunk = take_partial(process);
     if (chunk) return chunk;
     struct pool_owner owner = {.pid = process->pid,
                                .tid = thread_tid(recording->thread),
                                .thread_uid = thread_record_self->uid,
                                .sequence = writer->sequence};
     chunk = pool_take(&recording_pool, &owner);
-    if (chunk) process_count_chunk();
-    return chunk ? chunk : pool_take_partial(&recording_pool);
+    if (!chunk) return take_partial(process);
+    process_count_chunk();
+    return chunk;
 }
 
 static void open_chunk(struct writer *writer, struct trace_chunk_header *chunk) {
@@ -454,7 +462,7 @@ void writers_close(struct thread_writers *thread) {
     for (int i = 0; i < NESTING_MAX; i++) {
         bool is_of_this =
             thread->generation == recording_generation || thread->orphan_generation == recording_generation;
-        if (is_of_this) close_chunk(&thread->writers[i]);
+        if (is_of_this) give_back(&thread->writers[i]);
         thread->writers[i] = (struct writer){0};
     }
     thread->generation = 0;

@@ -55,7 +55,7 @@ void recording_write_mark(enum trace_entry_kind kind, uint64_t number);
 /* Writes a message of the recorder into the log of the trace. [signal-safe] */
 void recording_write_message(const char *text);
 
-/* Seals the chunks of a thread that is not in a recording call. */
+/* Gives back the chunks of a thread that is not in a recording call. */
 void writers_close(struct thread_writers *thread);
 
 /* Gives up waiting for a thread that does not leave its recording call. It may still write into its chunk, which stays

@@ -362,6 +362,64 @@ static void test_many_children(void **state) {
     recorded_fini(&recorded);
 }
 
+enum { EXITS = 0, IS_KILLED = 1 };
+
+/* A child that ends leaves the rest of its chunk to the next one. The chunk of a child that is killed stays with it. */
+static void test_children_share_chunks(void **state) {
+    enum { CHILD_COUNT = 100 };
+    struct recorded recorded;
+    start_recording(*state, "group.trace", without_helper);
+    order_mark("the first");
+    struct grec_status before;
+    grec_get_status(&before);
+    for (int i = 0; i < CHILD_COUNT; i++) run_short_child(EXITS);
+    for (int i = 0; i < 3; i++) run_short_child(IS_KILLED);
+    for (int i = 0; i < CHILD_COUNT; i++) run_short_child(EXITS);
+    stop_and_read(&recorded, *state, "group.trace");
+    assert_nothing_lost(&recorded);
+    /* The first child that was killed had the chunk of those before it. */
+    uint64_t chunk_count = (before.size_bytes - recorded.header.chunks_offset) / recorded.header.chunk_bytes;
+    assert_int_equal(recorded.header.chunk_count, chunk_count + 3 + 1);
+    assert_int_equal(count_markers(&recorded.profile, "child"), 2 * CHILD_COUNT + 3);
+    assert_int_equal(recorded.profile.processes.count, 2 * CHILD_COUNT + 3 + 1);
+    size_t killed_count = 0;
+    const struct column *log = &recorded.profile.gathering_log;
+    for (size_t i = 0; i < log->count; i++) {
+        const struct log_line *line = column_at(log, i);
+        if (process_is_none(line->process)) continue;
+        if (text_equal(line->key, TEXT("chunks"))) assert_int_equal(line->number, 1);
+        if (text_equal(line->key, TEXT("chunksRecycled"))) assert_int_equal(line->number, 0);
+        killed_count += text_equal(line->text, TEXT("was killed, or ended by _exit"));
+    }
+    assert_int_equal(killed_count, 3);
+    recorded_fini(&recorded);
+}
+
+/* A chunk that a child takes over while it is being copied is copied again. */
+static void test_saved_while_children_share_chunks(void **state) {
+    enum { CHILD_COUNT = IS_SANITIZED ? 200 : 1000 };
+    size_t last_count = 0;
+    start_recording(*state, "group.trace", without_helper);
+    pid_t storm = fork();
+    assert_true(storm >= 0);
+    if (!storm) {
+        for (int i = 0; i < CHILD_COUNT; i++) run_short_child(EXITS);
+        _exit(0);
+    }
+    for (bool is_over = false; !is_over;) {
+        struct recorded recorded;
+        is_over = waitpid(storm, NULL, WNOHANG) == storm;
+        assert_int_equal(grec_save(temp_folder_file(*state, "copy.trace")), GREC_OK);
+        recorded_read(&recorded, temp_folder_file(*state, "copy.trace"));
+        assert_nothing_lost(&recorded);
+        size_t count = count_markers(&recorded.profile, "child");
+        assert_true(count >= last_count);
+        last_count = count;
+        recorded_fini(&recorded);
+    }
+    assert_int_equal(last_count, CHILD_COUNT);
+}
+
 /* ---- Many processes with threads, at the limit. ---- */
 
 enum { CROWD_COUNT = 64, CROWD_THREAD_COUNT = 4, CROWD_MARKER_COUNT = 5000, CROWD_LIMIT_BYTES = 4 << 20 };
@@ -778,6 +836,8 @@ int main(void) {
         TEST(test_ends),
         TEST(test_unfinished),
         TEST(test_many_children),
+        TEST(test_children_share_chunks),
+        TEST(test_saved_while_children_share_chunks),
         TEST(test_crowd),
         TEST(test_recycled),
         TEST(test_sampling_paused),

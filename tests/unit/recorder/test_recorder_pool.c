@@ -435,36 +435,85 @@ static void test_chunk_sizes(void **state) {
     }
 }
 
-/* ---- Chunks kept for the next thread of the same process. ---- */
+/* ---- Chunks kept for the next thread, of this or another process. ---- */
 
-/* These functions change the header of a kept chunk to what another process, or an earlier one, would have written.
- * The header identifies the owner. */
-static void be_of_this_process(struct trace_chunk_header *chunk) { (void)chunk; }
-static void be_of_another_pid(struct trace_chunk_header *chunk) { chunk->pid++; }
-static void be_of_another_namespace(struct trace_chunk_header *chunk) { chunk->pid_namespace++; }
-static void be_of_an_earlier_process(struct trace_chunk_header *chunk) { chunk->base_ns = 1; }
-static void be_used_again(struct trace_chunk_header *chunk) { chunk->global_index++; }
+static void create_pool(struct pool *pool) {
+    assert_true(pool_create(pool, &(struct pool_options){.limit_bytes = 1 << 20, .chunk_bytes = 4096}));
+}
 
-static void test_kept_chunks_of_other_processes(void **state) {
-    static const struct {
-        void (*change)(struct trace_chunk_header *chunk);
-        bool is_taken;
-    } cases[] = {
-        {be_of_this_process, true},        {be_of_another_pid, false}, {be_of_another_namespace, false},
-        {be_of_an_earlier_process, false}, {be_used_again, false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct pool pool;
-        struct pool_owner owner = {.pid = process_self()->pid, .tid = 1, .thread_uid = 1};
-        assert_true(pool_create(&pool, &(struct pool_options){.limit_bytes = 1 << 20, .chunk_bytes = 4096}));
-        struct trace_chunk_header *chunk = pool_take(&pool, &owner);
-        assert_non_null(chunk);
+static struct trace_chunk_header *take_from(struct pool *pool) {
+    struct pool_owner owner = {.pid = process_self()->pid, .tid = 1, .thread_uid = 1};
+    return pool_take(pool, &owner);
+}
+
+static void test_kept_chunks(void **state) {
+    uint32_t pid = process_self()->pid;
+    struct pool pool;
+    create_pool(&pool);
+    struct trace_chunk_header *chunk = take_from(&pool);
+    assert_non_null(chunk);
+    for (uint32_t i = 0; i < 2; i++) {
+        bool is_of_other = false;
+        uint64_t index = chunk->global_index;
         pool_put_partial(&pool, chunk);
-        cases[i].change(chunk);
-        assert_ptr_equal(pool_take_partial(&pool), cases[i].is_taken ? chunk : NULL);
-        assert_null(pool_take_partial(&pool));
-        pool_close(&pool);
+        assert_ptr_equal(pool_take_partial(&pool, pid + i, &is_of_other), chunk);
+        assert_int_equal(is_of_other, i);
+        assert_int_equal(chunk->owner, pid + i);
+        assert_true(chunk->global_index > index);
+        assert_null(pool_take_partial(&pool, pid, &is_of_other));
     }
+    assert_int_equal(chunk->pid, pid);
+    assert_int_equal(chunk->state, TRACE_CHUNK_LIVE);
+    pool_close(&pool);
+}
+
+/* The pids in a chunk are of one namespace. At the limit, what no process of this namespace can continue is used again.
+ */
+static void test_kept_chunks_of_another_namespace(void **state) {
+    struct pool pool;
+    bool is_of_other;
+    create_pool(&pool);
+    struct trace_chunk_header *chunk = take_from(&pool);
+    assert_non_null(chunk);
+    chunk->pid_namespace++;
+    pool_put_partial(&pool, chunk);
+    assert_null(pool_take_partial(&pool, process_self()->pid, &is_of_other));
+    while (!pool_is_at_limit(&pool)) assert_ptr_not_equal(take_from(&pool), chunk);
+    assert_ptr_equal(take_from(&pool), chunk);
+    assert_int_equal(chunk->pid_namespace, process_self()->pid_namespace);
+    assert_int_equal(pool.header->recycled_chunk_count, 1);
+    assert_null(take_from(&pool));
+    pool_close(&pool);
+}
+
+/* A chunk that was continued has newer events than those that were taken after it at first. */
+static void test_kept_chunks_are_as_old_as_their_last_use(void **state) {
+    struct pool pool;
+    bool is_of_other;
+    create_pool(&pool);
+    struct trace_chunk_header *kept = take_from(&pool), *other = take_from(&pool);
+    pool_put_partial(&pool, kept);
+    assert_ptr_equal(pool_take_partial(&pool, process_self()->pid, &is_of_other), kept);
+    pool_seal(&pool, kept);
+    pool_seal(&pool, other);
+    while (!pool_is_at_limit(&pool)) assert_non_null(take_from(&pool));
+    assert_ptr_equal(take_from(&pool), other);
+    assert_ptr_equal(take_from(&pool), kept);
+    pool_close(&pool);
+}
+
+/* The last process that leaves the pool seals what nobody has continued. */
+static void test_kept_chunks_at_the_end(void **state) {
+    struct pool pool;
+    create_pool(&pool);
+    struct trace_chunk_header *chunk = take_from(&pool);
+    pool_put_partial(&pool, chunk);
+    assert_true(pool_enter(&pool));
+    pool_leave(&pool);
+    assert_int_equal(chunk->state, TRACE_CHUNK_LIVE);
+    pool_leave(&pool);
+    assert_int_equal(chunk->state, TRACE_CHUNK_SEALED);
+    pool_close(&pool);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
@@ -483,7 +532,10 @@ int main(void) {
         TEST(test_definitions_at_once),
         TEST(test_more_threads_than_chunks),
         TEST(test_chunk_sizes),
-        TEST(test_kept_chunks_of_other_processes),
+        TEST(test_kept_chunks),
+        TEST(test_kept_chunks_of_another_namespace),
+        TEST(test_kept_chunks_are_as_old_as_their_last_use),
+        TEST(test_kept_chunks_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1374,15 +1374,21 @@ static uint64_t build_small(void) {
     return marker;
 }
 
-/* Adds a chunk in which a process that has taken `taken_count` chunks ends. */
-static void add_last_chunk(unsigned pid, uint64_t taken_count) {
+/* Names a process that has taken `taken_count` chunks, and its thread. */
+static void add_taker(unsigned pid, uint64_t taken_count) {
     struct trace_builder *trace = &fixture.trace;
-    trace_events_chunk(trace, 0, 0);
     put_lebs(trace, pid, 1, BUILD_START_NS);
     put_text(trace, "app");
     put_leb(trace, taken_count);
     trace_block(trace, BUILD_PROCESS);
     add_thread(trace, 0, pid, pid, 0, "main");
+}
+
+/* Adds a chunk in which a process that has taken `taken_count` chunks ends. */
+static void add_last_chunk(unsigned pid, uint64_t taken_count) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    add_taker(pid, taken_count);
     add_mark(trace, BUILD_PROCESS_END, 0);
     seal();
 }
@@ -1395,6 +1401,29 @@ static void test_process_with_a_last_chunk(void **state) {
     read_trace();
     assert_int_not_equal(profile_process_at(&fixture.profile, (process_id){1})->place, ID_NONE);
     assert_int_equal(profile_process_at(&fixture.profile, (process_id){2})->place, ID_NONE);
+}
+
+/* A chunk counts for each process that took it, however many of its threads did. */
+static void test_chunk_of_several_processes(void **state) {
+    static const struct {
+        unsigned pid;
+        uint64_t taken_count;
+    } takers[] = {{20, 1}, {20, 1}, {30, 1}, {20, 2}, {30, 4}};
+    uint64_t marker = build_small();
+    trace_events_chunk(&fixture.trace, 0, 0);
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+        add_taker(takers[i].pid, takers[i].taken_count);
+        add_instant(&fixture.trace, 2 * (i + 1), marker);
+    }
+    seal();
+    read_trace();
+    assert_markers(
+        "10/10 instant 0 Other m\n10/10 instant 1 Other m\n20/20 instant 0 Other m\n20/20 instant 1 Other m\n"
+        "20/20 instant 3 Other m\n30/30 instant 2 Other m\n30/30 instant 4 Other m\n");
+    struct profile_text *log = log_text(&fixture.profile, &fixture.profile.gathering_log);
+    assert_non_null(strstr(log->bytes, "20: chunks 2\n20: chunksRecycled 0\n"));
+    assert_non_null(strstr(log->bytes, "30: chunks 2\n30: chunksRecycled 2\n"));
+    free(log);
 }
 
 static void test_free_chunks(void **state) {
@@ -1866,6 +1895,7 @@ int main(void) {
         TEST(test_counts_that_cannot_be),
         TEST(test_pid_namespaces),
         TEST(test_process_with_a_last_chunk),
+        TEST(test_chunk_of_several_processes),
         TEST(test_product),
         TEST(test_meta),
         TEST(test_meta_that_is_no_number),
