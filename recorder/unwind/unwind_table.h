@@ -54,7 +54,7 @@ bool unwind_snapshot_has_wanted(void);
  * [signal-safe] */
 void unwind_snapshot_want_all(void);
 
-/* Builds the wanted tables into the published snapshot. Holds the dynamic linker's lock meanwhile: about 7 ms for an
+/* Builds the wanted tables into the published snapshot. Holds the dynamic linker's lock meanwhile: about 5 ms for an
  * object of 100 MB. */
 void unwind_snapshot_build_wanted(void);
 
