@@ -818,14 +818,33 @@ void grec_get_status(struct grec_status *status) {
 
 /* ---- Children, and the start and end of the process. ---- */
 
+/* A signal handler may fork after interrupting a recording call, or one of the functions above. If the child returns
+ * from the handler, it continues that call: in memory of its own, and without recording. */
+static struct {
+    bool is_locked;
+    bool is_within_call;
+    bool can_sample;
+    bool
+        is_counted; /* the pool counts the child already: this process may be the last, and end before the child runs */
+    pthread_t thread; /* that forks: another one may clone the process meanwhile */
+    struct thread_writers writers;
+} at_fork;
+
+static bool children_record(void) {
+    return session.is_recording && !session.is_over && !(session.settings.flags & GREC_NO_CHILDREN);
+}
+
+static bool is_counted_child(void) { return at_fork.is_counted && pthread_equal(at_fork.thread, pthread_self()); }
+
 static bool enter_child(void) {
-    bool is_part = session.is_recording && !session.is_over && !(session.settings.flags & GREC_NO_CHILDREN) &&
-                   pool_enter(&recording_pool);
+    bool is_part = children_record() && (is_counted_child() || pool_enter(&recording_pool));
+    at_fork.is_counted = false;
     own_thread_forget(&session.helper);
     sampler_leave_parent();
     session.is_forked = true;
     session.is_sampler_missing = false;
     if (is_part) {
+        pool_enter_child(&recording_pool);
         recording_first_uid = load(&recording_pool.header->next_thread_uid);
         libraries_enter_child();
         return true;
@@ -836,15 +855,7 @@ static bool enter_child(void) {
     return false;
 }
 
-/* A signal handler may fork after interrupting a recording call, or one of the functions above. If the child returns
- * from the handler, it continues that call: in memory of its own, and without recording. */
-static struct {
-    bool is_locked;
-    bool is_within_call;
-    bool can_sample;
-    struct thread_writers writers;
-} at_fork;
-
+/* If the fork fails, the pool counts a process too many. Then the file keeps the room that was prepared ahead. */
 static void prepare_fork(void) {
     struct thread_writers *thread = thread_writers_self;
     bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
@@ -853,10 +864,13 @@ static void prepare_fork(void) {
     at_fork.is_within_call = is_holder || (thread && thread->depth);
     if (at_fork.is_within_call && thread) at_fork.writers = *thread;
     at_fork.can_sample = libraries_prepare_fork();
+    at_fork.thread = pthread_self();
+    at_fork.is_counted = !at_fork.is_within_call && children_record() && pool_enter(&recording_pool);
 }
 
 static void continue_in_parent(void) {
     libraries_finish_fork(false);
+    at_fork.is_counted = false;
     if (at_fork.is_locked) unlock();
 }
 

@@ -47,9 +47,11 @@ bool pool_locate(const struct pool *pool, char path[POOL_PATH_BYTES]);
 void pool_write_settings(struct pool *pool, const struct pool_settings *settings);
 void pool_read_settings(const struct pool *pool, struct pool_settings *settings);
 
-/* Counts a forked child as one more process of the open pool. Returns false if the pool is closed for good.
- * [signal-safe] */
+/* Counts one more process of the open pool. Returns false if the pool is closed for good. [signal-safe] */
 bool pool_enter(struct pool *pool);
+
+/* Shows others that a forked child, which was counted, uses the pool. [signal-safe] */
+void pool_enter_child(const struct pool *pool);
 
 /* Ends the use of the pool by this process. The last process seals the chunks that are kept, and truncates the file to
  * the chunks in use. The mapping stays. */

@@ -218,10 +218,13 @@ bool pool_enter(struct pool *pool) {
         if (count == 0) return false;
     } while (!__atomic_compare_exchange_n(&pool->shared->process_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
+    return true;
+}
+
+void pool_enter_child(const struct pool *pool) {
     int saved_errno = errno;
     if (pool->file >= 0 && pool_file_number(pool) >= 0) pool_file_lock_for_process(pool);
     errno = saved_errno;
-    return true;
 }
 
 static bool is_session(const struct trace_header *header, uint64_t session_id) {

@@ -521,6 +521,54 @@ static void test_start_over_children_that_do_not_record(void **state) {
     end_child(&stopped);
 }
 
+/* ---- A child whose parent has ended before it runs. ---- */
+
+/* A pipe whose other end the parent closes by ending; -1: children do not wait. */
+static int wait_pipe[2] = {-1, -1};
+
+static void await_end_of_parent(void) {
+    char byte;
+    if (wait_pipe[0] < 0) return;
+    close(wait_pipe[1]);
+    while (read(wait_pipe[0], &byte, 1) < 0 && errno == EINTR) continue;
+    close(wait_pipe[0]);
+    wait_pipe[0] = -1;
+}
+
+/* Handlers of fork run in the order of their registration, so this one runs before the recorder's. */
+__attribute__((constructor(101))) static void register_wait(void) { pthread_atfork(NULL, NULL, await_end_of_parent); }
+
+static _Noreturn void end_before_child(const struct temp_folder *folder, const int end_pipe[2]) {
+    start_or_exit(folder, "outlived.trace");
+    if (pipe(wait_pipe) != 0) _exit(1);
+    pid_t child = fork();
+    if (child < 0) _exit(1);
+    if (child) exit(0);
+    close(end_pipe[0]);
+    GREC_INSTANT("outlives", NULL);
+    exit(0);
+}
+
+static void test_parent_that_ends_at_once(void **state) {
+    struct recorded recorded;
+    int end_pipe[2];
+    char byte;
+    assert_int_equal(pipe(end_pipe), 0);
+    pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (!parent) end_before_child(*state, end_pipe);
+    close(end_pipe[1]);
+    assert_int_equal(wait_for_child(parent), 0);
+    assert_int_equal(read(end_pipe[0], &byte, 1), 0); /* the child has ended */
+    close(end_pipe[0]);
+    recorded_read(&recorded, temp_folder_file(*state, "outlived.trace"));
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "outlives"), 1);
+    assert_int_equal(recorded.header.chunks_offset + recorded.header.chunk_count * recorded.header.chunk_bytes,
+                     file_size_of(temp_folder_file(*state, "outlived.trace")));
+    recorded_fini(&recorded);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
@@ -537,6 +585,7 @@ int main(void) {
         TEST(test_another_limit_with_a_living_child),
         TEST(test_child_that_starts_over_its_parent),
         TEST(test_start_over_children_that_do_not_record),
+        TEST(test_parent_that_ends_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
