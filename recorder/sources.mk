@@ -20,7 +20,8 @@ recorder_sources := \
 
 # Functions that replace those of the C library. Only the shared library has them: the archive would put them into
 # programs.
-preload_sources := recorder/preload/signal_preload.c recorder/preload/single_thread.c recorder/preload/wait_preload.c
+preload_sources := recorder/preload/signal_preload.c recorder/preload/single_thread.c \
+    recorder/preload/transfer_preload.c recorder/preload/wait_preload.c
 
 # The only source of the memory library.
 memory_preload_source := recorder/preload/memory_preload.c

@@ -170,7 +170,14 @@ host_programs := $(patsubst tests/hosts/%.c,$(BUILD)/hosts/%,$(wildcard tests/ho
 
 $(host_programs): $(BUILD)/hosts/%: tests/hosts/%.c tests/hosts/host.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -ldl -o $@
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< $(host_libraries) -lpthread -ldl -o $@
+
+$(BUILD)/hosts/lib%.so: tests/hosts/libraries/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g -fPIC -shared -Wl,-soname,$(@F) $< -o $@
+
+$(BUILD)/hosts/transfers: host_libraries := $(BUILD)/hosts/liballocation.so -Wl,-rpath,'$$ORIGIN'
+$(BUILD)/hosts/transfers: $(BUILD)/hosts/liballocation.so
 
 .PHONY: hosts-test test-programs
 hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so

@@ -1,9 +1,14 @@
-/* Looks up the function that an interposing one hides. */
+/* What functions that interpose those of the C library share. */
 #ifndef GREC_NEXT_FUNCTION_H
 #define GREC_NEXT_FUNCTION_H
 
 #include <dlfcn.h>
 #include <string.h>
+
+#include "recorder/gecko_recorder.h"
+
+/* Marks an interposing function that passes a call on. The code of this section is in no stack: see merged_stack.c. */
+#define INTERPOSING __attribute__((section("grec_interposing"))) GREC_API
 
 /* Stores the address of the next function called `name` in `function`, a pointer to a pointer to such a function, or
  * NULL if there is none. Not async-signal-safe. */

@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder/gecko_recorder.h"
 #include "recorder/preload/next_function.h"
 #include "recorder/sample/own_signal.h"
 
@@ -31,9 +30,6 @@ enum {
     NS_PER_S = 1000000000,
     CLOCK_STEP_NS = 10 * NS_PER_MS, /* the coarse clock's longest step */
 };
-
-/* The code of this section is in no stack: see merged_stack.c. */
-#define WAIT __attribute__((section("grec_waits"))) GREC_API
 
 struct wait {
     uint32_t answer_count; /* of the calling thread */
@@ -85,14 +81,14 @@ int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end)
 
 /* ---- Files. ---- */
 
-WAIT int poll(struct pollfd *files, nfds_t count, int limit_ms) {
+INTERPOSING int poll(struct pollfd *files, nfds_t count, int limit_ms) {
     struct wait wait = begin();
     int result, now_ms = limit_ms;
     while ((result = NEXT(poll)(files, count, now_ms)) < 0 && goes_on(&wait, errno)) now_ms = left_ms(&wait, limit_ms);
     return result;
 }
 
-WAIT int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask) {
+INTERPOSING int ppoll(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -107,7 +103,7 @@ int __poll_chk(struct pollfd *files, nfds_t count, int limit_ms, size_t files_by
 int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask,
                 size_t files_bytes);
 
-WAIT int __poll_chk(struct pollfd *files, nfds_t count, int limit_ms, size_t files_bytes) {
+INTERPOSING int __poll_chk(struct pollfd *files, nfds_t count, int limit_ms, size_t files_bytes) {
     struct wait wait = begin();
     int result, now_ms = limit_ms;
     while ((result = NEXT(__poll_chk)(files, count, now_ms, files_bytes)) < 0 && goes_on(&wait, errno))
@@ -115,8 +111,8 @@ WAIT int __poll_chk(struct pollfd *files, nfds_t count, int limit_ms, size_t fil
     return result;
 }
 
-WAIT int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask,
-                     size_t files_bytes) {
+INTERPOSING int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *limit, const sigset_t *mask,
+                            size_t files_bytes) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -127,7 +123,7 @@ WAIT int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *
 }
 
 /* Linux leaves the rest of the time in *limit. */
-WAIT int select(int count, fd_set *readable, fd_set *writable, fd_set *exceptional, struct timeval *limit) {
+INTERPOSING int select(int count, fd_set *readable, fd_set *writable, fd_set *exceptional, struct timeval *limit) {
     struct wait wait = begin();
     int result;
     do result = NEXT(select)(count, readable, writable, exceptional, limit);
@@ -135,8 +131,8 @@ WAIT int select(int count, fd_set *readable, fd_set *writable, fd_set *exception
     return result;
 }
 
-WAIT int pselect(int count, fd_set *readable, fd_set *writable, fd_set *exceptional, const struct timespec *limit,
-                 const sigset_t *mask) {
+INTERPOSING int pselect(int count, fd_set *readable, fd_set *writable, fd_set *exceptional,
+                        const struct timespec *limit, const sigset_t *mask) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -146,7 +142,7 @@ WAIT int pselect(int count, fd_set *readable, fd_set *writable, fd_set *exceptio
     return result;
 }
 
-WAIT int epoll_wait(int epoll, struct epoll_event *events, int count_max, int limit_ms) {
+INTERPOSING int epoll_wait(int epoll, struct epoll_event *events, int count_max, int limit_ms) {
     struct wait wait = begin();
     int result, now_ms = limit_ms;
     while ((result = NEXT(epoll_wait)(epoll, events, count_max, now_ms)) < 0 && goes_on(&wait, errno))
@@ -154,7 +150,7 @@ WAIT int epoll_wait(int epoll, struct epoll_event *events, int count_max, int li
     return result;
 }
 
-WAIT int epoll_pwait(int epoll, struct epoll_event *events, int count_max, int limit_ms, const sigset_t *mask) {
+INTERPOSING int epoll_pwait(int epoll, struct epoll_event *events, int count_max, int limit_ms, const sigset_t *mask) {
     struct wait wait = begin();
     int result, now_ms = limit_ms;
     while ((result = NEXT(epoll_pwait)(epoll, events, count_max, now_ms, mask)) < 0 && goes_on(&wait, errno))
@@ -162,8 +158,8 @@ WAIT int epoll_pwait(int epoll, struct epoll_event *events, int count_max, int l
     return result;
 }
 
-WAIT int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, const struct timespec *limit,
-                      const sigset_t *mask) {
+INTERPOSING int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, const struct timespec *limit,
+                             const sigset_t *mask) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -175,7 +171,7 @@ WAIT int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, cons
 
 /* ---- Time. ---- */
 
-WAIT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *asked, struct timespec *left) {
+INTERPOSING int clock_nanosleep(clockid_t clock, int flags, const struct timespec *asked, struct timespec *left) {
     struct wait wait = begin();
     struct timespec rest, now;
     int error;
@@ -188,7 +184,7 @@ WAIT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *aske
     return error;
 }
 
-WAIT int nanosleep(const struct timespec *asked, struct timespec *left) {
+INTERPOSING int nanosleep(const struct timespec *asked, struct timespec *left) {
     struct wait wait = begin();
     struct timespec rest, now;
     int result;
@@ -200,13 +196,13 @@ WAIT int nanosleep(const struct timespec *asked, struct timespec *left) {
     return result;
 }
 
-WAIT int usleep(useconds_t us) {
+INTERPOSING int usleep(useconds_t us) {
     const struct timespec asked = {us / 1000000, (long)(us % 1000000) * 1000};
     return nanosleep(&asked, NULL);
 }
 
 /* Returns -1 if a signal interrupted the sleep, and another negative value after an error. */
-WAIT int thrd_sleep(const struct timespec *asked, struct timespec *left) {
+INTERPOSING int thrd_sleep(const struct timespec *asked, struct timespec *left) {
     enum { INTERRUPTED = -1, FAILED = -2 };
     int saved_errno = errno, result = 0;
     if (nanosleep(asked, left) != 0) result = errno == EINTR ? INTERRUPTED : FAILED;
@@ -214,7 +210,7 @@ WAIT int thrd_sleep(const struct timespec *asked, struct timespec *left) {
     return result;
 }
 
-WAIT unsigned sleep(unsigned seconds) {
+INTERPOSING unsigned sleep(unsigned seconds) {
     struct timespec left = {.tv_sec = seconds};
     int saved_errno = errno;
     if (nanosleep(&left, &left) != 0) return (unsigned)left.tv_sec;
@@ -224,7 +220,7 @@ WAIT unsigned sleep(unsigned seconds) {
 
 /* ---- Signals, semaphores and messages. ---- */
 
-WAIT int pause(void) {
+INTERPOSING int pause(void) {
     struct wait wait = begin();
     int result;
     do result = NEXT(pause)();
@@ -232,7 +228,7 @@ WAIT int pause(void) {
     return result;
 }
 
-WAIT int sigsuspend(const sigset_t *mask) {
+INTERPOSING int sigsuspend(const sigset_t *mask) {
     struct wait wait = begin();
     int result;
     do result = NEXT(sigsuspend)(mask);
@@ -241,7 +237,7 @@ WAIT int sigsuspend(const sigset_t *mask) {
 }
 
 /* A signal of the sampler may also arrive in the microseconds before the wait begins. */
-WAIT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *limit) {
+INTERPOSING int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *limit) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -254,9 +250,9 @@ WAIT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespe
     return number;
 }
 
-WAIT int sigwaitinfo(const sigset_t *set, siginfo_t *info) { return sigtimedwait(set, info, NULL); }
+INTERPOSING int sigwaitinfo(const sigset_t *set, siginfo_t *info) { return sigtimedwait(set, info, NULL); }
 
-WAIT int sigwait(const sigset_t *set, int *number) {
+INTERPOSING int sigwait(const sigset_t *set, int *number) {
     int saved_errno = errno;
     do *number = sigtimedwait(set, NULL, NULL);
     while (*number < 0 && errno == EINTR);
@@ -265,7 +261,7 @@ WAIT int sigwait(const sigset_t *set, int *number) {
     return error;
 }
 
-WAIT int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
+INTERPOSING int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
     struct wait wait = begin();
     int result;
     do result = NEXT(sem_timedwait)(semaphore, end);
@@ -273,7 +269,7 @@ WAIT int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
     return result;
 }
 
-WAIT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
+INTERPOSING int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
     struct wait wait = begin();
     int result;
     do result = NEXT(sem_clockwait)(semaphore, clock, end);
@@ -281,7 +277,7 @@ WAIT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec 
     return result;
 }
 
-WAIT int semop(int set, struct sembuf *operations, size_t count) {
+INTERPOSING int semop(int set, struct sembuf *operations, size_t count) {
     struct wait wait = begin();
     int result;
     do result = NEXT(semop)(set, operations, count);
@@ -289,7 +285,7 @@ WAIT int semop(int set, struct sembuf *operations, size_t count) {
     return result;
 }
 
-WAIT int semtimedop(int set, struct sembuf *operations, size_t count, const struct timespec *limit) {
+INTERPOSING int semtimedop(int set, struct sembuf *operations, size_t count, const struct timespec *limit) {
     struct wait wait = begin();
     struct timespec left;
     const struct timespec *now = limit;
@@ -299,7 +295,7 @@ WAIT int semtimedop(int set, struct sembuf *operations, size_t count, const stru
     return result;
 }
 
-WAIT int msgsnd(int queue, const void *message, size_t bytes_count, int flags) {
+INTERPOSING int msgsnd(int queue, const void *message, size_t bytes_count, int flags) {
     struct wait wait = begin();
     int result;
     do result = NEXT(msgsnd)(queue, message, bytes_count, flags);
@@ -307,7 +303,7 @@ WAIT int msgsnd(int queue, const void *message, size_t bytes_count, int flags) {
     return result;
 }
 
-WAIT ssize_t msgrcv(int queue, void *message, size_t bytes_max, long type, int flags) {
+INTERPOSING ssize_t msgrcv(int queue, void *message, size_t bytes_max, long type, int flags) {
     struct wait wait = begin();
     ssize_t result;
     do result = NEXT(msgrcv)(queue, message, bytes_max, type, flags);

@@ -449,11 +449,12 @@ void own_signal_give_up(const sigset_t *set) {
     signal_mask_change(SIG_BLOCK, &blocked, NULL);
 }
 
-void own_signal_spare_thread(bool is_spared) {
+bool own_signal_spare_thread(bool is_spared) {
     bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
-    if (!is_known) return;
-    __atomic_store_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
+    if (!is_known) return false;
+    bool was_spared = __atomic_exchange_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared) await_signal();
+    return was_spared;
 }
 
 uint32_t own_signal_answer_count(void) { return answer_count; }

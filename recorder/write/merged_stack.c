@@ -31,12 +31,13 @@ static void add_native(struct merged_stack *stack, const struct walked_frame *fr
         .value = frame->address, .kind = frame->is_exact ? TRACE_FRAME_EXACT : TRACE_FRAME_RETURNS};
 }
 
-/* Functions that stand in for the C library's, if they are linked: see wait_preload.c. A program's stack has none. */
-extern const char __start_grec_waits[] __attribute__((weak, visibility("hidden")));
-extern const char __stop_grec_waits[] __attribute__((weak, visibility("hidden")));
+/* Functions that stand in for the C library's, if they are linked: see next_function.h. A program's stack has none. */
+extern const char __start_grec_interposing[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_grec_interposing[] __attribute__((weak, visibility("hidden")));
 
 static bool stands_in(uint64_t address) {
-    return address - (uintptr_t)__start_grec_waits < (uintptr_t)__stop_grec_waits - (uintptr_t)__start_grec_waits;
+    return address - (uintptr_t)__start_grec_interposing <
+           (uintptr_t)__stop_grec_interposing - (uintptr_t)__start_grec_interposing;
 }
 
 /* Goes from the outermost frame inwards: the labels of a function come right after it. struct walked_frame says which

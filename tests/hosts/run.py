@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads", "waits"]
+PROGRAMS = ["confined", "descriptors", "processes", "signals", "stacks", "threads", "transfers", "waits"]
 INTERVALS_MS = ["1", "0.1"]
 NEEDS_ROOT = {"change-root", "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
@@ -21,6 +21,12 @@ CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monoton
 # At least this share of the samples with processor time must have callers, unless the case hides them.
 STACK_SHARE = 0.95
 LOWER_SHARES = {
+    "allocate-files": 0.5,  # it is not signalled while it allocates for the second time
+    # The kernel does not tell the sampler of their children what threads wait in. So a thread that is on no processor,
+    # as happens on a busy machine, is left alone.
+    "change-root": 0.75,
+    "give-up-rights": 0.75,
+    "keep-capabilities": 0.75,
     "handle-on-other-stack": 0.2,  # it works in a handler for two thirds of the time, on a stack without room
     "have-small-stack": 0,  # its alternate stack has no room for the recorder's handler
     "own-storage": 0,  # the C library does not know its thread

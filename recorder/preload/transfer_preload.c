@@ -1,0 +1,189 @@
+/* Interposes functions of the C library that any signal handler cuts short in the middle of their work, even one with
+ * SA_RESTART: they return how much they have done so far. `dd if=/dev/zero bs=1M count=100` then copies less. If the
+ * sampler's handler has run meanwhile, the rest is done here. Only the shared library has these functions. */
+
+/* With these, headers define some of the functions themselves, or give them other names. */
+#undef _FORTIFY_SOURCE
+#undef _FILE_OFFSET_BITS
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "recorder/preload/next_function.h"
+#include "recorder/sample/own_signal.h"
+
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+
+/* The kernel transfers no more by one call. */
+static const size_t TRANSFER_BYTES_MAX = 0x7ffff000;
+
+/* Whether the sampler has cut a transfer short. answer_count: of the calling thread, before the transfer. */
+static bool is_cut(ssize_t done, size_t count, uint32_t answer_count) {
+    return done > 0 && (size_t)done < count && (size_t)done < TRANSFER_BYTES_MAX &&
+           own_signal_answer_count() != answer_count;
+}
+
+/* Signal handlers may call these, the recorder itself the last one. So they are looked up before any can run. */
+static __typeof__(&read) next_read(void) { return NEXT(read); }
+static __typeof__(&write) next_write(void) { return NEXT(write); }
+static __typeof__(&send) next_send(void) { return NEXT(send); }
+static __typeof__(&fallocate) next_fallocate(void) { return NEXT(fallocate); }
+
+__attribute__((constructor)) static void look_up(void) {
+    next_read();
+    next_write();
+    next_send();
+    next_fallocate();
+}
+
+/* ---- Reading from devices that have no end and never wait. ----
+ *
+ * A program's own handler may have run too. That makes no difference: the call returns as soon as without it. */
+
+/* Numbers of the kernel's admin-guide/devices.txt. */
+static bool is_endless(int file) {
+    enum { MEMORY_MAJOR = 1, ZERO_MINOR = 5, FULL_MINOR = 7, RANDOM_MINOR = 8, URANDOM_MINOR = 9 };
+    struct stat status;
+    if (fstat(file, &status) != 0 || !S_ISCHR(status.st_mode) || major(status.st_rdev) != MEMORY_MAJOR) return false;
+    unsigned number = minor(status.st_rdev);
+    return number == ZERO_MINOR || number == FULL_MINOR || number == RANDOM_MINOR || number == URANDOM_MINOR;
+}
+
+static ssize_t read_rest(int file, void *bytes, size_t count, size_t done) {
+    int saved_errno = errno;
+    ssize_t more = is_endless(file);
+    while (more > 0 && done < count) {
+        more = next_read()(file, (char *)bytes + done, count - done);
+        if (more > 0) done += (size_t)more;
+    }
+    errno = saved_errno;
+    return (ssize_t)done;
+}
+
+INTERPOSING ssize_t read(int file, void *bytes, size_t count) {
+    uint32_t answer_count = own_signal_answer_count();
+    ssize_t done = next_read()(file, bytes, count);
+    return is_cut(done, count, answer_count) ? read_rest(file, bytes, count, (size_t)done) : done;
+}
+
+/* Programs that are built with _FORTIFY_SOURCE call this one. */
+ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max);
+
+INTERPOSING ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max) {
+    uint32_t answer_count = own_signal_answer_count();
+    ssize_t done = NEXT(__read_chk)(file, bytes, count, bytes_max);
+    return is_cut(done, count, answer_count) ? read_rest(file, bytes, count, (size_t)done) : done;
+}
+
+INTERPOSING ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
+    uint32_t answer_count = own_signal_answer_count();
+    ssize_t done = NEXT(getrandom)(bytes, count, flags), more = done;
+    int saved_errno = errno;
+    while (more > 0 && is_cut(done, count, answer_count)) {
+        more = NEXT(getrandom)((char *)bytes + done, count - (size_t)done, flags);
+        if (more > 0) done += more;
+    }
+    errno = saved_errno;
+    return done;
+}
+
+/* ---- Writing to files that may make the writer wait for a reader. ----
+ *
+ * If the program has handlers, one of them may have cut the call short, and the program may rely on that. */
+
+static bool is_socket_without_limit(int file) {
+    struct timeval limit = {.tv_sec = 0};
+    socklen_t limit_bytes = sizeof limit;
+    return getsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &limit, &limit_bytes) == 0 && !limit.tv_sec && !limit.tv_usec;
+}
+
+/* If the file does not let its writers wait, writing more fails at once. */
+static bool takes_rest(int file) {
+    struct stat status;
+    if (own_signal_may_program_handle() || fstat(file, &status) != 0) return false;
+    return S_ISFIFO(status.st_mode) || (S_ISSOCK(status.st_mode) && is_socket_without_limit(file)) || isatty(file);
+}
+
+INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
+    uint32_t answer_count = own_signal_answer_count();
+    ssize_t done = next_write()(file, bytes, count);
+    if (!is_cut(done, count, answer_count)) return done;
+    int saved_errno = errno;
+    ssize_t more = takes_rest(file);
+    while (more > 0 && (size_t)done < count) {
+        more = next_write()(file, (const char *)bytes + done, count - (size_t)done);
+        if (more > 0) done += more;
+    }
+    errno = saved_errno;
+    return done;
+}
+
+INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
+    uint32_t answer_count = own_signal_answer_count();
+    ssize_t done = next_send()(file, bytes, count, flags);
+    if (!is_cut(done, count, answer_count)) return done;
+    int saved_errno = errno;
+    ssize_t more = takes_rest(file);
+    while (more > 0 && (size_t)done < count) {
+        more = next_send()(file, (const char *)bytes + done, count - (size_t)done, flags);
+        if (more > 0) done += more;
+    }
+    errno = saved_errno;
+    return done;
+}
+
+/* ---- Allocating files. ----
+ *
+ * In memory, the kernel gives up at any signal, and frees what it has allocated. A file that takes longer than an
+ * interval would never be allocated, so the thread is not signalled during the second try. */
+
+struct spared_try {
+    uint32_t answer_count; /* of the calling thread, before the first try */
+    bool was_spared;
+};
+
+static struct spared_try first_try(void) { return (struct spared_try){.answer_count = own_signal_answer_count()}; }
+
+static bool begin_second_try(struct spared_try *spared, int error) {
+    if (error != EINTR || own_signal_answer_count() == spared->answer_count) return false;
+    spared->was_spared = own_signal_spare_thread(true);
+    return true;
+}
+
+static void end_second_try(const struct spared_try *spared) {
+    int saved_errno = errno;
+    if (!spared->was_spared) own_signal_spare_thread(false);
+    errno = saved_errno;
+}
+
+INTERPOSING int fallocate(int file, int mode, off_t offset, off_t bytes_count) {
+    struct spared_try spared = first_try();
+    int result = next_fallocate()(file, mode, offset, bytes_count);
+    if (result == 0 || !begin_second_try(&spared, errno)) return result;
+    result = next_fallocate()(file, mode, offset, bytes_count);
+    end_second_try(&spared);
+    return result;
+}
+
+INTERPOSING int posix_fallocate(int file, off_t offset, off_t bytes_count) {
+    struct spared_try spared = first_try();
+    int error = NEXT(posix_fallocate)(file, offset, bytes_count);
+    if (!begin_second_try(&spared, error)) return error;
+    error = NEXT(posix_fallocate)(file, offset, bytes_count);
+    end_second_try(&spared);
+    return error;
+}
+
+/* On 64-bit machines, off64_t is off_t. */
+GREC_API int fallocate64(int file, int mode, off64_t offset, off64_t bytes_count) __attribute__((alias("fallocate")));
+GREC_API int posix_fallocate64(int file, off64_t offset, off64_t bytes_count) __attribute__((alias("posix_fallocate")));
+
+#endif

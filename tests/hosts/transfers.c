@@ -1,0 +1,129 @@
+/* Test programs that transfer much by one call. A signal would cut the call short, and the program has no handler that
+ * might do so, or reads from a device that always gives all. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "host.h"
+
+/* ---- Reading. ---- */
+
+enum { READ_COUNT = 10, ZERO_BYTES = 32 << 20, RANDOM_BYTES = 2 << 20 };
+
+static void print_reads(const char *path, char *bytes, size_t bytes_count) {
+    int whole_count = 0, file = open(path, O_RDONLY);
+    for (int i = 0; i < READ_COUNT; i++) whole_count += read(file, bytes, bytes_count) == (ssize_t)bytes_count;
+    printf("%s: %d whole\n", path, whole_count);
+    close(file);
+}
+
+static void read_devices(void) {
+    char *bytes = malloc(ZERO_BYTES);
+    int whole_count = 0;
+    if (!bytes) return;
+    print_reads("/dev/zero", bytes, ZERO_BYTES);
+    print_reads("/dev/full", bytes, ZERO_BYTES);
+    print_reads("/dev/urandom", bytes, RANDOM_BYTES);
+    print_reads("/dev/random", bytes, RANDOM_BYTES);
+    for (int i = 0; i < READ_COUNT; i++) whole_count += getrandom(bytes, RANDOM_BYTES, 0) == RANDOM_BYTES;
+    printf("getrandom: %d whole\n", whole_count);
+}
+
+static void handle(int number) { (void)number; }
+
+static void read_devices_with_handler(void) {
+    signal(SIGUSR1, handle);
+    read_devices();
+}
+
+/* ---- Writing. ---- */
+
+enum { WRITE_COUNT = 10, WRITE_BYTES = 4 << 20, TERMINAL_BYTES = 256 << 10 };
+
+/* Forks a child that reads slowly, and prints how much. */
+static pid_t start_reader(int from, int other_end) {
+    enum { BYTES_MAX = 65536, NAP_US = 100 };
+    static char bytes[BYTES_MAX];
+    long total = 0;
+    ssize_t count;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid) return pid;
+    close(other_end);
+    while ((count = read(from, bytes, BYTES_MAX)) > 0) {
+        total += count;
+        usleep(NAP_US);
+    }
+    printf("%ld bytes read\n", total);
+    fflush(stdout);
+    _exit(0);
+}
+
+static ssize_t by_write(int file, const void *bytes, size_t count) { return write(file, bytes, count); }
+static ssize_t by_send(int file, const void *bytes, size_t count) { return send(file, bytes, count, MSG_NOSIGNAL); }
+
+static void print_writes(const int ends[2], ssize_t (*transfer)(int file, const void *bytes, size_t count),
+                         size_t bytes_count) {
+    char *bytes = calloc(1, bytes_count);
+    int whole_count = 0;
+    if (!bytes) return;
+    pid_t reader = start_reader(ends[0], ends[1]);
+    close(ends[0]);
+    for (int i = 0; i < WRITE_COUNT; i++) whole_count += transfer(ends[1], bytes, bytes_count) == (ssize_t)bytes_count;
+    close(ends[1]);
+    wait_for(reader);
+    printf("%d whole\n", whole_count);
+    free(bytes);
+}
+
+static void write_much(void) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    print_writes(ends, by_write, WRITE_BYTES);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+    print_writes(ends, by_write, WRITE_BYTES);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+    print_writes(ends, by_send, WRITE_BYTES);
+}
+
+static void write_to_terminal(void) {
+    int ends[2] = {posix_openpt(O_RDWR | O_NOCTTY), -1};
+    if (ends[0] < 0 || grantpt(ends[0]) != 0 || unlockpt(ends[0]) != 0) return;
+    ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY);
+    print_writes(ends, by_write, TERMINAL_BYTES);
+}
+
+/* A writer that does not wait gets what there is room for. */
+static void write_without_waiting(void) {
+    static char bytes[WRITE_BYTES];
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 3; i++) {
+        work(20);
+        printf("%zd\n", write(ends[1], bytes, sizeof bytes));
+    }
+}
+
+/* ---- Allocating. ---- */
+
+/* The functions are those of libraries/allocation.c. */
+static void allocate_files(void) {
+    for (int i = 0; i < 2; i++) {
+        printf("%d\n", fallocate(-1, 0, 0, 1));
+        printf("%d\n", posix_fallocate(-1, 0, 1));
+    }
+    work(400);
+}
+
+static const struct host_case cases[] = {
+    {"read-devices", read_devices},
+    {"read-devices-with-handler", read_devices_with_handler},
+    {"write-much", write_much},
+    {"write-to-terminal", write_to_terminal},
+    {"write-without-waiting", write_without_waiting},
+    {"allocate-files", allocate_files},
+};
+
+HOST_MAIN(cases)
