@@ -57,7 +57,7 @@ static bool is_endless(int file) {
     return number == ZERO_MINOR || number == FULL_MINOR || number == RANDOM_MINOR || number == URANDOM_MINOR;
 }
 
-static ssize_t read_rest(int file, void *bytes, size_t count, size_t done) {
+PASSING_ON static ssize_t read_rest(int file, void *bytes, size_t count, size_t done) {
     int saved_errno = errno;
     ssize_t more = is_endless(file);
     while (more > 0 && done < count) {
