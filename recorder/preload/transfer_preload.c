@@ -97,7 +97,8 @@ INTERPOSING ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
 
 /* ---- Writing to files that may make the writer wait for a reader. ----
  *
- * If the program has handlers, one of them may have cut the call short, and the program may rely on that. */
+ * If the program has handlers, one of them may have cut the call short, and the program may rely on that. The rest must
+ * not be written then: with SA_RESTART, a handler that runs before its first byte would no longer end the call. */
 
 static bool is_socket_without_limit(int file) {
     struct timeval limit = {.tv_sec = 0};

@@ -1,5 +1,4 @@
-/* Test programs that transfer much by one call. A signal would cut the call short, and the program has no handler that
- * might do so, or reads from a device that always gives all. */
+/* Test programs that transfer much by one call, which a signal would cut short. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/random.h>
@@ -94,6 +93,23 @@ static void write_to_terminal(void) {
     print_writes(ends, by_write, TERMINAL_BYTES);
 }
 
+/* A handler of the program cuts a write short that nobody reads. The alarm repeats because the first one may come
+ * before the write. */
+static void write_until_alarm(void) {
+    enum { ALARM_COUNT = 20, ALARM_US = 20000 };
+    static char bytes[WRITE_BYTES];
+    signal(SIGALRM, handle);
+    for (int i = 0; i < ALARM_COUNT; i++) {
+        int ends[2];
+        if (pipe(ends) != 0) return;
+        ualarm(ALARM_US, ALARM_US);
+        work(2);
+        printf("%zd\n", write(ends[1], bytes, sizeof bytes));
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
 /* A writer that does not wait gets what there is room for. */
 static void write_without_waiting(void) {
     static char bytes[WRITE_BYTES];
@@ -121,6 +137,7 @@ static const struct host_case cases[] = {
     {"read-devices", read_devices},
     {"read-devices-with-handler", read_devices_with_handler},
     {"write-much", write_much},
+    {"write-until-alarm", write_until_alarm},
     {"write-to-terminal", write_to_terminal},
     {"write-without-waiting", write_without_waiting},
     {"allocate-files", allocate_files},
