@@ -824,8 +824,8 @@ static struct {
     bool is_locked;
     bool is_within_call;
     bool can_sample;
-    bool
-        is_counted; /* the pool counts the child already: this process may be the last, and end before the child runs */
+    /* The pool counts the child before the fork: this process may be the last one, and end before the child runs. */
+    bool is_counted;
     pthread_t thread; /* that forks: another one may clone the process meanwhile */
     struct thread_writers writers;
 } at_fork;

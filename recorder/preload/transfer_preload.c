@@ -44,9 +44,28 @@ __attribute__((constructor)) static void look_up(void) {
     next_fallocate();
 }
 
+/* A kind of transfer whose rest is done here. */
+struct transfer {
+    ssize_t (*part)(int file, void *bytes, size_t count, int flags);
+    bool (*takes_rest)(int file); /* NULL: always */
+};
+
+/* Does the rest of a transfer that is_cut. Returns how much is done then. Leaves errno as it is. */
+PASSING_ON static ssize_t finish(const struct transfer *transfer, int file, void *bytes, size_t count, int flags,
+                                 ssize_t done) {
+    int saved_errno = errno;
+    ssize_t more = !transfer->takes_rest || transfer->takes_rest(file);
+    while (more > 0 && (size_t)done < count) {
+        more = transfer->part(file, (char *)bytes + done, count - (size_t)done, flags);
+        if (more > 0) done += more;
+    }
+    errno = saved_errno;
+    return done;
+}
+
 /* ---- Reading from devices that have no end and never wait. ----
  *
- * A program's own handler may have run too. That makes no difference: the call returns as soon as without it. */
+ * A handler of the program may have run too. Reading the rest is right even then, because it never waits. */
 
 /* Numbers of the kernel's admin-guide/devices.txt. */
 static bool is_endless(int file) {
@@ -57,21 +76,17 @@ static bool is_endless(int file) {
     return number == ZERO_MINOR || number == FULL_MINOR || number == RANDOM_MINOR || number == URANDOM_MINOR;
 }
 
-PASSING_ON static ssize_t read_rest(int file, void *bytes, size_t count, size_t done) {
-    int saved_errno = errno;
-    ssize_t more = is_endless(file);
-    while (more > 0 && done < count) {
-        more = next_read()(file, (char *)bytes + done, count - done);
-        if (more > 0) done += (size_t)more;
-    }
-    errno = saved_errno;
-    return (ssize_t)done;
+PASSING_ON static ssize_t read_part(int file, void *bytes, size_t count, int flags) {
+    (void)flags;
+    return next_read()(file, bytes, count);
 }
+
+static const struct transfer reading = {read_part, is_endless};
 
 INTERPOSING ssize_t read(int file, void *bytes, size_t count) {
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_read()(file, bytes, count);
-    return is_cut(done, count, answer_count) ? read_rest(file, bytes, count, (size_t)done) : done;
+    return is_cut(done, count, answer_count) ? finish(&reading, file, bytes, count, 0, done) : done;
 }
 
 /* Programs that are built with _FORTIFY_SOURCE call this one. */
@@ -80,19 +95,22 @@ ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max);
 INTERPOSING ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max) {
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = NEXT(__read_chk)(file, bytes, count, bytes_max);
-    return is_cut(done, count, answer_count) ? read_rest(file, bytes, count, (size_t)done) : done;
+    return is_cut(done, count, answer_count) ? finish(&reading, file, bytes, count, 0, done) : done;
 }
+
+static __typeof__(&getrandom) next_getrandom(void) { return NEXT(getrandom); }
+
+PASSING_ON static ssize_t random_part(int file, void *bytes, size_t count, int flags) {
+    (void)file;
+    return next_getrandom()(bytes, count, (unsigned)flags);
+}
+
+static const struct transfer drawing = {random_part, NULL};
 
 INTERPOSING ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
     uint32_t answer_count = own_signal_answer_count();
-    ssize_t done = NEXT(getrandom)(bytes, count, flags), more = done;
-    int saved_errno = errno;
-    while (more > 0 && is_cut(done, count, answer_count)) {
-        more = NEXT(getrandom)((char *)bytes + done, count - (size_t)done, flags);
-        if (more > 0) done += more;
-    }
-    errno = saved_errno;
-    return done;
+    ssize_t done = next_getrandom()(bytes, count, flags);
+    return is_cut(done, count, answer_count) ? finish(&drawing, -1, bytes, count, (int)flags, done) : done;
 }
 
 /* ---- Writing to files that may make the writer wait for a reader. ----
@@ -107,38 +125,34 @@ static bool is_socket_without_limit(int file) {
 }
 
 /* If the file does not let its writers wait, writing more fails at once. */
-static bool takes_rest(int file) {
+static bool makes_writers_wait(int file) {
     struct stat status;
     if (own_signal_may_program_handle() || fstat(file, &status) != 0) return false;
     return S_ISFIFO(status.st_mode) || (S_ISSOCK(status.st_mode) && is_socket_without_limit(file)) || isatty(file);
 }
 
+PASSING_ON static ssize_t write_part(int file, void *bytes, size_t count, int flags) {
+    (void)flags;
+    return next_write()(file, bytes, count);
+}
+
+PASSING_ON static ssize_t send_part(int file, void *bytes, size_t count, int flags) {
+    return next_send()(file, bytes, count, flags);
+}
+
+static const struct transfer writing = {write_part, makes_writers_wait}, sending = {send_part, makes_writers_wait};
+
 INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_write()(file, bytes, count);
-    if (!is_cut(done, count, answer_count)) return done;
-    int saved_errno = errno;
-    ssize_t more = takes_rest(file);
-    while (more > 0 && (size_t)done < count) {
-        more = next_write()(file, (const char *)bytes + done, count - (size_t)done);
-        if (more > 0) done += more;
-    }
-    errno = saved_errno;
-    return done;
+    return is_cut(done, count, answer_count) ? finish(&writing, file, (void *)(uintptr_t)bytes, count, 0, done) : done;
 }
 
 INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_send()(file, bytes, count, flags);
     if (!is_cut(done, count, answer_count)) return done;
-    int saved_errno = errno;
-    ssize_t more = takes_rest(file);
-    while (more > 0 && (size_t)done < count) {
-        more = next_send()(file, (const char *)bytes + done, count - (size_t)done, flags);
-        if (more > 0) done += more;
-    }
-    errno = saved_errno;
-    return done;
+    return finish(&sending, file, (void *)(uintptr_t)bytes, count, flags, done);
 }
 
 /* ---- Allocating files. ----

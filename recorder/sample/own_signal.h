@@ -77,8 +77,8 @@ void own_signal_set_note(const struct own_signal_note *noted);
 /* Call this when the program is about to read these signals in another way than by a handler. */
 void own_signal_give_up(const sigset_t *set);
 
-/* Forbids or allows the sampler to signal the calling thread, and returns whether that was forbidden before. It must
- * not if the thread's alternate stack is too small for the kernel's frame. */
+/* Forbids or allows the sampler to signal the calling thread, and returns whether that was forbidden before. A thread
+ * must not be signalled if its alternate stack is too small for the kernel's frame. */
 bool own_signal_spare_thread(bool is_spared);
 
 /* How often the calling thread has answered the sampler. [signal-safe] */
