@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "machine.h"
 #include "recorder/pool/chunk_pool.h"
+#include "recorder/sample/late_start.h"
 #include "recorder/sample/libraries.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/sample/sampler.h"
@@ -190,8 +191,9 @@ static void end_threads(bool is_process_ending) {
 /* A signal handler that has interrupted one of these functions may come here: the mutex is held then. */
 bool session_be_alone(void) {
     bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
-    if (is_holder || !own_thread_count()) return false;
+    if (is_holder || !(own_thread_count() || late_start_is_armed())) return false;
     lock();
+    session.is_sampler_missing = sampler_has_begun();
     end_threads(false);
     return true;
 }
@@ -204,7 +206,18 @@ void session_end_being_alone(void) {
     unlock();
 }
 
+void session_replace_cloned_sampler(void) {
+    int saved_errno = errno;
+    bool has_begun = sampler_has_begun();
+    if (!sampler_is_cloned() || !session_be_alone()) return;
+    sampler_forget_block();
+    session_end_being_alone();
+    if (has_begun) sampler_demand_rounds(QUIESCE_NS, NULL, NULL);
+    errno = saved_errno;
+}
+
 void session_prepare_filter(bool is_for_all_threads) {
+    if (!is_for_all_threads) sampler_start_late();
     bool is_alone = is_for_all_threads && session_be_alone();
     session.is_confined = true;
     if (is_alone) session_end_being_alone();

@@ -13,6 +13,10 @@
 bool session_be_alone(void);
 void session_end_being_alone(void);
 
+/* Call this before the C library changes the ids of all threads that it knows. If it does not know that of the sampler,
+ * it makes another one, which then opens the files that the new ids may forbid. errno stays as it is. */
+void session_replace_cloned_sampler(void);
+
 /* Call this before the process installs a filter of system calls. The filter applies to new threads and children, or to
  * all threads at once. The recorder makes no more threads, because the filter could kill them, and ends those that the
  * filter would apply to. */

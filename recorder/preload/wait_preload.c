@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "recorder/preload/next_function.h"
+#include "recorder/sample/late_start.h"
 #include "recorder/sample/own_signal.h"
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -42,7 +43,11 @@ static uint64_t coarse_ns(void) {
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static struct wait begin(void) { return (struct wait){own_signal_answer_count(), coarse_ns()}; }
+/* The signal that starts a sampler late is sent without a look at what the thread does. */
+static struct wait begin(void) {
+    if (late_start_is_armed() && own_signal_may_program_handle()) late_start_now();
+    return (struct wait){own_signal_answer_count(), coarse_ns()};
+}
 
 /* Returns whether a wait that has failed with this error goes on. */
 static bool goes_on(struct wait *wait, int error) {

@@ -8,6 +8,7 @@
 #include "own_memory.h"
 
 static struct own_memory memory;
+static uint64_t distance; /* from a control block to its thread's list; 0: unknown */
 
 static bool find_list(uint32_t tid, uint64_t *list) {
     void *head = NULL;
@@ -31,10 +32,13 @@ static bool is_control_block(uint64_t address) {
 #endif
 }
 
-bool libc_thread_find(uint32_t tid, uint64_t *control_block) {
-    static uint64_t distance;
+void libc_thread_init(void) {
     uint64_t list;
     if (!distance && find_list(0, &list)) distance = list - (uint64_t)pthread_self();
+}
+
+bool libc_thread_find(uint32_t tid, uint64_t *control_block) {
+    uint64_t list;
     if (!distance || !find_list(tid, &list)) return false;
     *control_block = list - distance;
     return is_control_block(*control_block);

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "late_start.h"
 #include "recorder/state/signal_mask.h"
 #include "recorder/write/thread_registry.h"
 
@@ -263,6 +264,10 @@ static void handle(int number, siginfo_t *info, void *context) {
         return;
     }
     if (!candidate) return;
+    if (late_start_take(info)) {
+        answer_count++;
+        return;
+    }
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = signal_mask_of(&((const ucontext_t *)context)->uc_sigmask);
     if (is_any_noted && noted_blocks(mask) & bit_of(number))
@@ -294,6 +299,14 @@ int own_signal_find(void) {
     choose();
     unlock(before);
     return __atomic_load_n(&own.current, __ATOMIC_RELAXED);
+}
+
+int own_signal_for_self(void) {
+    uint64_t none = 0, blocked = 0;
+    int number = own_signal_find();
+    bool is_spared = thread_record_self && __atomic_load_n(&thread_record_self->is_spared, __ATOMIC_SEQ_CST);
+    if (!number || is_spared || signal_mask_change(SIG_BLOCK, &none, &blocked) != 0) return 0;
+    return blocked & bit_of(number) ? 0 : number;
 }
 
 int own_signal_first(void) { return own.candidates[0].number; }
@@ -397,7 +410,9 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     bool is_given_up = was_current && !own_signal_is_current(number);
     if (is_given_up) mask = keep_open(mask);
     unlock(mask);
-    if (is_given_up) await_all(number, mask);
+    if (!is_given_up) return result;
+    late_start_now();
+    await_all(number, mask);
     return result;
 }
 
@@ -439,6 +454,7 @@ void own_signal_give_up(const sigset_t *set) {
         __atomic_store_n(&own.candidates[i].is_used, 1, __ATOMIC_RELAXED);
     }
     if (!given) return;
+    late_start_now();
     uint64_t mask = lock();
     choose();
     unlock(keep_open(mask));
@@ -452,6 +468,7 @@ void own_signal_give_up(const sigset_t *set) {
 bool own_signal_spare_thread(bool is_spared) {
     bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
     if (!is_known) return false;
+    if (is_spared) late_start_now();
     bool was_spared = __atomic_exchange_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared) await_signal();
     return was_spared;
@@ -489,6 +506,7 @@ bool own_signal_may_program_handle(void) {
 }
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {
+    if (late_start_take(info)) return true;
     struct thread_record *record = own_signal_is_candidate(number) ? thread_registry_find_asked() : NULL;
     bool is_from_us = is_of_process(info, SI_TKILL) || is_of_process(info, SI_USER);
     if (!record || !is_from_us || !sample_slot_take_signal(&record->sample, number)) return false;

@@ -26,6 +26,9 @@ void own_signal_begin(bool (*answer)(int number, void *interrupted));
 /* Returns the signal to send; 0: none is free. If the program has begun to use the signal, takes the next one. */
 int own_signal_find(void);
 
+/* Returns the sampler's signal, or 0 if the calling thread must not be sent it now. */
+int own_signal_for_self(void);
+
 /* Whether the sampler still uses the signal. If it does not, it must not send it: store first that the signal is on its
  * way to the thread, and then call this. */
 bool own_signal_is_current(int number);

@@ -1,5 +1,6 @@
 #include "sampler.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include "cpu_turns.h"
+#include "late_start.h"
+#include "libc_thread.h"
 #include "libraries.h"
 #include "own_signal.h"
 #include "own_thread.h"
@@ -372,6 +375,20 @@ static void run(void) {
     work_alarm_close();
 }
 
+static bool start_thread(bool begins_late) {
+    return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, begins_late);
+}
+
+static void start_late(void) {
+    if (!start_thread(true)) recording_write_message("the system has no thread for the sampler: nothing is sampled");
+}
+
+static bool arm_late_start(void) {
+    if (!own_thread_can_start_in_handlers(&sampler.thread)) return false;
+    int number = own_signal_for_self();
+    return number && late_start_arm(number, start_late);
+}
+
 bool sampler_start(const struct sampler_options *options) {
     thread_signal_take();
     sampler.end_word = 0;
@@ -388,10 +405,27 @@ bool sampler_start(const struct sampler_options *options) {
     if (!options->begins_late) describe_interval();
     /* A program that registers its threads may take its own stacks, also right after the start. */
     if (!(options->settings.flags & GREC_ALL_THREADS)) unwind_snapshot_want_all();
-    return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, options->begins_late);
+    thread_memory_map(&sampler.thread.memory);
+    libc_thread_init();
+    if (options->begins_late && arm_late_start()) return true;
+    return start_thread(options->begins_late);
 }
 
-bool sampler_is_started(void) { return sampler.thread.is_running; }
+bool sampler_has_begun(void) { return __atomic_load_n(&sampler.phase, __ATOMIC_ACQUIRE) == SAMPLER_HAS_BEGUN; }
+
+bool sampler_is_cloned(void) { return own_thread_is_cloned(&sampler.thread); }
+
+void sampler_forget_block(void) { own_thread_forget_block(&sampler.thread); }
+
+bool sampler_is_started(void) { return sampler.thread.is_running || late_start_is_armed(); }
+
+void sampler_start_late(void) {
+    int saved_errno = errno;
+    if (!late_start_is_armed()) return;
+    late_start_now();
+    own_thread_await_begin(&sampler.thread);
+    errno = saved_errno;
+}
 
 void sampler_change(const struct sampler_settings *settings) {
     __atomic_store_n(&sampler.asked.interval_us, settings->interval_us, __ATOMIC_RELAXED);
@@ -401,12 +435,13 @@ void sampler_change(const struct sampler_settings *settings) {
 
 void sampler_stop(bool is_process_ending) {
     uint32_t phase = SAMPLER_WAITS;
-    if (!sampler.thread.is_running) return;
+    bool is_armed = late_start_cancel();
+    if (!sampler.thread.is_running && !is_armed) return;
     __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_NEVER_BEGINS, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.end_word, 1, __ATOMIC_SEQ_CST);
     if (phase == SAMPLER_WAITS && is_process_ending) return;
-    wake_up();
+    if (!is_armed) wake_up();
     own_thread_join(&sampler.thread);
     __atomic_store_n(&sampler.makes_rounds, 0, __ATOMIC_SEQ_CST);
     own_signal_end();
@@ -425,6 +460,7 @@ bool sampler_demand_rounds(uint64_t limit_ns, bool (*is_done)(void *context), vo
     uint64_t end_ns = clock_ns_of(CLOCK_MONOTONIC) + limit_ns;
     uint32_t started_count = __atomic_load_n(&sampler.started_count, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&sampler.demand_count, 1, __ATOMIC_SEQ_CST);
+    late_start_now();
     wake_up();
     bool is_over = false;
     while (!is_over && makes_rounds() && clock_ns_of(CLOCK_MONOTONIC) < end_ns) {
@@ -451,5 +487,6 @@ void sampler_forget(void) {
 void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.makes_rounds = sampler.demand_count = 0;
+    late_start_forget();
     own_thread_forget(&sampler.thread);
 }

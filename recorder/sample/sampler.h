@@ -27,8 +27,22 @@ struct sampler_options {
 /* Starts the sampler for the recording that is on. Returns false if the system has no thread. */
 bool sampler_start(const struct sampler_options *options);
 
+/* Whether the C library does not know the sampler's thread, and so does not change its ids with those of the program's
+ * threads. [signal-safe] */
+bool sampler_is_cloned(void);
+
+/* Lets the C library make the sampler's next thread. Call this while there is no sampler. */
+void sampler_forget_block(void);
+
+/* Whether the sampler that was last started has begun to make rounds. */
+bool sampler_has_begun(void);
+
 /* Whether the sampler has been started and not stopped. Call this in the threads that start and stop it. */
 bool sampler_is_started(void);
+
+/* Starts the thread of a sampler that has none yet, and waits until it has its descriptors. Call this before the
+ * process loses rights that the thread needs to begin. */
+void sampler_start_late(void);
 
 /* Changes the settings of the running sampler, if there is one, from its next round on. [signal-safe] */
 void sampler_change(const struct sampler_settings *settings);

@@ -157,6 +157,8 @@ void own_files_announce(void) { __atomic_fetch_add(&table_count, 1, __ATOMIC_REL
 void own_files_retract(void) { __atomic_fetch_sub(&table_count, 1, __ATOMIC_RELEASE); }
 
 bool own_files_begin(int trace_file) {
+    own_table = 0;
+    task_folder = -1;
     if (!unshare_table(trace_file)) {
         own_files_retract();
         return false;

@@ -248,6 +248,12 @@ struct thread_writers *thread_registry_claim(void) {
     return thread_writers_self;
 }
 
+void thread_registry_forget_self(void) {
+    thread_writers_self = NULL;
+    thread_record_self = held_record_self = NULL;
+    grec_label_stack_ = NULL;
+}
+
 void thread_writers_lock(struct thread_writers *writers) {
     enum { NAP_NS = 20000 };
     struct timespec nap = {0, NAP_NS};

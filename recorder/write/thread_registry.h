@@ -73,6 +73,10 @@ void thread_registry_init(void (*at_end)(bool is_first));
  * [signal-safe] */
 struct thread_writers *thread_registry_claim(void);
 
+/* Forgets that the calling thread has a record. Call this as a thread begins whose thread-local variables are those of
+ * a thread of the parent process. */
+void thread_registry_forget_self(void);
+
 /* Releases the calling thread's record. While labels are pushed, the thread keeps the record, and its next event begins
  * another thread in the trace. [signal-safe] */
 void thread_registry_release(void);

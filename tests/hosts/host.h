@@ -1,6 +1,6 @@
-/* Declarations that all programs of this folder share. Each program has several cases. Its argument names the case
- * to run; without an argument it lists the names. A case must print the same text whether or not a recorder runs in
- * its process. */
+/* Declarations that all programs of this folder share. Each program has several cases. Its first argument names the
+ * case to run; without an argument it lists the names. With a second one, the case runs in a child. A case must print
+ * the same text whether or not a recorder runs in its process. */
 #ifndef GECKO_TEST_HOST_H
 #define GECKO_TEST_HOST_H
 
@@ -49,7 +49,9 @@ static inline int host_main(int count, char **arguments, const struct host_case 
         if (count < 2) {
             puts(cases[i].name);
         } else if (!strcmp(arguments[1], cases[i].name)) {
-            cases[i].run();
+            pid_t pid = count > 2 ? fork() : 0;
+            if (pid) printf("case %d\n", wait_for(pid));
+            if (!pid) cases[i].run();
             return 0;
         }
     }
