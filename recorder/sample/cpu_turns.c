@@ -1,6 +1,8 @@
 #include "cpu_turns.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* How long the sampler stays on a processor. Moving costs about ten microseconds, so a turn must not be short. The
  * thread that shares the processor loses time to each round, so a turn must not be long. A thread that cannot be asked
@@ -29,8 +31,10 @@ void cpu_turns_take(uint64_t now_ns, uint32_t running_count, bool is_in_the_way)
     if (now_ns < turn_began_ns + (is_in_the_way ? TURN_IN_THE_WAY_NS : TURN_NS)) return;
     turn_began_ns = now_ns;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    int processor_count = CPU_COUNT(&allowed), processor = sched_getcpu();
+    int processor_count = CPU_COUNT(&allowed);
+    unsigned processor;
     bool must_move = is_in_the_way || running_count >= (uint32_t)processor_count;
-    if (processor_count > 1 && must_move && processor >= 0)
-        go_to(next_processor(&allowed, (size_t)processor), &allowed);
+    /* In a clone (thread_memory.h), sched_getcpu would return a processor of the parent's sampler. */
+    if (processor_count > 1 && must_move && syscall(SYS_getcpu, &processor, NULL, NULL) == 0)
+        go_to(next_processor(&allowed, processor), &allowed);
 }
