@@ -1,12 +1,14 @@
 /* Interposes functions of the C library that any signal handler cuts short in the middle of their work, even one with
  * SA_RESTART: they return how much they have done so far. `dd if=/dev/zero bs=1M count=100` then copies less. If the
- * sampler's handler has run meanwhile, the rest is done here. Only the shared library has these functions. */
+ * sampler's handler has run meanwhile, the rest is done here. If the program must learn of handlers of its own, the
+ * sampler does not signal the thread meanwhile. Only the shared library has these functions. */
 
 /* With these, headers define some of the functions themselves, or give them other names. */
 #undef _FORTIFY_SOURCE
 #undef _FILE_OFFSET_BITS
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/random.h>
@@ -15,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "recorder/preload/next_function.h"
@@ -142,17 +145,77 @@ PASSING_ON static ssize_t send_part(int file, void *bytes, size_t count, int fla
 
 static const struct transfer writing = {write_part, makes_writers_wait}, sending = {send_part, makes_writers_wait};
 
+/* ---- Transfers during which the sampler does not signal the thread. ---- */
+
+static bool may_wait(int file) {
+    if (!own_signal_may_come()) return false;
+    int saved_errno = errno, flags = fcntl(file, F_GETFL);
+    struct stat status;
+    bool may_wait = flags >= 0 && !(flags & O_NONBLOCK) && fstat(file, &status) == 0 &&
+                    (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISCHR(status.st_mode));
+    errno = saved_errno;
+    return may_wait;
+}
+
+/* The result of `call`, during which the thread is spared if `is_spared`. Use this in functions that interpose: the
+ * stack is that of their caller. The address is in the instruction that calls them. */
+#define SPARING(is_spared, call)                                                                             \
+    __extension__({                                                                                          \
+        struct transfer_mark outer;                                                                          \
+        bool must_end = (is_spared) && own_signal_begin_transfer((uintptr_t)__builtin_return_address(0) - 1, \
+                                                                 (uintptr_t)__builtin_dwarf_cfa(), &outer);  \
+        ssize_t result = call;                                                                               \
+        if (must_end) own_signal_end_transfer(&outer);                                                       \
+        result;                                                                                              \
+    })
+
+/* A program that never had a handler is signalled, and the rest is written here. A pipe takes up to PIPE_BUF bytes
+ * whole, or none. */
+static bool must_spare_writer(int file, size_t count) {
+    return count > PIPE_BUF && own_signal_has_seen_handler() && may_wait(file);
+}
+
 INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
+    if (must_spare_writer(file, count)) return SPARING(true, next_write()(file, bytes, count));
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_write()(file, bytes, count);
     return is_cut(done, count, answer_count) ? finish(&writing, file, (void *)(uintptr_t)bytes, count, 0, done) : done;
 }
 
 INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
+    if (must_spare_writer(file, count)) return SPARING(true, next_send()(file, bytes, count, flags));
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_send()(file, bytes, count, flags);
     if (!is_cut(done, count, answer_count)) return done;
     return finish(&sending, file, (void *)(uintptr_t)bytes, count, flags, done);
+}
+
+/* The lengths are not looked at, because their addresses may be invalid. */
+INTERPOSING ssize_t writev(int file, const struct iovec *parts, int part_count) {
+    return SPARING(may_wait(file), NEXT(writev)(file, parts, part_count));
+}
+
+INTERPOSING ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
+    return SPARING(may_wait(file), NEXT(sendmsg)(file, message, flags));
+}
+
+INTERPOSING ssize_t sendto(int file, const void *bytes, size_t count, int flags, const struct sockaddr *to,
+                           socklen_t to_bytes) {
+    return SPARING(count > PIPE_BUF && may_wait(file), NEXT(sendto)(file, bytes, count, flags, to, to_bytes));
+}
+
+/* Only with MSG_WAITALL do these wait for more after the first bytes. */
+INTERPOSING ssize_t recv(int file, void *bytes, size_t count, int flags) {
+    return SPARING(flags & MSG_WAITALL, NEXT(recv)(file, bytes, count, flags));
+}
+
+INTERPOSING ssize_t recvfrom(int file, void *restrict bytes, size_t count, int flags, struct sockaddr *restrict from,
+                             socklen_t *restrict from_bytes) {
+    return SPARING(flags & MSG_WAITALL, NEXT(recvfrom)(file, bytes, count, flags, from, from_bytes));
+}
+
+INTERPOSING ssize_t recvmsg(int file, struct msghdr *message, int flags) {
+    return SPARING(flags & MSG_WAITALL, NEXT(recvmsg)(file, message, flags));
 }
 
 /* ---- Allocating files. ----

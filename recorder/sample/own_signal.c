@@ -474,6 +474,28 @@ bool own_signal_spare_thread(bool is_spared) {
     return was_spared;
 }
 
+static void set_transfer(uint64_t pc, uint64_t sp) {
+    struct transfer_mark *mark = &thread_record_self->transfer;
+    __atomic_store_n(&mark->pc, pc, __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->sp, sp, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&mark->number, 1, __ATOMIC_SEQ_CST);
+}
+
+bool own_signal_may_come(void) { return __atomic_load_n(&own.current, __ATOMIC_RELAXED) != 0; }
+
+/* A jump out of a handler leaves transfers without ending them. Their frames lie below this one. */
+bool own_signal_begin_transfer(uint64_t pc, uint64_t sp, struct transfer_mark *outer) {
+    if (!own_signal_may_come() || (!thread_record_self && !thread_registry_claim())) return false;
+    late_start_now();
+    *outer = thread_record_self->transfer;
+    if (outer->sp <= sp) outer->sp = 0;
+    set_transfer(pc, sp);
+    await_signal();
+    return true;
+}
+
+void own_signal_end_transfer(const struct transfer_mark *outer) { set_transfer(outer->pc, outer->sp); }
+
 uint32_t own_signal_answer_count(void) { return answer_count; }
 
 /* A handler of these signals handles what the thread itself does. */
@@ -496,8 +518,10 @@ static bool program_handles(int number) {
     return is_handler(candidate && is_ours(&action) ? candidate->handler : handler_of(&action));
 }
 
+bool own_signal_has_seen_handler(void) { return __atomic_load_n(&own.has_seen_handler, __ATOMIC_SEQ_CST) != 0; }
+
 bool own_signal_may_program_handle(void) {
-    if (!own.is_interposed || __atomic_load_n(&own.has_seen_handler, __ATOMIC_SEQ_CST)) return true;
+    if (!own.is_interposed || own_signal_has_seen_handler()) return true;
     int saved_errno = errno;
     bool has_handler = false;
     for (int number = 1; number < NSIG && !has_handler; number++) has_handler = program_handles(number);

@@ -15,7 +15,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+
 #include <sys/types.h>
+#include "recorder/write/thread_registry.h"
 
 /* ---- For the sampler's thread. ---- */
 
@@ -83,6 +85,18 @@ void own_signal_give_up(const sigset_t *set);
 /* Forbids or allows the sampler to signal the calling thread, and returns whether that was forbidden before. A thread
  * must not be signalled if its alternate stack is too small for the kernel's frame. */
 bool own_signal_spare_thread(bool is_spared);
+
+/* Forbids the sampler to signal the calling thread until the end of a transfer. pc and sp: where the function that
+ * transfers will return to. Returns false if nothing samples. Otherwise call own_signal_end_transfer with what was
+ * stored in *outer: a handler may begin a transfer within another one. [signal-safe] */
+bool own_signal_begin_transfer(uint64_t pc, uint64_t sp, struct transfer_mark *outer);
+void own_signal_end_transfer(const struct transfer_mark *outer);
+
+/* Whether the sampler may send its signal. [signal-safe] */
+bool own_signal_may_come(void);
+
+/* Whether the program has ever set a handler through the C library, except for faults. [signal-safe] */
+bool own_signal_has_seen_handler(void);
 
 /* How often the calling thread has answered the sampler. [signal-safe] */
 uint32_t own_signal_answer_count(void);

@@ -286,7 +286,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
                        const struct task_wait *wait) {
     static struct merged_stack stack;
     if (!is_wanted(record, thread, round)) return;
-    switch (waiting_stack_take(&stack, thread->tid, wait, &record->labels, round->recording.depth)) {
+    switch (waiting_stack_take(&stack, record, wait, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
             if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread)) break;
             drop_stack(thread);
@@ -299,7 +299,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
             merged_stack_make_empty(&stack);
             break;
     }
-    merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
+    if (wait->label) merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
     write_stack(record, thread, round, &stack, 0);
 }
 
@@ -340,6 +340,14 @@ static void write_time_alone(struct thread_record *record, struct round *round) 
     write_stack(record, &record->sampled, round, &stack, 0);
 }
 
+/* A jump out of a handler, or the end of a thread by pthread_cancel, leaves a transfer without ending it. The thread
+ * then waits in a function that the one which transferred has returned to. */
+static void forget_left_transfer(struct thread_record *record, const struct task_wait *wait) {
+    uint64_t sp = __atomic_load_n(&record->transfer.sp, __ATOMIC_RELAXED);
+    if (sp && wait->pc && wait->sp > sp)
+        __atomic_compare_exchange_n(&record->transfer.sp, &sp, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /* Writes a sample, or asks for a stack, of a thread whose stack may have changed. */
 static void renew_stack(const struct thread_writers *writers, struct thread_record *record, struct round *round,
                         uint64_t used_ns) {
@@ -352,6 +360,8 @@ static void renew_stack(const struct thread_writers *writers, struct thread_reco
     bool can_ask = thread_signal_can_ask(writers, record, round->now_ticks);
     /* Find the wait last: the thread may begin to wait before the signal arrives. */
     struct task_wait wait = task_wait_find(thread->tid);
+    forget_left_transfer(record, &wait);
+    if (!wait.pc && !can_ask) waiting_stack_find_transfer(record, &wait);
     if (!wait.is_told && can_ask && !is_on_processor(thread)) {
         round->hides_thread = true;
         write_unasked(record, thread, round);

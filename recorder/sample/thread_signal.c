@@ -69,7 +69,8 @@ bool thread_signal_is_available(void) { return signal_state.number != 0; }
 /* ---- Who can be asked. ---- */
 
 static bool is_spared(const struct thread_record *record) {
-    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0;
+    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0 ||
+           __atomic_load_n(&record->transfer.sp, __ATOMIC_SEQ_CST) != 0;
 }
 
 static enum sampled_reach find_reach(const struct thread_writers *writers, struct sampled_thread *thread) {

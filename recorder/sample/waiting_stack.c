@@ -75,23 +75,46 @@ static void copy_and_walk(const struct task_wait *wait, bool *is_truncated) {
 
 /* ---- Both. ---- */
 
+/* ---- Transfers. ---- */
+
+/* No fingerprint of a wait has only these bits. */
+static const uint64_t TRANSFER = (uint64_t)1 << 32;
+
+static uint64_t fingerprint_of(const struct transfer_mark *mark) {
+    return TRANSFER | __atomic_load_n(&mark->number, __ATOMIC_ACQUIRE);
+}
+
+bool waiting_stack_find_transfer(const struct thread_record *record, struct task_wait *wait) {
+    const struct transfer_mark *mark = &record->transfer;
+    struct task_wait found = {.is_told = true, .fingerprint = fingerprint_of(mark)};
+    found.pc = __atomic_load_n(&mark->pc, __ATOMIC_ACQUIRE);
+    found.sp = __atomic_load_n(&mark->sp, __ATOMIC_ACQUIRE);
+    if (!found.sp) return false;
+    *wait = found;
+    return true;
+}
+
+static bool is_transfer(const struct task_wait *wait) { return wait->fingerprint >> 32 == TRANSFER >> 32; }
+
 /* If the thread has used no processor time, it has not moved meanwhile. */
-static bool has_stayed(uint32_t tid, const struct task_wait *wait, uint64_t cpu_ns) {
+static bool has_stayed(const struct thread_record *record, const struct task_wait *wait, uint64_t cpu_ns) {
     uint64_t cpu_now_ns;
+    uint32_t tid = record->sampled.tid;
+    if (is_transfer(wait)) return fingerprint_of(&record->transfer) == wait->fingerprint;
     return task_wait_find(tid).fingerprint == wait->fingerprint && task_read_cpu_ns(tid, &cpu_now_ns) &&
            cpu_now_ns == cpu_ns;
 }
 
-enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_t tid, const struct task_wait *wait,
-                                             const struct grec_label_stack *labels, uint32_t depth) {
+enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
+                                             const struct task_wait *wait, uint32_t depth) {
     uint64_t cpu_ns;
-    if (!task_read_cpu_ns(tid, &cpu_ns)) return WAITING_STACK_MOVED;
+    if (!task_read_cpu_ns(record->sampled.tid, &cpu_ns)) return WAITING_STACK_MOVED;
     if (!own_memory_begin(&copy.memory)) return WAITING_STACK_FORBIDDEN;
-    label_copy_take(&copy.labels, labels, &(const struct label_reader){copy_memory, &copy.memory});
+    label_copy_take(&copy.labels, &record->labels, &(const struct label_reader){copy_memory, &copy.memory});
     copy_and_walk(wait, &stack->is_truncated);
     own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
-    if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
+    if (!has_stayed(record, wait, cpu_ns)) return WAITING_STACK_MOVED;
     recording_count_loss(LOSS_TEXT, copy.labels.left_out_count);
     merged_stack_make(stack, copy.walked, copy.walked_count, &copy.labels.labels, depth);
     return WAITING_STACK_TAKEN;

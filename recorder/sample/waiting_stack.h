@@ -1,11 +1,14 @@
-/* Reads the stack of another thread that waits in a system call, without disturbing the thread. Call these in the
+/* Reads the stack of another thread that waits in a system call, or is in a call that no signal may cut short, without
+ * disturbing the thread. Call these in the
  * sampler's thread alone. */
 #ifndef GREC_WAITING_STACK_H
 #define GREC_WAITING_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "recorder/write/merged_stack.h"
+#include "recorder/write/thread_registry.h"
 #include "task_wait.h"
 
 enum waiting_stack_result {
@@ -14,10 +17,14 @@ enum waiting_stack_result {
     WAITING_STACK_FORBIDDEN, /* the kernel does not let this process read its own memory */
 };
 
-/* Takes the thread's native frames and labels, without the frame that names the wait. wait: what task_wait_find has
- * just returned for the thread. labels: the thread's. depth: that of the recording call. Most of the thread's registers
- * are unknown, which may end the stack early. */
-enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, uint32_t tid, const struct task_wait *wait,
-                                             const struct grec_label_stack *labels, uint32_t depth);
+/* Takes the thread's native frames and labels, without the frame that names the wait. wait: what task_wait_find or
+ * waiting_stack_find_transfer has just returned for the thread. depth: that of the recording call. Most of the thread's
+ * registers are unknown, which may end the stack early. */
+enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
+                                             const struct task_wait *wait, uint32_t depth);
+
+/* Stores in *wait the place that a thread's transfer will return to, as if the thread waited there. Returns false, and
+ * leaves *wait as it is, if the thread is in none. */
+bool waiting_stack_find_transfer(const struct thread_record *record, struct task_wait *wait);
 
 #endif

@@ -1,8 +1,12 @@
 /* Test programs that transfer much by one call, which a signal would cut short. */
+#include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "host.h"
 
@@ -86,6 +90,66 @@ static void write_much(void) {
     print_writes(ends, by_send, WRITE_BYTES);
 }
 
+static void write_much_with_handler(void) {
+    signal(SIGUSR1, handle);
+    write_much();
+}
+
+static ssize_t by_parts(int file, const void *bytes, size_t count) {
+    const struct iovec parts[] = {{(void *)(uintptr_t)bytes, count / 2}, {(void *)(uintptr_t)bytes, count - count / 2}};
+    return writev(file, parts, 2);
+}
+
+static ssize_t by_message(int file, const void *bytes, size_t count) {
+    struct iovec part = {(void *)(uintptr_t)bytes, count};
+    const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    return sendmsg(file, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t by_sendto(int file, const void *bytes, size_t count) {
+    return sendto(file, bytes, count, MSG_NOSIGNAL, NULL, 0);
+}
+
+static const struct iovec *volatile invalid = (const void *)8;
+
+static void write_otherwise(void) {
+    static ssize_t (*const transfers[])(int file, const void *bytes, size_t count) = {by_parts, by_message, by_sendto};
+    int ends[2];
+    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) print_writes(ends, transfers[i], WRITE_BYTES);
+    if (pipe(ends) == 0) print_writes(ends, by_parts, WRITE_BYTES);
+    ssize_t result = writev(STDOUT_FILENO, invalid, 1);
+    printf("%zd, error %d\n", result, errno);
+}
+
+static void write_otherwise_with_handler(void) {
+    signal(SIGUSR1, handle);
+    write_otherwise();
+}
+
+/* Reads all of what a slow writer sends. */
+static void receive_all(void) {
+    static char bytes[WRITE_BYTES];
+    int ends[2], whole_count = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (!pid) {
+        enum { PART_BYTES = 65536, NAP_US = 100 };
+        for (int i = 0; i < 3 * WRITE_BYTES / PART_BYTES; i++) {
+            if (write(ends[1], bytes, PART_BYTES) != PART_BYTES) _exit(1);
+            usleep(NAP_US);
+        }
+        _exit(0);
+    }
+    struct iovec part = {bytes, sizeof bytes};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    whole_count += recv(ends[0], bytes, sizeof bytes, MSG_WAITALL) == WRITE_BYTES;
+    whole_count += recvfrom(ends[0], bytes, sizeof bytes, MSG_WAITALL, NULL, NULL) == WRITE_BYTES;
+    whole_count += recvmsg(ends[0], &message, MSG_WAITALL) == WRITE_BYTES;
+    printf("child %d, %d whole\n", wait_for(pid), whole_count);
+}
+
 static void write_to_terminal(void) {
     int ends[2] = {posix_openpt(O_RDWR | O_NOCTTY), -1};
     if (ends[0] < 0 || grantpt(ends[0]) != 0 || unlockpt(ends[0]) != 0) return;
@@ -108,6 +172,33 @@ static void write_until_alarm(void) {
         close(ends[0]);
         close(ends[1]);
     }
+}
+
+static sigjmp_buf before_write;
+
+static void jump(int number) {
+    (void)number;
+    siglongjmp(before_write, 1);
+}
+
+/* Leaves writes that nobody reads by a jump. The thread has stacks afterwards. */
+static void jump_out_of_write(void) {
+    enum { JUMP_COUNT = 5, ALARM_US = 30000 };
+    static char bytes[WRITE_BYTES];
+    static volatile int jump_count;
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    signal(SIGALRM, jump);
+    if (sigsetjmp(before_write, 1)) jump_count++;
+    if (jump_count < JUMP_COUNT) {
+        ualarm(ALARM_US, 0);
+        printf("%zd written\n", write(ends[1], bytes, sizeof bytes));
+    }
+    for (int i = 0; i < 20; i++) {
+        usleep(1000);
+        work(20);
+    }
+    printf("%d jumps\n", jump_count);
 }
 
 /* A writer that does not wait gets what there is room for. */
@@ -137,7 +228,12 @@ static const struct host_case cases[] = {
     {"read-devices", read_devices},
     {"read-devices-with-handler", read_devices_with_handler},
     {"write-much", write_much},
+    {"write-much-with-handler", write_much_with_handler},
+    {"write-otherwise", write_otherwise},
+    {"write-otherwise-with-handler", write_otherwise_with_handler},
+    {"receive-all", receive_all},
     {"write-until-alarm", write_until_alarm},
+    {"jump-out-of-write", jump_out_of_write},
     {"write-to-terminal", write_to_terminal},
     {"write-without-waiting", write_without_waiting},
     {"allocate-files", allocate_files},
