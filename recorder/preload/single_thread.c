@@ -84,8 +84,9 @@ static long call(long number, const struct arguments *arguments) {
 
 /* Returns `result`, and leaves `errno` as it is. */
 static long end_being_alone(bool is_alone, long result) {
+    if (!is_alone) return result;
     int saved_errno = errno;
-    if (is_alone) session_end_being_alone();
+    session_end_being_alone();
     errno = saved_errno;
     return result;
 }

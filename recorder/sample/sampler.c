@@ -420,8 +420,8 @@ void sampler_forget_block(void) { own_thread_forget_block(&sampler.thread); }
 bool sampler_is_started(void) { return sampler.thread.is_running || late_start_is_armed(); }
 
 void sampler_start_late(void) {
-    int saved_errno = errno;
     if (!late_start_is_armed()) return;
+    int saved_errno = errno;
     late_start_now();
     own_thread_await_begin(&sampler.thread);
     errno = saved_errno;

@@ -41,7 +41,8 @@ bool sampler_has_begun(void);
 bool sampler_is_started(void);
 
 /* Starts the thread of a sampler that has none yet, and waits until it has its descriptors. Call this before the
- * process loses rights that the thread needs to begin. */
+ * process loses rights that the thread needs to begin. If nothing waits for its start, this uses no thread-local
+ * storage: a child of chromium's has none when it changes its root directory. */
 void sampler_start_late(void);
 
 /* Changes the settings of the running sampler, if there is one, from its next round on. [signal-safe] */

@@ -171,6 +171,26 @@ static void keep_capabilities(void) {
     work(100);
 }
 
+/* Neither function may be looked up in the child: the dynamic linker uses thread-local storage. */
+static int change_root_of_child(void *function) {
+    int (*change)(const char *) = (int (*)(const char *))function;
+    return change("jail");
+}
+
+/* Changes the root directory in a child that shares the memory but has thread-local storage of its own, without any
+ * content, as chromium's zygotes do. */
+static void change_root_with_own_storage(void) {
+    enum { STACK_BYTES = 65536, STORAGE_BYTES = 4096 };
+    static _Alignas(64) unsigned char stack[STACK_BYTES], storage[STORAGE_BYTES];
+    mkdir("jail", 0755);
+    fflush(stdout);
+    pid_t pid =
+        clone(change_root_of_child, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FS | CLONE_SETTLS | SIGCHLD,
+              &chroot, NULL, storage + STORAGE_BYTES / 2, NULL);
+    printf("changed %d\n", pid > 0 && wait_for(pid) == 0);
+    work(100);
+}
+
 static void change_root(void) {
     mkdir("jail", 0755);
     printf("changed %d\n", chroot("jail") == 0 && chdir("/") == 0);
@@ -261,6 +281,7 @@ static const struct host_case cases[] = {
     {"give-up-rights", give_up_rights},
     {"keep-capabilities", keep_capabilities},
     {"change-root", change_root},
+    {"change-root-with-own-storage", change_root_with_own_storage},
     {"make-namespace", make_namespace},
     {"forbid-dumps", forbid_dumps},
     {"limit-memory", limit_memory},

@@ -16,7 +16,8 @@ import tempfile
 PROGRAMS = ["children", "confined", "descriptors", "processes", "signals", "stacks", "threads", "transfers", "waits"]
 INTERVALS_MS = ["1", "0.1"]
 PLACES = [[], ["in-child"]]
-NEEDS_ROOT = {"change-root", "change-root-at-once", "change-user-of-child", "give-up-rights", "keep-capabilities"}
+NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
+              "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
 # CLOCK_MONOTONIC reads the counter too.
 CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monotonic"]}
@@ -27,6 +28,7 @@ LOWER_SHARES = {
     # The kernel does not tell the sampler of their children what threads wait in. So a thread that is on no processor,
     # as happens on a busy machine, is left alone.
     "change-root": 0.5,
+    "change-root-with-own-storage": 0.5,
     "give-up-rights": 0.5,
     "keep-capabilities": 0.5,
     "change-root-at-once": 0.5,
