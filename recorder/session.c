@@ -15,6 +15,7 @@
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/sample/late_start.h"
 #include "recorder/sample/libraries.h"
+#include "recorder/sample/own_signal.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/sample/sampler.h"
 #include "recorder/state/clock.h"
@@ -49,6 +50,7 @@ static struct {
     bool is_sampler_missing;     /* the settings ask for a sampler, and the process has none yet */
     bool has_helper_and_sampler; /* written only while there is no helper, which reads it without the mutex */
     bool is_confined;            /* by a filter of system calls, which new threads inherit */
+    bool is_silenced;            /* a filter would end the process for the recorder's calls; forks see no change */
     uint32_t holder_tid;         /* the thread that holds the mutex */
     uint64_t owner_start_ns;     /* start_ns of the process that created the trace; 0: another program created it */
     struct own_thread helper;
@@ -216,9 +218,15 @@ void session_replace_cloned_sampler(void) {
     errno = saved_errno;
 }
 
-void session_prepare_filter(bool is_for_all_threads) {
-    if (!is_for_all_threads) sampler_start_late();
-    bool is_alone = is_for_all_threads && session_be_alone();
+void session_prepare_filter(const struct session_filter *filter) {
+    if (!filter->is_for_all_threads) sampler_start_late();
+    if (filter->forbids_end) {
+        lock();
+        session.is_silenced = true;
+        unlock();
+    }
+    bool is_alone = filter->is_for_all_threads && session_be_alone();
+    if (filter->forbids_handlers) own_signal_forbid();
     session.is_confined = true;
     if (is_alone) session_end_being_alone();
 }
@@ -226,6 +234,12 @@ void session_prepare_filter(bool is_for_all_threads) {
 /* ---- Switching recording on and off. ---- */
 
 static void set_labelling(bool is_on) { __atomic_store_n(&grec_labelling_, is_on, __ATOMIC_RELAXED); }
+
+static void switch_off(void) {
+    recording_switch(false);
+    session.is_recording = false;
+    set_labelling(false);
+}
 
 struct quiescence {
     uint64_t deadline_ns;
@@ -862,15 +876,14 @@ static bool enter_child(void) {
         libraries_enter_child();
         return true;
     }
-    recording_switch(false);
-    session.is_recording = false;
-    set_labelling(false);
+    switch_off();
     return false;
 }
 
 /* If the fork fails, the pool counts a process too many. Then the file keeps the room that was prepared ahead. */
 static void prepare_fork(void) {
     struct thread_writers *thread = thread_writers_self;
+    if (session.is_silenced) return;
     bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
     if (!is_holder) lock();
     at_fork.is_locked = !is_holder;
@@ -882,15 +895,14 @@ static void prepare_fork(void) {
 }
 
 static void continue_in_parent(void) {
+    if (session.is_silenced) return;
     libraries_finish_fork(false);
     at_fork.is_counted = false;
     if (at_fork.is_locked) unlock();
 }
 
 static void detach_child(void) {
-    recording_switch(false);
-    session.is_recording = false;
-    set_labelling(false);
+    switch_off();
     own_thread_forget(&session.helper);
     sampler_leave_parent();
     if (thread_writers_self) *thread_writers_self = at_fork.writers;
@@ -900,6 +912,10 @@ static void detach_child(void) {
 }
 
 static void continue_in_child(void) {
+    if (session.is_silenced) {
+        switch_off();
+        return;
+    }
     libraries_finish_fork(true);
     if (at_fork.is_locked)
         unlock();
@@ -932,6 +948,7 @@ __attribute__((constructor)) static void begin_process(void) {
  * that created it is gone, as a daemon's parent is. The child looks after it has stopped: if the creator is still there
  * then, what it saves later has all that the child has recorded. */
 __attribute__((destructor)) static void end_process(void) {
+    if (session.is_silenced) return;
     lock();
     bool is_saved_at_end =
         session.is_recording && session.settings.storage == GREC_STORAGE_MEMORY && environment_has_started();

@@ -17,10 +17,17 @@ void session_end_being_alone(void);
  * it makes another one, which then opens the files that the new ids may forbid. errno stays as it is. */
 void session_replace_cloned_sampler(void);
 
-/* Call this before the process installs a filter of system calls. The filter applies to new threads and children, or to
- * all threads at once. The recorder makes no more threads, because the filter could kill them, and ends those that the
- * filter would apply to. */
-void session_prepare_filter(bool is_for_all_threads);
+/* A filter of system calls. It applies to the thread that installs it, and to new threads and children. */
+struct session_filter {
+    bool is_for_all_threads; /* at once */
+    bool forbids_handlers;   /* a handler of a signal cannot return */
+    bool forbids_end;        /* it would end the process while the recorder ends */
+};
+
+/* Call this before the process installs a filter. The recorder makes no more threads, because the filter could kill
+ * them, and ends those that the filter would apply to. If it must, it sends no more signals, and does nothing at the
+ * end of the process and in forked children. */
+void session_prepare_filter(const struct session_filter *filter);
 
 /* Joins the recording at a location. options NULL: with the settings of that recording. Returns false if the trace
  * cannot be opened (errno says why), or if the recording is no longer on (errno is 0). */

@@ -2,8 +2,8 @@
 # child copies each page that it writes.
 recorder_sources := \
     recorder/environment.c recorder/older_programs.c recorder/session.c recorder/settings.c \
-    recorder/sample/cpu_balance.c recorder/sample/cpu_turns.c recorder/sample/late_start.c recorder/sample/libc_thread.c \
-    recorder/sample/on_demand.c recorder/sample/own_memory.c recorder/sample/own_signal.c recorder/sample/own_thread.c \
+    recorder/sample/call_filter.c recorder/sample/cpu_balance.c recorder/sample/cpu_turns.c recorder/sample/late_start.c \
+    recorder/sample/libc_thread.c recorder/sample/on_demand.c recorder/sample/own_memory.c recorder/sample/own_signal.c recorder/sample/own_thread.c \
     recorder/sample/sampler.c recorder/sample/task_file.c recorder/sample/task_wait.c recorder/sample/thread_memory.c \
     recorder/sample/thread_signal.c \
     recorder/sample/work_alarm.c recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_file.c \

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "recorder/preload/next_function.h"
+#include "recorder/sample/call_filter.h"
 #include "recorder/sample/own_thread.h"
 #include "recorder/sample/sampler.h"
 #include "recorder/session.h"
@@ -107,6 +108,17 @@ static bool is_filter(long number, const struct arguments *arguments) {
     return number == SYS_seccomp && at[0] == SECCOMP_SET_MODE_FILTER;
 }
 
+static void prepare_filter(long number, const struct arguments *arguments) {
+    struct call_filter filter;
+    if (!call_filter_find((const struct sock_fprog *)arguments->at[2], &filter)) return;
+    const struct session_filter for_session = {
+        .is_for_all_threads = number == SYS_seccomp && (arguments->at[1] & (long)SECCOMP_FILTER_FLAG_TSYNC) != 0,
+        .forbids_handlers = !call_filter_allows_handlers(&filter),
+        .forbids_end = !call_filter_allows_end(&filter),
+    };
+    session_prepare_filter(&for_session);
+}
+
 /* True if the handler by which a sampler starts late could no longer start it, or not as well. */
 static bool restricts_start(long number, const struct arguments *arguments) {
     const long *at = arguments->at;
@@ -131,8 +143,7 @@ static long call_special(long number, const struct arguments *arguments) {
     if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
     if (!is_filter(number, arguments) && restricts_start(number, arguments)) sampler_start_late();
     if (is_for_one_thread(number, arguments)) return call_alone(number, arguments);
-    if (is_filter(number, arguments))
-        session_prepare_filter(number == SYS_seccomp && (arguments->at[1] & (long)SECCOMP_FILTER_FLAG_TSYNC) != 0);
+    if (is_filter(number, arguments)) prepare_filter(number, arguments);
     return call(number, arguments);
 }
 

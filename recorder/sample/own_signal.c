@@ -38,6 +38,7 @@ struct candidate {
 static struct {
     bool (*answer)(int number, void *interrupted);
     bool is_interposed;
+    uint32_t is_forbidden;
     uint32_t has_seen_handler; /* the program has set one, of any signal but those of faults */
     pid_t pid;
     uint32_t lock;
@@ -205,9 +206,11 @@ static void use(int number) {
     __atomic_store_n(&own.kept, number && own.is_interposed ? bit_of(number) : 0, __ATOMIC_SEQ_CST);
 }
 
+bool own_signal_is_forbidden(void) { return __atomic_load_n(&own.is_forbidden, __ATOMIC_RELAXED) != 0; }
+
 static void choose(void) {
     const struct candidate *chosen = NULL;
-    for (uint32_t i = 0; i < own.candidate_count && !chosen; i++)
+    for (uint32_t i = 0; i < own.candidate_count && !chosen && !own_signal_is_forbidden(); i++)
         if (take(&own.candidates[i])) chosen = &own.candidates[i];
     use(chosen ? chosen->number : 0);
 }
@@ -414,6 +417,15 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     late_start_now();
     await_all(number, mask);
     return result;
+}
+
+void own_signal_forbid(void) {
+    uint64_t mask = lock();
+    int number = own.current;
+    __atomic_store_n(&own.is_forbidden, 1, __ATOMIC_RELAXED);
+    choose();
+    unlock(mask);
+    if (number) await_all(number, mask);
 }
 
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {

@@ -41,6 +41,12 @@ int own_signal_first(void);
 /* Lets threads block the signal from now on. */
 void own_signal_end(void);
 
+/* Forbids the sampler to signal any thread, and waits until no signal is on its way. */
+void own_signal_forbid(void);
+
+/* Whether own_signal_forbid has been called. [signal-safe] */
+bool own_signal_is_forbidden(void);
+
 /* Returns the name of a signal that own_signal_find has returned: "SIGURG". */
 const char *own_signal_name(int number);
 

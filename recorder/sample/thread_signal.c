@@ -48,7 +48,10 @@ void thread_signal_begin(void) {
 static void report_change(int number) {
     char text[TEXT_BYTES];
     const char *first = own_signal_name(own_signal_first());
-    if (number)
+    if (own_signal_is_forbidden())
+        snprintf(text, sizeof text,
+                 "a filter of system calls lets no handler return: threads are sampled without stacks");
+    else if (number)
         snprintf(text, sizeof text, "the program uses %s: its threads are interrupted by %s", first,
                  own_signal_name(number));
     else

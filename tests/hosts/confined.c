@@ -1,4 +1,5 @@
 /* Test programs that restrict their system calls, the cycle counter, their rights, or their memory. */
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <link.h>
@@ -81,6 +82,44 @@ static void filter_calls_and_work(bool is_for_all) {
 
 static void filter_calls(void) { filter_calls_and_work(false); }
 static void filter_calls_of_all(void) { filter_calls_and_work(true); }
+
+/* Forbids what the kernel does after a handler, and calls that only a recorder makes here. Then works in a thread and
+ * in a child, and returns. */
+static void filter_handlers(void) {
+#define FORBID(name) \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        FORBID(rt_sigreturn),
+        FORBID(getpid),
+        FORBID(tgkill),
+        FORBID(membarrier),
+        FORBID(timer_create),
+        FORBID(timer_delete),
+        FORBID(fcntl),
+        FORBID(ftruncate),
+        FORBID(openat),
+        FORBID(process_vm_readv),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    pthread_t thread;
+    work(50);
+    int asked = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL);
+    printf("asked %d %d\n", asked, errno);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    printf("filtered %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    fflush(stdout);
+    work(200);
+    pthread_create(&thread, NULL, work_in_thread, NULL);
+    pthread_join(thread, NULL);
+    pid_t pid = fork();
+    if (!pid) {
+        work(100);
+        exit(3);
+    }
+    printf("child %d\n", wait_for(pid));
+}
 
 /* Works in a process that may only read, write and exit, and must not read the cycle counter. */
 static void confine_strictly(void) {
@@ -275,6 +314,7 @@ static void map_all(void) {
 static const struct host_case cases[] = {
     {"filter-calls", filter_calls},
     {"filter-calls-of-all", filter_calls_of_all},
+    {"filter-handlers", filter_handlers},
     {"confine-strictly", confine_strictly},
     {"dispatch-calls", dispatch_calls},
     {"forbid-counter", forbid_counter},

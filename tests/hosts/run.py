@@ -33,6 +33,7 @@ LOWER_SHARES = {
     "keep-capabilities": 0.5,
     "change-root-at-once": 0.5,
     "change-user-of-child": 0.5,
+    "filter-handlers": 0,  # it must not be signalled
     "handle-on-other-stack": 0.2,  # it works in a handler for two thirds of the time, on a stack without room
     "have-small-stack": 0,  # its alternate stack has no room for the recorder's handler
     "map-all in-child": 0,  # it has taken all mappings before its sampler begins, which needs some
