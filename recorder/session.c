@@ -209,9 +209,10 @@ void session_end_being_alone(void) {
 }
 
 void session_replace_cloned_sampler(void) {
+    if (!sampler_is_cloned()) return;
     int saved_errno = errno;
     bool has_begun = sampler_has_begun();
-    if (!sampler_is_cloned() || !session_be_alone()) return;
+    if (!session_be_alone()) return;
     sampler_forget_block();
     session_end_being_alone();
     if (has_begun) sampler_demand_rounds(QUIESCE_NS, NULL, NULL);

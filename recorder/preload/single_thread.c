@@ -53,13 +53,29 @@ long single_thread_fail(long result) {
     return -1;
 }
 
+/* Called before a child is made by the system call. Leaves the arguments as they are. */
+void single_thread_prepare_child(void) __attribute__((visibility("hidden")));
+
 #if defined(__x86_64__)
+#define IF_CHILD(number) \
+    "cmpl $" TEXT_OF(number) ", %edi\n jne 1f\n"                                                                \
+    "pushq %rdi\n pushq %rsi\n pushq %rdx\n pushq %rcx\n pushq %r8\n pushq %r9\n subq $8, %rsp\n"              \
+    ".cfi_adjust_cfa_offset 56\n call single_thread_prepare_child\n"                                            \
+    "addq $8, %rsp\n popq %r9\n popq %r8\n popq %rcx\n popq %rdx\n popq %rsi\n popq %rdi\n"                    \
+    ".cfi_adjust_cfa_offset -56\n 1:\n"
 #define IF_SPECIAL(number) "cmpl $" TEXT_OF(number) ", %edi\n je single_thread_special\n"
 #define CALL                                                                                                      \
     "movq single_thread_next(%rip), %rax\n testq %rax, %rax\n je 2f\n jmp *%rax\n"                                \
     "2: movq %rdi, %rax\n movq %rsi, %rdi\n movq %rdx, %rsi\n movq %rcx, %rdx\n movq %r8, %r10\n movq %r9, %r8\n" \
     "movq 8(%rsp), %r9\n syscall\n cmpq $-4095, %rax\n jae 1f\n ret\n 1: movq %rax, %rdi\n jmp single_thread_fail\n"
 #else
+#define IF_CHILD(number) \
+    "cmp w0, #" TEXT_OF(number) "\n b.ne 1f\n"                                                      \
+    "stp x29, x30, [sp, #-80]!\n .cfi_adjust_cfa_offset 80\n .cfi_rel_offset x29, 0\n"              \
+    ".cfi_rel_offset x30, 8\n stp x0, x1, [sp, #16]\n stp x2, x3, [sp, #32]\n"                      \
+    "stp x4, x5, [sp, #48]\n str x6, [sp, #64]\n bl single_thread_prepare_child\n"                  \
+    "ldp x0, x1, [sp, #16]\n ldp x2, x3, [sp, #32]\n ldp x4, x5, [sp, #48]\n ldr x6, [sp, #64]\n"   \
+    "ldp x29, x30, [sp], #80\n .cfi_adjust_cfa_offset -80\n .cfi_restore x29\n .cfi_restore x30\n 1:\n"
 #define IF_SPECIAL(number) "cmp w0, #" TEXT_OF(number) "\n b.eq single_thread_special\n"
 #define CALL                                                                                                  \
     "adrp x16, single_thread_next\n ldr x16, [x16, :lo12:single_thread_next]\n cbz x16, 2f\n br x16\n"        \
@@ -74,7 +90,7 @@ long single_thread_fail(long result) {
 FUNCTION(".hidden", "single_thread_call", CALL);
 FUNCTION(".globl", "syscall",
          IF_SPECIAL(__NR_unshare) IF_SPECIAL(__NR_setns) IF_SPECIAL(__NR_seccomp) IF_SPECIAL(__NR_prctl)
-             IF_SPECIAL(__NR_chroot) IF_SPECIAL(__NR_pivot_root) CALL);
+             IF_SPECIAL(__NR_chroot) IF_SPECIAL(__NR_pivot_root) IF_CHILD(__NR_clone) IF_CHILD(__NR_clone3) CALL);
 
 static long call(long number, const struct arguments *arguments) {
     const long *at = arguments->at;
@@ -170,6 +186,25 @@ EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
 
 EXPORTED int chroot(const char *path) { return (int)call_special(SYS_chroot, &(const struct arguments){{(long)path}}); }
+
+/* ---- Children that are made without fork. ---- */
+
+/* Such a child has none of its parent's other threads, but the C library believes that it has. If it was making one, a
+ * change of ids would wait for ever for that in the child. */
+void single_thread_prepare_child(void) { sampler_await_begin(); }
+
+static int (*next_clone)(int (*run)(void *), void *stack, int flags, void *argument, ...);
+__attribute__((constructor)) static void find_clone(void) { find_next_function(&next_clone, "clone"); }
+
+EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+    va_list list;
+    va_start(list, argument);
+    void *parent_tid = va_arg(list, void *), *storage = va_arg(list, void *), *child_tid = va_arg(list, void *);
+    va_end(list);
+    if (!(flags & CLONE_VM)) single_thread_prepare_child();
+    if (!next_clone) find_clone();
+    return next_clone(run, stack, flags, argument, parent_tid, storage, child_tid);
+}
 
 /* ---- User and group ids. ---- */
 

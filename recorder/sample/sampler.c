@@ -427,6 +427,13 @@ void sampler_start_late(void) {
     errno = saved_errno;
 }
 
+void sampler_await_begin(void) {
+    if (!own_thread_count()) return;
+    int saved_errno = errno;
+    own_thread_await_begin(&sampler.thread);
+    errno = saved_errno;
+}
+
 void sampler_change(const struct sampler_settings *settings) {
     __atomic_store_n(&sampler.asked.interval_us, settings->interval_us, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.asked.flags, settings->flags, __ATOMIC_RELAXED);

@@ -45,6 +45,10 @@ bool sampler_is_started(void);
  * storage: a child of chromium's has none when it changes its root directory. */
 void sampler_start_late(void);
 
+/* Waits until the C library has made the sampler's thread, if it is making one. The wait is bounded. errno stays as it
+ * is. */
+void sampler_await_begin(void);
+
 /* Changes the settings of the running sampler, if there is one, from its next round on. [signal-safe] */
 void sampler_change(const struct sampler_settings *settings);
 

@@ -100,6 +100,37 @@ static void execute_itself(void) {
     execl("/proc/self/exe", "processes", "execute-itself", (char *)NULL);
 }
 
+static int change_user_and_exit(void *status) {
+    uid_t user = getuid();
+    bool is_good = setresuid(user, user, user) == 0;
+    work(1);
+    exit(is_good ? *(int *)status : 99);
+}
+
+/* Creates two children by the system call, without what `fork` does for a child, right after the program has begun. A
+ * thread that the parent has just begun to make is in neither child. The children change their user, which concerns all
+ * threads that the C library knows, and exit. The program then executes itself, and does it again. */
+static void clone_at_once(void) {
+    enum { TIMES = 40, STACK_BYTES = 1 << 18 };
+    static char stack[STACK_BYTES] __attribute__((aligned(16)));
+    const char *times = getenv("HOST_TIMES_LEFT");
+    int left = times ? atoi(times) : TIMES, status = left % 5;
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (!pid) change_user_and_exit(&status);
+    pid_t other = clone(change_user_and_exit, stack + STACK_BYTES, SIGCHLD, &status);
+    int ended = wait_for(pid), other_ended = wait_for(other);
+    char text[16];
+    if (ended != status || other_ended != status) printf("child %d %d, not %d\n", ended, other_ended, status);
+    fflush(stdout);
+    if (!left) {
+        puts("cloned");
+        return;
+    }
+    snprintf(text, sizeof text, "%d", left - 1);
+    setenv("HOST_TIMES_LEFT", text, 1);
+    execl("/proc/self/exe", "processes", "clone-at-once", (char *)NULL);
+}
+
 static void become_daemon(void) {
     int ends[2];
     char byte;
@@ -206,6 +237,7 @@ static const struct host_case cases[] = {
     {"fork-many", fork_many},
     {"fork-while-asleep", fork_while_asleep},
     {"execute-itself", execute_itself},
+    {"clone-at-once", clone_at_once},
     {"become-daemon", become_daemon},
     {"suspend-until-ended", suspend_until_ended},
     {"stop-and-continue", stop_and_continue},
