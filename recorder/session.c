@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,13 +220,22 @@ void session_replace_cloned_sampler(void) {
     errno = saved_errno;
 }
 
+/* Not while another thread forks. In a child that was made without fork, nobody may ever release the lock, so the
+ * number of tries is limited. */
+static void silence(void) {
+    enum { TRY_COUNT = 10000 };
+    bool is_locked = try_lock();
+    for (int i = 0; i < TRY_COUNT && !is_locked; i++) {
+        sched_yield();
+        is_locked = try_lock();
+    }
+    session.is_silenced = true;
+    if (is_locked) unlock();
+}
+
 void session_prepare_filter(const struct session_filter *filter) {
     if (!filter->is_for_all_threads) sampler_start_late();
-    if (filter->forbids_end) {
-        lock();
-        session.is_silenced = true;
-        unlock();
-    }
+    if (filter->forbids_end) silence();
     bool is_alone = filter->is_for_all_threads && session_be_alone();
     if (filter->forbids_handlers) own_signal_forbid();
     session.is_confined = true;

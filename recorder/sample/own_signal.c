@@ -425,7 +425,7 @@ void own_signal_forbid(void) {
     __atomic_store_n(&own.is_forbidden, 1, __ATOMIC_RELAXED);
     choose();
     unlock(mask);
-    if (number) await_all(number, mask);
+    if (number && own_pid() == getpid()) await_all(number, mask);
 }
 
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {
