@@ -230,12 +230,13 @@ static void silence(void) {
         is_locked = try_lock();
     }
     session.is_silenced = true;
+    own_signal_silence();
     if (is_locked) unlock();
 }
 
 void session_prepare_filter(const struct session_filter *filter) {
     if (!filter->is_for_all_threads) sampler_start_late();
-    if (filter->forbids_end) silence();
+    if (filter->forbids_calls) silence();
     bool is_alone = filter->is_for_all_threads && session_be_alone();
     if (filter->forbids_handlers) own_signal_forbid();
     session.is_confined = true;

@@ -21,12 +21,12 @@ void session_replace_cloned_sampler(void);
 struct session_filter {
     bool is_for_all_threads; /* at once */
     bool forbids_handlers;   /* a handler of a signal cannot return */
-    bool forbids_end;        /* it would end the process while the recorder ends */
+    bool forbids_calls;      /* it would end the process for other calls of the recorder */
 };
 
 /* Call this before the process installs a filter. The recorder makes no more threads, because the filter could kill
- * them, and ends those that the filter would apply to. If it must, it sends no more signals, and does nothing at the
- * end of the process and in forked children. */
+ * them, and ends those that the filter would apply to. If it must, it sends no more signals; it makes no more system
+ * calls in the program's threads, and so does nothing at the end of the process and in forked children. */
 void session_prepare_filter(const struct session_filter *filter);
 
 /* Joins the recording at a location. options NULL: with the settings of that recording. Returns false if the trace

@@ -3,10 +3,10 @@
 recorder_sources := \
     recorder/environment.c recorder/older_programs.c recorder/session.c recorder/settings.c \
     recorder/sample/call_filter.c recorder/sample/cpu_balance.c recorder/sample/cpu_turns.c recorder/sample/late_start.c \
-    recorder/sample/libc_thread.c recorder/sample/on_demand.c recorder/sample/own_memory.c recorder/sample/own_signal.c recorder/sample/own_thread.c \
-    recorder/sample/sampler.c recorder/sample/task_file.c recorder/sample/task_wait.c recorder/sample/thread_memory.c \
-    recorder/sample/thread_signal.c \
-    recorder/sample/work_alarm.c recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_file.c \
+    recorder/sample/libc_thread.c recorder/sample/on_demand.c recorder/sample/own_memory.c recorder/sample/own_signal.c \
+    recorder/sample/own_thread.c recorder/sample/sampler.c recorder/sample/task_file.c recorder/sample/task_wait.c \
+    recorder/sample/thread_memory.c recorder/sample/thread_signal.c recorder/sample/work_alarm.c \
+    recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_file.c \
     recorder/pool/pool_open.c recorder/pool/pool_path.c recorder/state/clock.c recorder/state/hash.c \
     recorder/state/own_files.c recorder/state/process.c recorder/state/recording_state.c recorder/state/signal_mask.c \
     recorder/unwind/stack_walk.c recorder/unwind/thread_stack.c recorder/unwind/unwind_cfi.c \

@@ -130,7 +130,7 @@ static void prepare_filter(long number, const struct arguments *arguments) {
     const struct session_filter for_session = {
         .is_for_all_threads = number == SYS_seccomp && (arguments->at[1] & (long)SECCOMP_FILTER_FLAG_TSYNC) != 0,
         .forbids_handlers = !call_filter_allows_handlers(&filter),
-        .forbids_end = !call_filter_allows_end(&filter),
+        .forbids_calls = !call_filter_allows_calls(&filter),
     };
     session_prepare_filter(&for_session);
 }

@@ -74,7 +74,9 @@ PASSING_ON static ssize_t finish(const struct transfer *transfer, int file, void
 static bool is_endless(int file) {
     enum { MEMORY_MAJOR = 1, ZERO_MINOR = 5, FULL_MINOR = 7, RANDOM_MINOR = 8, URANDOM_MINOR = 9 };
     struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISCHR(status.st_mode) || major(status.st_rdev) != MEMORY_MAJOR) return false;
+    if (own_signal_is_silenced() || fstat(file, &status) != 0 || !S_ISCHR(status.st_mode) ||
+        major(status.st_rdev) != MEMORY_MAJOR)
+        return false;
     unsigned number = minor(status.st_rdev);
     return number == ZERO_MINOR || number == FULL_MINOR || number == RANDOM_MINOR || number == URANDOM_MINOR;
 }
@@ -148,7 +150,7 @@ static const struct transfer writing = {write_part, makes_writers_wait}, sending
 /* ---- Transfers during which the sampler does not signal the thread. ---- */
 
 static bool may_wait(int file) {
-    if (!own_signal_may_come()) return false;
+    if (!own_signal_may_come() || own_signal_is_silenced()) return own_signal_may_come();
     int saved_errno = errno, flags = fcntl(file, F_GETFL);
     struct stat status;
     bool may_wait = flags >= 0 && !(flags & O_NONBLOCK) && fstat(file, &status) == 0 &&

@@ -167,9 +167,11 @@ static bool is_fatal(uint32_t result) {
     return result == SECCOMP_RET_KILL_PROCESS || result == SECCOMP_RET_KILL_THREAD || result == SECCOMP_RET_TRAP;
 }
 
-bool call_filter_allows_end(const struct call_filter *filter) {
-    static const int numbers[] = {SYS_rt_sigprocmask, SYS_futex,       SYS_getpid,          SYS_gettid,   SYS_tgkill,
-                                  SYS_membarrier,     SYS_sched_yield, SYS_clock_nanosleep, SYS_ftruncate};
+/* What functions that interpose call, and what the end of a recording does. */
+bool call_filter_allows_calls(const struct call_filter *filter) {
+    static const int numbers[] = {SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_futex,     SYS_getpid,         SYS_gettid,
+                                  SYS_tgkill,         SYS_membarrier,   SYS_prctl,     SYS_fcntl,          SYS_fstat,
+                                  SYS_newfstatat,     SYS_sched_yield,  SYS_ftruncate, SYS_clock_nanosleep};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (is_fatal(action(filter, numbers[i]))) return false;
     return true;

@@ -22,7 +22,7 @@ uint32_t call_filter_answer(const struct call_filter *filter, int number);
 /* Whether handlers of signals can return. */
 bool call_filter_allows_handlers(const struct call_filter *filter);
 
-/* Whether the recorder may end the recording as usual. Otherwise the filter would end the process meanwhile. */
-bool call_filter_allows_end(const struct call_filter *filter);
+/* Whether the recorder may make its other calls. Otherwise the filter would end the process for one of them. */
+bool call_filter_allows_calls(const struct call_filter *filter);
 
 #endif

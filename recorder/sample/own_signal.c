@@ -39,6 +39,7 @@ static struct {
     bool (*answer)(int number, void *interrupted);
     bool is_interposed;
     uint32_t is_forbidden;
+    uint32_t is_silenced;
     uint32_t has_seen_handler; /* the program has set one, of any signal but those of faults */
     pid_t pid;
     uint32_t lock;
@@ -351,6 +352,7 @@ static int set_taken(struct candidate *candidate, const struct sigaction *action
 static void wait_for_others(int try) {
     enum { YIELD_COUNT = 100 };
     const struct timespec nap = {.tv_nsec = 50000};
+    if (own_signal_is_silenced()) return;
     if (try < YIELD_COUNT)
         sched_yield();
     else
@@ -428,6 +430,13 @@ void own_signal_forbid(void) {
     if (number && own_pid() == getpid()) await_all(number, mask);
 }
 
+void own_signal_silence(void) {
+    __atomic_store_n(&own.has_seen_handler, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&own.is_silenced, 1, __ATOMIC_RELEASE);
+}
+
+bool own_signal_is_silenced(void) { return __atomic_load_n(&own.is_silenced, __ATOMIC_ACQUIRE) != 0; }
+
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {
     if (how == SIG_BLOCK) return blocked | set;
     return how == SIG_UNBLOCK ? blocked & ~set : set;
@@ -497,7 +506,8 @@ bool own_signal_may_come(void) { return __atomic_load_n(&own.current, __ATOMIC_R
 
 /* A jump out of a handler leaves transfers without ending them. Their frames lie below this one. */
 bool own_signal_begin_transfer(uint64_t pc, uint64_t sp, struct transfer_mark *outer) {
-    if (!own_signal_may_come() || (!thread_record_self && !thread_registry_claim())) return false;
+    if (!own_signal_may_come()) return false;
+    if (!thread_record_self && (own_signal_is_silenced() || !thread_registry_claim())) return false;
     late_start_now();
     *outer = thread_record_self->transfer;
     if (outer->sp <= sp) outer->sp = 0;

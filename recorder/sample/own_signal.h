@@ -47,6 +47,13 @@ void own_signal_forbid(void);
 /* Whether own_signal_forbid has been called. [signal-safe] */
 bool own_signal_is_forbidden(void);
 
+/* From now on, these functions make no system calls in the program's threads when it transfers or waits, since a filter
+ * could end the process for them. The program counts as one that has set a handler. */
+void own_signal_silence(void);
+
+/* Whether own_signal_silence has been called. [signal-safe] */
+bool own_signal_is_silenced(void);
+
 /* Returns the name of a signal that own_signal_find has returned: "SIGURG". */
 const char *own_signal_name(int number);
 

@@ -73,8 +73,6 @@ static void copy_and_walk(const struct task_wait *wait, bool *is_truncated) {
     }
 }
 
-/* ---- Both. ---- */
-
 /* ---- Transfers. ---- */
 
 /* No fingerprint of a wait has only these bits. */
@@ -95,6 +93,8 @@ bool waiting_stack_find_transfer(const struct thread_record *record, struct task
 }
 
 static bool is_transfer(const struct task_wait *wait) { return wait->fingerprint >> 32 == TRANSFER >> 32; }
+
+/* ---- Waits and transfers. ---- */
 
 /* If the thread has used no processor time, it has not moved meanwhile. */
 static bool has_stayed(const struct thread_record *record, const struct task_wait *wait, uint64_t cpu_ns) {

@@ -1,6 +1,5 @@
 /* Reads the stack of another thread that waits in a system call, or is in a call that no signal may cut short, without
- * disturbing the thread. Call these in the
- * sampler's thread alone. */
+ * disturbing the thread. Call these in the sampler's thread alone. */
 #ifndef GREC_WAITING_STACK_H
 #define GREC_WAITING_STACK_H
 

@@ -6,14 +6,17 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "host.h"
 
@@ -121,6 +124,78 @@ static void filter_handlers(void) {
     printf("child %d\n", wait_for(pid));
 }
 
+enum { TRANSFER_BYTES = 1 << 22, TRANSFER_COUNT = 6 };
+
+static char transferred[TRANSFER_BYTES];
+
+/* Reads all that a child of this program is sent, in small parts. */
+static pid_t make_reader(int ends[2]) {
+    fflush(stdout);
+    pid_t pid = pipe(ends) == 0 ? fork() : -1;
+    if (pid != 0) return pid;
+    static char bytes[65536];
+    size_t sum = 0;
+    ssize_t part;
+    close(ends[1]);
+    while ((part = read(ends[0], bytes, sizeof bytes)) > 0) {
+        sum += (size_t)part;
+        usleep(50);
+    }
+    _exit(sum != (size_t)(TRANSFER_COUNT + 1) * TRANSFER_BYTES + TRANSFER_COUNT);
+}
+
+/* A signal may cut each part short. */
+static void *write_parts(void *file) {
+    size_t done = 0;
+    ssize_t part = 1;
+    bool is_by_parts = false;
+    while (part > 0 && done < TRANSFER_BYTES) {
+        /* Half of what is left, so that both functions write much. */
+        const size_t bytes_count = (TRANSFER_BYTES - done + 1) / 2;
+        const struct iovec rest = {transferred + done, bytes_count};
+        part = is_by_parts ? writev(*(int *)file, &rest, 1) : write(*(int *)file, rest.iov_base, rest.iov_len);
+        if (part > 0) done += (size_t)part;
+        is_by_parts = !is_by_parts;
+    }
+    return NULL;
+}
+
+/* Transfers and waits under a filter that allows this and signals, but no questions about files and handlers. */
+static void filter_and_transfer(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        FORBID(fcntl),
+        FORBID(fstat),
+        FORBID(newfstatat),
+        FORBID(ioctl),
+        FORBID(rt_sigaction),
+        FORBID(sched_yield),
+        FORBID(clock_nanosleep),
+        FORBID(gettid),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    int ends[2], zero = open("/dev/zero", O_RDONLY);
+    pthread_t thread;
+    puts("started"); /* the C library asks about its file before the first output */
+    pid_t pid = make_reader(ends);
+    pthread_create(&thread, NULL, work_in_thread, NULL); /* the C library now has its own handlers */
+    pthread_join(thread, NULL);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    printf("filtered %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    fflush(stdout);
+    for (int i = 0; i < TRANSFER_COUNT; i++) {
+        if (write(ends[1], transferred, 1) != 1 || read(zero, transferred, sizeof transferred) <= 0) break;
+        write_parts(&ends[1]);
+        for (int k = 0; k < 20; k++) poll(NULL, 0, 1);
+        work(10);
+    }
+    pthread_create(&thread, NULL, write_parts, &ends[1]);
+    pthread_join(thread, NULL);
+    close(ends[1]);
+    printf("child %d\n", wait_for(pid));
+}
+
 /* Works in a process that may only read, write and exit, and must not read the cycle counter. */
 static void confine_strictly(void) {
     static const char text[] = "worked\n";
@@ -210,7 +285,7 @@ static void keep_capabilities(void) {
     work(100);
 }
 
-/* Neither function may be looked up in the child: the dynamic linker uses thread-local storage. */
+/* The parent looks `chroot` up, because the dynamic linker would use the child's thread-local storage. */
 static int change_root_of_child(void *function) {
     int (*change)(const char *) = (int (*)(const char *))function;
     return change("jail");
@@ -315,6 +390,7 @@ static const struct host_case cases[] = {
     {"filter-calls", filter_calls},
     {"filter-calls-of-all", filter_calls_of_all},
     {"filter-handlers", filter_handlers},
+    {"filter-and-transfer", filter_and_transfer},
     {"confine-strictly", confine_strictly},
     {"dispatch-calls", dispatch_calls},
     {"forbid-counter", forbid_counter},
