@@ -57,7 +57,15 @@ static struct {
     struct own_thread helper;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+static bool enter_child(void);
+
+static bool is_holder(void) {
+    return __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
+}
+
+/* A child that was made by clone finds out here, or when it records, that it is a process of its own. */
 static void lock(void) {
+    if (process_is_new()) enter_child();
     pthread_mutex_lock(&session.mutex);
     __atomic_store_n(&session.holder_tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 }
@@ -193,8 +201,7 @@ static void end_threads(bool is_process_ending) {
 
 /* A signal handler that has interrupted one of these functions may come here: the mutex is held then. */
 bool session_be_alone(void) {
-    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
-    if (is_holder || !(own_thread_count() || late_start_is_armed())) return false;
+    if (is_holder() || !(own_thread_count() || late_start_is_armed())) return false;
     lock();
     session.is_sampler_missing = sampler_has_begun();
     end_threads(false);
@@ -294,7 +301,6 @@ static void forget_pool(bool is_unmappable) {
 
 /* ---- Starting. ---- */
 
-static bool enter_child(void);
 static bool obey(void);
 
 static bool initialize(void) {
@@ -875,7 +881,9 @@ static bool children_record(void) {
 
 static bool is_counted_child(void) { return at_fork.is_counted && pthread_equal(at_fork.thread, pthread_self()); }
 
+/* In a child that was made by clone, a thread that it does not have may hold the mutex. */
 static bool enter_child(void) {
+    if (!is_holder()) session.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     bool is_part = children_record() && (is_counted_child() || pool_enter(&recording_pool));
     at_fork.is_counted = false;
     own_thread_forget(&session.helper);
@@ -892,25 +900,51 @@ static bool enter_child(void) {
     return false;
 }
 
+/* A child with a copy of the memory must find no mutex that another thread holds: it has no other threads. */
+static void hold_mutexes(void) {
+    at_fork.is_locked = !is_holder();
+    if (at_fork.is_locked) lock();
+    at_fork.can_sample = libraries_prepare_fork();
+}
+
+static void release_mutexes(bool is_child) {
+    libraries_finish_fork(is_child);
+    if (at_fork.is_locked)
+        unlock();
+    else if (is_child)
+        session.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+void session_prepare_clone(void) {
+    if (session.is_silenced) return;
+    int saved_errno = errno;
+    hold_mutexes();
+    sampler_await_begin();
+    errno = saved_errno;
+}
+
+void session_finish_clone(bool is_child) {
+    if (session.is_silenced) return;
+    int saved_errno = errno;
+    release_mutexes(is_child);
+    errno = saved_errno;
+}
+
 /* If the fork fails, the pool counts a process too many. Then the file keeps the room that was prepared ahead. */
 static void prepare_fork(void) {
     struct thread_writers *thread = thread_writers_self;
     if (session.is_silenced) return;
-    bool is_holder = __atomic_load_n(&session.holder_tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid);
-    if (!is_holder) lock();
-    at_fork.is_locked = !is_holder;
-    at_fork.is_within_call = is_holder || (thread && thread->depth);
+    hold_mutexes();
+    at_fork.is_within_call = !at_fork.is_locked || (thread && thread->depth);
     if (at_fork.is_within_call && thread) at_fork.writers = *thread;
-    at_fork.can_sample = libraries_prepare_fork();
     at_fork.thread = pthread_self();
     at_fork.is_counted = !at_fork.is_within_call && children_record() && pool_enter(&recording_pool);
 }
 
 static void continue_in_parent(void) {
     if (session.is_silenced) return;
-    libraries_finish_fork(false);
     at_fork.is_counted = false;
-    if (at_fork.is_locked) unlock();
+    release_mutexes(false);
 }
 
 static void detach_child(void) {
@@ -928,11 +962,7 @@ static void continue_in_child(void) {
         switch_off();
         return;
     }
-    libraries_finish_fork(true);
-    if (at_fork.is_locked)
-        unlock();
-    else
-        session.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    release_mutexes(true);
     if (!session.is_initialized) return;
     if (!process_is_new()) return;
     if (at_fork.is_within_call) {

@@ -17,6 +17,11 @@ void session_end_being_alone(void);
  * it makes another one, which then opens the files that the new ids may forbid. errno stays as it is. */
 void session_replace_cloned_sampler(void);
 
+/* Call these before and after the process makes a child by clone, with a copy of its memory: the second one in the
+ * child too. The C library must know the child's thread. errno stays as it is. */
+void session_prepare_clone(void);
+void session_finish_clone(bool is_child);
+
 /* A filter of system calls. It applies to the thread that installs it, and to new threads and children. */
 struct session_filter {
     bool is_for_all_threads; /* at once */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -53,16 +54,17 @@ long single_thread_fail(long result) {
     return -1;
 }
 
-/* Called before a child is made by the system call. Leaves the arguments as they are. */
-void single_thread_prepare_child(void) __attribute__((visibility("hidden")));
+/* Returns whether clone or clone3, with these first arguments, makes a child as fork does: with a copy of the memory,
+ * and on the same stack. */
+bool single_thread_is_fork(long number, long first, long second) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 #define IF_CHILD(number) \
     "cmpl $" TEXT_OF(number) ", %edi\n jne 1f\n"                                                                \
     "pushq %rdi\n pushq %rsi\n pushq %rdx\n pushq %rcx\n pushq %r8\n pushq %r9\n subq $8, %rsp\n"              \
-    ".cfi_adjust_cfa_offset 56\n call single_thread_prepare_child\n"                                            \
+    ".cfi_adjust_cfa_offset 56\n call single_thread_is_fork\n"                                                  \
     "addq $8, %rsp\n popq %r9\n popq %r8\n popq %rcx\n popq %rdx\n popq %rsi\n popq %rdi\n"                    \
-    ".cfi_adjust_cfa_offset -56\n 1:\n"
+    ".cfi_adjust_cfa_offset -56\n testb %al, %al\n jnz single_thread_special\n 1:\n"
 #define IF_SPECIAL(number) "cmpl $" TEXT_OF(number) ", %edi\n je single_thread_special\n"
 #define CALL                                                                                                      \
     "movq single_thread_next(%rip), %rax\n testq %rax, %rax\n je 2f\n jmp *%rax\n"                                \
@@ -73,9 +75,10 @@ void single_thread_prepare_child(void) __attribute__((visibility("hidden")));
     "cmp w0, #" TEXT_OF(number) "\n b.ne 1f\n"                                                      \
     "stp x29, x30, [sp, #-80]!\n .cfi_adjust_cfa_offset 80\n .cfi_rel_offset x29, 0\n"              \
     ".cfi_rel_offset x30, 8\n stp x0, x1, [sp, #16]\n stp x2, x3, [sp, #32]\n"                      \
-    "stp x4, x5, [sp, #48]\n str x6, [sp, #64]\n bl single_thread_prepare_child\n"                  \
+    "stp x4, x5, [sp, #48]\n str x6, [sp, #64]\n bl single_thread_is_fork\n and w9, w0, #255\n"      \
     "ldp x0, x1, [sp, #16]\n ldp x2, x3, [sp, #32]\n ldp x4, x5, [sp, #48]\n ldr x6, [sp, #64]\n"   \
-    "ldp x29, x30, [sp], #80\n .cfi_adjust_cfa_offset -80\n .cfi_restore x29\n .cfi_restore x30\n 1:\n"
+    "ldp x29, x30, [sp], #80\n .cfi_adjust_cfa_offset -80\n .cfi_restore x29\n .cfi_restore x30\n"  \
+    "cbnz w9, single_thread_special\n 1:\n"
 #define IF_SPECIAL(number) "cmp w0, #" TEXT_OF(number) "\n b.eq single_thread_special\n"
 #define CALL                                                                                                  \
     "adrp x16, single_thread_next\n ldr x16, [x16, :lo12:single_thread_next]\n cbz x16, 2f\n br x16\n"        \
@@ -154,7 +157,57 @@ static bool is_keeping_capabilities(long number, const struct arguments *argumen
 
 static bool keeps_capabilities; /* some thread has done so */
 
+/* ---- Children that are made without fork. ---- */
+
+/* A child with thread-local storage of its own cannot call the recorder. */
+static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_SETTLS)); }
+
+bool single_thread_is_fork(long number, long first, long second) {
+    const struct clone_args *arguments = (const struct clone_args *)first;
+    if (number == SYS_clone) return copies_memory((uint64_t)first) && !second;
+    return arguments && copies_memory(arguments->flags) && !arguments->stack;
+}
+
+static long call_fork(long number, const struct arguments *arguments) {
+    session_prepare_clone();
+    long result = call(number, arguments);
+    session_finish_clone(result == 0);
+    return result;
+}
+
+struct child {
+    int (*run)(void *);
+    void *argument;
+};
+
+static int run_child(void *context) {
+    const struct child *child = context;
+    session_finish_clone(true);
+    return child->run(child->argument);
+}
+
+static int (*next_clone)(int (*run)(void *), void *stack, int flags, void *argument, ...);
+__attribute__((constructor)) static void find_clone(void) { find_next_function(&next_clone, "clone"); }
+
+EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+    struct child child = {run, argument};
+    va_list list;
+    va_start(list, argument);
+    void *parent_tid = va_arg(list, void *), *storage = va_arg(list, void *), *child_tid = va_arg(list, void *);
+    va_end(list);
+    if (!next_clone) find_clone();
+    if (!run || !copies_memory((uint64_t)flags))
+        return next_clone(run, stack, flags, argument, parent_tid, storage, child_tid);
+    session_prepare_clone();
+    int pid = next_clone(run_child, stack, flags, &child, parent_tid, storage, child_tid);
+    session_finish_clone(false);
+    return pid;
+}
+
+/* ---- All of these calls. ---- */
+
 static long call_special(long number, const struct arguments *arguments) {
+    if (number == SYS_clone || number == SYS_clone3) return call_fork(number, arguments);
     if (is_keeping_capabilities(number, arguments)) __atomic_store_n(&keeps_capabilities, true, __ATOMIC_RELAXED);
     if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
     if (!is_filter(number, arguments) && restricts_start(number, arguments)) sampler_start_late();
@@ -186,25 +239,6 @@ EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
 
 EXPORTED int chroot(const char *path) { return (int)call_special(SYS_chroot, &(const struct arguments){{(long)path}}); }
-
-/* ---- Children that are made without fork. ---- */
-
-/* Such a child has none of its parent's other threads, but the C library believes that it has. If it was making one, a
- * change of ids would wait for ever for that in the child. */
-void single_thread_prepare_child(void) { sampler_await_begin(); }
-
-static int (*next_clone)(int (*run)(void *), void *stack, int flags, void *argument, ...);
-__attribute__((constructor)) static void find_clone(void) { find_next_function(&next_clone, "clone"); }
-
-EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
-    va_list list;
-    va_start(list, argument);
-    void *parent_tid = va_arg(list, void *), *storage = va_arg(list, void *), *child_tid = va_arg(list, void *);
-    va_end(list);
-    if (!(flags & CLONE_VM)) single_thread_prepare_child();
-    if (!next_clone) find_clone();
-    return next_clone(run, stack, flags, argument, parent_tid, storage, child_tid);
-}
 
 /* ---- User and group ids. ---- */
 

@@ -567,8 +567,8 @@ static void fork_without_recording(void *context) {
             if (!is_cloned) CRASH_CHECK(!grec_is_recording());
             for (uint32_t event = 0; event < 10; event++) record_child_event(i, event);
             CRASH_CHECK(!grec_is_recording());
-            if (!is_cloned) grec_get_status(&status);
-            if (!is_cloned) CRASH_CHECK(!status.is_recording);
+            grec_get_status(&status);
+            CRASH_CHECK(!status.is_recording);
             syscall(SYS_exit_group, 0);
         }
         CRASH_CHECK(pid > 0 && crash_wait(pid) == 0);
@@ -585,6 +585,38 @@ static void test_no_children(void **state) {
     assert_true(crash_trace_read(&trace, family->path));
     assert_int_equal(trace.profile.processes.count, 1);
     crash_trace_fini(&trace);
+    end_family(family, &folder);
+}
+
+/* ---- A child that is made by system call during a pause. ---- */
+
+/* The child does not wait for the threads of its parent, which it does not have. */
+static void clone_in_pause(void *context) {
+    enum { LIMIT_S = 60 };
+    struct family *family = context;
+    struct parent parent;
+    parent_start(&parent, family, (struct grec_options){.flags = GREC_SAMPLER | GREC_ALL_THREADS});
+    CRASH_CHECK(grec_wait_for_sampling() == GREC_OK);
+    grec_pause();
+    pid_t pid = CRASH_IS_TSAN ? fork_child() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        struct grec_status status;
+        alarm(LIMIT_S);
+        grec_get_status(&status);
+        CRASH_CHECK(status.is_recording && status.is_paused);
+        grec_stop();
+        grec_get_status(&status);
+        CRASH_CHECK(!status.is_recording);
+        syscall(SYS_exit_group, 0);
+    }
+    CRASH_CHECK(pid > 0 && crash_wait(pid) == 0);
+    grec_resume();
+    parent_stop(&parent);
+}
+
+static void test_child_made_in_pause(void **state) {
+    struct temp_folder folder;
+    struct family *family = run_family(clone_in_pause, "pause.trace", &folder);
     end_family(family, &folder);
 }
 
@@ -638,6 +670,7 @@ int main(void) {
         cmocka_unit_test(test_stopped_child),
         cmocka_unit_test(test_frozen_child),
         cmocka_unit_test(test_no_children),
+        cmocka_unit_test(test_child_made_in_pause),
         cmocka_unit_test(test_child_starts_anew),
     };
     return cmocka_run_group_tests_name("crash_fork", tests, NULL, NULL);
