@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "recorder/preload/next_function.h"
+#include "recorder/preload/spared_call.h"
 #include "recorder/sample/own_signal.h"
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -159,18 +160,6 @@ static bool may_wait(int file) {
     return may_wait;
 }
 
-/* The result of `call`, during which the thread is spared if `is_spared`. Use this in functions that interpose: the
- * stack is that of their caller. The address is in the instruction that calls them. */
-#define SPARING(is_spared, call)                                                                             \
-    __extension__({                                                                                          \
-        struct transfer_mark outer;                                                                          \
-        bool must_end = (is_spared) && own_signal_begin_transfer((uintptr_t)__builtin_return_address(0) - 1, \
-                                                                 (uintptr_t)__builtin_dwarf_cfa(), &outer);  \
-        ssize_t result = call;                                                                               \
-        if (must_end) own_signal_end_transfer(&outer);                                                       \
-        result;                                                                                              \
-    })
-
 /* A program that never had a handler is signalled, and the rest is written here. A pipe takes up to PIPE_BUF bytes
  * whole, or none. */
 static bool must_spare_writer(int file, size_t count) {
@@ -178,14 +167,14 @@ static bool must_spare_writer(int file, size_t count) {
 }
 
 INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
-    if (must_spare_writer(file, count)) return SPARING(true, next_write()(file, bytes, count));
+    if (must_spare_writer(file, count)) return SPARING(SPARED_TRANSFER, true, next_write(), file, bytes, count);
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_write()(file, bytes, count);
     return is_cut(done, count, answer_count) ? finish(&writing, file, (void *)(uintptr_t)bytes, count, 0, done) : done;
 }
 
 INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
-    if (must_spare_writer(file, count)) return SPARING(true, next_send()(file, bytes, count, flags));
+    if (must_spare_writer(file, count)) return SPARING(SPARED_TRANSFER, true, next_send(), file, bytes, count, flags);
     uint32_t answer_count = own_signal_answer_count();
     ssize_t done = next_send()(file, bytes, count, flags);
     if (!is_cut(done, count, answer_count)) return done;
@@ -194,30 +183,31 @@ INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
 
 /* The lengths are not looked at, because their addresses may be invalid. */
 INTERPOSING ssize_t writev(int file, const struct iovec *parts, int part_count) {
-    return SPARING(may_wait(file), NEXT(writev)(file, parts, part_count));
+    return SPARING(SPARED_TRANSFER, may_wait(file), NEXT(writev), file, parts, part_count);
 }
 
 INTERPOSING ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
-    return SPARING(may_wait(file), NEXT(sendmsg)(file, message, flags));
+    return SPARING(SPARED_TRANSFER, may_wait(file), NEXT(sendmsg), file, message, flags);
 }
 
 INTERPOSING ssize_t sendto(int file, const void *bytes, size_t count, int flags, const struct sockaddr *to,
                            socklen_t to_bytes) {
-    return SPARING(count > PIPE_BUF && may_wait(file), NEXT(sendto)(file, bytes, count, flags, to, to_bytes));
+    return SPARING(SPARED_TRANSFER, count > PIPE_BUF && may_wait(file), NEXT(sendto), file, bytes, count, flags, to,
+                   to_bytes);
 }
 
 /* Only with MSG_WAITALL do these wait for more after the first bytes. */
 INTERPOSING ssize_t recv(int file, void *bytes, size_t count, int flags) {
-    return SPARING(flags & MSG_WAITALL, NEXT(recv)(file, bytes, count, flags));
+    return SPARING(SPARED_TRANSFER, flags & MSG_WAITALL, NEXT(recv), file, bytes, count, flags);
 }
 
 INTERPOSING ssize_t recvfrom(int file, void *restrict bytes, size_t count, int flags, struct sockaddr *restrict from,
                              socklen_t *restrict from_bytes) {
-    return SPARING(flags & MSG_WAITALL, NEXT(recvfrom)(file, bytes, count, flags, from, from_bytes));
+    return SPARING(SPARED_TRANSFER, flags & MSG_WAITALL, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
 }
 
 INTERPOSING ssize_t recvmsg(int file, struct msghdr *message, int flags) {
-    return SPARING(flags & MSG_WAITALL, NEXT(recvmsg)(file, message, flags));
+    return SPARING(SPARED_TRANSFER, flags & MSG_WAITALL, NEXT(recvmsg), file, message, flags);
 }
 
 /* ---- Allocating files. ----

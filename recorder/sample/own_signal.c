@@ -348,23 +348,37 @@ static int set_taken(struct candidate *candidate, const struct sigaction *action
 
 /* ---- Signals that are on their way. ---- */
 
-/* Another thread may have been descheduled before it sends the signal or takes it: naps let it run. */
+enum { TRY_COUNT = 2000, YIELD_COUNT = 100 };
+
+/* Another thread may have been descheduled before it sends the signal or takes it: naps let it run. The C library's
+ * nanosleep is interposed, and may come here. */
 static void wait_for_others(int try) {
-    enum { YIELD_COUNT = 100 };
     const struct timespec nap = {.tv_nsec = 50000};
     if (own_signal_is_silenced()) return;
     if (try < YIELD_COUNT)
         sched_yield();
     else
-        nanosleep(&nap, NULL);
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 
-enum { TRY_COUNT = 2000 };
+static bool blocks(int number) {
+    uint64_t none = 0, blocked = 0;
+    return signal_mask_change(SIG_BLOCK, &none, &blocked) == 0 && blocked & bit_of(number);
+}
 
-/* Waits until no signal of the sampler is pending for the calling thread, which must not block the signal. */
+/* Waits until no signal of the sampler is pending for the calling thread. A thread that blocks the signal takes it
+ * later, as one does that waits in a handler. */
 static void await_signal(void) {
+    const struct thread_record *record;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (int i = 0; i < TRY_COUNT && thread_registry_find_asked(); i++) wait_for_others(i);
+    for (int i = 0; i < TRY_COUNT && (record = thread_registry_find_asked()); i++) {
+        int saved_errno = errno;
+        bool is_late = i == YIELD_COUNT && !own_signal_is_silenced();
+        bool is_blocked = is_late && blocks((int)__atomic_load_n(&record->sample.signal, __ATOMIC_RELAXED));
+        if (!is_blocked) wait_for_others(i);
+        errno = saved_errno;
+        if (is_blocked) return;
+    }
 }
 
 struct sent_signal {
@@ -495,28 +509,30 @@ bool own_signal_spare_thread(bool is_spared) {
     return was_spared;
 }
 
-static void set_transfer(uint64_t pc, uint64_t sp) {
-    struct transfer_mark *mark = &thread_record_self->transfer;
-    __atomic_store_n(&mark->pc, pc, __ATOMIC_RELAXED);
-    __atomic_store_n(&mark->sp, sp, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&mark->number, 1, __ATOMIC_SEQ_CST);
+static void set_spared_call(const struct spared_call *call) {
+    struct spared_call *own_call = &thread_record_self->spared_call;
+    __atomic_store_n(&own_call->is_wait, call->is_wait, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_call->function, call->function, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_call->pc, call->pc, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_call->sp, call->sp, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&own_call->number, 1, __ATOMIC_ACQ_REL);
 }
 
 bool own_signal_may_come(void) { return __atomic_load_n(&own.current, __ATOMIC_RELAXED) != 0; }
 
-/* A jump out of a handler leaves transfers without ending them. Their frames lie below this one. */
-bool own_signal_begin_transfer(uint64_t pc, uint64_t sp, struct transfer_mark *outer) {
+/* A jump out of a handler leaves calls without ending them. Their frames lie below this one. */
+bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer) {
     if (!own_signal_may_come()) return false;
     if (!thread_record_self && (own_signal_is_silenced() || !thread_registry_claim())) return false;
     late_start_now();
-    *outer = thread_record_self->transfer;
-    if (outer->sp <= sp) outer->sp = 0;
-    set_transfer(pc, sp);
+    *outer = thread_record_self->spared_call;
+    if (outer->sp <= call->sp) outer->sp = 0;
+    set_spared_call(call);
     await_signal();
     return true;
 }
 
-void own_signal_end_transfer(const struct transfer_mark *outer) { set_transfer(outer->pc, outer->sp); }
+void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer); }
 
 uint32_t own_signal_answer_count(void) { return answer_count; }
 

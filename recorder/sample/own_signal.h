@@ -99,11 +99,11 @@ void own_signal_give_up(const sigset_t *set);
  * must not be signalled if its alternate stack is too small for the kernel's frame. */
 bool own_signal_spare_thread(bool is_spared);
 
-/* Forbids the sampler to signal the calling thread until the end of a transfer. pc and sp: where the function that
- * transfers will return to. Returns false if nothing samples. Otherwise call own_signal_end_transfer with what was
- * stored in *outer: a handler may begin a transfer within another one. [signal-safe] */
-bool own_signal_begin_transfer(uint64_t pc, uint64_t sp, struct transfer_mark *outer);
-void own_signal_end_transfer(const struct transfer_mark *outer);
+/* Forbids the sampler to signal the calling thread until the end of a call. The number in *call is ignored. Returns
+ * false if nothing samples. Otherwise call own_signal_end_spared_call with what was stored in *outer: a handler may
+ * make such a call within another one. Both leave errno as it is. [signal-safe] */
+bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer);
+void own_signal_end_spared_call(const struct spared_call *outer);
 
 /* Whether the sampler may send its signal. [signal-safe] */
 bool own_signal_may_come(void);

@@ -21,6 +21,7 @@ struct task_wait {
     struct grec_label *label; /* names the wait; NULL: the thread runs, or is about to end */
     uint64_t sp;              /* the thread's registers while it waits; else 0 */
     uint64_t pc;
+    uint64_t function; /* that is called at pc; 0: not known */
 };
 
 /* Returns what the thread waits in. */

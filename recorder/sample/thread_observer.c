@@ -25,6 +25,7 @@ enum {
     /* A thread that was in a poll or select so recently may have been woken from it, and not have run since. */
     LATE_WAIT_MS = 100,
     POSTPONED_COUNT_MAX = 8,
+    WAIT_CPU_NS_MAX = 10000000, /* processor time that the kernel uses for one wait at most */
     TEXT_BYTES = 160,
 };
 
@@ -340,12 +341,24 @@ static void write_time_alone(struct thread_record *record, struct round *round) 
     write_stack(record, &record->sampled, round, &stack, 0);
 }
 
-/* A jump out of a handler, or the end of a thread by pthread_cancel, leaves a transfer without ending it. The thread
- * then waits in a function that the one which transferred has returned to. */
-static void forget_left_transfer(struct thread_record *record, const struct task_wait *wait) {
-    uint64_t sp = __atomic_load_n(&record->transfer.sp, __ATOMIC_RELAXED);
-    if (sp && wait->pc && wait->sp > sp)
-        __atomic_compare_exchange_n(&record->transfer.sp, &sp, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+/* Whether the thread has used more processor time in this call than a wait does. */
+static bool works_in_wait(struct sampled_thread *thread, const struct spared_call *call) {
+    uint32_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&call->is_wait, __ATOMIC_RELAXED)) return false;
+    if (number == thread->call_number) return thread->cpu_ns - thread->call_cpu_ns > WAIT_CPU_NS_MAX;
+    thread->call_number = number;
+    thread->call_cpu_ns = thread->cpu_ns;
+    return false;
+}
+
+/* A jump out of a handler, or the end of a thread by pthread_cancel, leaves a call without ending it. The thread then
+ * works, or waits in a function that the one which made the call has returned to. Or a handler works: then it has
+ * interrupted the wait already. */
+static void forget_left_call(struct thread_record *record, const struct task_wait *wait) {
+    struct spared_call *call = &record->spared_call;
+    uint64_t sp = __atomic_load_n(&call->sp, __ATOMIC_RELAXED);
+    if (sp && ((wait->pc && wait->sp > sp) || works_in_wait(&record->sampled, call)))
+        __atomic_compare_exchange_n(&call->sp, &sp, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Writes a sample, or asks for a stack, of a thread whose stack may have changed. */
@@ -360,8 +373,8 @@ static void renew_stack(const struct thread_writers *writers, struct thread_reco
     bool can_ask = thread_signal_can_ask(writers, record, round->now_ticks);
     /* Find the wait last: the thread may begin to wait before the signal arrives. */
     struct task_wait wait = task_wait_find(thread->tid);
-    forget_left_transfer(record, &wait);
-    if (!wait.pc && !can_ask) waiting_stack_find_transfer(record, &wait);
+    forget_left_call(record, &wait);
+    if (!wait.pc && !can_ask) waiting_stack_find_spared_call(record, &wait);
     if (!wait.is_told && can_ask && !is_on_processor(thread)) {
         round->hides_thread = true;
         write_unasked(record, thread, round);

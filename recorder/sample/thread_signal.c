@@ -72,8 +72,11 @@ bool thread_signal_is_available(void) { return signal_state.number != 0; }
 /* ---- Who can be asked. ---- */
 
 static bool is_spared(const struct thread_record *record) {
-    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0 ||
-           __atomic_load_n(&record->transfer.sp, __ATOMIC_SEQ_CST) != 0;
+    return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0;
+}
+
+static bool is_in_spared_call(const struct thread_record *record) {
+    return __atomic_load_n(&record->spared_call.sp, __ATOMIC_SEQ_CST) != 0;
 }
 
 static enum sampled_reach find_reach(const struct thread_writers *writers, struct sampled_thread *thread) {
@@ -101,7 +104,7 @@ static bool is_reachable(const struct thread_writers *writers, struct sampled_th
 
 bool thread_signal_can_ask(const struct thread_writers *writers, struct thread_record *record, uint64_t now_ticks) {
     struct sampled_thread *thread = &record->sampled;
-    if (!signal_state.number || thread->request_ticks) return false;
+    if (!signal_state.number || thread->request_ticks || is_in_spared_call(record)) return false;
     if (!is_spared(record) && is_reachable(writers, thread, now_ticks)) {
         thread->unreached_ticks = 0;
         return true;
@@ -132,7 +135,7 @@ static void prepare(struct sample_slot *slot, const struct sampled_thread *threa
 static bool send_signal(struct thread_record *record) {
     struct sample_slot *slot = &record->sample;
     __atomic_store_n(&slot->signal, (uint32_t)signal_state.number, __ATOMIC_SEQ_CST);
-    bool is_allowed = !is_spared(record) && own_signal_is_current(signal_state.number);
+    bool is_allowed = !is_spared(record) && !is_in_spared_call(record) && own_signal_is_current(signal_state.number);
     bool is_sent = is_allowed && syscall(SYS_tgkill, signal_state.pid, record->sampled.tid, signal_state.number) == 0;
     if (!is_sent) __atomic_store_n(&slot->signal, 0, __ATOMIC_SEQ_CST);
     return is_sent;

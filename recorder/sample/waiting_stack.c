@@ -1,5 +1,7 @@
 #include "waiting_stack.h"
 
+#include <string.h>
+
 #include "own_memory.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/frame_depth.h"
@@ -73,34 +75,42 @@ static void copy_and_walk(const struct task_wait *wait, bool *is_truncated) {
     }
 }
 
-/* ---- Transfers. ---- */
+/* ---- Calls that must not be interrupted. ---- */
 
 /* No fingerprint of a wait has only these bits. */
-static const uint64_t TRANSFER = (uint64_t)1 << 32;
+static const uint64_t SPARED_CALL = (uint64_t)1 << 32;
 
-static uint64_t fingerprint_of(const struct transfer_mark *mark) {
-    return TRANSFER | __atomic_load_n(&mark->number, __ATOMIC_ACQUIRE);
+static uint64_t fingerprint_of(const struct spared_call *call) {
+    return SPARED_CALL | __atomic_load_n(&call->number, __ATOMIC_ACQUIRE);
 }
 
-bool waiting_stack_find_transfer(const struct thread_record *record, struct task_wait *wait) {
-    const struct transfer_mark *mark = &record->transfer;
-    struct task_wait found = {.is_told = true, .fingerprint = fingerprint_of(mark)};
-    found.pc = __atomic_load_n(&mark->pc, __ATOMIC_ACQUIRE);
-    found.sp = __atomic_load_n(&mark->sp, __ATOMIC_ACQUIRE);
+bool waiting_stack_find_spared_call(const struct thread_record *record, struct task_wait *wait) {
+    const struct spared_call *call = &record->spared_call;
+    struct task_wait found = {.is_told = true, .fingerprint = fingerprint_of(call)};
+    found.function = __atomic_load_n(&call->function, __ATOMIC_ACQUIRE);
+    found.pc = __atomic_load_n(&call->pc, __ATOMIC_ACQUIRE);
+    found.sp = __atomic_load_n(&call->sp, __ATOMIC_ACQUIRE);
     if (!found.sp) return false;
     *wait = found;
     return true;
 }
 
-static bool is_transfer(const struct task_wait *wait) { return wait->fingerprint >> 32 == TRANSFER >> 32; }
+static bool is_spared_call(const struct task_wait *wait) { return wait->fingerprint >> 32 == SPARED_CALL >> 32; }
 
-/* ---- Waits and transfers. ---- */
+static void add_innermost(uint64_t function, uint64_t sp) {
+    if (copy.walked_count == NATIVE_FRAME_COUNT_MAX) copy.walked_count--;
+    memmove(copy.walked + 1, copy.walked, copy.walked_count * sizeof *copy.walked);
+    copy.walked[0] = (struct walked_frame){.address = function, .stack_end = sp, .is_exact = true};
+    copy.walked_count++;
+}
+
+/* ---- All. ---- */
 
 /* If the thread has used no processor time, it has not moved meanwhile. */
 static bool has_stayed(const struct thread_record *record, const struct task_wait *wait, uint64_t cpu_ns) {
     uint64_t cpu_now_ns;
     uint32_t tid = record->sampled.tid;
-    if (is_transfer(wait)) return fingerprint_of(&record->transfer) == wait->fingerprint;
+    if (is_spared_call(wait)) return fingerprint_of(&record->spared_call) == wait->fingerprint;
     return task_wait_find(tid).fingerprint == wait->fingerprint && task_read_cpu_ns(tid, &cpu_now_ns) &&
            cpu_now_ns == cpu_ns;
 }
@@ -112,6 +122,7 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const s
     if (!own_memory_begin(&copy.memory)) return WAITING_STACK_FORBIDDEN;
     label_copy_take(&copy.labels, &record->labels, &(const struct label_reader){copy_memory, &copy.memory});
     copy_and_walk(wait, &stack->is_truncated);
+    if (wait->function) add_innermost(wait->function, wait->sp);
     own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
     if (!has_stayed(record, wait, cpu_ns)) return WAITING_STACK_MOVED;

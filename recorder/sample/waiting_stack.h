@@ -17,13 +17,13 @@ enum waiting_stack_result {
 };
 
 /* Takes the thread's native frames and labels, without the frame that names the wait. wait: what task_wait_find or
- * waiting_stack_find_transfer has just returned for the thread. depth: that of the recording call. Most of the thread's
- * registers are unknown, which may end the stack early. */
+ * waiting_stack_find_spared_call has just returned for the thread. depth: that of the recording call. Most of the
+ * thread's registers are unknown, which may end the stack early. */
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
                                              const struct task_wait *wait, uint32_t depth);
 
-/* Stores in *wait the place that a thread's transfer will return to, as if the thread waited there. Returns false, and
- * leaves *wait as it is, if the thread is in none. */
-bool waiting_stack_find_transfer(const struct thread_record *record, struct task_wait *wait);
+/* Stores in *wait the place that a thread's call will return to (thread_registry.h), as if the thread waited there.
+ * Returns false, and leaves *wait as it is, if the thread is in none. */
+bool waiting_stack_find_spared_call(const struct thread_record *record, struct task_wait *wait);
 
 #endif

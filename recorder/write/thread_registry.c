@@ -155,7 +155,7 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
     sample_slot_clear(&record->sample);
-    __atomic_store_n(&record->transfer.sp, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->spared_call.sp, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_RELAXED);

@@ -39,10 +39,12 @@ struct thread_writers {
 /* Whether another thread waits for a sample of the thread. */
 enum thread_demand { THREAD_NOT_DEMANDED = 0, THREAD_DEMANDED, THREAD_DEMAND_SEEN };
 
-/* Where a call that transfers bytes, and that no signal may cut short, will return to. The stack above stays as it is
- * until then, so the sampler can read it from outside. The number changes when such a call begins or ends. */
-struct transfer_mark {
+/* A call that no signal may cut short, and where it will return to. The stack above stays as it is until then, so the
+ * sampler can read it from outside. The number changes when such a call begins or ends. */
+struct spared_call {
     uint32_t number;
+    uint32_t is_wait;  /* it uses little processor time */
+    uint64_t function; /* the address of the function that is called */
     uint64_t pc;
     uint64_t sp; /* 0: the thread is in no such call */
 };
@@ -60,7 +62,7 @@ struct thread_record {
     uint32_t is_asleep; /* by the program's hint */
     uint32_t demand;    /* enum thread_demand */
     uint32_t is_spared; /* must not be signalled: see own_signal_spare_thread */
-    struct transfer_mark transfer;
+    struct spared_call spared_call;
     uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     /* The sampler's state lies here because the sampler reads all of these members in each round: they share a page. */
     struct sampled_thread sampled;

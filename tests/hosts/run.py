@@ -46,7 +46,11 @@ LOWER_SHARES = {
 # These make it hard to take stacks, so they must have at least so many samples with processor time.
 MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "coroutines", "end-first-at-once",
                    "execute-at-once", "filter-at-once", "filter-calls", "forbid-files", "give-up-rights", "handle-all",
-                   "handle-on-other-stack", "make-namespace-at-once", "read-signals", "work-with-all-blocked"}
+                   "handle-on-other-stack", "jump-out-of-wait", "make-namespace-at-once", "read-signals",
+                   "work-in-handler", "work-with-all-blocked"}
+# The function work must be in most stacks of these, which work in it after or during a wait.
+MUST_SHOW_WORK = {"jump-out-of-wait", "work-in-handler"}
+WORK_SHARE = 0.7
 BUSY_COUNT_MIN = 20
 FEW_COUNT = 3
 HANG_SECONDS = 300
@@ -60,42 +64,47 @@ def run(program, arguments, folder, variables):
     return ended.returncode, ended.stdout
 
 
-def frame_count(stacks, stack):
-    count = 0
+def function_names(shared, stack):
+    names = []
     while stack is not None:
-        count += 1
-        offset = stacks["prefixOffset"][stack]
+        function = shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]
+        names.append(shared["stringArray"][shared["funcTable"]["name"][function]])
+        offset = shared["stackTable"]["prefixOffset"][stack]
         stack = stack - offset if offset else None
-    return count
+    return names
 
 
 def count_stacks(profile):
-    """Returns how many samples have processor time, and how many of those have a caller."""
-    stacks = profile["shared"]["stackTable"]
-    busy = whole = 0
+    """Returns how many samples have processor time, and how many of those have a caller, and the function work."""
+    busy = whole = working = 0
     for thread in profile["threads"]:
         samples = thread["samples"]
         for stack, cpu in zip(samples["stack"], samples.get("threadCPUDelta") or []):
             if not cpu:
                 continue
+            names = function_names(profile["shared"], stack)
             busy += 1
-            whole += stack is not None and frame_count(stacks, stack) > 1
-    return busy, whole
+            whole += len(names) > 1
+            working += "work" in names
+    return busy, whole, working
 
 
 def stack_faults(case, place, profile):
-    busy, whole = count_stacks(profile)
+    busy, whole, working = count_stacks(profile)
     if case in MUST_BE_SAMPLED and busy < BUSY_COUNT_MIN:
         yield f"only {busy} samples at work"
     # Of a few samples, some may be without.
     share = LOWER_SHARES.get(" ".join([case, *place]), LOWER_SHARES.get(case, STACK_SHARE))
     if whole + FEW_COUNT < busy * share:
         yield f"only {whole} of {busy} samples at work have callers"
+    if case in MUST_SHOW_WORK and working < busy * WORK_SHARE:
+        yield f"only {working} of {busy} samples at work show it"
 
 
 def profile_faults(converter, case, place, trace, folder):
     profile = folder / "profile.json"
-    for arguments in (["--quiet", "--symbols", "none", trace, "-o", profile], ["check", profile]):
+    symbols = [] if case in MUST_SHOW_WORK else ["--symbols", "none"]
+    for arguments in (["--quiet", *symbols, trace, "-o", profile], ["check", profile]):
         ended = subprocess.run([converter, *arguments], capture_output=True, timeout=HANG_SECONDS, check=False)
         if ended.returncode != 0:
             yield f"gecko-convert {arguments[0]}: {ended.returncode}: {ended.stderr.decode()}{ended.stdout.decode()}"

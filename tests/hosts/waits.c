@@ -1,9 +1,10 @@
-/* Test programs that wait. If a program has no handler of any signal, none of its waits may be cut short, since it has
- * never had to expect that. If it has one, it must learn that the handler has run. */
+/* Test programs that wait. None of their waits may be cut short but by handlers of their own, and they must learn of
+ * those. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -182,7 +183,7 @@ static const struct {
     {"a poll that times out", wait_for_nothing, false},
 };
 
-static void wait_without_handlers(void) {
+static void wait_in_all_ways(void) {
     start_answering();
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         int short_count = 0;
@@ -195,6 +196,20 @@ static void wait_without_handlers(void) {
         }
         printf("%s: %d cut short\n", waits[i].name, short_count);
     }
+}
+
+static volatile sig_atomic_t has_come;
+
+static void note_signal(int number) {
+    (void)number;
+    has_come = 1;
+}
+
+/* No such signal comes. */
+static void wait_with_idle_handler(void) {
+    signal(SIGUSR1, note_signal);
+    wait_in_all_ways();
+    printf("%d came\n", (int)has_come);
 }
 
 /* Messages and pause, which a child ends. */
@@ -234,13 +249,6 @@ static void wait_for_child(void) {
 
 /* ---- With a handler. ---- */
 
-static volatile sig_atomic_t has_come;
-
-static void note_signal(int number) {
-    (void)number;
-    has_come = 1;
-}
-
 /* The handler is gone when it has run, so nothing shows afterwards that it did. */
 static void wait_with_handler_for_once(void) {
     const struct sigaction once = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
@@ -260,10 +268,45 @@ static void wait_with_handler_for_once(void) {
     puts("each was noticed");
 }
 
+static sigjmp_buf before_wait;
+
+static void jump(int number) {
+    (void)number;
+    siglongjmp(before_wait, 1);
+}
+
+/* Leaves waits by a jump, and works then without another wait. */
+static void jump_out_of_wait(void) {
+    enum { JUMP_COUNT = 5, ALARM_US = 30000 };
+    static volatile int jump_count;
+    signal(SIGALRM, jump);
+    if (sigsetjmp(before_wait, 1)) jump_count++;
+    if (jump_count < JUMP_COUNT) {
+        ualarm(ALARM_US, 0);
+        pause();
+    }
+    work(400);
+    printf("%d jumps\n", jump_count);
+}
+
+static void work_for_long(int number) {
+    (void)number;
+    work(400);
+}
+
+/* Works in a handler that has interrupted a wait. */
+static void work_in_handler(void) {
+    enum { ALARM_US = 30000 };
+    signal(SIGALRM, work_for_long);
+    ualarm(ALARM_US, 0);
+    int result = pause();
+    printf("%d %d\n", result, errno == EINTR);
+}
+
 static const struct host_case cases[] = {
-    {"wait-without-handlers", wait_without_handlers},
-    {"wait-for-child", wait_for_child},
-    {"wait-with-handler-for-once", wait_with_handler_for_once},
+    {"wait-without-handlers", wait_in_all_ways}, {"wait-with-idle-handler", wait_with_idle_handler},
+    {"wait-for-child", wait_for_child},          {"wait-with-handler-for-once", wait_with_handler_for_once},
+    {"jump-out-of-wait", jump_out_of_wait},      {"work-in-handler", work_in_handler},
 };
 
 HOST_MAIN(cases)
