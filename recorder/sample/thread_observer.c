@@ -25,7 +25,9 @@ enum {
     /* A thread that was in a poll or select so recently may have been woken from it, and not have run since. */
     LATE_WAIT_MS = 100,
     POSTPONED_COUNT_MAX = 8,
-    WAIT_CPU_NS_MAX = 10000000, /* processor time that the kernel uses for one wait at most */
+    /* Processor time that the kernel uses for one wait, or one transfer of up to 2 GiB, at most. */
+    WAIT_CPU_NS_MAX = 10000000,
+    TRANSFER_CPU_NS_MAX = 2000000000,
     TEXT_BYTES = 160,
 };
 
@@ -341,23 +343,23 @@ static void write_time_alone(struct thread_record *record, struct round *round) 
     write_stack(record, &record->sampled, round, &stack, 0);
 }
 
-/* Whether the thread has used more processor time in this call than a wait does. */
-static bool works_in_wait(struct sampled_thread *thread, const struct spared_call *call) {
+/* Whether the thread has used more processor time in this call than the kernel does. */
+static bool has_left_kernel(struct sampled_thread *thread, const struct spared_call *call) {
     uint32_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
-    if (!__atomic_load_n(&call->is_wait, __ATOMIC_RELAXED)) return false;
-    if (number == thread->call_number) return thread->cpu_ns - thread->call_cpu_ns > WAIT_CPU_NS_MAX;
+    uint64_t ns_max = __atomic_load_n(&call->is_wait, __ATOMIC_RELAXED) ? WAIT_CPU_NS_MAX : TRANSFER_CPU_NS_MAX;
+    if (number == thread->call_number) return thread->cpu_ns - thread->call_cpu_ns > ns_max;
     thread->call_number = number;
     thread->call_cpu_ns = thread->cpu_ns;
     return false;
 }
 
 /* A jump out of a handler, or the end of a thread by pthread_cancel, leaves a call without ending it. The thread then
- * works, or waits in a function that the one which made the call has returned to. Or a handler works: then it has
- * interrupted the wait already. */
+ * works, or waits in a function that the one which made the call has returned to. Or a handler of the program works:
+ * then it has interrupted the call already. */
 static void forget_left_call(struct thread_record *record, const struct task_wait *wait) {
     struct spared_call *call = &record->spared_call;
     uint64_t sp = __atomic_load_n(&call->sp, __ATOMIC_RELAXED);
-    if (sp && ((wait->pc && wait->sp > sp) || works_in_wait(&record->sampled, call)))
+    if (sp && ((wait->pc && wait->sp > sp) || has_left_kernel(&record->sampled, call)))
         __atomic_compare_exchange_n(&call->sp, &sp, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
