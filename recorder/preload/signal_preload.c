@@ -29,7 +29,6 @@ int own_signal_next_sigaction(int number, const struct sigaction *action, struct
 /* ---- Handlers. ---- */
 
 static int set_action(int number, const struct sigaction *action, struct sigaction *before) {
-    own_signal_see_action(number, action);
     return own_signal_is_candidate(number) ? own_signal_set_action(number, action, before)
                                            : __sigaction(number, action, before);
 }

@@ -7,14 +7,18 @@
 
 #include "recorder/sample/own_signal.h"
 
-enum spared_kind { SPARED_TRANSFER, SPARED_WAIT };
+/* Processor time that the kernel uses at most for a wait, for a transfer (of up to 2 GiB), and for allocating a file.
+ */
+#define SPARED_WAIT_NS       ((uint64_t)10000000)
+#define SPARED_TRANSFER_NS   ((uint64_t)2000000000)
+#define SPARED_ALLOCATION_NS UINT64_MAX
 
 /* Calls `callee` with the arguments that follow. The thread is spared meanwhile if `is_spared`. Use this in functions
  * that interpose: the stack is that of their caller. The address is in the instruction that calls them. */
-#define SPARING(kind, is_spared, callee, ...)                                               \
+#define SPARING(maximum_ns, is_spared, callee, ...)                                         \
     __extension__({                                                                         \
         __auto_type called_function = (callee);                                             \
-        const struct spared_call inner = {.is_wait = (kind) == SPARED_WAIT,                 \
+        const struct spared_call inner = {.cpu_ns_max = maximum_ns,                         \
                                           .function = (uintptr_t)called_function,           \
                                           .pc = (uintptr_t)__builtin_return_address(0) - 1, \
                                           .sp = (uintptr_t)__builtin_dwarf_cfa()};          \

@@ -2,8 +2,10 @@
  * sampler does not signal a thread in such a wait, so only a handler of the program can end it. Only the shared library
  * has these functions. */
 
-/* With it, headers define some of these functions themselves. */
+/* With these, headers define some of the functions themselves, or give them other names. */
 #undef _FORTIFY_SOURCE
+#undef _FILE_OFFSET_BITS
+#include <aio.h>
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -12,6 +14,7 @@
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,7 +25,7 @@
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#define WAIT(name, ...) SPARING(SPARED_WAIT, true, NEXT(name), __VA_ARGS__)
+#define WAIT(name, ...) SPARING(SPARED_WAIT_NS, true, NEXT(name), __VA_ARGS__)
 
 /* Programs that are built with _FORTIFY_SOURCE call the first two. Older C libraries do not have the others. */
 int __poll_chk(struct pollfd *files, nfds_t count, int limit_ms, size_t files_bytes);
@@ -69,6 +72,20 @@ INTERPOSING int epoll_pwait(int epoll, struct epoll_event *events, int count_max
 INTERPOSING int epoll_pwait2(int epoll, struct epoll_event *events, int count_max, const struct timespec *limit,
                              const sigset_t *mask) {
     return WAIT(epoll_pwait2, epoll, events, count_max, limit, mask);
+}
+
+INTERPOSING int aio_suspend(const struct aiocb *const requests[], int count, const struct timespec *limit) {
+    return WAIT(aio_suspend, requests, count, limit);
+}
+
+/* On 64-bit machines, struct aiocb64 is struct aiocb. */
+GREC_API int aio_suspend64(const struct aiocb64 *const requests[], int count, const struct timespec *limit)
+    __attribute__((alias("aio_suspend")));
+
+INTERPOSING int tcdrain(int file) { return WAIT(tcdrain, file); }
+
+INTERPOSING int tcsetattr(int file, int when, const struct termios *attributes) {
+    return WAIT(tcsetattr, file, when, attributes);
 }
 
 /* ---- Time. ---- */

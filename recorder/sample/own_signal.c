@@ -40,7 +40,6 @@ static struct {
     bool is_interposed;
     uint32_t is_forbidden;
     uint32_t is_silenced;
-    uint32_t has_seen_handler; /* the program has set one, of any signal but those of faults */
     pid_t pid;
     uint32_t lock;
     int current;           /* the sampler's signal; 0: none */
@@ -56,6 +55,8 @@ static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
 
 static __thread uint32_t answer_count __attribute__((tls_model("initial-exec")));
+
+static __thread bool is_exempt __attribute__((tls_model("initial-exec")));
 
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
 
@@ -444,10 +445,7 @@ void own_signal_forbid(void) {
     if (number && own_pid() == getpid()) await_all(number, mask);
 }
 
-void own_signal_silence(void) {
-    __atomic_store_n(&own.has_seen_handler, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&own.is_silenced, 1, __ATOMIC_RELEASE);
-}
+void own_signal_silence(void) { __atomic_store_n(&own.is_silenced, 1, __ATOMIC_RELEASE); }
 
 bool own_signal_is_silenced(void) { return __atomic_load_n(&own.is_silenced, __ATOMIC_ACQUIRE) != 0; }
 
@@ -511,19 +509,17 @@ bool own_signal_spare_thread(bool is_spared) {
 
 static void set_spared_call(const struct spared_call *call) {
     struct spared_call *own_call = &thread_record_self->spared_call;
-    __atomic_store_n(&own_call->is_wait, call->is_wait, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_call->cpu_ns_max, call->cpu_ns_max, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->function, call->function, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->pc, call->pc, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->sp, call->sp, __ATOMIC_RELEASE);
     __atomic_fetch_add(&own_call->number, 1, __ATOMIC_ACQ_REL);
 }
 
-bool own_signal_may_come(void) { return __atomic_load_n(&own.current, __ATOMIC_RELAXED) != 0; }
-
 /* A jump out of a handler leaves calls without ending them. Their frames lie below this one. */
 bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer) {
-    if (!own_signal_may_come()) return false;
-    if (!thread_record_self && (own_signal_is_silenced() || !thread_registry_claim())) return false;
+    if (!__atomic_load_n(&own.current, __ATOMIC_RELAXED)) return false;
+    if (!thread_record_self && (is_exempt || own_signal_is_silenced() || !thread_registry_claim())) return false;
     late_start_now();
     *outer = thread_record_self->spared_call;
     if (outer->sp <= call->sp) outer->sp = 0;
@@ -534,38 +530,9 @@ bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_
 
 void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer); }
 
+void own_signal_exempt_thread(void) { is_exempt = true; }
+
 uint32_t own_signal_answer_count(void) { return answer_count; }
-
-/* A handler of these signals handles what the thread itself does. */
-static bool is_fault(int number) {
-    static const uint64_t faults = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) |
-                                   (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) |
-                                   (uint64_t)1 << (SIGTRAP - 1);
-    return number >= 1 && number < NSIG && faults & bit_of(number);
-}
-
-void own_signal_see_action(int number, const struct sigaction *action) {
-    if (action && is_handler(handler_of(action)) && !is_fault(number))
-        __atomic_store_n(&own.has_seen_handler, 1, __ATOMIC_SEQ_CST);
-}
-
-static bool program_handles(int number) {
-    struct sigaction action;
-    const struct candidate *candidate = find_candidate(number);
-    if (is_fault(number) || set_in_kernel(number, NULL, &action) != 0) return false;
-    return is_handler(candidate && is_ours(&action) ? candidate->handler : handler_of(&action));
-}
-
-bool own_signal_has_seen_handler(void) { return __atomic_load_n(&own.has_seen_handler, __ATOMIC_SEQ_CST) != 0; }
-
-bool own_signal_may_program_handle(void) {
-    if (!own.is_interposed || own_signal_has_seen_handler()) return true;
-    int saved_errno = errno;
-    bool has_handler = false;
-    for (int number = 1; number < NSIG && !has_handler; number++) has_handler = program_handles(number);
-    errno = saved_errno;
-    return has_handler;
-}
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {
     if (late_start_take(info)) return true;

@@ -48,7 +48,7 @@ void own_signal_forbid(void);
 bool own_signal_is_forbidden(void);
 
 /* From now on, these functions make no system calls in the program's threads when it transfers or waits, since a filter
- * could end the process for them. The program counts as one that has set a handler. */
+ * could end the process for them. */
 void own_signal_silence(void);
 
 /* Whether own_signal_silence has been called. [signal-safe] */
@@ -105,21 +105,11 @@ bool own_signal_spare_thread(bool is_spared);
 bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer);
 void own_signal_end_spared_call(const struct spared_call *outer);
 
-/* Whether the sampler may send its signal. [signal-safe] */
-bool own_signal_may_come(void);
-
-/* Whether the program has ever set a handler through the C library, except for faults. [signal-safe] */
-bool own_signal_has_seen_handler(void);
+/* Call this in a thread of the recorder, which blocks all signals, and must not have a track because of such calls. */
+void own_signal_exempt_thread(void);
 
 /* How often the calling thread has answered the sampler. [signal-safe] */
 uint32_t own_signal_answer_count(void);
-
-/* Call this for each action that the program sets, before it is set. [signal-safe] */
-void own_signal_see_action(int number, const struct sigaction *action);
-
-/* Whether a handler of the program, other than for faults, may have run while a thread waited. A handler that has run
- * may be gone, so it counts whether the program has ever set one. [signal-safe] */
-bool own_signal_may_program_handle(void);
 
 /* Whether a signal that a wait of the calling thread has returned is the sampler's. */
 bool own_signal_is_ours(int number, const siginfo_t *info);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "late_start.h"
+#include "own_signal.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/signal_mask.h"
 #include "recorder/write/thread_registry.h"
@@ -184,6 +185,7 @@ static void end_alone(void) {
 
 static void run(struct own_thread *thread) {
     thread->tid = (pid_t)syscall(SYS_gettid);
+    own_signal_exempt_thread();
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     own_files_begin(thread->begins_late ? -1 : thread->trace_file);
     /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */

@@ -25,9 +25,6 @@ enum {
     /* A thread that was in a poll or select so recently may have been woken from it, and not have run since. */
     LATE_WAIT_MS = 100,
     POSTPONED_COUNT_MAX = 8,
-    /* Processor time that the kernel uses for one wait, or one transfer of up to 2 GiB, at most. */
-    WAIT_CPU_NS_MAX = 10000000,
-    TRANSFER_CPU_NS_MAX = 2000000000,
     TEXT_BYTES = 160,
 };
 
@@ -346,7 +343,7 @@ static void write_time_alone(struct thread_record *record, struct round *round) 
 /* Whether the thread has used more processor time in this call than the kernel does. */
 static bool has_left_kernel(struct sampled_thread *thread, const struct spared_call *call) {
     uint32_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
-    uint64_t ns_max = __atomic_load_n(&call->is_wait, __ATOMIC_RELAXED) ? WAIT_CPU_NS_MAX : TRANSFER_CPU_NS_MAX;
+    uint64_t ns_max = __atomic_load_n(&call->cpu_ns_max, __ATOMIC_RELAXED);
     if (number == thread->call_number) return thread->cpu_ns - thread->call_cpu_ns > ns_max;
     thread->call_number = number;
     thread->call_cpu_ns = thread->cpu_ns;

@@ -43,8 +43,8 @@ enum thread_demand { THREAD_NOT_DEMANDED = 0, THREAD_DEMANDED, THREAD_DEMAND_SEE
  * sampler can read it from outside. The number changes when such a call begins or ends. */
 struct spared_call {
     uint32_t number;
-    uint32_t is_wait;  /* it uses little processor time */
-    uint64_t function; /* the address of the function that is called */
+    uint64_t cpu_ns_max; /* processor time that the kernel uses for it at most */
+    uint64_t function;   /* the address of the function that is called */
     uint64_t pc;
     uint64_t sp; /* 0: the thread is in no such call */
 };

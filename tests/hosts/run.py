@@ -24,7 +24,6 @@ CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monoton
 # At least this share of the samples with processor time must have callers, unless the case hides them.
 STACK_SHARE = 0.95
 LOWER_SHARES = {
-    "allocate-files": 0.5,  # it is not signalled while it allocates for the second time
     # The kernel does not tell the sampler of their children what threads wait in. So a thread that is on no processor,
     # as happens on a busy machine, is left alone.
     "change-root": 0.5,

@@ -4,7 +4,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -110,10 +112,22 @@ static ssize_t by_sendto(int file, const void *bytes, size_t count) {
     return sendto(file, bytes, count, MSG_NOSIGNAL, NULL, 0);
 }
 
+/* Sends a file without the bytes passing through the program. */
+static ssize_t by_sendfile(int file, const void *bytes, size_t count) {
+    static int source = -1;
+    off_t offset = 0;
+    if (source < 0) {
+        source = memfd_create("source", 0);
+        if (write(source, bytes, count) != (ssize_t)count) return -1;
+    }
+    return sendfile(file, source, &offset, count);
+}
+
 static const struct iovec *volatile invalid = (const void *)8;
 
 static void write_otherwise(void) {
-    static ssize_t (*const transfers[])(int file, const void *bytes, size_t count) = {by_parts, by_message, by_sendto};
+    static ssize_t (*const transfers[])(int file, const void *bytes, size_t count) = {by_parts, by_message, by_sendto,
+                                                                                      by_sendfile};
     int ends[2];
     for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) print_writes(ends, transfers[i], WRITE_BYTES);

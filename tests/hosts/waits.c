@@ -1,6 +1,7 @@
 /* Test programs that wait. None of their waits may be cut short but by handlers of their own, and they must learn of
  * those. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,8 +13,10 @@
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 
 #include "host.h"
@@ -105,6 +108,27 @@ static int wait_by_epoll_with_time(void) {
     return epoll_pwait2(epoll_file, &event, 1, &long_time, NULL);
 }
 
+static int receive_with_limit(void) {
+    static int ends[2];
+    const struct timeval limit = {.tv_usec = 1};
+    char byte;
+    if (!ends[0] && (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 ||
+                     setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0))
+        return -1;
+    return recv(ends[0], &byte, 1, 0) < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+static int drain_terminal(void) {
+    static int ends[2];
+    char byte = 'x';
+    if (!ends[0]) {
+        ends[0] = posix_openpt(O_RDWR | O_NOCTTY);
+        if (ends[0] < 0 || grantpt(ends[0]) != 0 || unlockpt(ends[0]) != 0) return -1;
+        ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY);
+    }
+    return write(ends[1], &byte, 1) == 1 ? tcdrain(ends[1]) : -1;
+}
+
 /* ---- For a time. ---- */
 
 static int64_t now_ns(void) {
@@ -173,6 +197,8 @@ static const struct {
     {"epoll_wait", wait_by_epoll, true},
     {"epoll_pwait", wait_by_epoll_with_mask, true},
     {"epoll_pwait2", wait_by_epoll_with_time, true},
+    {"recv with a limit", receive_with_limit, false},
+    {"tcdrain", drain_terminal, false},
     {"nanosleep", sleep_by_nanosleep, false},
     {"usleep", sleep_by_usleep, false},
     {"thrd_sleep", sleep_by_thrd_sleep, false},
