@@ -7,10 +7,8 @@
 
 #include "recorder/sample/own_signal.h"
 
-/* Processor time that the kernel uses at most for a wait, for a transfer (of up to 2 GiB), and for allocating a file.
- */
+/* Processor time that the kernel uses at most for a wait, and for allocating a file. */
 #define SPARED_WAIT_NS       ((uint64_t)10000000)
-#define SPARED_TRANSFER_NS   ((uint64_t)2000000000)
 #define SPARED_ALLOCATION_NS UINT64_MAX
 
 /* Calls `callee` with the arguments that follow. The thread is spared meanwhile if `is_spared`. Use this in functions

@@ -23,7 +23,16 @@
 /* The kernel transfers that much of a pipe or a device whole, or not at all: pipe(7), and random(4) for the second. */
 enum { WHOLE_BYTES = PIPE_BUF, WHOLE_RANDOM_BYTES = 256 };
 
-#define TRANSFER(is_long, callee, ...) SPARING(SPARED_TRANSFER_NS, is_long, callee, __VA_ARGS__)
+/* The kernel transfers no more by one call. */
+static const size_t TRANSFER_BYTES_MAX = 0x7ffff000;
+
+/* Processor time that the kernel uses for a transfer at most, with the slowest of devices (/dev/urandom). */
+static uint64_t transfer_ns(size_t bytes_count) {
+    enum { NS_PER_BYTE = 20 };
+    return SPARED_WAIT_NS + NS_PER_BYTE * (bytes_count < TRANSFER_BYTES_MAX ? bytes_count : TRANSFER_BYTES_MAX);
+}
+
+#define TRANSFER(bytes_count, is_long, callee, ...) SPARING(transfer_ns(bytes_count), is_long, callee, __VA_ARGS__)
 
 /* Signal handlers may call these, the recorder itself the last one. So they are looked up before any can run. */
 static __typeof__(&read) next_read(void) { return NEXT(read); }
@@ -41,79 +50,79 @@ __attribute__((constructor)) static void look_up(void) {
 /* ---- Files of any kind. ---- */
 
 INTERPOSING ssize_t read(int file, void *bytes, size_t count) {
-    return TRANSFER(count > WHOLE_BYTES, next_read(), file, bytes, count);
+    return TRANSFER(count, count > WHOLE_BYTES, next_read(), file, bytes, count);
 }
 
 /* Programs that are built with _FORTIFY_SOURCE call this one. */
 ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max);
 
 INTERPOSING ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max) {
-    return TRANSFER(count > WHOLE_BYTES, NEXT(__read_chk), file, bytes, count, bytes_max);
+    return TRANSFER(count, count > WHOLE_BYTES, NEXT(__read_chk), file, bytes, count, bytes_max);
 }
 
 INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
-    return TRANSFER(count > WHOLE_BYTES, next_write(), file, bytes, count);
+    return TRANSFER(count, count > WHOLE_BYTES, next_write(), file, bytes, count);
 }
 
 /* The lengths are not looked at, because their addresses may be invalid. */
 INTERPOSING ssize_t writev(int file, const struct iovec *parts, int part_count) {
-    return TRANSFER(true, NEXT(writev), file, parts, part_count);
+    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(writev), file, parts, part_count);
 }
 
 INTERPOSING ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
-    return TRANSFER(true, NEXT(sendfile), to, from, offset, count);
+    return TRANSFER(count, true, NEXT(sendfile), to, from, offset, count);
 }
 
 INTERPOSING ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
-    return TRANSFER(count > WHOLE_RANDOM_BYTES, NEXT(getrandom), bytes, count, flags);
+    return TRANSFER(count, count > WHOLE_RANDOM_BYTES, NEXT(getrandom), bytes, count, flags);
 }
 
 /* ---- Sockets. ---- */
 
 INTERPOSING int accept(int file, struct sockaddr *restrict from, socklen_t *restrict from_bytes) {
-    return TRANSFER(true, NEXT(accept), file, from, from_bytes);
+    return TRANSFER(0, true, NEXT(accept), file, from, from_bytes);
 }
 
 INTERPOSING int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict from_bytes, int flags) {
-    return TRANSFER(true, NEXT(accept4), file, from, from_bytes, flags);
+    return TRANSFER(0, true, NEXT(accept4), file, from, from_bytes, flags);
 }
 
 INTERPOSING int connect(int file, const struct sockaddr *to, socklen_t to_bytes) {
-    return TRANSFER(true, NEXT(connect), file, to, to_bytes);
+    return TRANSFER(0, true, NEXT(connect), file, to, to_bytes);
 }
 
 INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
-    return TRANSFER(true, next_send(), file, bytes, count, flags);
+    return TRANSFER(count, true, next_send(), file, bytes, count, flags);
 }
 
 INTERPOSING ssize_t sendto(int file, const void *bytes, size_t count, int flags, const struct sockaddr *to,
                            socklen_t to_bytes) {
-    return TRANSFER(true, NEXT(sendto), file, bytes, count, flags, to, to_bytes);
+    return TRANSFER(count, true, NEXT(sendto), file, bytes, count, flags, to, to_bytes);
 }
 
 INTERPOSING ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
-    return TRANSFER(true, NEXT(sendmsg), file, message, flags);
+    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(sendmsg), file, message, flags);
 }
 
 INTERPOSING int sendmmsg(int file, struct mmsghdr *messages, unsigned count, int flags) {
-    return TRANSFER(true, NEXT(sendmmsg), file, messages, count, flags);
+    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(sendmmsg), file, messages, count, flags);
 }
 
 INTERPOSING ssize_t recv(int file, void *bytes, size_t count, int flags) {
-    return TRANSFER(true, NEXT(recv), file, bytes, count, flags);
+    return TRANSFER(count, true, NEXT(recv), file, bytes, count, flags);
 }
 
 INTERPOSING ssize_t recvfrom(int file, void *restrict bytes, size_t count, int flags, struct sockaddr *restrict from,
                              socklen_t *restrict from_bytes) {
-    return TRANSFER(true, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
+    return TRANSFER(count, true, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
 }
 
 INTERPOSING ssize_t recvmsg(int file, struct msghdr *message, int flags) {
-    return TRANSFER(true, NEXT(recvmsg), file, message, flags);
+    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(recvmsg), file, message, flags);
 }
 
 INTERPOSING int recvmmsg(int file, struct mmsghdr *messages, unsigned count, int flags, struct timespec *limit) {
-    return TRANSFER(true, NEXT(recvmmsg), file, messages, count, flags, limit);
+    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(recvmmsg), file, messages, count, flags, limit);
 }
 
 /* ---- Allocating files. ----

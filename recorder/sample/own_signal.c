@@ -507,13 +507,26 @@ bool own_signal_spare_thread(bool is_spared) {
     return was_spared;
 }
 
-static void set_spared_call(const struct spared_call *call) {
+/* The sampler reads the number first and last. */
+static void set_spared_call(const struct spared_call *call, uint32_t number) {
     struct spared_call *own_call = &thread_record_self->spared_call;
     __atomic_store_n(&own_call->cpu_ns_max, call->cpu_ns_max, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_call->seen_cpu_ns, call->seen_cpu_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->function, call->function, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->pc, call->pc, __ATOMIC_RELAXED);
     __atomic_store_n(&own_call->sp, call->sp, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&own_call->number, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&own_call->number, number, __ATOMIC_RELEASE);
+}
+
+/* The sampler may store into the thread's record meanwhile. */
+static struct spared_call load_spared_call(void) {
+    const struct spared_call *own_call = &thread_record_self->spared_call;
+    return (struct spared_call){.number = own_call->number,
+                                .cpu_ns_max = own_call->cpu_ns_max,
+                                .seen_cpu_ns = __atomic_load_n(&own_call->seen_cpu_ns, __ATOMIC_RELAXED),
+                                .function = own_call->function,
+                                .pc = own_call->pc,
+                                .sp = __atomic_load_n(&own_call->sp, __ATOMIC_RELAXED)};
 }
 
 /* A jump out of a handler leaves calls without ending them. Their frames lie below this one. */
@@ -521,14 +534,14 @@ bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_
     if (!__atomic_load_n(&own.current, __ATOMIC_RELAXED)) return false;
     if (!thread_record_self && (is_exempt || own_signal_is_silenced() || !thread_registry_claim())) return false;
     late_start_now();
-    *outer = thread_record_self->spared_call;
+    *outer = load_spared_call();
     if (outer->sp <= call->sp) outer->sp = 0;
-    set_spared_call(call);
+    set_spared_call(call, __atomic_add_fetch(&thread_record_self->spared_call_count, 1, __ATOMIC_RELAXED));
     await_signal();
     return true;
 }
 
-void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer); }
+void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer, outer->number); }
 
 void own_signal_exempt_thread(void) { is_exempt = true; }
 

@@ -99,9 +99,9 @@ void own_signal_give_up(const sigset_t *set);
  * must not be signalled if its alternate stack is too small for the kernel's frame. */
 bool own_signal_spare_thread(bool is_spared);
 
-/* Forbids the sampler to signal the calling thread until the end of a call. The number in *call is ignored. Returns
- * false if nothing samples. Otherwise call own_signal_end_spared_call with what was stored in *outer: a handler may
- * make such a call within another one. Both leave errno as it is. [signal-safe] */
+/* Forbids the sampler to signal the calling thread until the end of a call. Of *call, the number is ignored, and
+ * seen_cpu_ns is 0. Returns false if nothing samples. Otherwise call own_signal_end_spared_call with what was stored in
+ * *outer: a handler may make such a call within another one. Both leave errno as it is. [signal-safe] */
 bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer);
 void own_signal_end_spared_call(const struct spared_call *outer);
 

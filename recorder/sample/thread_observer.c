@@ -341,12 +341,10 @@ static void write_time_alone(struct thread_record *record, struct round *round) 
 }
 
 /* Whether the thread has used more processor time in this call than the kernel does. */
-static bool has_left_kernel(struct sampled_thread *thread, const struct spared_call *call) {
-    uint32_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
-    uint64_t ns_max = __atomic_load_n(&call->cpu_ns_max, __ATOMIC_RELAXED);
-    if (number == thread->call_number) return thread->cpu_ns - thread->call_cpu_ns > ns_max;
-    thread->call_number = number;
-    thread->call_cpu_ns = thread->cpu_ns;
+static bool has_left_kernel(const struct sampled_thread *thread, struct spared_call *call) {
+    uint64_t seen_cpu_ns = __atomic_load_n(&call->seen_cpu_ns, __ATOMIC_RELAXED);
+    if (seen_cpu_ns) return thread->cpu_ns - seen_cpu_ns > __atomic_load_n(&call->cpu_ns_max, __ATOMIC_RELAXED);
+    __atomic_store_n(&call->seen_cpu_ns, thread->cpu_ns, __ATOMIC_RELAXED);
     return false;
 }
 

@@ -67,8 +67,6 @@ struct sampled_thread {
     struct grec_label *asked_wait; /* names the wait that the request under way interrupts; NULL: the thread ran */
     uint64_t asked_wait_pc;
     uint64_t late_wait_ticks; /* when it was last in a wait that a late signal cuts short; 0: never */
-    uint32_t call_number;     /* of the call that must not be interrupted in which it was last found */
-    uint64_t call_cpu_ns;     /* cpu_ns when it was first found there */
 
     /* Numbers of the sampler's chunks; 0: none. */
     uint64_t chunk_of_name;  /* in which the thread is introduced */

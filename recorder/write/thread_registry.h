@@ -40,11 +40,12 @@ struct thread_writers {
 enum thread_demand { THREAD_NOT_DEMANDED = 0, THREAD_DEMANDED, THREAD_DEMAND_SEEN };
 
 /* A call that no signal may cut short, and where it will return to. The stack above stays as it is until then, so the
- * sampler can read it from outside. The number changes when such a call begins or ends. */
+ * sampler can read it from outside. */
 struct spared_call {
-    uint32_t number;
-    uint64_t cpu_ns_max; /* processor time that the kernel uses for it at most */
-    uint64_t function;   /* the address of the function that is called */
+    uint32_t number;      /* among the thread's calls */
+    uint64_t cpu_ns_max;  /* processor time that the kernel uses for it at most */
+    uint64_t seen_cpu_ns; /* of the thread, when the sampler first found it in the call; 0: it has not yet */
+    uint64_t function;    /* the address of the function that is called */
     uint64_t pc;
     uint64_t sp; /* 0: the thread is in no such call */
 };
@@ -63,6 +64,7 @@ struct thread_record {
     uint32_t demand;    /* enum thread_demand */
     uint32_t is_spared; /* must not be signalled: see own_signal_spare_thread */
     struct spared_call spared_call;
+    uint32_t spared_call_count;
     uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     /* The sampler's state lies here because the sampler reads all of these members in each round: they share a page. */
     struct sampled_thread sampled;

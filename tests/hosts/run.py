@@ -48,7 +48,7 @@ MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "corou
                    "handle-on-other-stack", "jump-out-of-wait", "make-namespace-at-once", "read-signals",
                    "work-in-handler", "work-with-all-blocked"}
 # The function work must be in most stacks of these, which work in it after or during a wait.
-MUST_SHOW_WORK = {"jump-out-of-wait", "work-in-handler"}
+MUST_SHOW_WORK = {"jump-out-of-wait", "jump-out-of-wait-and-wait", "work-in-handler"}
 WORK_SHARE = 0.7
 BUSY_COUNT_MIN = 20
 FEW_COUNT = 3

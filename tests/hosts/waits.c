@@ -301,6 +301,27 @@ static void jump(int number) {
     siglongjmp(before_wait, 1);
 }
 
+/* Works, and waits now and then, below the frame that the program has left a wait for. */
+__attribute__((noinline)) static void work_and_wait(long ms) {
+    enum { PART_MS = 2 };
+    for (long i = 0; i < ms / PART_MS; i++) {
+        work(PART_MS);
+        host_sum += (unsigned long)poll(NULL, 0, 0);
+    }
+}
+
+static void jump_out_of_wait_and_wait(void) {
+    static volatile bool has_jumped;
+    signal(SIGALRM, jump);
+    if (sigsetjmp(before_wait, 1)) has_jumped = true;
+    if (!has_jumped) {
+        alarm(1);
+        pause();
+    }
+    work_and_wait(400);
+    puts("jumped");
+}
+
 /* Leaves waits by a jump, and works then without another wait. */
 static void jump_out_of_wait(void) {
     enum { JUMP_COUNT = 5, ALARM_US = 30000 };
@@ -332,7 +353,8 @@ static void work_in_handler(void) {
 static const struct host_case cases[] = {
     {"wait-without-handlers", wait_in_all_ways}, {"wait-with-idle-handler", wait_with_idle_handler},
     {"wait-for-child", wait_for_child},          {"wait-with-handler-for-once", wait_with_handler_for_once},
-    {"jump-out-of-wait", jump_out_of_wait},      {"work-in-handler", work_in_handler},
+    {"jump-out-of-wait", jump_out_of_wait},      {"jump-out-of-wait-and-wait", jump_out_of_wait_and_wait},
+    {"work-in-handler", work_in_handler},
 };
 
 HOST_MAIN(cases)
