@@ -47,14 +47,17 @@ __attribute__((constructor)) static void look_up(void) {
     next_fallocate();
 }
 
+/* Programs that are built with _FORTIFY_SOURCE call these. */
+ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max);
+ssize_t __recv_chk(int file, void *bytes, size_t count, size_t bytes_max, int flags);
+ssize_t __recvfrom_chk(int file, void *restrict bytes, size_t count, size_t bytes_max, int flags,
+                       struct sockaddr *restrict from, socklen_t *restrict from_bytes);
+
 /* ---- Files of any kind. ---- */
 
 INTERPOSING ssize_t read(int file, void *bytes, size_t count) {
     return TRANSFER(count, count > WHOLE_BYTES, next_read(), file, bytes, count);
 }
-
-/* Programs that are built with _FORTIFY_SOURCE call this one. */
-ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max);
 
 INTERPOSING ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max) {
     return TRANSFER(count, count > WHOLE_BYTES, NEXT(__read_chk), file, bytes, count, bytes_max);
@@ -115,6 +118,15 @@ INTERPOSING ssize_t recv(int file, void *bytes, size_t count, int flags) {
 INTERPOSING ssize_t recvfrom(int file, void *restrict bytes, size_t count, int flags, struct sockaddr *restrict from,
                              socklen_t *restrict from_bytes) {
     return TRANSFER(count, true, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
+}
+
+INTERPOSING ssize_t __recv_chk(int file, void *bytes, size_t count, size_t bytes_max, int flags) {
+    return TRANSFER(count, true, NEXT(__recv_chk), file, bytes, count, bytes_max, flags);
+}
+
+INTERPOSING ssize_t __recvfrom_chk(int file, void *restrict bytes, size_t count, size_t bytes_max, int flags,
+                                   struct sockaddr *restrict from, socklen_t *restrict from_bytes) {
+    return TRANSFER(count, true, NEXT(__recvfrom_chk), file, bytes, count, bytes_max, flags, from, from_bytes);
 }
 
 INTERPOSING ssize_t recvmsg(int file, struct msghdr *message, int flags) {

@@ -69,15 +69,13 @@ check_package() {
 
 # The symbols that a library may export: the names of the header, the C library's functions that the recorder
 # interposes, and the allocator of the preloaded memory library.
-preload_names='__poll_chk __ppoll_chk __read_chk __sysv_signal accept accept4 aio_suspend aio_suspend64 bsd_signal chroot
-clock_nanosleep clone connect epoll_pwait
-epoll_pwait2 epoll_wait fallocate fallocate64 fstatat fstatat64 getrandom initgroups msgrcv msgsnd nanosleep
-pause poll posix_fallocate posix_fallocate64 ppoll prctl pselect pthread_create pthread_sigmask read
-recv recvfrom recvmmsg recvmsg select sem_clockwait sem_timedwait semop semtimedop send sendfile sendfile64 sendmmsg sendmsg
-sendto setegid seteuid
-setgid setgroups setns
-setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock siggetmask sighold
-sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigsuspend
+preload_names='__poll_chk __ppoll_chk __read_chk __recv_chk __recvfrom_chk __sysv_signal accept accept4 aio_suspend
+aio_suspend64 bsd_signal chroot clock_nanosleep clone connect epoll_pwait epoll_pwait2 epoll_wait fallocate
+fallocate64 fstatat fstatat64 getrandom initgroups msgrcv msgsnd nanosleep pause poll posix_fallocate
+posix_fallocate64 ppoll prctl pselect pthread_create pthread_sigmask read recv recvfrom recvmmsg recvmsg
+select sem_clockwait sem_timedwait semop semtimedop send sendfile sendfile64 sendmmsg sendmsg sendto setegid
+seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock
+siggetmask sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigsuspend
 sigtimedwait sigwait sigwaitinfo sleep ssignal stat stat64 syscall sysv_signal tcdrain tcsetattr thrd_sleep
 unshare usleep write writev'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
