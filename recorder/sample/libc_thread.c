@@ -7,7 +7,6 @@
 
 #include "own_memory.h"
 
-static struct own_memory memory;
 static uint64_t distance; /* from a control block to its thread's list; 0: unknown */
 
 static bool find_list(uint32_t tid, uint64_t *list) {
@@ -21,6 +20,7 @@ static bool find_list(uint32_t tid, uint64_t *list) {
 /* On x86-64, a control block begins with its own address. */
 static bool is_control_block(uint64_t address) {
 #if defined(__x86_64__)
+    static struct own_memory memory;
     uint64_t word = 0;
     if (!own_memory_begin(&memory)) return true;
     own_memory_copy(&memory, &word, address, sizeof word);
