@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -54,8 +53,8 @@ long single_thread_fail(long result) {
     return -1;
 }
 
-/* Returns whether clone or clone3, with these first arguments, makes a child as fork does: with a copy of the memory,
- * and on the same stack. */
+/* Called before clone and clone3. Returns whether call_fork must make the call: the child has a copy of the memory and
+ * goes on on the same stack, as that of fork does. */
 bool single_thread_is_fork(long number, long first, long second) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -162,10 +161,12 @@ static bool keeps_capabilities; /* some thread has done so */
 /* A child with thread-local storage of its own cannot call the recorder. */
 static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_SETTLS)); }
 
+/* The arguments of clone3 are not looked at, because their address may be invalid. Then, and if the child has a stack
+ * of its own, the parent only finishes the thread that it is making. */
 bool single_thread_is_fork(long number, long first, long second) {
-    const struct clone_args *arguments = (const struct clone_args *)first;
-    if (number == SYS_clone) return copies_memory((uint64_t)first) && !second;
-    return arguments && copies_memory(arguments->flags) && !arguments->stack;
+    if (number == SYS_clone && copies_memory((uint64_t)first) && !second) return true;
+    sampler_await_begin();
+    return false;
 }
 
 static long call_fork(long number, const struct arguments *arguments) {
@@ -207,7 +208,7 @@ EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, .
 /* ---- All of these calls. ---- */
 
 static long call_special(long number, const struct arguments *arguments) {
-    if (number == SYS_clone || number == SYS_clone3) return call_fork(number, arguments);
+    if (number == SYS_clone) return call_fork(number, arguments);
     if (is_keeping_capabilities(number, arguments)) __atomic_store_n(&keeps_capabilities, true, __ATOMIC_RELAXED);
     if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
     if (!is_filter(number, arguments) && restricts_start(number, arguments)) sampler_start_late();

@@ -20,8 +20,8 @@
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 
-/* The kernel transfers that much of a pipe or a device whole, or not at all: pipe(7), and random(4) for the second. */
-enum { WHOLE_BYTES = PIPE_BUF, WHOLE_RANDOM_BYTES = 256 };
+/* A pipe transfers that much whole, or not at all (pipe(7)), and so do most devices. */
+enum { WHOLE_BYTES = PIPE_BUF };
 
 /* The kernel transfers no more by one call. */
 static const size_t TRANSFER_BYTES_MAX = 0x7ffff000;
@@ -32,7 +32,9 @@ static uint64_t transfer_ns(size_t bytes_count) {
     return SPARED_WAIT_NS + NS_PER_BYTE * (bytes_count < TRANSFER_BYTES_MAX ? bytes_count : TRANSFER_BYTES_MAX);
 }
 
-#define TRANSFER(bytes_count, is_long, callee, ...) SPARING(transfer_ns(bytes_count), is_long, callee, __VA_ARGS__)
+/* Most forked children that make only short transfers end before their samplers begin. */
+#define TRANSFER(bytes_count, callee, ...) \
+    SPARING(transfer_ns(bytes_count), (bytes_count) > WHOLE_BYTES, callee, __VA_ARGS__)
 
 /* Signal handlers may call these, the recorder itself the last one. So they are looked up before any can run. */
 static __typeof__(&read) next_read(void) { return NEXT(read); }
@@ -56,85 +58,87 @@ ssize_t __recvfrom_chk(int file, void *restrict bytes, size_t count, size_t byte
 /* ---- Files of any kind. ---- */
 
 INTERPOSING ssize_t read(int file, void *bytes, size_t count) {
-    return TRANSFER(count, count > WHOLE_BYTES, next_read(), file, bytes, count);
+    return TRANSFER(count, next_read(), file, bytes, count);
 }
 
 INTERPOSING ssize_t __read_chk(int file, void *bytes, size_t count, size_t bytes_max) {
-    return TRANSFER(count, count > WHOLE_BYTES, NEXT(__read_chk), file, bytes, count, bytes_max);
+    return TRANSFER(count, NEXT(__read_chk), file, bytes, count, bytes_max);
 }
 
 INTERPOSING ssize_t write(int file, const void *bytes, size_t count) {
-    return TRANSFER(count, count > WHOLE_BYTES, next_write(), file, bytes, count);
+    return TRANSFER(count, next_write(), file, bytes, count);
 }
 
 /* The lengths are not looked at, because their addresses may be invalid. */
 INTERPOSING ssize_t writev(int file, const struct iovec *parts, int part_count) {
-    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(writev), file, parts, part_count);
+    return TRANSFER(TRANSFER_BYTES_MAX, NEXT(writev), file, parts, part_count);
 }
 
 INTERPOSING ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
-    return TRANSFER(count, true, NEXT(sendfile), to, from, offset, count);
+    return TRANSFER(count, NEXT(sendfile), to, from, offset, count);
 }
 
 INTERPOSING ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
-    return TRANSFER(count, count > WHOLE_RANDOM_BYTES, NEXT(getrandom), bytes, count, flags);
+    return TRANSFER(count, NEXT(getrandom), bytes, count, flags);
 }
 
-/* ---- Sockets. ---- */
+/* ---- Sockets, which may have a time limit. ---- */
+
+#define SOCKET_TRANSFER(bytes_count, callee, ...) SPARING(transfer_ns(bytes_count), true, callee, __VA_ARGS__)
 
 INTERPOSING int accept(int file, struct sockaddr *restrict from, socklen_t *restrict from_bytes) {
-    return TRANSFER(0, true, NEXT(accept), file, from, from_bytes);
+    return SOCKET_TRANSFER(0, NEXT(accept), file, from, from_bytes);
 }
 
 INTERPOSING int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict from_bytes, int flags) {
-    return TRANSFER(0, true, NEXT(accept4), file, from, from_bytes, flags);
+    return SOCKET_TRANSFER(0, NEXT(accept4), file, from, from_bytes, flags);
 }
 
 INTERPOSING int connect(int file, const struct sockaddr *to, socklen_t to_bytes) {
-    return TRANSFER(0, true, NEXT(connect), file, to, to_bytes);
+    return SOCKET_TRANSFER(0, NEXT(connect), file, to, to_bytes);
 }
 
 INTERPOSING ssize_t send(int file, const void *bytes, size_t count, int flags) {
-    return TRANSFER(count, true, next_send(), file, bytes, count, flags);
+    return SOCKET_TRANSFER(count, next_send(), file, bytes, count, flags);
 }
 
 INTERPOSING ssize_t sendto(int file, const void *bytes, size_t count, int flags, const struct sockaddr *to,
                            socklen_t to_bytes) {
-    return TRANSFER(count, true, NEXT(sendto), file, bytes, count, flags, to, to_bytes);
+    return SOCKET_TRANSFER(count, NEXT(sendto), file, bytes, count, flags, to, to_bytes);
 }
 
 INTERPOSING ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
-    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(sendmsg), file, message, flags);
+    return SOCKET_TRANSFER(TRANSFER_BYTES_MAX, NEXT(sendmsg), file, message, flags);
 }
 
 INTERPOSING int sendmmsg(int file, struct mmsghdr *messages, unsigned count, int flags) {
-    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(sendmmsg), file, messages, count, flags);
+    return SOCKET_TRANSFER(TRANSFER_BYTES_MAX, NEXT(sendmmsg), file, messages, count, flags);
 }
 
 INTERPOSING ssize_t recv(int file, void *bytes, size_t count, int flags) {
-    return TRANSFER(count, true, NEXT(recv), file, bytes, count, flags);
+    return SOCKET_TRANSFER(count, NEXT(recv), file, bytes, count, flags);
 }
 
 INTERPOSING ssize_t recvfrom(int file, void *restrict bytes, size_t count, int flags, struct sockaddr *restrict from,
                              socklen_t *restrict from_bytes) {
-    return TRANSFER(count, true, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
+    return SOCKET_TRANSFER(count, NEXT(recvfrom), file, bytes, count, flags, from, from_bytes);
 }
 
 INTERPOSING ssize_t __recv_chk(int file, void *bytes, size_t count, size_t bytes_max, int flags) {
-    return TRANSFER(count, true, NEXT(__recv_chk), file, bytes, count, bytes_max, flags);
+    return SOCKET_TRANSFER(count, NEXT(__recv_chk), file, bytes, count, bytes_max, flags);
 }
 
 INTERPOSING ssize_t __recvfrom_chk(int file, void *restrict bytes, size_t count, size_t bytes_max, int flags,
                                    struct sockaddr *restrict from, socklen_t *restrict from_bytes) {
-    return TRANSFER(count, true, NEXT(__recvfrom_chk), file, bytes, count, bytes_max, flags, from, from_bytes);
+    return SOCKET_TRANSFER(count, NEXT(__recvfrom_chk), file, bytes, count, bytes_max, flags, from, from_bytes);
 }
 
 INTERPOSING ssize_t recvmsg(int file, struct msghdr *message, int flags) {
-    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(recvmsg), file, message, flags);
+    return SOCKET_TRANSFER(TRANSFER_BYTES_MAX, NEXT(recvmsg), file, message, flags);
 }
 
 INTERPOSING int recvmmsg(int file, struct mmsghdr *messages, unsigned count, int flags, struct timespec *limit) {
-    return TRANSFER(TRANSFER_BYTES_MAX, true, NEXT(recvmmsg), file, messages, count, flags, limit);
+    return SOCKET_TRANSFER(TRANSFER_BYTES_MAX, NEXT(recvmmsg), file, messages, count, flags, limit);
 }
 
 /* ---- Allocating files. ----

@@ -533,7 +533,6 @@ static struct spared_call load_spared_call(void) {
 bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer) {
     if (!__atomic_load_n(&own.current, __ATOMIC_RELAXED)) return false;
     if (!thread_record_self && (is_exempt || own_signal_is_silenced() || !thread_registry_claim())) return false;
-    late_start_now();
     *outer = load_spared_call();
     if (outer->sp <= call->sp) outer->sp = 0;
     set_spared_call(call, __atomic_add_fetch(&thread_record_self->spared_call_count, 1, __ATOMIC_RELAXED));

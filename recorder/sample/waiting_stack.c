@@ -104,7 +104,7 @@ static void add_innermost(uint64_t function, uint64_t sp) {
     copy.walked_count++;
 }
 
-/* ---- All. ---- */
+/* ---- Taking a stack. ---- */
 
 /* If the thread has used no processor time, it has not moved meanwhile. */
 static bool has_stayed(const struct thread_record *record, const struct task_wait *wait, uint64_t cpu_ns) {

@@ -341,12 +341,17 @@ static void work_for_long(int number) {
     work(400);
 }
 
-/* Works in a handler that has interrupted a wait. */
+/* Works in a handler that has interrupted a wait. The signal is blocked outside of the wait. */
 static void work_in_handler(void) {
     enum { ALARM_US = 30000 };
+    sigset_t alarm, none;
+    sigemptyset(&none);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
     signal(SIGALRM, work_for_long);
     ualarm(ALARM_US, 0);
-    int result = pause();
+    int result = sigsuspend(&none);
     printf("%d %d\n", result, errno == EINTR);
 }
 

@@ -597,7 +597,8 @@ static void clone_in_pause(void *context) {
     struct family *family = context;
     struct parent parent;
     parent_start(&parent, family, (struct grec_options){.flags = FLAGS});
-    CRASH_CHECK(CRASH_IS_TSAN || grec_wait_for_sampling() == GREC_OK);
+    while (!CRASH_IS_TSAN && grec_wait_for_sampling() != GREC_OK) {
+    }
     grec_pause();
     pid_t pid = CRASH_IS_TSAN ? fork_child() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) {
