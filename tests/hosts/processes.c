@@ -1,5 +1,6 @@
 /* Test programs that create processes in every possible way, wait for them, stop them, trace them, and crash. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -131,6 +132,13 @@ static void clone_at_once(void) {
     execl("/proc/self/exe", "processes", "clone-at-once", (char *)NULL);
 }
 
+/* The address of the arguments is invalid, which the kernel reports. */
+static void clone_wrongly(void) {
+    long result = syscall(SYS_clone3, 8L, 88L);
+    printf("%ld, error %d\n", result, errno);
+    work(50);
+}
+
 static void become_daemon(void) {
     int ends[2];
     char byte;
@@ -238,6 +246,7 @@ static const struct host_case cases[] = {
     {"fork-while-asleep", fork_while_asleep},
     {"execute-itself", execute_itself},
     {"clone-at-once", clone_at_once},
+    {"clone-wrongly", clone_wrongly},
     {"become-daemon", become_daemon},
     {"suspend-until-ended", suspend_until_ended},
     {"stop-and-continue", stop_and_continue},
