@@ -54,8 +54,6 @@ static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED);
 
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
 
-static __thread uint32_t answer_count __attribute__((tls_model("initial-exec")));
-
 static __thread bool is_exempt __attribute__((tls_model("initial-exec")));
 
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
@@ -264,15 +262,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
     /* A signal of a recording that has ended may arrive while the next one begins. */
     bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
-    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) {
-        answer_count++;
-        return;
-    }
-    if (!candidate) return;
-    if (late_start_take(info)) {
-        answer_count++;
-        return;
-    }
+    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
+    if (!candidate || late_start_take(info)) return;
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = signal_mask_of(&((const ucontext_t *)context)->uc_sigmask);
     if (is_any_noted && noted_blocks(mask) & bit_of(number))
@@ -349,13 +340,15 @@ static int set_taken(struct candidate *candidate, const struct sigaction *action
 
 /* ---- Signals that are on their way. ---- */
 
+static bool is_silenced(void) { return __atomic_load_n(&own.is_silenced, __ATOMIC_ACQUIRE) != 0; }
+
 enum { TRY_COUNT = 2000, YIELD_COUNT = 100 };
 
 /* Another thread may have been descheduled before it sends the signal or takes it: naps let it run. The C library's
  * nanosleep is interposed, and may come here. */
 static void wait_for_others(int try) {
     const struct timespec nap = {.tv_nsec = 50000};
-    if (own_signal_is_silenced()) return;
+    if (is_silenced()) return;
     if (try < YIELD_COUNT)
         sched_yield();
     else
@@ -374,7 +367,7 @@ static void await_signal(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (int i = 0; i < TRY_COUNT && (record = thread_registry_find_asked()); i++) {
         int saved_errno = errno;
-        bool is_late = i == YIELD_COUNT && !own_signal_is_silenced();
+        bool is_late = i == YIELD_COUNT && !is_silenced();
         bool is_blocked = is_late && blocks((int)__atomic_load_n(&record->sample.signal, __ATOMIC_RELAXED));
         if (!is_blocked) wait_for_others(i);
         errno = saved_errno;
@@ -446,8 +439,6 @@ void own_signal_forbid(void) {
 }
 
 void own_signal_silence(void) { __atomic_store_n(&own.is_silenced, 1, __ATOMIC_RELEASE); }
-
-bool own_signal_is_silenced(void) { return __atomic_load_n(&own.is_silenced, __ATOMIC_ACQUIRE) != 0; }
 
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {
     if (how == SIG_BLOCK) return blocked | set;
@@ -532,7 +523,7 @@ static struct spared_call load_spared_call(void) {
 /* A jump out of a handler leaves calls without ending them. Their frames lie below this one. */
 bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer) {
     if (!__atomic_load_n(&own.current, __ATOMIC_RELAXED)) return false;
-    if (!thread_record_self && (is_exempt || own_signal_is_silenced() || !thread_registry_claim())) return false;
+    if (!thread_record_self && (is_exempt || is_silenced() || !thread_registry_claim())) return false;
     *outer = load_spared_call();
     if (outer->sp <= call->sp) outer->sp = 0;
     set_spared_call(call, __atomic_add_fetch(&thread_record_self->spared_call_count, 1, __ATOMIC_RELAXED));
@@ -543,8 +534,6 @@ bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_
 void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer, outer->number); }
 
 void own_signal_exempt_thread(void) { is_exempt = true; }
-
-uint32_t own_signal_answer_count(void) { return answer_count; }
 
 bool own_signal_is_ours(int number, const siginfo_t *info) {
     if (late_start_take(info)) return true;

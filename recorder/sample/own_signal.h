@@ -51,9 +51,6 @@ bool own_signal_is_forbidden(void);
  * could end the process for them. */
 void own_signal_silence(void);
 
-/* Whether own_signal_silence has been called. [signal-safe] */
-bool own_signal_is_silenced(void);
-
 /* Returns the name of a signal that own_signal_find has returned: "SIGURG". */
 const char *own_signal_name(int number);
 
@@ -107,9 +104,6 @@ void own_signal_end_spared_call(const struct spared_call *outer);
 
 /* Call this in a thread of the recorder, which blocks all signals, and must not have a track because of such calls. */
 void own_signal_exempt_thread(void);
-
-/* How often the calling thread has answered the sampler. [signal-safe] */
-uint32_t own_signal_answer_count(void);
 
 /* Whether a signal that a wait of the calling thread has returned is the sampler's. */
 bool own_signal_is_ours(int number, const siginfo_t *info);

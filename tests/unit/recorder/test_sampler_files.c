@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include "recorder/sample/own_signal.h"
+#include "recorder/write/thread_registry.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
@@ -162,8 +162,14 @@ static void test_other_root(void **state) {
 static void work_until_answered(void) {
     enum { ANSWER_COUNT = 20 };
     static volatile uint64_t sum __attribute__((unused));
-    uint32_t first = own_signal_answer_count();
-    for (uint64_t i = 0; own_signal_answer_count() - first < ANSWER_COUNT; i++) sum += i;
+    const uint32_t *state = &thread_record_self->sample.state;
+    bool has_answered = false;
+    for (uint64_t i = 0, count = 0; count < ANSWER_COUNT; i++) {
+        bool had_answered = has_answered;
+        has_answered = __atomic_load_n(state, __ATOMIC_RELAXED) == SAMPLE_SLOT_ANSWERED;
+        count += has_answered && !had_answered;
+        sum += i;
+    }
 }
 
 /* The child cannot open the files that tell what threads wait in. Its sampler asks a thread only while that is on a
