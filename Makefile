@@ -141,7 +141,7 @@ $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 
 # Threads call the recorder when they end. So the library must stay loaded (nodelete), even if a plugin loaded it.
 $(BUILD)/libgecko_recorder.so: $(recorder_objects) $(preload_objects)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete -Wl,--version-script=recorder/preload/names.map \
+	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete \
 	    -Wl,-soname,$(@F).$(RECORDER_ABI) $^ -pthread -o $@
 
 # The memory library looks for the recorder in its own folder. Set this to nothing if the dynamic linker finds both.

@@ -35,6 +35,7 @@ static const char help_text[] =
     "GECKO_RECORDER_CLOCK=monotonic  do not use the processor's cycle counter\n"
     "GECKO_RECORDER_SIGNAL=NAME   interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or "
     "WINCH)\n"
+    "GECKO_RECORDER_EVENTS=0      interrupt threads by timers alone, not by the kernel's events\n"
     "GECKO_RECORDER_HELP=1        print this; the program continues\n";
 
 static bool is_true(const char *value) { return value && *value && strcmp(value, "0") != 0; }
@@ -120,6 +121,12 @@ static bool check_signal(void) {
                   "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N");
 }
 
+static bool check_events(void) {
+    const char *value = secure_getenv("GECKO_RECORDER_EVENTS");
+    return !value || !*value || !strcmp(value, "0") || !strcmp(value, "1") ||
+           refuse("GECKO_RECORDER_EVENTS", value, "0 or 1");
+}
+
 /* Checks values that are well-formed, but out of range. */
 static bool check_ranges(const struct grec_options *options) {
     static const struct {
@@ -151,7 +158,7 @@ static bool read_options(struct grec_options *options) {
     if (children && !strcmp(children, "0")) options->flags |= GREC_NO_CHILDREN;
     if (!read_size("GECKO_RECORDER_LIMIT", &options->limit_bytes) || !read_size("GECKO_RECORDER_CHUNK", &chunk_bytes) ||
         !read_duration(&options->duration_s) || !read_storage(&options->storage) || !read_interval(options) ||
-        !check_clock() || !check_signal())
+        !check_clock() || !check_signal() || !check_events())
         return false;
     read_all_threads(options);
     options->chunk_bytes = chunk_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk_bytes;

@@ -36,14 +36,10 @@
 extern "C" {
 #endif
 
-/* Some structs are larger than in version 0.1.0. The functions that take them have other symbols, so programs that were
- * built with that version still run. */
 #ifdef GREC_DISABLE
 #define GREC_API static inline
-#define GREC_SYMBOL_(name)
 #else
-#define GREC_API           __attribute__((visibility("default")))
-#define GREC_SYMBOL_(name) __asm__(name)
+#define GREC_API __attribute__((visibility("default")))
 #endif
 
 #define GREC_VERSION "0.1.0"
@@ -121,7 +117,7 @@ struct grec_options {
  * was given before the fork. A process that records into the trace of another one, and
  * names a path, leaves that trace and starts its own. Calls of grec_start, grec_stop and grec_save in several threads
  * wait for each other. */
-GREC_API enum grec_error grec_start(const struct grec_options *options) GREC_SYMBOL_("grec_start_2");
+GREC_API enum grec_error grec_start(const struct grec_options *options);
 
 /* Stops recording and completes the trace. Does nothing when not recording. A program that ends without this call
  * leaves a good trace too. Waits until the recording calls of other threads of this process have returned. */
@@ -201,7 +197,7 @@ struct grec_status {
     char threads[512]; /* the filter */
 };
 
-GREC_API void grec_get_status(struct grec_status *status) GREC_SYMBOL_("grec_get_status_2");
+GREC_API void grec_get_status(struct grec_status *status);
 
 /* ---- Facts about the program, which the viewer shows in its information panel. ---- */
 

@@ -14,7 +14,6 @@
 #include "environment.h"
 #include "machine.h"
 #include "recorder/pool/chunk_pool.h"
-#include "recorder/sample/late_start.h"
 #include "recorder/sample/libraries.h"
 #include "recorder/sample/own_signal.h"
 #include "recorder/sample/own_thread.h"
@@ -201,7 +200,7 @@ static void end_threads(bool is_process_ending) {
 
 /* A signal handler that has interrupted one of these functions may come here: the mutex is held then. */
 bool session_be_alone(void) {
-    if (is_holder() || !(own_thread_count() || late_start_is_armed())) return false;
+    if (is_holder() || !own_thread_count()) return false;
     lock();
     session.is_sampler_missing = sampler_has_begun();
     end_threads(false);
@@ -216,17 +215,6 @@ void session_end_being_alone(void) {
     unlock();
 }
 
-void session_replace_cloned_sampler(void) {
-    if (!sampler_is_cloned()) return;
-    int saved_errno = errno;
-    bool has_begun = sampler_has_begun();
-    if (!session_be_alone()) return;
-    sampler_forget_block();
-    session_end_being_alone();
-    if (has_begun) sampler_demand_rounds(QUIESCE_NS, NULL, NULL);
-    errno = saved_errno;
-}
-
 /* Not while another thread forks. In a child that was made without fork, nobody may ever release the lock, so the
  * number of tries is limited. */
 static void silence(void) {
@@ -237,12 +225,10 @@ static void silence(void) {
         is_locked = try_lock();
     }
     session.is_silenced = true;
-    own_signal_silence();
     if (is_locked) unlock();
 }
 
 void session_prepare_filter(const struct session_filter *filter) {
-    if (!filter->is_for_all_threads) sampler_start_late();
     if (filter->forbids_calls) silence();
     bool is_alone = filter->is_for_all_threads && session_be_alone();
     if (filter->forbids_handlers) own_signal_forbid();

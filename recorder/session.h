@@ -13,10 +13,6 @@
 bool session_be_alone(void);
 void session_end_being_alone(void);
 
-/* Call this before the C library changes the ids of all threads that it knows. If it does not know that of the sampler,
- * it makes another one, which then opens the files that the new ids may forbid. errno stays as it is. */
-void session_replace_cloned_sampler(void);
-
 /* Call these before and after the process makes a child by clone, with a copy of its memory: the second one in the
  * child too. The C library must know the child's thread. errno stays as it is. */
 void session_prepare_clone(void);

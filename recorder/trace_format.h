@@ -159,8 +159,9 @@ enum trace_entry_kind {
 
     /* Entries of the sampler about other threads of its process. They are in the sampler's chunk. */
     TRACE_SAMPLED_THREAD = 18, /* leb uid, leb tid, leb flags (enum trace_thread_flag), zigzag start (ticks since the
-                                  chunk's base), text name. Comes before the thread's first sample in each chunk, and is
-                                  repeated when the name changes */
+                                  chunk's base), text name, leb ns between two samples of the thread while it runs (not
+                                  in the first traces of this version). Comes before the thread's first sample in each
+                                  chunk, and is repeated when one of these changes */
     TRACE_THREAD_SAMPLE = 19, /* t, leb uid, leb flags (enum trace_sample_flag), the fields of the flags in their order,
                                  leb count of outermost frames that are those of the thread's last THREAD_SAMPLE in this
                                  chunk, stack: the frames called by those */
@@ -184,10 +185,11 @@ enum trace_process_end {
 };
 
 enum trace_sample_flag {
-    TRACE_SAMPLE_HAS_CPU = 1,      /* leb ns of CPU time that the thread has used since its last sample */
+    TRACE_SAMPLE_HAS_CPU = 1,      /* leb ns of CPU time of the thread that the sample stands for */
     TRACE_SAMPLE_HAS_DELAY = 2,    /* leb ns that an event sent to the thread would wait */
     TRACE_SAMPLE_IS_TRUNCATED = 4, /* its outermost frames are missing */
-    TRACE_SAMPLE_IS_UNREACHED = 8, /* the thread could not be stopped: the stack is empty */
+    TRACE_SAMPLE_IS_UNREACHED = 8, /* the thread could not be interrupted: the stack is empty */
+    TRACE_SAMPLE_HAS_AGE = 16, /* leb ticks before t when the sample was taken. Without the flag, it was taken at t */
 };
 
 /* Begins the keys of meta definitions that the program has chosen. */

@@ -32,7 +32,7 @@ sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # delays signal handlers, so it cannot run tests of system calls that are interrupted.
 threaded_unit_tests    := test_batch test_convert test_gzip_writer test_parallel_rows test_perf_script test_processed \
     test_several_inputs \
-    $(filter-out test_crash_bytes test_sampler_calls,\
+    $(filter-out test_crash_bytes,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
 # Tests of the recorder are programs as users build them, since its header has inline functions.

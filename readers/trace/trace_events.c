@@ -349,6 +349,9 @@ static enum trace_verdict read_message(struct entry *entry) {
 
 /* ---- Samples of other threads, written by a sampler. ---- */
 
+/* Longer than any process runs, yet short enough that sums do not overflow. */
+static const uint64_t SPAN_NS_MAX = (uint64_t)1 << 60;
+
 static enum trace_verdict read_sampled_thread(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_chunk_context *context = entry->context;
@@ -357,12 +360,14 @@ static enum trace_verdict read_sampled_thread(struct entry *entry) {
     uint64_t flags = trace_cursor_leb(cursor); /* the flag for main threads is redundant: the tid equals the pid */
     int64_t start_since_base = trace_cursor_zigzag(cursor), start_ticks;
     struct text name = trace_cursor_text(cursor);
+    uint64_t interval_ns = trace_cursor_left(cursor) ? trace_cursor_bounded(cursor, SPAN_NS_MAX) : 0;
     if (cursor->is_bad || !trace_clock_sum(&trace->clock, context->base_ticks, start_since_base, &start_ticks))
         return TRACE_DAMAGED;
     if (!context->sampled) context->sampled = trace_sampled_create(trace->profile);
     struct trace_sampled_thread *sampled = context->sampled ? trace_sampled_thread(context->sampled, uid) : NULL;
     if (!sampled) return TRACE_READ; /* memory ran out */
     sampled->is_named = true;
+    sampled->interval_ns = (int64_t)interval_ns;
     sampled->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
@@ -385,15 +390,13 @@ struct sample_head {
     int64_t ticks;
     uint64_t uid;
     uint64_t flags;
-    int64_t cpu_ns;   /* TIME_NONE if unknown */
-    int64_t delay_ns; /* TIME_NONE if unknown */
+    int64_t cpu_ns;      /* that the sample stands for; TIME_NONE if unknown */
+    int64_t delay_ns;    /* TIME_NONE if unknown */
+    int64_t taken_ticks; /* when it was taken, which may be before the entry was written */
 };
 
-/* Longer than any process runs, yet short enough that sums do not overflow. */
-static const uint64_t SPAN_NS_MAX = (uint64_t)1 << 60;
-
-static const uint64_t KNOWN_SAMPLE_FLAGS =
-    TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_HAS_DELAY | TRACE_SAMPLE_IS_TRUNCATED | TRACE_SAMPLE_IS_UNREACHED;
+static const uint64_t KNOWN_SAMPLE_FLAGS = TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_HAS_DELAY | TRACE_SAMPLE_IS_TRUNCATED |
+                                           TRACE_SAMPLE_IS_UNREACHED | TRACE_SAMPLE_HAS_AGE;
 
 static int64_t take_span(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, SPAN_NS_MAX); }
 
@@ -404,14 +407,45 @@ static struct sample_head take_sample_head(struct entry *entry) {
     head.flags = trace_cursor_leb(&entry->cursor);
     if (head.flags & TRACE_SAMPLE_HAS_CPU) head.cpu_ns = take_span(entry);
     if (head.flags & TRACE_SAMPLE_HAS_DELAY) head.delay_ns = take_span(entry);
+    head.taken_ticks = head.ticks;
+    if (head.flags & TRACE_SAMPLE_HAS_AGE) head.taken_ticks -= (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX);
+    if (!trace_clock_is_within(&entry->trace->clock, head.taken_ticks)) trace_cursor_spoil(&entry->cursor);
     return head;
 }
 
-static enum trace_verdict add_sample(struct entry *entry, const struct trace_sampled_thread *sampled,
-                                     const struct sample_head *head) {
+/* Returns how many samples of the profile the sample stands for: one for each interval of processor time, since the
+ * viewer counts samples. A clock tick in a system call may stand for several intervals. */
+static int64_t count_intervals(struct trace_sampled_thread *sampled, int64_t cpu_ns) {
+    int64_t interval_ns = sampled->interval_ns;
+    if (cpu_ns == TIME_NONE || !cpu_ns || !interval_ns) return 1;
+    int64_t all_ns = cpu_ns + sampled->uncounted_ns, count = (all_ns + interval_ns / 2) / interval_ns;
+    if (count < 1) count = 1;
+    sampled->uncounted_ns = all_ns - count * interval_ns;
+    return count;
+}
+
+/* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
+ * come after the last sample that found it waiting. */
+static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
-    thread_add_sample(thread, head->ticks, sampled->stack, 1);
-    samples_set_details(&thread->samples, head->cpu_ns, head->delay_ns);
+    int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
+    if (count > 1) {
+        step_ticks = (int64_t)((double)sampled->interval_ns * (double)entry->trace->clock.ticks_per_second / 1e9);
+        int64_t since_ticks = sampled->last_idle_ticks == TIME_NONE ? 0 : sampled->last_idle_ticks;
+        int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
+        if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;
+    }
+    for (int64_t i = count; i-- > 0;) {
+        int64_t cpu_ns = head->cpu_ns == TIME_NONE ? TIME_NONE : head->cpu_ns / count + (i < head->cpu_ns % count);
+        thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);
+        samples_set_details(&thread->samples, cpu_ns, head->delay_ns);
+    }
+    if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
+}
+
+static enum trace_verdict add_sample(struct entry *entry, struct trace_sampled_thread *sampled,
+                                     const struct sample_head *head) {
+    add_samples(entry, sampled, head);
     if (sampled->flags & TRACE_SAMPLE_IS_TRUNCATED) count(entry, TRACE_NOTE_TRUNCATED);
     if (sampled->flags & TRACE_SAMPLE_IS_UNREACHED) count(entry, TRACE_NOTE_UNREACHED);
     return kept(entry);
@@ -451,7 +485,7 @@ static enum trace_verdict read_thread_sample(struct entry *entry) {
     if (head.flags & ~KNOWN_SAMPLE_FLAGS) return lose_sample_of_unknown_flags(entry, &head);
     uint64_t kept_count = trace_cursor_leb(cursor);
     struct trace_frames frames =
-        trace_stack_read_frames(entry->trace, entry->context, head.ticks, cursor, &entry->is_open);
+        trace_stack_read_frames(entry->trace, entry->context, head.taken_ticks, cursor, &entry->is_open);
     if (cursor->is_bad) return TRACE_DAMAGED;
     if (entry->is_open) return TRACE_OPEN;
     entry->context->now_ticks = head.ticks;

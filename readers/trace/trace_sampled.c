@@ -25,6 +25,6 @@ struct trace_sampled_thread *trace_sampled_thread(struct trace_sampled *sampled,
     if (row == ID_NONE) return NULL;
     if (row < sampled->threads.count) return column_at(&sampled->threads, row);
     struct trace_sampled_thread *thread = column_push(&sampled->threads);
-    if (thread) *thread = (struct trace_sampled_thread){.stack = stack_none()};
+    if (thread) *thread = (struct trace_sampled_thread){.stack = stack_none(), .last_idle_ticks = TIME_NONE};
     return thread;
 }

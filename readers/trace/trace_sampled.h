@@ -12,7 +12,10 @@ struct trace_sampled_thread {
     bool has_stack;              /* the thread's last full sample is known */
     uint64_t flags;              /* enum trace_sample_flag, of the last full sample */
     stack_id stack;
-    struct stack_path path; /* frames of `stack` */
+    struct stack_path path;  /* frames of `stack` */
+    int64_t last_idle_ticks; /* when a sample last found that the thread had not run; TIME_NONE: never in this chunk */
+    int64_t interval_ns;     /* of its samples while it runs; 0: unknown */
+    int64_t uncounted_ns;    /* CPU time for which too few samples were added so far; negative: too many */
 };
 
 struct trace_sampled {

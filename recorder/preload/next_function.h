@@ -7,11 +7,6 @@
 
 #include "recorder/gecko_recorder.h"
 
-/* Marks functions that pass calls on: an interposing one, and one that it calls. The code of this section is in no
- * stack: see merged_stack.c. */
-#define PASSING_ON  __attribute__((section("grec_interposing")))
-#define INTERPOSING PASSING_ON GREC_API
-
 /* Stores the address of the next function called `name` in `function`, a pointer to a pointer to such a function, or
  * NULL if there is none. Not async-signal-safe. */
 static inline void find_next_function(void *function, const char *name) {

@@ -1,6 +1,6 @@
 /* Interposes the functions of the C library by which a program handles, blocks and reads signals, so that the program
  * does not see the sampler's signal: see own_signal.h. Only the shared library has these functions. They have no effect
- * on programs that make the system calls directly. Functions that wait are in wait_preload.c. */
+ * on programs that make the system calls directly. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -92,7 +92,7 @@ bool single_thread_is_fork(long number, long first, long second) __attribute__((
 FUNCTION(".hidden", "single_thread_call", CALL);
 FUNCTION(".globl", "syscall",
          IF_SPECIAL(__NR_unshare) IF_SPECIAL(__NR_setns) IF_SPECIAL(__NR_seccomp) IF_SPECIAL(__NR_prctl)
-             IF_SPECIAL(__NR_chroot) IF_SPECIAL(__NR_pivot_root) IF_CHILD(__NR_clone) IF_CHILD(__NR_clone3) CALL);
+             IF_CHILD(__NR_clone) IF_CHILD(__NR_clone3) CALL);
 
 static long call(long number, const struct arguments *arguments) {
     const long *at = arguments->at;
@@ -137,15 +137,13 @@ static void prepare_filter(long number, const struct arguments *arguments) {
     session_prepare_filter(&for_session);
 }
 
-/* True if the handler by which a sampler starts late could no longer start it, or not as well. */
-static bool restricts_start(long number, const struct arguments *arguments) {
-    const long *at = arguments->at;
-    if (number == SYS_prctl) return at[0] == PR_SET_SECCOMP;
-    return number == SYS_seccomp || number == SYS_chroot || number == SYS_pivot_root;
-}
-
+/* In its strict mode, seccomp forbids the counter too. */
 static bool is_counter_forbidden(long number, const struct arguments *arguments) {
-    return number == SYS_prctl && arguments->at[0] == PR_SET_TSC && arguments->at[1] == PR_TSC_SIGSEGV;
+    const long *at = arguments->at;
+    if (number == SYS_seccomp) return at[0] == SECCOMP_SET_MODE_STRICT;
+    if (number != SYS_prctl) return false;
+    return (at[0] == PR_SET_TSC && at[1] == PR_TSC_SIGSEGV) ||
+           (at[0] == PR_SET_SECCOMP && at[1] == SECCOMP_MODE_STRICT);
 }
 
 /* True if the calling thread will keep its capabilities when it gives up being root. */
@@ -211,7 +209,6 @@ static long call_special(long number, const struct arguments *arguments) {
     if (number == SYS_clone) return call_fork(number, arguments);
     if (is_keeping_capabilities(number, arguments)) __atomic_store_n(&keeps_capabilities, true, __ATOMIC_RELAXED);
     if (is_counter_forbidden(number, arguments)) recording_forbid_counter();
-    if (!is_filter(number, arguments) && restricts_start(number, arguments)) sampler_start_late();
     if (is_for_one_thread(number, arguments)) return call_alone(number, arguments);
     if (is_filter(number, arguments)) prepare_filter(number, arguments);
     return call(number, arguments);
@@ -239,17 +236,11 @@ EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const 
 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
 
-EXPORTED int chroot(const char *path) { return (int)call_special(SYS_chroot, &(const struct arguments){{(long)path}}); }
-
 /* ---- User and group ids. ---- */
 
 /* The C library changes the ids of all threads, and ends the program if the kernel refuses one of them. A thread that
  * has kept its capabilities may change its ids again, but the recorder's threads may not. */
-static bool begin_change(void) {
-    if (__atomic_load_n(&keeps_capabilities, __ATOMIC_RELAXED)) return session_be_alone();
-    session_replace_cloned_sampler();
-    return false;
-}
+static bool begin_change(void) { return __atomic_load_n(&keeps_capabilities, __ATOMIC_RELAXED) && session_be_alone(); }
 
 #define CHANGE(name, parameters, arguments)                                                                 \
     static int(*next_##name) parameters;                                                                    \

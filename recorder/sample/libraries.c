@@ -15,6 +15,7 @@
 #include "recorder/write/definitions.h"
 #include "recorder/write/last_mapping.h"
 #include "recorder/write/writer.h"
+#include "thread_observer.h"
 
 enum { MAPPING_COUNT_MAX = 4096, BUILD_ID_BYTES_MAX = 64 };
 
@@ -233,7 +234,7 @@ static bool has_replaced;
 static void find_walk(struct thread_writers *writers, struct thread_record *record, void *context) {
     bool *is_any = context;
     if (!thread_registry_tid(writers)) return;
-    if (__atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE) || sample_slot_is_answering(&record->sample)) *is_any = true;
+    if (__atomic_load_n(&writers->depth, __ATOMIC_ACQUIRE) || thread_observer_is_walking(record)) *is_any = true;
 }
 
 void libraries_reclaim(void) {

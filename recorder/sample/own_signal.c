@@ -6,11 +6,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "late_start.h"
 #include "recorder/state/signal_mask.h"
 #include "recorder/write/thread_registry.h"
 
@@ -36,10 +34,10 @@ struct candidate {
 };
 
 static struct {
-    bool (*answer)(int number, void *interrupted);
+    bool (*answer)(const siginfo_t *info, const void *interrupted);
+    void (*await_round)(void);
     bool is_interposed;
     uint32_t is_forbidden;
-    uint32_t is_silenced;
     pid_t pid;
     uint32_t lock;
     int current;           /* the sampler's signal; 0: none */
@@ -53,8 +51,6 @@ static struct {
 static pid_t own_pid(void) { return __atomic_load_n(&own.pid, __ATOMIC_RELAXED); }
 
 static __thread struct own_signal_note note __attribute__((tls_model("initial-exec")));
-
-static __thread bool is_exempt __attribute__((tls_model("initial-exec")));
 
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
 
@@ -217,10 +213,6 @@ static void choose(void) {
 
 /* ---- The handler. ---- */
 
-static bool is_of_process(const siginfo_t *info, int code) {
-    return info->si_code == code && info->si_pid == own_pid();
-}
-
 static long send_to(const siginfo_t *info, int number) {
     pid_t pid = getpid();
     return info->si_code == SI_TKILL ? syscall(SYS_rt_tgsigqueueinfo, pid, syscall(SYS_gettid), number, info)
@@ -261,9 +253,8 @@ static void call(struct candidate *candidate, int number, siginfo_t *info, void 
 static void handle(int number, siginfo_t *info, void *context) {
     struct candidate *candidate = find_candidate(number);
     /* A signal of a recording that has ended may arrive while the next one begins. */
-    bool (*answer)(int, void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
-    if (is_of_process(info, SI_TKILL) && answer && answer(number, context)) return;
-    if (!candidate || late_start_take(info)) return;
+    bool (*answer)(const siginfo_t *, const void *) = __atomic_load_n(&own.answer, __ATOMIC_ACQUIRE);
+    if ((answer && answer(info, context)) || !candidate) return;
     bool is_any_noted = __atomic_load_n(&own.is_any_noted, __ATOMIC_RELAXED);
     uint64_t mask = signal_mask_of(&((const ucontext_t *)context)->uc_sigmask);
     if (is_any_noted && noted_blocks(mask) & bit_of(number))
@@ -274,9 +265,10 @@ static void handle(int number, siginfo_t *info, void *context) {
 
 /* ---- For the sampler. ---- */
 
-void own_signal_begin(bool (*answer)(int number, void *interrupted)) {
+void own_signal_begin(bool (*answer)(const siginfo_t *info, const void *interrupted), void (*await_round)(void)) {
     choose_candidates();
     __atomic_store_n(&own.pid, getpid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&own.await_round, await_round, __ATOMIC_RELEASE);
     __atomic_store_n(&own.answer, answer, __ATOMIC_RELEASE);
     uint64_t before = lock();
     choose();
@@ -297,14 +289,6 @@ int own_signal_find(void) {
     return __atomic_load_n(&own.current, __ATOMIC_RELAXED);
 }
 
-int own_signal_for_self(void) {
-    uint64_t none = 0, blocked = 0;
-    int number = own_signal_find();
-    bool is_spared = thread_record_self && __atomic_load_n(&thread_record_self->is_spared, __ATOMIC_SEQ_CST);
-    if (!number || is_spared || signal_mask_change(SIG_BLOCK, &none, &blocked) != 0) return 0;
-    return blocked & bit_of(number) ? 0 : number;
-}
-
 int own_signal_first(void) { return own.candidates[0].number; }
 
 void own_signal_end(void) { use(0); }
@@ -316,6 +300,8 @@ void own_signal_set_interposed(void) {
     own.is_interposed = true;
     use(own.current);
 }
+
+bool own_signal_is_interposed(void) { return own.is_interposed; }
 
 void own_signal_enter_child(void) {
     own.lock = 0;
@@ -338,63 +324,13 @@ static int set_taken(struct candidate *candidate, const struct sigaction *action
     return install(candidate);
 }
 
-/* ---- Signals that are on their way. ---- */
+/* ---- Changes of the signal. ---- */
 
-static bool is_silenced(void) { return __atomic_load_n(&own.is_silenced, __ATOMIC_ACQUIRE) != 0; }
-
-enum { TRY_COUNT = 2000, YIELD_COUNT = 100 };
-
-/* Another thread may have been descheduled before it sends the signal or takes it: naps let it run. The C library's
- * nanosleep is interposed, and may come here. */
-static void wait_for_others(int try) {
-    const struct timespec nap = {.tv_nsec = 50000};
-    if (is_silenced()) return;
-    if (try < YIELD_COUNT)
-        sched_yield();
-    else
-        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
-}
-
-static bool blocks(int number) {
-    uint64_t none = 0, blocked = 0;
-    return signal_mask_change(SIG_BLOCK, &none, &blocked) == 0 && blocked & bit_of(number);
-}
-
-/* Waits until no signal of the sampler is pending for the calling thread. A thread that blocks the signal takes it
- * later, as one does that waits in a handler. */
-static void await_signal(void) {
-    const struct thread_record *record;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (int i = 0; i < TRY_COUNT && (record = thread_registry_find_asked()); i++) {
-        int saved_errno = errno;
-        bool is_late = i == YIELD_COUNT && !is_silenced();
-        bool is_blocked = is_late && blocks((int)__atomic_load_n(&record->sample.signal, __ATOMIC_RELAXED));
-        if (!is_blocked) wait_for_others(i);
-        errno = saved_errno;
-        if (is_blocked) return;
-    }
-}
-
-struct sent_signal {
-    int number;
-    int try_count;
-    bool is_blocked_here; /* so it cannot arrive in the calling thread */
-};
-
-static void await_record(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sent_signal *sent = context;
-    if (sent->is_blocked_here && record == thread_record_self) return;
-    while (sent->try_count < TRY_COUNT && thread_registry_tid(writers) &&
-           __atomic_load_n(&record->sample.signal, __ATOMIC_SEQ_CST) == (uint32_t)sent->number)
-        wait_for_others(sent->try_count++);
-}
-
-/* Waits until the signal, which the sampler no longer uses, is pending for no thread. The kernel merges equal signals
- * that are pending for one thread. So a signal that the program sends now would be taken for the sampler's. */
-static void await_all(int number, uint64_t mask) {
-    struct sent_signal sent = {.number = number, .is_blocked_here = (mask & bit_of(number)) != 0};
+/* Waits until the sampler has changed the clocks of all threads, so that they send this signal no more. */
+static void await_round(void) {
     int saved_errno = errno;
-    thread_registry_each_record(await_record, &sent);
+    void (*await)(void) = __atomic_load_n(&own.await_round, __ATOMIC_ACQUIRE);
+    if (await && own_pid() == getpid()) await();
     errno = saved_errno;
 }
 
@@ -409,7 +345,7 @@ static uint64_t keep_open(uint64_t mask) {
     return mask & ~opened;
 }
 
-bool own_signal_is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
+static bool is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
 
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before) {
     struct candidate *candidate = find_candidate(number);
@@ -418,27 +354,22 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     if (own_pid() != getpid()) return set_in_other_process(candidate, asked_action, before);
     uint64_t mask = lock();
     bool is_taken = candidate->is_taken && set_in_kernel(number, NULL, &now) == 0 && is_ours(&now);
-    bool was_current = own_signal_is_current(number);
+    bool was_current = is_current(number);
     int result = is_taken ? set_taken(candidate, asked_action, before) : set_in_kernel(number, asked_action, before);
-    bool is_given_up = was_current && !own_signal_is_current(number);
+    bool is_given_up = was_current && !is_current(number);
     if (is_given_up) mask = keep_open(mask);
     unlock(mask);
-    if (!is_given_up) return result;
-    late_start_now();
-    await_all(number, mask);
+    if (is_given_up) await_round();
     return result;
 }
 
 void own_signal_forbid(void) {
     uint64_t mask = lock();
-    int number = own.current;
     __atomic_store_n(&own.is_forbidden, 1, __ATOMIC_RELAXED);
     choose();
     unlock(mask);
-    if (number && own_pid() == getpid()) await_all(number, mask);
+    await_round();
 }
-
-void own_signal_silence(void) { __atomic_store_n(&own.is_silenced, 1, __ATOMIC_RELEASE); }
 
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {
     if (how == SIG_BLOCK) return blocked | set;
@@ -478,68 +409,19 @@ void own_signal_give_up(const sigset_t *set) {
         __atomic_store_n(&own.candidates[i].is_used, 1, __ATOMIC_RELAXED);
     }
     if (!given) return;
-    late_start_now();
     uint64_t mask = lock();
     choose();
     unlock(keep_open(mask));
     uint64_t blocked = note.blocks & given;
     if (!blocked) return;
-    await_signal();
+    await_round();
     note.blocks &= ~given;
     signal_mask_change(SIG_BLOCK, &blocked, NULL);
 }
 
-bool own_signal_spare_thread(bool is_spared) {
+void own_signal_spare_thread(bool is_spared) {
     bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
-    if (!is_known) return false;
-    if (is_spared) late_start_now();
+    if (!is_known) return;
     bool was_spared = __atomic_exchange_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
-    if (is_spared) await_signal();
-    return was_spared;
-}
-
-/* The sampler reads the number first and last. */
-static void set_spared_call(const struct spared_call *call, uint32_t number) {
-    struct spared_call *own_call = &thread_record_self->spared_call;
-    __atomic_store_n(&own_call->cpu_ns_max, call->cpu_ns_max, __ATOMIC_RELAXED);
-    __atomic_store_n(&own_call->seen_cpu_ns, call->seen_cpu_ns, __ATOMIC_RELAXED);
-    __atomic_store_n(&own_call->function, call->function, __ATOMIC_RELAXED);
-    __atomic_store_n(&own_call->pc, call->pc, __ATOMIC_RELAXED);
-    __atomic_store_n(&own_call->sp, call->sp, __ATOMIC_RELEASE);
-    __atomic_store_n(&own_call->number, number, __ATOMIC_RELEASE);
-}
-
-/* The sampler may store into the thread's record meanwhile. */
-static struct spared_call load_spared_call(void) {
-    const struct spared_call *own_call = &thread_record_self->spared_call;
-    return (struct spared_call){.number = own_call->number,
-                                .cpu_ns_max = own_call->cpu_ns_max,
-                                .seen_cpu_ns = __atomic_load_n(&own_call->seen_cpu_ns, __ATOMIC_RELAXED),
-                                .function = own_call->function,
-                                .pc = own_call->pc,
-                                .sp = __atomic_load_n(&own_call->sp, __ATOMIC_RELAXED)};
-}
-
-/* A jump out of a handler leaves calls without ending them. Their frames lie below this one. */
-bool own_signal_begin_spared_call(const struct spared_call *call, struct spared_call *outer) {
-    if (!__atomic_load_n(&own.current, __ATOMIC_RELAXED)) return false;
-    if (!thread_record_self && (is_exempt || is_silenced() || !thread_registry_claim())) return false;
-    *outer = load_spared_call();
-    if (outer->sp <= call->sp) outer->sp = 0;
-    set_spared_call(call, __atomic_add_fetch(&thread_record_self->spared_call_count, 1, __ATOMIC_RELAXED));
-    await_signal();
-    return true;
-}
-
-void own_signal_end_spared_call(const struct spared_call *outer) { set_spared_call(outer, outer->number); }
-
-void own_signal_exempt_thread(void) { is_exempt = true; }
-
-bool own_signal_is_ours(int number, const siginfo_t *info) {
-    if (late_start_take(info)) return true;
-    struct thread_record *record = own_signal_is_candidate(number) ? thread_registry_find_asked() : NULL;
-    bool is_from_us = is_of_process(info, SI_TKILL) || is_of_process(info, SI_USER);
-    if (!record || !is_from_us || !sample_slot_take_signal(&record->sample, number)) return false;
-    sample_slot_cancel(&record->sample);
-    return true;
+    if (is_spared && !was_spared) await_round();
 }

@@ -9,11 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "late_start.h"
-#include "own_signal.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/signal_mask.h"
-#include "recorder/write/thread_registry.h"
 
 enum { GONE_TRY_COUNT = 10000 };
 
@@ -32,10 +29,14 @@ static struct {
     const uint32_t *first_tid; /* the kernel clears this word when the first thread ends; NULL: unknown */
 } ending;
 
-static void find_first_tid(void) { ending.first_tid = thread_memory_tid(pthread_self()); }
+/* Call this in the first thread. */
+static void find_first_tid(void) {
+    uint32_t *tid = NULL;
+    bool is_known = prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) == 0 && tid && *tid == (uint32_t)getpid();
+    ending.first_tid = is_known ? tid : NULL;
+}
 
 void own_thread_init(void) {
-    thread_memory_init();
     if (syscall(SYS_gettid) == getpid()) find_first_tid();
 }
 
@@ -133,7 +134,6 @@ static void end_first(void) {
 }
 
 void own_thread_end_of_another(bool is_first) {
-    late_start_now(); /* the signal could not reach this thread any more */
     if (is_first)
         end_first();
     else if (ending.first_tid && !__atomic_load_n(ending.first_tid, __ATOMIC_RELAXED))
@@ -185,7 +185,6 @@ static void end_alone(void) {
 
 static void run(struct own_thread *thread) {
     thread->tid = (pid_t)syscall(SYS_gettid);
-    own_signal_exempt_thread();
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     own_files_begin(thread->begins_late ? -1 : thread->trace_file);
     /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */
@@ -204,23 +203,6 @@ static void *run_created(void *thread) {
     return NULL;
 }
 
-static int run_cloned(void *thread) {
-    thread_registry_forget_self();
-    run(thread);
-    grec_thread_unregister();
-    return 0;
-}
-
-static bool make(struct own_thread *thread) {
-    thread->is_cloned = thread->memory.has_block;
-    thread->handle = thread->memory.handle;
-    if (thread->is_cloned) return thread_memory_clone(&thread->memory, run_cloned, thread);
-    if (!thread_memory_create(&thread->memory, run_created, thread))
-        return pthread_create(&thread->handle, NULL, run_created, thread) == 0;
-    thread->handle = thread->memory.handle;
-    return true;
-}
-
 /* Waits until the thread has a table of descriptors of its own, and its name, by which the sampler knows the helper.
  * Without the wait, a program that closes all of its descriptors right after it has started the recorder would close
  * the trace's, too. The wait is bounded: a thread may not begin while the caller holds a lock of the dynamic linker. */
@@ -237,7 +219,6 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
     *thread = (struct own_thread){.name = name,
                                   .run = start,
                                   .trace_file = trace_file,
-                                  .memory = thread->memory,
                                   .begins_late = begins_late && own_files_begin_at_once(),
                                   .next_check_ns = clock_ns_of(CLOCK_MONOTONIC) + OWN_THREAD_CHECK_NS};
     signal_mask_block_all(&signals_before);
@@ -245,7 +226,7 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
     __atomic_fetch_add(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&ending.checking_count, 1, __ATOMIC_SEQ_CST);
     own_files_announce();
-    thread->is_running = make(thread);
+    thread->is_running = pthread_create(&thread->handle, NULL, run_created, thread) == 0;
     if (!thread->is_running) {
         __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
         own_files_retract();
@@ -256,26 +237,10 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
     return thread->is_running;
 }
 
-bool own_thread_can_start_in_handlers(const struct own_thread *thread) { return thread->memory.has_block; }
-
-bool own_thread_is_cloned(const struct own_thread *thread) { return thread->is_running && thread->is_cloned; }
-
-void own_thread_forget_block(struct own_thread *thread) { thread->memory.has_block = false; }
-
-/* When the C library joins a thread, it frees what the control block refers to. */
-static void await_end(struct own_thread *thread) {
-    if (thread->is_cloned) {
-        thread_memory_join_clone(&thread->memory);
-        return;
-    }
-    thread->memory.has_block = false;
-    pthread_join(thread->handle, NULL);
-}
-
 void own_thread_join(struct own_thread *thread) {
     if (!thread->is_running) return;
     if (!pthread_equal(thread->handle, pthread_self())) {
-        await_end(thread);
+        pthread_join(thread->handle, NULL);
         /* pthread_join returns a moment before the kernel stops counting the thread. The loop is bounded because
          * another thread may get the number. */
         for (int i = 0; i < GONE_TRY_COUNT && syscall(SYS_tgkill, getpid(), thread->tid, 0) == 0; i++) sched_yield();

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "recorder/state/own_files.h"
-#include "thread_memory.h"
 
 #define HELPER_THREAD_NAME "grec-helper"
 
@@ -28,8 +27,6 @@ struct own_thread {
     void (*run)(void);
     int trace_file;
     bool begins_late;
-    struct thread_memory memory;
-    bool is_cloned; /* see thread_memory.h */
     /* Used by the thread itself. */
     pid_t tid;
     struct own_file process_file;
@@ -46,17 +43,8 @@ void own_thread_init(void);
  * trace's file may not be open in its table. */
 bool own_thread_start(struct own_thread *thread, const char *name, void (*run)(void), int trace_file, bool begins_late);
 
-/* Whether own_thread_start can be called in a signal handler. [signal-safe] */
-bool own_thread_can_start_in_handlers(const struct own_thread *thread);
-
 /* Waits until the thread has descriptors of its own. The wait is bounded. */
 void own_thread_await_begin(struct own_thread *thread);
-
-/* Whether the thread runs and is a clone, which the C library does not know. [signal-safe] */
-bool own_thread_is_cloned(const struct own_thread *thread);
-
-/* Lets the C library make the thread when it is started again. */
-void own_thread_forget_block(struct own_thread *thread);
 
 /* Waits until the thread, which was told to end, has ended. Does not wait if the calling thread is that thread: the
  * process may end in it. */

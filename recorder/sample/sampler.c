@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cpu_turns.h"
-#include "late_start.h"
 #include "libc_thread.h"
 #include "libraries.h"
 #include "own_signal.h"
@@ -65,16 +63,14 @@ static struct {
     bool begins_late;
     bool prepares_chunks;
     bool can_be_quiet;
-    bool has_paused;
+    bool knows_threads;              /* the last round has found all threads of that time */
     void (*callback)(void *context); /* after each round */
     void *callback_context;
     uint64_t tick_count;
     uint64_t late_tick_count;
-    uint32_t running_count; /* threads that ran before the last round */
-    bool hides_thread;      /* see thread_observer_round */
-    uint64_t worked_ns;     /* when a thread was last found to have run */
-    uint64_t round_ns;      /* when the last round was, for next_step_ns */
-    uint64_t round_cpu_ns;  /* processor time of the program at the last round, for take_program_cpu_ns */
+    uint64_t worked_ns;    /* when a thread was last found to have run */
+    uint64_t round_ns;     /* when the last round was, for next_step_ns */
+    uint64_t round_cpu_ns; /* processor time of the program at the last round, for take_program_cpu_ns */
 } sampler;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
@@ -102,19 +98,13 @@ static void do_slow_work(uint64_t now_ns) {
     thread_observer_refresh_names();
 }
 
-static void end_pause(void) {
-    thread_observer_resume();
-    task_list_forget_times();
-    sampler.has_paused = false;
-}
-
 static void leave_threads(void) {
-    sampler.has_paused = true;
+    sampler.knows_threads = false;
     thread_observer_pause();
 }
 
 static void prepare_threads(uint64_t now_ns) {
-    if (sampler.has_paused) end_pause();
+    if (!sampler.knows_threads) task_list_forget_times();
     thread_signal_refresh();
     libraries_refresh(false);
     mappings_read_wanted(now_ns);
@@ -138,7 +128,11 @@ static void make_round(uint64_t now_ns) {
     uint32_t flags = asked_flags();
     bool is_paused = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED);
     bool samples_threads = !is_paused || is_demanded();
-    thread_observer_limit(flags & GREC_NO_STACKS, is_paused);
+    const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
+                                                .finds_new_threads = sampler.knows_threads,
+                                                .takes_no_stacks = flags & GREC_NO_STACKS,
+                                                .takes_demanded_alone = is_paused};
+    thread_observer_limit(&rules);
     if (samples_threads)
         prepare_threads(now_ns);
     else
@@ -147,8 +141,9 @@ static void make_round(uint64_t now_ns) {
     process_counters_sample(now_ns, flags);
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
-    sampler.running_count = samples_threads ? thread_observer_round(&sampler.hides_thread) : 0;
-    if (sampler.running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
+    uint32_t running_count = samples_threads ? thread_observer_round() : 0;
+    sampler.knows_threads = samples_threads;
+    if (running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();
     if (!recording.thread) return;
@@ -268,13 +263,13 @@ static bool sleep_quietly(uint64_t now_ns) {
 
 static void leave_off(void) {
     __atomic_store_n(&sampler.makes_rounds, 0, __ATOMIC_SEQ_CST);
-    thread_signal_take_back_all();
     thread_observer_finish();
     task_list_close(clock_ns_of(CLOCK_MONOTONIC));
 }
 
 static void take_up(void) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    sampler.knows_threads = false;
     thread_observer_begin();
     task_list_open(sampler.flags & GREC_ALL_THREADS);
     sampler.worked_ns = sampler.round_ns = now_ns;
@@ -366,7 +361,6 @@ static void run(void) {
         if (__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) == RECORDING_OFF) break;
         sampler.tick_count++;
         call_back();
-        cpu_turns_take(deadline_ns, sampler.running_count, sampler.hides_thread);
         deadline_ns = next_deadline(deadline_ns);
     }
     if (own_thread_is_alone(&sampler.thread, 0)) pool_wake_all_helpers(&recording_pool);
@@ -379,18 +373,14 @@ static bool start_thread(bool begins_late) {
     return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, begins_late);
 }
 
-static void start_late(void) {
-    if (!start_thread(true)) recording_write_message("the system has no thread for the sampler: nothing is sampled");
-}
-
-static bool arm_late_start(void) {
-    if (!own_thread_can_start_in_handlers(&sampler.thread)) return false;
-    int number = own_signal_for_self();
-    return number && late_start_arm(number, start_late);
+/* The program waits for this before it uses the sampler's signal itself. */
+static void await_new_signal(void) {
+    enum { LIMIT_NS = 100000000 };
+    if (sampler_has_begun()) sampler_demand_rounds(LIMIT_NS, NULL, NULL);
 }
 
 bool sampler_start(const struct sampler_options *options) {
-    thread_signal_take();
+    thread_signal_take(await_new_signal);
     sampler.end_word = 0;
     sampler.flags = 0;
     sampler.started_count = sampler.ended_count = 0;
@@ -405,27 +395,13 @@ bool sampler_start(const struct sampler_options *options) {
     if (!options->begins_late) describe_interval();
     /* A program that registers its threads may take its own stacks, also right after the start. */
     if (!(options->settings.flags & GREC_ALL_THREADS)) unwind_snapshot_want_all();
-    thread_memory_map(&sampler.thread.memory);
     libc_thread_init();
-    if (options->begins_late && arm_late_start()) return true;
     return start_thread(options->begins_late);
 }
 
 bool sampler_has_begun(void) { return __atomic_load_n(&sampler.phase, __ATOMIC_ACQUIRE) == SAMPLER_HAS_BEGUN; }
 
-bool sampler_is_cloned(void) { return own_thread_is_cloned(&sampler.thread); }
-
-void sampler_forget_block(void) { own_thread_forget_block(&sampler.thread); }
-
-bool sampler_is_started(void) { return sampler.thread.is_running || late_start_is_armed(); }
-
-void sampler_start_late(void) {
-    if (!late_start_is_armed()) return;
-    int saved_errno = errno;
-    late_start_now();
-    own_thread_await_begin(&sampler.thread);
-    errno = saved_errno;
-}
+bool sampler_is_started(void) { return sampler.thread.is_running; }
 
 void sampler_await_begin(void) {
     if (!own_thread_count()) return;
@@ -442,13 +418,12 @@ void sampler_change(const struct sampler_settings *settings) {
 
 void sampler_stop(bool is_process_ending) {
     uint32_t phase = SAMPLER_WAITS;
-    bool is_armed = late_start_cancel();
-    if (!sampler.thread.is_running && !is_armed) return;
+    if (!sampler.thread.is_running) return;
     __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_NEVER_BEGINS, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.end_word, 1, __ATOMIC_SEQ_CST);
     if (phase == SAMPLER_WAITS && is_process_ending) return;
-    if (!is_armed) wake_up();
+    wake_up();
     own_thread_join(&sampler.thread);
     __atomic_store_n(&sampler.makes_rounds, 0, __ATOMIC_SEQ_CST);
     own_signal_end();
@@ -467,7 +442,6 @@ bool sampler_demand_rounds(uint64_t limit_ns, bool (*is_done)(void *context), vo
     uint64_t end_ns = clock_ns_of(CLOCK_MONOTONIC) + limit_ns;
     uint32_t started_count = __atomic_load_n(&sampler.started_count, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&sampler.demand_count, 1, __ATOMIC_SEQ_CST);
-    late_start_now();
     wake_up();
     bool is_over = false;
     while (!is_over && makes_rounds() && clock_ns_of(CLOCK_MONOTONIC) < end_ns) {
@@ -485,7 +459,7 @@ void sampler_call_after_rounds(void (*callback)(void *context), void *context) {
 }
 
 void sampler_forget(void) {
-    if (thread_signal_has_stuck_handler()) return;
+    if (thread_observer_has_stuck_handler()) return;
     libraries_forget();
     unwind_snapshot_forget();
     mappings_forget();
@@ -494,6 +468,5 @@ void sampler_forget(void) {
 void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.makes_rounds = sampler.demand_count = 0;
-    late_start_forget();
     own_thread_forget(&sampler.thread);
 }

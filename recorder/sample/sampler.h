@@ -1,6 +1,6 @@
-/* The sampler: a thread that makes a round at each interval. In each round it interrupts the registered threads that
- * have run since the last one by a signal; in the signal's handler they leave their stacks (sample_slot.h). Threads
- * that have not run have the stacks they had before. */
+/* The sampler: a thread that makes a round at each interval. Threads that run interrupt themselves by clocks of their
+ * own (thread_clocks.h), and leave their stacks (sample_ring.h). In each round, the sampler writes those, and looks
+ * where the other threads wait (thread_observer.h). */
 #ifndef GREC_SAMPLER_H
 #define GREC_SAMPLER_H
 
@@ -27,23 +27,11 @@ struct sampler_options {
 /* Starts the sampler for the recording that is on. Returns false if the system has no thread. */
 bool sampler_start(const struct sampler_options *options);
 
-/* Whether the C library does not know the sampler's thread, and so does not change its ids with those of the program's
- * threads. [signal-safe] */
-bool sampler_is_cloned(void);
-
-/* Lets the C library make the sampler's next thread. Call this while there is no sampler. */
-void sampler_forget_block(void);
-
 /* Whether the sampler that was last started has begun to make rounds. */
 bool sampler_has_begun(void);
 
 /* Whether the sampler has been started and not stopped. Call this in the threads that start and stop it. */
 bool sampler_is_started(void);
-
-/* Starts the thread of a sampler that has none yet, and waits until it has its descriptors. Call this before the
- * process loses rights that the thread needs to begin. If nothing waits for its start, this uses no thread-local
- * storage: a child of chromium's has none when it changes its root directory. */
-void sampler_start_late(void);
 
 /* Waits until the C library has made the sampler's thread, if it is making one. The wait is bounded. errno stays as it
  * is. */

@@ -90,13 +90,27 @@ uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]) {
 }
 
 /* Computes the kernel's number of the clock: pthread_getcpuclockid needs more than a tid. */
-bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
+clockid_t task_cpu_clock(uint32_t tid) {
     enum { PER_THREAD = 4, SCHEDULED = 2 };
-    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | PER_THREAD | SCHEDULED);
+    return (clockid_t)(~(unsigned)tid << 3 | PER_THREAD | SCHEDULED);
+}
+
+bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
     struct timespec time;
-    if (clock_gettime(clock, &time) != 0) return false;
+    if (clock_gettime(task_cpu_clock(tid), &time) != 0) return false;
     *cpu_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     return true;
+}
+
+/* Fields have the numbers of proc(5). The second one, the name, may contain spaces and parentheses. */
+uint64_t task_read_fault_count(uint32_t tid) {
+    enum { FIELD_AFTER_NAME = 3, FIELD_FAULT_COUNT = 10 };
+    char path[32], text[512];
+    snprintf(path, sizeof path, "%u/stat", tid);
+    own_file_read(NULL, path, text, sizeof text);
+    const char *at = strrchr(text, ')');
+    for (int field = FIELD_AFTER_NAME - 1; at && field < FIELD_FAULT_COUNT; field++) at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
 }
 
 bool task_blocks_signal(uint32_t tid, int number) {
@@ -121,6 +135,11 @@ static struct task *find_task(uint32_t tid) {
     for (uint32_t i = 0; i < list.count; i++)
         if (list.tasks[i].tid == tid) return &list.tasks[i];
     return NULL;
+}
+
+uint64_t task_list_cpu_ns(uint32_t tid) {
+    const struct task *task = find_task(tid);
+    return task ? task->cpu_ns : 0;
 }
 
 static void add_task(const struct task *task) {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum { TASK_NAME_BYTES = 16 };
 
@@ -18,14 +19,24 @@ void task_list_close(uint64_t now_ns);
 /* Reads the list if that is due. */
 void task_list_refresh(uint64_t now_ns);
 
+/* Returns the processor time that a thread in the list had used when that was last read; 0: it is not in the list. */
+uint64_t task_list_cpu_ns(uint32_t tid);
+
 /* Call this after a pause: the processor time that was used in the pause belongs to no marker. */
 void task_list_forget_times(void);
 
 /* Reads the system's name of a thread, which is not terminated. Returns its length. */
 uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]);
 
+/* Returns the kernel's clock of the processor time of a thread of this process. */
+clockid_t task_cpu_clock(uint32_t tid);
+
 /* Reads the processor time of a thread of this process. Returns false if the thread has ended. */
 bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns);
+
+/* Returns how many page faults a thread of this process has had that needed no reading from a disk; takes about 15 µs.
+ * 0: unknown. */
+uint64_t task_read_fault_count(uint32_t tid);
 
 /* Whether a thread of this process blocks the signal now; takes about 15 µs. A new thread blocks all signals until
  * glibc has set it up, and a thread that ends blocks them again. */

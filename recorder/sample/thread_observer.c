@@ -6,10 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cpu_balance.h"
 #include "recorder/state/clock.h"
 #include "recorder/unwind/mappings.h"
 #include "recorder/unwind/unwind_table.h"
+#include "recorder/write/sampled_thread.h"
 #include "recorder/write/thread_registry.h"
 #include "recorder/write/writer.h"
 #include "task_list.h"
@@ -18,35 +18,32 @@
 #include "waiting_stack.h"
 
 enum {
-    /* How many stacks in a row are dropped and asked for again because unwind tables were missing. A stack through many
-       libraries needs a few tries. */
+    /* How many stacks in a row are dropped because unwind tables were missing, so that a later one is whole. A stack
+       through many libraries needs a few tries. */
     DROPPED_COUNT_MAX = 64,
-    ANSWER_CPU_NS_MAX = 200000, /* processor time that answering takes at most */
-    /* A thread that was in a poll or select so recently may have been woken from it, and not have run since. */
-    LATE_WAIT_MS = 100,
-    POSTPONED_COUNT_MAX = 8,
+    /* A thread that has run for less than this, and waits in the same call with the same arguments and stack pointer,
+       is in the same place. */
+    SAME_WAIT_NS_MAX = 200000,
+    /* An idle thread is looked at less often: after so many rounds, one in so many, up to a limit. */
+    IDLE_PART = 8,
+    UNLOOKED_COUNT_MAX = 16,
     TEXT_BYTES = 160,
 };
 
 struct round {
     struct recording recording;
     uint64_t now_ticks;
-    bool is_balance_kept; /* no thread that was idle has run */
-    struct cpu_balance balance;
-    uint64_t found_ns;      /* processor time that idle threads turned out to have used */
     uint32_t running_count; /* threads that have run since the round before */
-    bool hides_thread;      /* a thread that has run could not be asked, since it was on no processor */
 };
 
 static struct {
     uint32_t epoch;
     uint32_t own_tid;
     bool is_refusal_reported; /* that memory of threads cannot be read */
-    bool takes_no_stacks;
-    bool takes_demanded_alone;
+    uint64_t tick_ns;         /* between two clock ticks */
+    uint64_t lost_count;      /* stacks for which there was no room */
+    struct thread_observer_rules rules;
 } observer;
-
-static uint64_t ticks_of_ms(uint64_t ms) { return recorder_clock.ticks_per_second / 1000 * ms; }
 
 static uint64_t ns_of_ticks(uint64_t ticks) {
     return (uint64_t)((double)ticks * 1e9 / (double)recorder_clock.ticks_per_second);
@@ -60,54 +57,77 @@ static void report_error(const char *what) {
 
 /* ---- Processor time. ---- */
 
-/* Reads the times of the threads that ran in the round before, for the balance of all. */
-static void add_to_balance(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct round *round = context;
-    struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = thread_registry_tid(writers);
-    /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
-    if (!tid) return;
-    thread->has_new_cpu = false;
-    if (thread->epoch != observer.epoch || thread->tid != tid || thread->activity == ACTIVITY_UNREAD) return;
-    bool is_idle = thread->activity == ACTIVITY_IDLE;
-    thread->has_new_cpu = !is_idle && task_read_cpu_ns(tid, &thread->new_cpu_ns);
-    cpu_balance_add(&round->balance, thread->has_new_cpu ? thread->new_cpu_ns : thread->cpu_ns, is_idle);
+/* Counts the thread's page faults if that matters for its samples. */
+static void count_faults(struct sampled_thread *thread, const struct round *round) {
+    enum { PERIOD_MS = 100 };
+    if (!cpu_share_has_excess(&thread->share, observer.tick_ns) || round->now_ticks < thread->next_count_ticks) return;
+    thread->next_count_ticks = round->now_ticks + recorder_clock.ticks_per_second / 1000 * PERIOD_MS;
+    uint64_t count = task_read_fault_count(thread->tid);
+    if (count > thread->fault_count) cpu_share_add_faults(&thread->share, count - thread->fault_count);
+    thread->fault_count = count;
 }
 
-static bool read_cpu_ns(const struct sampled_thread *thread, const struct round *round, uint64_t *cpu_ns) {
-    *cpu_ns = thread->has_new_cpu ? thread->new_cpu_ns : thread->cpu_ns;
-    if (thread->has_new_cpu || (round->is_balance_kept && thread->activity == ACTIVITY_IDLE)) return true;
-    return task_read_cpu_ns(thread->tid, cpu_ns);
-}
-
-/* Finds the processor time that the thread has used since the round before. Returns false if the thread has ended. */
+/* Finds the processor time that the thread has used since the round before. Of a thread that has begun since, that is
+ * all of it. Returns false if the thread has ended. */
 static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
-    uint64_t cpu_ns;
+    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : task_list_cpu_ns(thread->tid);
     *used_ns = 0;
-    if (!read_cpu_ns(thread, round, &cpu_ns)) return false;
-    if (thread->activity != ACTIVITY_UNREAD && cpu_ns > thread->cpu_ns) *used_ns = cpu_ns - thread->cpu_ns;
-    if (thread->activity == ACTIVITY_IDLE) round->found_ns += *used_ns;
+    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
+    bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
+    if (is_counted && cpu_ns > known_ns) *used_ns = cpu_ns - known_ns;
     thread->cpu_ns = cpu_ns;
-    thread->activity = *used_ns ? ACTIVITY_RUNNING : ACTIVITY_IDLE;
+    thread->is_cpu_read = true;
+    if (*used_ns) thread->used_ticks = round->now_ticks;
+    thread->idle_count = *used_ns ? 0 : thread->idle_count + 1;
     round->running_count += *used_ns != 0;
-    thread->unwritten_cpu_ns += *used_ns;
+    cpu_share_add(&thread->share, *used_ns);
+    if (*used_ns) count_faults(thread, round);
     return true;
 }
 
-static bool is_on_processor(const struct sampled_thread *thread) {
-    uint64_t cpu_ns;
-    return task_read_cpu_ns(thread->tid, &cpu_ns) && cpu_ns != thread->cpu_ns;
+/* Returns whether the thread need not be looked at in this round. A thread that says that it sleeps is looked at seldom
+ * at once. A thread that leaves a stack is looked at again. */
+static bool is_passed_over(const struct thread_record *record, struct sampled_thread *thread) {
+    if (thread->unlooked_count) {
+        thread->unlooked_count--;
+        return true;
+    }
+    bool says_it_sleeps = __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
+    uint32_t count = says_it_sleeps ? UNLOOKED_COUNT_MAX : thread->idle_count / IDLE_PART;
+    thread->unlooked_count = count < UNLOOKED_COUNT_MAX ? count : UNLOOKED_COUNT_MAX;
+    return false;
 }
 
 /* ---- Which thread it is. ---- */
 
+/* In a forked child, the clocks are those of the parent's thread. */
 static void forget(struct sampled_thread *thread, uint32_t tid) {
-    *thread = (struct sampled_thread){.epoch = observer.epoch, .tid = tid};
+    if (thread->epoch == observer.epoch) thread_signal_leave(thread);
+    memset(thread, 0, offsetof(struct sampled_thread, last));
+    thread->epoch = observer.epoch;
+    thread->tid = tid;
+}
+
+/* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
+ * samples, mostly in system calls. */
+static void write_rest(struct sampled_thread *thread, struct round *round) {
+    static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
+    static struct merged_stack stack;
+    bool is_small = thread->share.owed_ns < (int64_t)observer.rules.interval_ns / 2;
+    if (is_small || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
+    merged_stack_make_empty(&stack);
+    merged_stack_add_innermost(&stack, &unknown, round->recording.depth);
+    struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = (uint64_t)thread->share.owed_ns};
+    thread->share.owed_ns = 0;
+    sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
 }
 
 /* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
 static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
-    if (thread->epoch == observer.epoch && thread->tid) sampled_thread_write_end(thread, &round->recording);
+    if (thread->epoch == observer.epoch && thread->tid) {
+        write_rest(thread, round);
+        sampled_thread_write_end(thread, &round->recording);
+    }
     forget(thread, tid);
 }
 
@@ -143,8 +163,10 @@ static void identify(struct thread_record *record, struct sampled_thread *thread
 static bool is_wanted(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     identify(record, thread, round);
     bool is_wanted = recording_wants_thread(thread->name, thread->name_bytes_count);
-    if (!is_wanted) thread->state = SAMPLED_LEFT_OUT;
-    return is_wanted;
+    if (is_wanted) return true;
+    thread->state = SAMPLED_LEFT_OUT;
+    thread_signal_leave(thread);
+    return false;
 }
 
 /* ---- Samples that another thread has demanded. ---- */
@@ -154,123 +176,114 @@ static uint32_t demand_of(const struct thread_record *record) {
 }
 
 /* Notes that samples from now on meet the demand. */
-static void see_demand(struct thread_record *record) {
+static void see_demand(struct thread_record *record, struct sampled_thread *thread) {
     if (demand_of(record) != THREAD_DEMANDED) return;
-    record->sampled.written_count = 0;
+    thread->written_count = 0;
+    thread->unlooked_count = 0;
     __atomic_store_n(&record->demand, (uint32_t)THREAD_DEMAND_SEEN, __ATOMIC_RELEASE);
 }
 
-static void finish_demand(struct thread_record *record) {
+static void finish_demand(struct thread_record *record, const struct sampled_thread *thread) {
     uint32_t seen = THREAD_DEMAND_SEEN;
-    if (demand_of(record) == THREAD_DEMAND_SEEN && record->sampled.written_count)
+    if (demand_of(record) == THREAD_DEMAND_SEEN && thread->written_count)
         __atomic_compare_exchange_n(&record->demand, &seen, (uint32_t)THREAD_NOT_DEMANDED, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED);
 }
 
-/* ---- Samples. ---- */
+/* ---- Writing samples. ---- */
 
-static struct sample_facts facts_of(const struct thread_record *record, uint64_t ticks) {
-    uint64_t busy_since = __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED);
-    struct sample_facts facts = {.ticks = ticks, .has_delay = busy_since != 0};
-    if (!facts.has_delay || busy_since == EVENT_LOOP_IDLE) return facts;
+static struct sample_facts facts_of(uint64_t busy_since_ticks, uint64_t ticks, uint64_t cpu_ns) {
+    struct sample_facts facts = {.ticks = ticks, .cpu_ns = cpu_ns, .has_delay = busy_since_ticks != 0};
+    if (!facts.has_delay || busy_since_ticks == EVENT_LOOP_IDLE) return facts;
     uint64_t now = ticks ? ticks : clock_ticks();
-    facts.delay_ns = now > busy_since ? ns_of_ticks(now - busy_since) : 0;
+    facts.delay_ns = now > busy_since_ticks ? ns_of_ticks(now - busy_since_ticks) : 0;
     return facts;
 }
 
-/* Whether a sample of the thread can be written without a new stack. */
-static bool has_sample(const struct sampled_thread *thread) {
-    return thread->state == SAMPLED_KNOWN || thread->state == SAMPLED_UNREACHED;
+static uint64_t busy_since(const struct thread_record *record) {
+    return __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED);
 }
 
-static void write_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                        const struct merged_stack *stack, uint64_t ticks) {
-    struct sample_facts facts = facts_of(record, ticks);
-    sampled_thread_write(thread, &round->recording, stack, &facts);
+static void write_stack(struct sampled_thread *thread, struct round *round, const struct merged_stack *stack,
+                        const struct sample_facts *facts) {
+    sampled_thread_write(thread, &round->recording, stack, facts);
     thread->dropped_count = 0;
     thread->written_count++;
-    thread->is_cpu_known = true;
 }
 
+/* Writes that the thread is where its last sample shows it. No processor time was used in between. */
 static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    if (!thread->uid || !has_sample(thread)) return;
-    struct sample_facts facts = facts_of(record, 0);
+    struct sample_facts facts = facts_of(busy_since(record), 0, 0);
+    thread->heard_ticks = round->now_ticks;
     sampled_thread_write_last(thread, &round->recording, &facts);
     thread->written_count++;
-    thread->is_cpu_known = true;
 }
 
-/* Writes a sample without a stack, for a thread that cannot be asked and whose stack cannot be read. A thread that was
- * found in this round gets no sample: it may be about to end, and would have a track for that sample alone. */
-static void write_without_stack(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    if (thread->found_ticks == round->now_ticks || !is_wanted(record, thread, round)) return;
-    if (thread_signal_is_overdue(record, round->now_ticks)) thread_signal_report_unreached(record);
-    if (thread->state == SAMPLED_KNOWN) thread->chunk_of_stack = 0;
-    thread->state = SAMPLED_UNREACHED;
-    write_as_before(record, thread, round);
-}
-
-/* ---- Stacks that are dropped, and asked for again. ---- */
-
-/* Drops an incomplete stack: the next round takes a complete one. Do not drop a stack after the last round. There is no
- * next one, and the sample would show the end of the program at its root. */
-static void drop_stack(struct sampled_thread *thread) {
-    thread->dropped_count++;
-    thread->state = SAMPLED_UNKNOWN;
-}
-
-static bool may_drop_stack(const struct sampled_thread *thread) { return thread->dropped_count < DROPPED_COUNT_MAX; }
-
-/* Returns whether the stack is incomplete because a table or a mapping was missing that the next walk will have. */
-static bool awaits_more(const struct sample_slot *slot) {
-    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != slot->build_count ||
-                    mappings_are_wanted() || mappings_read_count() != slot->read_count;
-    return slot->is_truncated && has_more;
-}
-
-/* ---- Answers of threads. ---- */
-
-static bool is_answer_due(const struct thread_record *record, const struct round *round) {
-    const struct sampled_thread *thread = &record->sampled;
-    return thread_signal_is_available() && thread->request_ticks && thread->state != SAMPLED_UNREACHED &&
-           !thread_signal_is_overdue(record, round->now_ticks);
-}
-
-static void write_answer(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                         uint64_t ticks) {
+/* Writes a sample that has processor time and no stack. */
+static void write_time(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     static struct merged_stack stack;
-    const struct sample_slot *slot = &record->sample;
+    int64_t owed_ns = thread->share.owed_ns;
     if (!is_wanted(record, thread, round)) return;
-    recording_count_loss(LOSS_TEXT, slot->labels.left_out_count);
-    merged_stack_make(&stack, slot->walked, slot->walked_count, &slot->labels.labels, round->recording.depth);
-    stack.is_truncated = slot->is_truncated;
-    bool has_waited = slot->walked_count &&
-                      task_wait_was_interrupted(thread->asked_wait, thread->asked_wait_pc, slot->walked[0].address);
-    if (has_waited) merged_stack_add_innermost(&stack, thread->asked_wait, round->recording.depth);
-    write_stack(record, thread, round, &stack, ticks);
+    thread->share.owed_ns = 0;
+    struct sample_facts facts = facts_of(busy_since(record), 0, owed_ns > 0 ? (uint64_t)owed_ns : 0);
+    merged_stack_make_empty(&stack);
+    write_stack(thread, round, observer.rules.takes_no_stacks ? &stack : NULL, &facts);
 }
 
-/* Takes the answer to the round before, if the thread has given one. A thread whose stack had no room for a handler may
- * have room next time. */
+/* ---- Stacks that threads have left. ---- */
+
+/* Returns whether the stack is incomplete because a table or a mapping was missing that the next walk will have. Such a
+ * stack is dropped. What it stands for stays owed. */
+static bool awaits_more(const struct sampled_thread *thread, const struct ring_sample *sample) {
+    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != sample->build_count ||
+                    mappings_are_wanted() || mappings_read_count() != sample->read_count;
+    return sample->is_truncated && has_more && thread->dropped_count < DROPPED_COUNT_MAX;
+}
+
+static void write_sample(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                         const struct ring_sample *sample, uint64_t cpu_ns) {
+    static struct merged_stack stack;
+    const struct label_copy *labels = &sample->labels;
+    struct sample_facts facts = facts_of(sample->busy_since_ticks, sample->ticks, cpu_ns);
+    if (!is_wanted(record, thread, round)) return;
+    if (sample->has_no_room) thread_signal_report_refused(thread);
+    recording_count_loss(LOSS_TEXT, labels->left_out_count);
+    merged_stack_make(&stack, sample->walked, sample->walked_count, labels->frames, labels->count,
+                      round->recording.depth);
+    stack.is_truncated = sample->is_truncated;
+    write_stack(thread, round, sample->has_no_room ? NULL : &stack, &facts);
+    thread->wait_fingerprint = 0;
+}
+
+/* A demanded sample is written whatever it stands for. */
+static void collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                        const struct ring_sample *sample) {
+    const struct shared_sample shared = {.origin = sample->origin,
+                                         .has_event = thread->clocks.has_event,
+                                         .interval_ns = thread->interval_ns,
+                                         .tick_ns = observer.tick_ns,
+                                         .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
+    uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
+    bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
+    if (!cpu_ns && !is_demanded) return;
+    if (awaits_more(thread, sample)) {
+        thread->dropped_count++;
+        thread->share.owed_ns += (int64_t)cpu_ns;
+        return;
+    }
+    write_sample(record, thread, round, sample, cpu_ns);
+}
+
 static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    struct sample_slot *slot = &record->sample;
-    if (!thread->request_ticks) return;
-    uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
-    if (state == SAMPLE_SLOT_REQUESTED || state == SAMPLE_SLOT_ANSWERING) return;
-    uint64_t ticks = thread->request_ticks;
-    thread->request_ticks = 0;
-    if (thread->state == SAMPLED_UNREACHED) thread->state = SAMPLED_UNKNOWN;
-    if (state == SAMPLE_SLOT_ANSWERED) {
-        if (awaits_more(slot) && may_drop_stack(thread))
-            drop_stack(thread);
-        else
-            write_answer(record, thread, round, ticks);
+    const struct ring_sample *sample;
+    if (!sample_ring_has_samples(&thread->ring)) return;
+    thread->heard_ticks = round->now_ticks;
+    thread->unlooked_count = 0;
+    observer.lost_count += sample_ring_take_lost_count(&thread->ring);
+    while ((sample = sample_ring_first(&thread->ring))) {
+        if (thread->state != SAMPLED_LEFT_OUT) collect_one(record, thread, round, sample);
+        sample_ring_drop(&thread->ring);
     }
-    if (state == SAMPLE_SLOT_REFUSED) {
-        write_without_stack(record, thread, round);
-        thread_signal_report_refused(record);
-    }
-    __atomic_store_n(&slot->state, SAMPLE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
 /* ---- Threads that wait. ---- */
@@ -281,116 +294,73 @@ static void report_forbidden(void) {
     report_error("stacks of threads that wait cannot be read: /proc/thread-self/mem");
 }
 
-/* A signal could cut the wait short, so the stack is read from outside. The innermost frame names the wait. */
+/* The innermost frame names the wait. If the thread has moved meanwhile, the next round looks again. */
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                        const struct task_wait *wait) {
     static struct merged_stack stack;
     if (!is_wanted(record, thread, round)) return;
-    switch (waiting_stack_take(&stack, record, wait, round->recording.depth)) {
+    switch (waiting_stack_take(&stack, record, thread->tid, wait, round->recording.depth)) {
         case WAITING_STACK_TAKEN:
-            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || !may_drop_stack(thread)) break;
-            drop_stack(thread);
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || thread->dropped_count == DROPPED_COUNT_MAX)
+                break;
+            thread->dropped_count++;
             return;
         case WAITING_STACK_MOVED:
-            thread->wait_fingerprint = 0;
             return;
         case WAITING_STACK_FORBIDDEN:
             report_forbidden();
             merged_stack_make_empty(&stack);
             break;
     }
-    if (wait->label) merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
-    write_stack(record, thread, round, &stack, 0);
+    merged_stack_add_innermost(&stack, wait->label, round->recording.depth);
+    struct sample_facts facts = facts_of(busy_since(record), 0, 0);
+    write_stack(thread, round, &stack, &facts);
+    thread->state = SAMPLED_IN_WAIT;
+    thread->wait_fingerprint = wait->fingerprint;
+    thread->heard_ticks = round->now_ticks;
 }
 
-/* Returns whether the thread is still in the same wait. Answering the signal uses a little processor time too, which
- * does not change the stack. */
 static bool waits_as_before(const struct sampled_thread *thread, const struct task_wait *wait, uint64_t used_ns) {
-    return thread->state == SAMPLED_KNOWN && wait->fingerprint && wait->fingerprint == thread->wait_fingerprint &&
-           used_ns < ANSWER_CPU_NS_MAX;
+    return thread->state == SAMPLED_IN_WAIT && wait->fingerprint == thread->wait_fingerprint &&
+           used_ns < SAME_WAIT_NS_MAX;
 }
 
-/* If the time limit of a poll has passed, and a signal comes before the thread runs again, the poll returns EINTR. The
- * kernel does not distinguish such a thread from one that works. So a thread that polls is asked only while it is on a
- * processor, which shows as processor time that grows between two readings. If the sampler itself has taken the
- * thread's processor, the time never grows, so the number of postponements is limited. */
-static bool is_postponed(struct sampled_thread *thread, const struct round *round) {
-    bool has_polled = thread->late_wait_ticks && round->now_ticks - thread->late_wait_ticks < ticks_of_ms(LATE_WAIT_MS);
-    if (!has_polled || thread->postponed_count == POSTPONED_COUNT_MAX || is_on_processor(thread)) {
-        thread->postponed_count = 0;
-        return false;
+/* ---- Threads that run. ---- */
+
+/* A thread that was found in this round gets no sample without a stack: it may be about to end, and would have a track
+ * for that sample alone. */
+static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    if (thread->found_ticks == round->now_ticks) return;
+    thread_signal_report_unreached(record, thread);
+    write_time(record, thread, round);
+}
+
+/* Opens the clocks of a thread that runs, or closes those that can no longer interrupt it. */
+static void follow(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                   struct round *round) {
+    if (thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks) ==
+        THREAD_IS_UNREACHED)
+        write_unreached(record, thread, round);
+}
+
+static void look_at(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                    struct round *round, uint64_t used_ns) {
+    if (observer.rules.takes_no_stacks && !demand_of(record)) {
+        thread_signal_leave(thread);
+        write_time(record, thread, round);
+        return;
     }
-    thread->postponed_count++;
-    return true;
-}
-
-/* Writes a sample without asking the thread: the kernel does not show what it waits in, and a signal could cut that
- * wait short. */
-static void write_unasked(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    if (thread->state == SAMPLED_KNOWN)
+    struct task_wait wait = task_wait_find(thread->tid);
+    if (!wait.is_told && !used_ns) {
+        write_time(record, thread, round);
+        return;
+    }
+    if (used_ns || !wait.pc) follow(writers, record, thread, round);
+    if (!wait.pc) return;
+    if (waits_as_before(thread, &wait, used_ns))
         write_as_before(record, thread, round);
     else
-        write_without_stack(record, thread, round);
-}
-
-static void write_time_alone(struct thread_record *record, struct round *round) {
-    static struct merged_stack stack;
-    if (!is_wanted(record, &record->sampled, round)) return;
-    merged_stack_make_empty(&stack);
-    write_stack(record, &record->sampled, round, &stack, 0);
-}
-
-/* Whether the thread has used more processor time in this call than the kernel does. */
-static bool has_left_kernel(const struct sampled_thread *thread, struct spared_call *call) {
-    uint64_t seen_cpu_ns = __atomic_load_n(&call->seen_cpu_ns, __ATOMIC_RELAXED);
-    if (seen_cpu_ns) return thread->cpu_ns - seen_cpu_ns > __atomic_load_n(&call->cpu_ns_max, __ATOMIC_RELAXED);
-    __atomic_store_n(&call->seen_cpu_ns, thread->cpu_ns, __ATOMIC_RELAXED);
-    return false;
-}
-
-/* A jump out of a handler, or the end of a thread by pthread_cancel, leaves a call without ending it. The thread then
- * works, or waits in a function that the one which made the call has returned to. Or a handler of the program works:
- * then it has interrupted the call already. */
-static void forget_left_call(struct thread_record *record, const struct task_wait *wait) {
-    struct spared_call *call = &record->spared_call;
-    uint64_t sp = __atomic_load_n(&call->sp, __ATOMIC_RELAXED);
-    if (sp && ((wait->pc && wait->sp > sp) || has_left_kernel(&record->sampled, call)))
-        __atomic_compare_exchange_n(&call->sp, &sp, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-/* Writes a sample, or asks for a stack, of a thread whose stack may have changed. */
-static void renew_stack(const struct thread_writers *writers, struct thread_record *record, struct round *round,
-                        uint64_t used_ns) {
-    struct sampled_thread *thread = &record->sampled;
-    if (is_answer_due(record, round)) return;
-    if (observer.takes_no_stacks && !demand_of(record)) {
-        write_time_alone(record, round);
-        return;
-    }
-    bool can_ask = thread_signal_can_ask(writers, record, round->now_ticks);
-    /* Find the wait last: the thread may begin to wait before the signal arrives. */
-    struct task_wait wait = task_wait_find(thread->tid);
-    forget_left_call(record, &wait);
-    if (!wait.pc && !can_ask) waiting_stack_find_spared_call(record, &wait);
-    if (!wait.is_told && can_ask && !is_on_processor(thread)) {
-        round->hides_thread = true;
-        write_unasked(record, thread, round);
-        return;
-    }
-    if (waits_as_before(thread, &wait, used_ns)) {
-        write_as_before(record, thread, round);
-        return;
-    }
-    thread->wait_fingerprint = wait.fingerprint;
-    thread->asked_wait = wait.label;
-    thread->asked_wait_pc = wait.pc;
-    if (wait.is_cut_when_late) thread->late_wait_ticks = round->now_ticks;
-    if (wait.forbids_signals || (!can_ask && wait.pc))
         write_wait(record, thread, round, &wait);
-    else if (!can_ask)
-        write_without_stack(record, thread, round);
-    else if (!is_postponed(thread, round))
-        thread_signal_ask(record);
 }
 
 /* ---- A round. ---- */
@@ -406,83 +376,87 @@ static void drop_if_ended(struct thread_writers *writers) {
         thread_registry_drop(writers);
 }
 
-/* Returns whether the thread has been asleep, by its own hint, since the round before. The first round after the hint
- * finds where the thread sleeps. */
-static bool sleeps_on(const struct thread_record *record, struct sampled_thread *thread) {
-    bool was_asleep = thread->is_asleep;
-    thread->is_asleep = __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
-    return was_asleep && thread->is_asleep;
+/* Makes the record the thread's of that id. */
+static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
+    if (thread->epoch != observer.epoch) forget(thread, 0);
+    if (thread->tid == tid) return;
+    collect(record, thread, round);
+    end_thread(thread, round, tid);
+    thread->found_ticks = round->now_ticks;
+    thread->interval_ns = observer.rules.interval_ns;
 }
 
-static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct round *round) {
-    struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = thread_registry_tid(writers);
-    if (thread->epoch != observer.epoch) forget(thread, 0);
-    if (thread->tid != tid) {
-        end_thread(thread, round, tid);
-        thread->found_ticks = round->now_ticks;
-        sample_slot_clear(&record->sample);
-    }
+static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                           struct round *round) {
+    uint64_t used_ns;
     if (thread->state == SAMPLED_LEFT_OUT) drop_if_ended(writers);
-    if (!tid || tid == observer.own_tid || thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
-    collect(record, thread, round);
-    if (observer.takes_demanded_alone && !demand_of(record)) return;
-    see_demand(record);
-    /* While tables are missing, an answer would be no whole stack. */
-    if (thread->state == SAMPLED_LEFT_OUT || unwind_snapshot_has_wanted()) return;
-    bool had_sample = has_sample(thread), is_asleep = sleeps_on(record, thread);
-    if (had_sample && is_asleep) {
+    if (thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
+    if (observer.rules.takes_demanded_alone && !demand_of(record)) {
+        thread_signal_leave(thread);
+        return;
+    }
+    see_demand(record, thread);
+    bool has_stacks = sample_ring_has_samples(&thread->ring);
+    if (thread->state == SAMPLED_IN_WAIT && !has_stacks && is_passed_over(record, thread)) {
         write_as_before(record, thread, round);
         return;
     }
-    uint64_t used_ns;
     if (!read_used_ns(thread, round, &used_ns)) {
         /* The thread ended without giving back its record, which the next thread takes. */
-        end_thread(thread, round, tid);
+        collect(record, thread, round);
+        end_thread(thread, round, thread->tid);
         thread->state = SAMPLED_LEFT_OUT;
         thread_registry_drop(writers);
         return;
     }
-    if (had_sample && !used_ns)
+    collect(record, thread, round);
+    if (thread->state == SAMPLED_LEFT_OUT) return;
+    if (thread->state == SAMPLED_IN_WAIT && !used_ns)
         write_as_before(record, thread, round);
     else
-        renew_stack(writers, record, round, used_ns);
+        look_at(writers, record, thread, round, used_ns);
 }
 
 static void observe(struct thread_writers *writers, struct thread_record *record, void *context) {
-    observe_thread(writers, record, context);
-    finish_demand(record);
+    struct round *round = context;
+    uint32_t tid = thread_registry_tid(writers);
+    /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
+    if (tid == observer.own_tid || (!tid && !(record->sampled && record->sampled->tid))) return;
+    struct sampled_thread *thread = sampled_thread_of(record);
+    if (!thread) return;
+    become(record, thread, round, tid);
+    if (!tid) return;
+    observe_thread(writers, record, thread, round);
+    finish_demand(record, thread);
 }
 
-void thread_observer_limit(bool takes_no_stacks, bool takes_demanded_alone) {
-    observer.takes_no_stacks = takes_no_stacks;
-    observer.takes_demanded_alone = takes_demanded_alone;
-}
+void thread_observer_limit(const struct thread_observer_rules *rules) { observer.rules = *rules; }
 
-uint32_t thread_observer_round(bool *hides_thread) {
+uint32_t thread_observer_round(void) {
     struct round round = {.recording = recording_enter()};
-    *hides_thread = false;
     if (!round.recording.thread) return 0;
     round.now_ticks = clock_ticks();
-    thread_registry_each_record(add_to_balance, &round);
-    round.is_balance_kept = cpu_balance_is_kept(&round.balance);
     thread_registry_each_record(observe, &round);
-    if (!round.is_balance_kept) cpu_balance_update(&round.balance, round.found_ns);
     recording_leave(&round.recording);
-    *hides_thread = round.hides_thread;
     return round.running_count;
 }
 
 /* ---- Beside the rounds. ---- */
 
+/* Returns what the sampler that runs now knows of a thread; NULL: nothing. */
+static struct sampled_thread *known_thread(const struct thread_record *record) {
+    struct sampled_thread *thread = record->sampled;
+    return thread && thread->epoch == observer.epoch && thread->tid ? thread : NULL;
+}
+
 /* If the system's name of a thread changes, the thread may come to be wanted. */
 static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sampled_thread *thread = &record->sampled;
+    struct sampled_thread *thread = known_thread(record);
     char name[TASK_NAME_BYTES];
     (void)writers;
     (void)context;
-    if (thread->epoch != observer.epoch || !thread->tid) return;
-    if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_UNKNOWN;
+    if (!thread) return;
+    if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_NOTHING;
     /* A thread that waits is not identified in each round, and may have named itself before it began to wait. */
     if (thread->uid) take_own_name(record, thread);
     if (thread->is_named || !thread->name_bytes_count) return;
@@ -492,28 +466,59 @@ static void refresh_name(struct thread_writers *writers, struct thread_record *r
 
 void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }
 
-static void drop_ended(struct thread_writers *writers, struct thread_record *record, void *context) {
-    (void)record;
+/* The processor time that is used from now on belongs to no sample. */
+static void leave_alone(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
     (void)context;
     drop_if_ended(writers);
+    if (!thread) return;
+    thread_signal_leave(thread);
+    thread->is_cpu_read = false;
+    thread->share = (struct cpu_share){0};
+    if (thread->state == SAMPLED_IN_WAIT) thread->state = SAMPLED_AT_WORK;
+    while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
 }
 
-void thread_observer_pause(void) { thread_registry_each_record(drop_ended, NULL); }
+void thread_observer_pause(void) { thread_registry_each_record(leave_alone, NULL); }
 
-static void forget_times(struct thread_writers *writers, struct thread_record *record, void *context) {
+bool thread_observer_is_walking(const struct thread_record *record) {
+    const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    return thread && sample_ring_is_walking(&thread->ring);
+}
+
+static bool has_stuck_handler;
+
+bool thread_observer_has_stuck_handler(void) { return has_stuck_handler; }
+
+static void stop_clocks(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
     (void)writers;
     (void)context;
-    record->sampled.activity = ACTIVITY_UNREAD;
-    record->sampled.is_cpu_known = false;
-    record->sampled.unwritten_cpu_ns = 0;
+    if (thread) thread_signal_leave(thread);
 }
 
-void thread_observer_resume(void) { thread_registry_each_record(forget_times, NULL); }
+/* The handler reads tables that may be freed after this. */
+static void await_handler(struct thread_writers *writers, struct thread_record *record, void *context) {
+    enum { TRY_COUNT = 20000, NAP_US = 50 };
+    (void)writers;
+    (void)context;
+    for (int i = 0; thread_observer_is_walking(record); i++) {
+        if (i == TRY_COUNT) {
+            has_stuck_handler = true;
+            return;
+        }
+        usleep(NAP_US);
+    }
+}
 
+/* Writes what the thread has left, with the processor time that it has used since the last round. */
 static void collect_last(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sampled_thread *thread = &record->sampled;
-    uint32_t tid = thread_registry_tid(writers);
-    if (thread->epoch == observer.epoch && tid && thread->tid == tid) collect(record, thread, context);
+    struct sampled_thread *thread = known_thread(record);
+    uint64_t used_ns;
+    if (!thread || thread->state == SAMPLED_LEFT_OUT || thread_registry_tid(writers) != thread->tid) return;
+    read_used_ns(thread, context, &used_ns);
+    collect(record, thread, context);
+    write_rest(thread, context);
 }
 
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
@@ -522,12 +527,25 @@ static void drop(struct thread_writers *writers, struct thread_record *record, v
     thread_registry_drop(writers);
 }
 
+static void report_lost(void) {
+    char text[TEXT_BYTES];
+    if (!observer.lost_count) return;
+    snprintf(text, sizeof text,
+             "%llu stacks were left out, because the sampler had no time to take them: later ones stand for their time",
+             (unsigned long long)observer.lost_count);
+    recording_write_message(text);
+}
+
 void thread_observer_finish(void) {
+    thread_registry_each_record(stop_clocks, NULL);
+    thread_registry_each_record(await_handler, NULL);
     struct round round = {.recording = recording_enter()};
     if (round.recording.thread) {
+        thread_observer_refresh_names();
         thread_registry_each_record(collect_last, &round);
         recording_leave(&round.recording);
     }
+    report_lost();
     /* From now on nobody notices when the threads of held records end. */
     thread_registry_each_record(drop, NULL);
 }
@@ -535,13 +553,13 @@ void thread_observer_finish(void) {
 void thread_observer_begin(void) {
     observer.epoch++;
     observer.is_refusal_reported = false;
-    cpu_balance_begin();
+    observer.lost_count = 0;
+    has_stuck_handler = false;
 }
 
 void thread_observer_open(void) {
     observer.own_tid = (uint32_t)syscall(SYS_gettid);
+    observer.tick_ns = thread_clocks_tick_ns();
     if (!task_wait_is_told(observer.own_tid))
-        report_error(
-            "what threads wait in is not told, so only those on a processor are interrupted: "
-            "/proc/self/task/TID/syscall");
+        report_error("what threads wait in is not told: /proc/self/task/TID/syscall");
 }

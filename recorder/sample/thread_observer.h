@@ -1,12 +1,15 @@
-/* What the sampler does with the threads in each round: it finds out which have run, asks those for their stacks, and
- * writes a sample of each thread. A thread that has not run since its last sample is where it was. A thread that waits
- * in a system call is not interrupted: its stack is read from outside. Call these in the sampler's thread
- * alone, unless said otherwise. */
+/* What the sampler does with the threads in each round: it takes the stacks that they have left when their clocks
+ * interrupted them, finds out which have run, and writes samples. A thread that has not run since it was found waiting
+ * waits in the same place. The stack of a thread in a new wait is read from outside, so that no signal cuts the wait
+ * short. Call these in the sampler's thread alone, unless said otherwise. */
 #ifndef GREC_THREAD_OBSERVER_H
 #define GREC_THREAD_OBSERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct thread_writers;
+struct thread_record;
 
 /* Forgets what is known of all threads. Call this before the first round, and again after thread_observer_finish. */
 void thread_observer_begin(void);
@@ -14,27 +17,32 @@ void thread_observer_begin(void);
 /* Call this in the sampler's thread, before its first round. Reports which facts about threads the kernel withholds. */
 void thread_observer_open(void);
 
-/* Limits the next rounds. takes_no_stacks: to processor time, so that no thread is interrupted. takes_demanded_alone:
- * to threads that grec_sample_thread waits for. Those have samples with stacks in any case. */
-void thread_observer_limit(bool takes_no_stacks, bool takes_demanded_alone);
+/* How the next rounds sample. */
+struct thread_observer_rules {
+    uint64_t interval_ns;
+    bool finds_new_threads;    /* a thread that was not known before has begun since */
+    bool takes_no_stacks;      /* processor time alone, so that no thread is interrupted */
+    bool takes_demanded_alone; /* threads that grec_sample_thread waits for. Those have stacks in any case */
+};
+void thread_observer_limit(const struct thread_observer_rules *rules);
 
-/* Makes a round. Returns how many threads have run since the previous one. *hides_thread: whether one of them was not
- * asked because the kernel does not tell what it waits in, and it was on no processor: the sampler may have taken its
- * processor. Call this outside recording calls. */
-uint32_t thread_observer_round(bool *hides_thread);
+/* Makes a round. Returns how many threads have run since the previous one. Call this outside recording calls. */
+uint32_t thread_observer_round(void);
 
-/* Call this in place of a round while recording is paused. */
+/* Call this in place of a round while nothing is sampled: stops the clocks of all threads. */
 void thread_observer_pause(void);
-
-/* Call this before the first round after a pause: the processor time that was used in the pause belongs to no sample.
- */
-void thread_observer_resume(void);
 
 /* Reads the names of threads again, which decide whether threads are wanted. Reading costs some microseconds a thread.
  */
 void thread_observer_refresh_names(void);
 
-/* Writes the answers to the last round, and gives back the records that are held for threads. */
+/* Stops the clocks, writes the samples that threads have left, and gives back the records that are held for threads. */
 void thread_observer_finish(void);
+
+/* Whether the thread may be in its handler, which reads tables of the unwinder. [any thread] */
+bool thread_observer_is_walking(const struct thread_record *record);
+
+/* Whether a handler did not end: its thread was stopped in the middle of it. [any thread] */
+bool thread_observer_has_stuck_handler(void);
 
 #endif

@@ -13,6 +13,7 @@
 enum {
     STACK_BYTES_FIRST = 8 * 1024, /* most stacks need no more */
     STACK_BYTES_MAX = 256 * 1024,
+    LABEL_BYTES_MAX = 24 * 1024,
 };
 
 static struct {
@@ -21,6 +22,7 @@ static struct {
     struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
     size_t walked_count;
     struct label_copy labels;
+    _Alignas(8) unsigned char label_bytes[LABEL_BYTES_MAX];
 } copy;
 
 static size_t copy_memory(void *context, void *to, uint64_t address, size_t bytes_count) {
@@ -75,58 +77,27 @@ static void copy_and_walk(const struct task_wait *wait, bool *is_truncated) {
     }
 }
 
-/* ---- Calls that must not be interrupted. ---- */
-
-/* No fingerprint of a wait has only these bits. */
-static const uint64_t SPARED_CALL = (uint64_t)1 << 32;
-
-static uint64_t fingerprint_of(const struct spared_call *call) {
-    return SPARED_CALL | __atomic_load_n(&call->number, __ATOMIC_ACQUIRE);
-}
-
-bool waiting_stack_find_spared_call(const struct thread_record *record, struct task_wait *wait) {
-    const struct spared_call *call = &record->spared_call;
-    struct task_wait found = {.is_told = true, .fingerprint = fingerprint_of(call)};
-    found.function = __atomic_load_n(&call->function, __ATOMIC_ACQUIRE);
-    found.pc = __atomic_load_n(&call->pc, __ATOMIC_ACQUIRE);
-    found.sp = __atomic_load_n(&call->sp, __ATOMIC_ACQUIRE);
-    if (!found.sp) return false;
-    *wait = found;
-    return true;
-}
-
-static bool is_spared_call(const struct task_wait *wait) { return wait->fingerprint >> 32 == SPARED_CALL >> 32; }
-
-static void add_innermost(uint64_t function, uint64_t sp) {
-    if (copy.walked_count == NATIVE_FRAME_COUNT_MAX) copy.walked_count--;
-    memmove(copy.walked + 1, copy.walked, copy.walked_count * sizeof *copy.walked);
-    copy.walked[0] = (struct walked_frame){.address = function, .stack_end = sp, .is_exact = true};
-    copy.walked_count++;
-}
-
 /* ---- Taking a stack. ---- */
 
 /* If the thread has used no processor time, it has not moved meanwhile. */
-static bool has_stayed(const struct thread_record *record, const struct task_wait *wait, uint64_t cpu_ns) {
+static bool has_stayed(uint32_t tid, const struct task_wait *wait, uint64_t cpu_ns) {
     uint64_t cpu_now_ns;
-    uint32_t tid = record->sampled.tid;
-    if (is_spared_call(wait)) return fingerprint_of(&record->spared_call) == wait->fingerprint;
     return task_wait_find(tid).fingerprint == wait->fingerprint && task_read_cpu_ns(tid, &cpu_now_ns) &&
            cpu_now_ns == cpu_ns;
 }
 
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
-                                             const struct task_wait *wait, uint32_t depth) {
+                                             uint32_t tid, const struct task_wait *wait, uint32_t depth) {
     uint64_t cpu_ns;
-    if (!task_read_cpu_ns(record->sampled.tid, &cpu_ns)) return WAITING_STACK_MOVED;
+    if (!task_read_cpu_ns(tid, &cpu_ns)) return WAITING_STACK_MOVED;
     if (!own_memory_begin(&copy.memory)) return WAITING_STACK_FORBIDDEN;
-    label_copy_take(&copy.labels, &record->labels, &(const struct label_reader){copy_memory, &copy.memory});
+    label_copy_take(&copy.labels, copy.label_bytes, sizeof copy.label_bytes, &record->labels,
+                    &(const struct label_reader){copy_memory, &copy.memory});
     copy_and_walk(wait, &stack->is_truncated);
-    if (wait->function) add_innermost(wait->function, wait->sp);
     own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
-    if (!has_stayed(record, wait, cpu_ns)) return WAITING_STACK_MOVED;
+    if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
     recording_count_loss(LOSS_TEXT, copy.labels.left_out_count);
-    merged_stack_make(stack, copy.walked, copy.walked_count, &copy.labels.labels, depth);
+    merged_stack_make(stack, copy.walked, copy.walked_count, copy.labels.frames, copy.labels.count, depth);
     return WAITING_STACK_TAKEN;
 }

@@ -1,5 +1,5 @@
-/* Reads the stack of another thread that waits in a system call, or is in a call that no signal may cut short, without
- * disturbing the thread. Call these in the sampler's thread alone. */
+/* Reads the stack of another thread that waits in a system call, without disturbing the thread. Call this in the
+ * sampler's thread alone. */
 #ifndef GREC_WAITING_STACK_H
 #define GREC_WAITING_STACK_H
 
@@ -16,14 +16,10 @@ enum waiting_stack_result {
     WAITING_STACK_FORBIDDEN, /* the kernel does not let this process read its own memory */
 };
 
-/* Takes the thread's native frames and labels, without the frame that names the wait. wait: what task_wait_find or
- * waiting_stack_find_spared_call has just returned for the thread. depth: that of the recording call. Most of the
- * thread's registers are unknown, which may end the stack early. */
+/* Takes the native frames and labels of the thread with that id and record, without the frame that names the wait.
+ * wait: what task_wait_find has just returned for the thread. depth: that of the recording call. Most of the thread's
+ * registers are unknown, which may end the stack early. */
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
-                                             const struct task_wait *wait, uint32_t depth);
-
-/* Stores in *wait the place that a thread's call will return to (thread_registry.h), as if the thread waited there.
- * Returns false, and leaves *wait as it is, if the thread is in none. */
-bool waiting_stack_find_spared_call(const struct thread_record *record, struct task_wait *wait);
+                                             uint32_t tid, const struct task_wait *wait, uint32_t depth);
 
 #endif

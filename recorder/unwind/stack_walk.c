@@ -312,15 +312,16 @@ static size_t walk_out(struct walk *walk, struct walked_frame *frames, size_t ca
     while (step == STEP_TAKEN && count < capacity) {
         struct walked_frame *frame = &frames[count++];
         uint64_t own_high = walk->stack.high;
-        *frame = (struct walked_frame){.address = walk->pc, .stack_end = walk->sp, .is_exact = walk->is_exact};
+        *frame = (struct walked_frame){
+            .address = walk->pc, .stack_end = walk->sp & STACK_END_MAX, .is_exact = walk->is_exact};
         if (!is_within(walk->stack, walk->sp)) {
             walk->is_beyond = true;
             step = STEP_LOST;
             break;
         }
         step = step_out(walk);
-        if (step == STEP_TAKEN) frame->stack_end = own_high == walk->stack.high ? walk->sp : own_high;
-        if (step == STEP_OUTERMOST) frame->stack_end = own_high;
+        if (step == STEP_TAKEN) frame->stack_end = (own_high == walk->stack.high ? walk->sp : own_high) & STACK_END_MAX;
+        if (step == STEP_OUTERMOST) frame->stack_end = own_high & STACK_END_MAX;
     }
     *is_truncated = step != STEP_OUTERMOST;
     return count;

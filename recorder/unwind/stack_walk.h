@@ -22,13 +22,16 @@ struct stack_limits {
     uint64_t high;
 };
 
+/* No address of a stack has the highest bit. */
+#define STACK_END_MAX (UINT64_MAX >> 1)
+
 struct walked_frame {
     uint64_t address;
     /* Where this frame's part of the stack ends and its caller's begins. A label whose frame address is A belongs to
      * the innermost frame with stack_end > A. The last frame of a truncated stack has its sp instead. The addresses of
      * an alternate signal stack are not ordered with those of other stacks. */
-    uint64_t stack_end;
-    bool is_exact; /* the address is that of the next instruction to run; false: that of the instruction after a call */
+    uint64_t stack_end : 63;
+    uint64_t is_exact : 1; /* the address is that of the next instruction to run; 0: that of the one after a call */
 };
 
 /* Walks from where a signal interrupted the calling thread. Writes frames, innermost first, and returns their count. If

@@ -11,18 +11,21 @@ enum {
 };
 
 struct copying {
-    struct label_copy *copy;
     const struct label_reader *reader;
+    unsigned char *kept;
+    size_t kept_bytes_count;
+    size_t bytes_max;
+    bool is_whole; /* nothing of the label that is being copied is missing */
 };
 
-static void *keep(struct label_copy *copy, size_t bytes_count) {
+static void *keep(struct copying *copying, size_t bytes_count) {
     bytes_count = (bytes_count + 7) / 8 * 8;
-    if (bytes_count > LABEL_COPY_BYTES - copy->kept_bytes_count) {
-        copy->is_whole = false;
+    if (bytes_count > copying->bytes_max - copying->kept_bytes_count) {
+        copying->is_whole = false;
         return NULL;
     }
-    void *kept = copy->kept + copy->kept_bytes_count;
-    copy->kept_bytes_count += (uint32_t)bytes_count;
+    void *kept = copying->kept + copying->kept_bytes_count;
+    copying->kept_bytes_count += bytes_count;
     return kept;
 }
 
@@ -33,10 +36,10 @@ static size_t read_bytes(const struct copying *copying, void *to, const void *fr
     return bytes_count;
 }
 
-static void *keep_copy(const struct copying *copying, const void *from, size_t bytes_count) {
-    void *kept = from ? keep(copying->copy, bytes_count) : NULL;
+static void *keep_copy(struct copying *copying, const void *from, size_t bytes_count) {
+    void *kept = from ? keep(copying, bytes_count) : NULL;
     if (!kept || read_bytes(copying, kept, from, bytes_count) == bytes_count) return kept;
-    copying->copy->is_whole = false;
+    copying->is_whole = false;
     return NULL;
 }
 
@@ -49,24 +52,22 @@ static size_t read_text(const struct copying *copying, char *to, const char *tex
     return count;
 }
 
-static const char *keep_text(const struct copying *copying, const char *text) {
-    struct label_copy *copy = copying->copy;
-    uint32_t start = copy->kept_bytes_count;
-    char *kept = text ? keep(copy, TEXT_BYTES_MAX + 1) : NULL;
+static const char *keep_text(struct copying *copying, const char *text) {
+    size_t start = copying->kept_bytes_count;
+    char *kept = text ? keep(copying, TEXT_BYTES_MAX + 1) : NULL;
     if (!kept) return NULL;
     size_t count = read_text(copying, kept, text);
     size_t length = strnlen(kept, count);
     if (length == count && count < TEXT_BYTES_MAX) {
-        copy->is_whole = false;
+        copying->is_whole = false;
         return NULL;
     }
     kept[length] = '\0';
-    copy->kept_bytes_count = start;
-    return keep(copy, length + 1);
+    copying->kept_bytes_count = start;
+    return keep(copying, length + 1);
 }
 
-static struct grec_category *keep_category(const struct copying *copying, const struct grec_category *category,
-                                           int level) {
+static struct grec_category *keep_category(struct copying *copying, const struct grec_category *category, int level) {
     struct grec_category *kept = keep_copy(copying, category, sizeof *kept);
     if (!kept || definition_is_known(kept->cache_)) return kept;
     kept->name = keep_text(copying, kept->name);
@@ -75,7 +76,7 @@ static struct grec_category *keep_category(const struct copying *copying, const 
 }
 
 /* If the trace has the label already, its texts are not needed. A script's frame needs only the category. */
-static struct grec_label *keep_label(const struct copying *copying, const struct grec_label *label, bool is_script) {
+static struct grec_label *keep_label(struct copying *copying, const struct grec_label *label, bool is_script) {
     struct grec_label *kept = keep_copy(copying, label, sizeof *kept);
     if (!kept) return NULL;
     bool is_known = definition_is_known(kept->cache_);
@@ -86,26 +87,32 @@ static struct grec_label *keep_label(const struct copying *copying, const struct
     return kept;
 }
 
-static void keep_frame(const struct copying *copying, struct grec_label_frame *frame) {
-    copying->copy->is_whole = true;
+/* Returns false if something of the label could not be read, or does not fit. */
+static bool keep_frame(struct copying *copying, struct grec_label_frame *frame) {
+    copying->is_whole = true;
     frame->label = keep_label(copying, frame->label, frame->file != NULL);
     frame->text = keep_text(copying, frame->text);
     frame->file = keep_text(copying, frame->file);
-    if (copying->copy->is_whole) return;
-    frame->address = NULL;
-    copying->copy->left_out_count++;
+    return copying->is_whole;
 }
 
-void label_copy_take(struct label_copy *copy, const struct grec_label_stack *labels,
+void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
                      const struct label_reader *reader) {
-    const struct copying copying = {copy, reader};
+    struct copying copying = {.reader = reader, .kept = memory, .bytes_max = memory_bytes};
     uint32_t depth = stack_frame_count(labels);
-    size_t bytes_count = depth * sizeof *labels->frames;
-    copy->kept_bytes_count = 0;
-    copy->left_out_count = 0;
-    copy->labels.depth = 0;
-    if (!depth || read_bytes(&copying, copy->labels.frames, labels->frames, bytes_count) != bytes_count) return;
-    copy->labels.depth = depth;
-    for (uint32_t i = 0; i < depth; i++)
-        if (stack_frame_is_there(&copy->labels.frames[i])) keep_frame(&copying, &copy->labels.frames[i]);
+    size_t frames_bytes = depth * sizeof *labels->frames;
+    *copy = (struct label_copy){.frames = keep(&copying, frames_bytes)};
+    if (!copy->frames || read_bytes(&copying, copy->frames, labels->frames, frames_bytes) != frames_bytes) {
+        copy->left_out_count = depth;
+        return;
+    }
+    for (uint32_t i = 0; i < depth; i++) {
+        struct grec_label_frame frame = copy->frames[i];
+        if (!stack_frame_is_there(&frame)) continue;
+        if (keep_frame(&copying, &frame))
+            copy->frames[copy->count++] = frame;
+        else
+            copy->left_out_count++;
+    }
+    copy->bytes_count = copying.kept_bytes_count;
 }

@@ -9,14 +9,11 @@
 
 #include "recorder/gecko_recorder.h"
 
-enum { LABEL_COPY_BYTES = 16 * 1024 };
-
 struct label_copy {
-    struct grec_label_stack labels; /* their pointers point into `kept` */
-    uint32_t left_out_count;        /* labels that could not be read, or did not fit */
-    uint32_t kept_bytes_count;
-    bool is_whole; /* nothing of the label that is being copied is missing */
-    _Alignas(8) char kept[LABEL_COPY_BYTES];
+    uint32_t count;
+    uint32_t left_out_count; /* labels that could not be read, or did not fit */
+    struct grec_label_frame *frames;
+    size_t bytes_count; /* of the caller's memory that the frames and all that they point to take */
 };
 
 /* How memory is read. `copy` returns how many bytes from the address on it could copy. A NULL reader means that the
@@ -26,8 +23,9 @@ struct label_reader {
     void *context;
 };
 
-/* Copies the labels of a thread. With a reader, `labels` itself is read through the reader too, except its depth.
- * [signal-safe] */
-void label_copy_take(struct label_copy *copy, const struct grec_label_stack *labels, const struct label_reader *reader);
+/* Copies the labels of a thread to `memory`, which must be aligned for pointers. Labels that do not fit are left out.
+ * With a reader, `labels` itself is read through the reader too, except its depth. [signal-safe] */
+void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
+                     const struct label_reader *reader);
 
 #endif

@@ -31,31 +31,22 @@ static void add_native(struct merged_stack *stack, const struct walked_frame *fr
         .value = frame->address, .kind = frame->is_exact ? TRACE_FRAME_EXACT : TRACE_FRAME_RETURNS};
 }
 
-/* Functions that stand in for the C library's, if they are linked: see next_function.h. A program's stack has none. */
-extern const char __start_grec_interposing[] __attribute__((weak, visibility("hidden")));
-extern const char __stop_grec_interposing[] __attribute__((weak, visibility("hidden")));
-
-static bool stands_in(uint64_t address) {
-    return address - (uintptr_t)__start_grec_interposing <
-           (uintptr_t)__stop_grec_interposing - (uintptr_t)__start_grec_interposing;
-}
-
 /* Goes from the outermost frame inwards: the labels of a function come right after it. struct walked_frame says which
  * function a label belongs to. */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
-                       const struct grec_label_stack *labels, uint32_t depth) {
+                       const struct grec_label_frame *labels, uint32_t label_count, uint32_t depth) {
     stack->frame_count = 0;
     stack->bytes_count = 0;
-    uint32_t label_count = stack_frame_count(labels), label = 0;
+    uint32_t label = 0;
     for (size_t left = walked_count; left || label < label_count;) {
-        const struct grec_label_frame *frame = label < label_count ? &labels->frames[label] : NULL;
+        const struct grec_label_frame *frame = label < label_count ? &labels[label] : NULL;
         if (frame && !stack_frame_is_there(frame)) {
             label++;
             continue;
         }
         bool is_native_first = left && (!frame || walked[left - 1].stack_end > (uint64_t)(uintptr_t)frame->address);
         if (is_native_first) {
-            if (!stands_in(walked[--left].address)) add_native(stack, &walked[left]);
+            add_native(stack, &walked[--left]);
             continue;
         }
         if (!add_label(stack, frame, MERGED_LABEL_BYTES_MAX, depth)) recording_count_loss(LOSS_TEXT, 1);

@@ -33,10 +33,10 @@ struct merged_stack {
     unsigned char bytes[MERGED_LABEL_BYTES_MAX + MERGED_INNERMOST_BYTES];
 };
 
-/* Merges walked frames, the innermost one first, with the labels of the same thread. Labels that do not fit are left
- * out and counted. depth: that of the recording call. [signal-safe] */
+/* Merges walked frames, the innermost one first, with the labels of the same thread, the outermost one first. Labels
+ * that do not fit are left out and counted. depth: that of the recording call. [signal-safe] */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
-                       const struct grec_label_stack *labels, uint32_t depth);
+                       const struct grec_label_frame *labels, uint32_t label_count, uint32_t depth);
 
 /* Makes a stack that is complete and has no frames. */
 void merged_stack_make_empty(struct merged_stack *stack);

@@ -27,7 +27,8 @@ const struct merged_stack *own_stack_walk(const struct recording *recording, con
     /* The thread may not ask for its next stack for a long time. That stack must be complete. */
     if (own->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     size_t own_count = own_frame_count(own->walked, count, entry);
-    merged_stack_make(&own->merged, own->walked + own_count, count - own_count, &record->labels, recording->depth);
+    merged_stack_make(&own->merged, own->walked + own_count, count - own_count, record->labels.frames,
+                      stack_frame_count(&record->labels), recording->depth);
     merged_stack_fit(&own->merged, bytes_max);
     return &own->merged;
 }

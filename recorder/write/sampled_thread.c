@@ -1,19 +1,21 @@
 #include "sampled_thread.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "last_mapping.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/leb128.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
+#include "thread_registry.h"
 #include "writer.h"
 
 enum {
-    INTRODUCTION_BYTES = 1 + 5 * LEB128_BYTES_MAX + 128 + LEB128_PADDED_BYTES,
+    INTRODUCTION_BYTES = 1 + 6 * LEB128_BYTES_MAX + 128 + LEB128_PADDED_BYTES,
     MAPPINGS_BYTES = 2 + LEB128_BYTES_MAX,
-    SAMPLE_HEAD_BYTES = 1 + 6 * LEB128_BYTES_MAX + LEB128_PADDED_BYTES,
-    SAME_BYTES = 2 + 5 * LEB128_BYTES_MAX,
+    SAMPLE_HEAD_BYTES = 1 + 7 * LEB128_BYTES_MAX + LEB128_PADDED_BYTES,
+    SAME_BYTES = 2 + 6 * LEB128_BYTES_MAX,
 };
 
 /* The state of the sampler's chunk that later entries in it depend on. */
@@ -35,6 +37,14 @@ bool sampled_threads_are_there(void) {
     return sampled.generation == recording_generation && sampled.process_start_ns == process_self()->start_ns;
 }
 
+struct sampled_thread *sampled_thread_of(struct thread_record *record) {
+    if (record->sampled) return record->sampled;
+    void *bytes =
+        mmap(NULL, sizeof *record->sampled, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes != MAP_FAILED) __atomic_store_n(&record->sampled, bytes, __ATOMIC_RELEASE);
+    return record->sampled;
+}
+
 static void note_sample(void) {
     sampled.generation = recording_generation;
     sampled.process_start_ns = process_self()->start_ns;
@@ -45,15 +55,6 @@ static void enter_chunk(const struct writer *writer) {
     chunk.number = writer->sequence;
     chunk.address = 0;
     chunk.mapping_id = 0;
-}
-
-/* Returns the ticks from the chunk's last entry to that time; 0 if the time is earlier. */
-static uint64_t advance(struct writer *writer, uint64_t ticks) {
-    if (!ticks) return recording_time(writer);
-    uint64_t last = writer->last_ticks;
-    if (ticks <= last) return 0;
-    writer->last_ticks = ticks;
-    return ticks - last;
 }
 
 /* ---- Entries before samples. ---- */
@@ -76,7 +77,7 @@ static void introduce(struct sampled_thread *thread, struct writer *writer) {
                               (thread->is_named ? TRACE_THREAD_IS_NAMED : 0u));
     at = leb128_write(at, leb128_zigzag((int64_t)(thread->start_ticks - writer->chunk->base_ticks)));
     at = leb128_write_bytes(at, thread->name, thread->name_bytes_count);
-    long_block_end(writer, at);
+    long_block_end(writer, leb128_write(at, thread->interval_ns));
 }
 
 /* Makes room for an entry of bytes_count bytes, and writes the entries that must come before it in the chunk. */
@@ -90,35 +91,43 @@ static bool prepare(struct sampled_thread *thread, struct recording *recording, 
 
 /* ---- Samples. ---- */
 
-static unsigned char *write_head(unsigned char *at, struct sampled_thread *thread, uint64_t time, uint32_t flags,
-                                 const struct sample_facts *facts) {
-    flags |= thread->is_cpu_known ? TRACE_SAMPLE_HAS_CPU : 0;
+/* Samples are written after they were taken, those of several threads in turn. So they have their age. */
+static uint64_t age_of(const struct writer *writer, const struct sample_facts *facts) {
+    return facts->ticks && facts->ticks < writer->last_ticks ? writer->last_ticks - facts->ticks : 0;
+}
+
+static unsigned char *write_head(unsigned char *at, const struct sampled_thread *thread, const struct writer *writer,
+                                 uint64_t time, uint32_t flags, const struct sample_facts *facts) {
+    uint64_t age_ticks = age_of(writer, facts);
+    flags |= TRACE_SAMPLE_HAS_CPU;
     flags |= facts->has_delay ? TRACE_SAMPLE_HAS_DELAY : 0;
+    flags |= age_ticks ? TRACE_SAMPLE_HAS_AGE : 0;
     at = leb128_write(at, time);
     at = leb128_write(at, thread->uid);
     at = leb128_write(at, flags);
-    if (flags & TRACE_SAMPLE_HAS_CPU) at = leb128_write(at, thread->unwritten_cpu_ns);
+    at = leb128_write(at, facts->cpu_ns);
     if (flags & TRACE_SAMPLE_HAS_DELAY) at = leb128_write(at, facts->delay_ns);
-    thread->unwritten_cpu_ns = 0;
+    if (flags & TRACE_SAMPLE_HAS_AGE) at = leb128_write(at, age_ticks);
     return at;
 }
 
+static const struct merged_stack no_stack;
+
 static uint32_t flags_of(const struct sampled_thread *thread) {
-    if (thread->state != SAMPLED_KNOWN) return TRACE_SAMPLE_IS_UNREACHED;
+    if (thread->state == SAMPLED_UNREACHED) return TRACE_SAMPLE_IS_UNREACHED;
     return thread->last.is_truncated ? TRACE_SAMPLE_IS_TRUNCATED : 0;
 }
 
 /* kept: how many outermost frames are those of the thread's last sample. */
 static void write_full(struct sampled_thread *thread, struct recording *recording, uint32_t kept,
                        const struct sample_facts *facts) {
-    static const struct merged_stack none;
-    const struct merged_stack *stack = thread->state == SAMPLED_KNOWN ? &thread->last : &none;
+    const struct merged_stack *stack = thread->state == SAMPLED_UNREACHED ? &no_stack : &thread->last;
     if (!prepare(thread, recording, SAMPLE_HEAD_BYTES + merged_stack_bytes_max(stack))) return;
     struct writer *writer = recording->writer;
     if (thread->chunk_of_stack != chunk.number) kept = 0;
-    uint64_t time = advance(writer, facts->ticks);
+    uint64_t time = recording_time(writer);
     unsigned char *at = long_block_begin(writer, TRACE_THREAD_SAMPLE);
-    at = write_head(at, thread, time, flags_of(thread), facts);
+    at = write_head(at, thread, writer, time, flags_of(thread), facts);
     at = leb128_write(at, kept);
     at = merged_stack_write(at, stack, kept, &chunk.address, NULL);
     long_block_end(writer, at);
@@ -128,8 +137,8 @@ static void write_full(struct sampled_thread *thread, struct recording *recordin
 
 static void write_same(struct sampled_thread *thread, struct recording *recording, const struct sample_facts *facts) {
     struct writer *writer = recording->writer;
-    uint64_t time = advance(writer, facts->ticks);
-    short_block_end(writer, write_head(short_block_begin(writer, TRACE_THREAD_SAME), thread, time, 0, facts));
+    uint64_t time = recording_time(writer);
+    short_block_end(writer, write_head(short_block_begin(writer, TRACE_THREAD_SAME), thread, writer, time, 0, facts));
 }
 
 void sampled_thread_write_last(struct sampled_thread *thread, struct recording *recording,
@@ -141,18 +150,29 @@ void sampled_thread_write_last(struct sampled_thread *thread, struct recording *
         write_full(thread, recording, 0, facts);
 }
 
+static void write_without_stack(struct sampled_thread *thread, struct recording *recording,
+                                const struct sample_facts *facts) {
+    if (thread->state != SAMPLED_UNREACHED) thread->chunk_of_stack = 0;
+    thread->state = SAMPLED_UNREACHED;
+    sampled_thread_write_last(thread, recording, facts);
+}
+
 void sampled_thread_write(struct sampled_thread *thread, struct recording *recording, const struct merged_stack *stack,
                           const struct sample_facts *facts) {
-    bool was_there = thread->state == SAMPLED_KNOWN;
+    if (!stack) {
+        write_without_stack(thread, recording, facts);
+        return;
+    }
+    bool was_there = thread->state == SAMPLED_AT_WORK || thread->state == SAMPLED_IN_WAIT;
     uint32_t common = was_there ? merged_stack_common(&thread->last, stack) : 0;
     bool is_same = was_there && common == stack->frame_count && common == thread->last.frame_count &&
                    stack->is_truncated == thread->last.is_truncated;
+    thread->state = SAMPLED_AT_WORK;
     if (is_same) {
         sampled_thread_write_last(thread, recording, facts);
         return;
     }
     merged_stack_copy(&thread->last, stack);
-    thread->state = SAMPLED_KNOWN;
     uint32_t frame_count = thread->last.frame_count;
     merged_stack_fit(&thread->last, recording_block_bytes_max() - SAMPLE_HEAD_BYTES - INTRODUCTION_BYTES -
                                         MAPPINGS_BYTES - LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES);

@@ -6,26 +6,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sample_slot.h"
+#include "merged_stack.h"
+#include "recorder/sample/cpu_share.h"
+#include "recorder/sample/sample_ring.h"
+#include "recorder/sample/thread_clocks.h"
 
 struct recording;
 
-/* What samples of the thread have. */
+/* What the thread's last sample shows. */
 enum sampled_state {
-    SAMPLED_UNKNOWN = 0, /* nothing yet: its next stack is awaited, and there is no sample without one */
-    SAMPLED_KNOWN,       /* the stack `last`, which the thread has had since it last ran */
-    SAMPLED_UNREACHED,   /* no stack: the thread cannot be asked, or does not answer */
-    SAMPLED_LEFT_OUT,    /* no samples: the thread's name is not wanted, or the thread has ended */
+    SAMPLED_NOTHING = 0, /* there is none yet */
+    SAMPLED_AT_WORK,     /* the stack `last`, in which the thread ran */
+    SAMPLED_IN_WAIT,     /* the stack `last`, in which the thread waits, unless it has run since */
+    SAMPLED_UNREACHED,   /* no stack: there is no way to take one */
+    SAMPLED_LEFT_OUT,    /* there are no samples: the thread's name is not wanted, or the thread has ended */
 };
 
-/* Whether the thread has used processor time between the last two rounds. */
-enum sampled_activity {
-    ACTIVITY_UNREAD = 0, /* its processor time was read less than twice */
-    ACTIVITY_IDLE,
-    ACTIVITY_RUNNING,
-};
-
-/* Whether the sampler's signal can be sent to the thread, when that was last checked. */
+/* Whether the thread can be interrupted, when that was last checked. */
 enum sampled_reach {
     REACH_UNCHECKED = 0,
     REACH_OPEN,
@@ -34,39 +31,38 @@ enum sampled_reach {
 };
 
 struct sampled_thread {
-    uint32_t written_count; /* samples since another thread demanded one */
-    uint32_t epoch;         /* the number of the sampler that set the other members; a later sampler resets them */
-    uint32_t tid;           /* 0: none */
-    uint64_t uid;           /* in the trace; 0: not known yet */
+    uint32_t epoch; /* the number of the sampler that set the other members; a later sampler resets them */
+    uint32_t tid;   /* 0: none */
+    uint64_t uid;   /* in the trace; 0: not known yet */
     uint64_t start_ticks;
     uint64_t found_ticks; /* the round that found the thread */
     enum sampled_state state;
-    enum sampled_activity activity;
     enum sampled_reach reach;
 
-    bool is_asleep;             /* by its own hint, in the round before */
-    bool has_new_cpu;           /* new_cpu_ns was read in this round */
-    bool is_cpu_known;          /* unwritten_cpu_ns counts from a sample in the trace */
+    bool is_cpu_read;           /* cpu_ns was read before */
     bool is_named;              /* by the program */
     bool is_renamed;            /* since it was introduced in the trace */
     bool is_unreached_reported; /* in the log */
     bool is_refusal_reported;   /* in the log, that its stack had no room for a handler */
 
-    uint64_t cpu_ns;           /* processor time that it has used, when last read */
-    uint64_t new_cpu_ns;       /* cpu_ns as it was read in this round */
-    uint64_t unwritten_cpu_ns; /* processor time that it has used since its last sample in the trace */
+    uint64_t cpu_ns;         /* processor time that it has used, when last read */
+    uint64_t used_ticks;     /* the last round in which it had used more */
+    uint32_t idle_count;     /* rounds in a row in which it has not run */
+    uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
+    struct cpu_share share;
+    uint64_t fault_count;      /* page faults that are in `share` */
+    uint64_t next_count_ticks; /* when to count them again */
+    struct thread_clocks clocks;
+    int signal; /* that the clocks send */
+    uint64_t interval_ns;
+    uint64_t control_block; /* that the C library has for it; 0: not known */
 
-    uint32_t signal_change_count;  /* the sampler's signal that `reach` is about */
-    uint32_t dropped_count;        /* stacks in a row that were dropped, to be asked for again */
-    uint32_t postponed_count;      /* rounds in a row that did not ask it, since it may be about to leave a wait */
-    uint64_t control_block;        /* that the C library has for it; 0: not known */
-    uint64_t unreached_ticks;      /* since when it cannot be asked; 0: it can */
-    uint64_t next_check_ticks;     /* when to check `reach` again */
-    uint64_t request_ticks;        /* when the request under way was made; 0: there is none */
-    uint64_t wait_fingerprint;     /* of its wait when that was last looked at; 0: it did not wait */
-    struct grec_label *asked_wait; /* names the wait that the request under way interrupts; NULL: the thread ran */
-    uint64_t asked_wait_pc;
-    uint64_t late_wait_ticks; /* when it was last in a wait that a late signal cuts short; 0: never */
+    uint32_t written_count;    /* samples since another thread demanded one */
+    uint32_t dropped_count;    /* stacks in a row that were dropped because a table was missing */
+    uint64_t heard_ticks;      /* when its last sample was taken, or it was last found to wait */
+    uint64_t unreached_ticks;  /* since when it cannot be reached; 0: it can */
+    uint64_t next_check_ticks; /* when to check `reach` again */
+    uint64_t wait_fingerprint; /* of the wait in `last`; 0: `last` is none */
 
     /* Numbers of the sampler's chunks; 0: none. */
     uint64_t chunk_of_name;  /* in which the thread is introduced */
@@ -75,14 +71,22 @@ struct sampled_thread {
     uint32_t name_bytes_count;
     char name[128];
     struct merged_stack last;
+    struct sample_ring ring;
 };
 
 /* Facts about one sample. */
 struct sample_facts {
-    uint64_t ticks; /* 0: now */
+    uint64_t ticks;  /* when it was taken; 0: now */
+    uint64_t cpu_ns; /* processor time that it stands for */
     bool has_delay;
     uint64_t delay_ns;
 };
+
+struct thread_record;
+
+/* Returns what the sampler knows of the record's thread, from all zero; NULL: there is no memory. Stays for as long as
+ * the record. */
+struct sampled_thread *sampled_thread_of(struct thread_record *record);
 
 /* Call this when a sampler starts: it writes into other chunks than the sampler before. */
 void sampled_threads_begin(void);
@@ -94,7 +98,7 @@ bool sampled_threads_are_there(void);
 void sampled_thread_write_last(struct sampled_thread *thread, struct recording *recording,
                                const struct sample_facts *facts);
 
-/* Writes a sample with this stack, which becomes the thread's last one. */
+/* Writes a sample with this stack, which becomes the thread's last one. NULL: without a stack. */
 void sampled_thread_write(struct sampled_thread *thread, struct recording *recording, const struct merged_stack *stack,
                           const struct sample_facts *facts);
 

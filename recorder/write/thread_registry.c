@@ -152,10 +152,7 @@ static void reset(struct thread_record *record) {
     record->uid_generation = 0;
     __atomic_store_n(&record->shared_uid, 0, __ATOMIC_RELEASE);
     thread_record_start(record, clock_is_known() ? clock_ticks() : 0);
-    __atomic_store_n(&record->sample.control_block, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->sample.signal, 0, __ATOMIC_RELAXED);
-    sample_slot_clear(&record->sample);
-    __atomic_store_n(&record->spared_call.sp, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->control_block, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_RELAXED);
@@ -221,17 +218,13 @@ void thread_registry_drop(struct thread_writers *writers) {
     if (word & HELD && word != HELD) swap_word(writers, word, 0);
 }
 
-static bool is_asked(const struct thread_record *record) {
-    return __atomic_load_n(&record->sample.signal, __ATOMIC_ACQUIRE) != 0;
-}
-
 static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
-    return is_asked(record) && __atomic_load_n(&record->sample.control_block, __ATOMIC_RELAXED) == control_block;
+    return __atomic_load_n(&record->control_block, __ATOMIC_RELAXED) == control_block;
 }
 
-struct thread_record *thread_registry_find_asked(void) {
+struct thread_record *thread_registry_find_self(void) {
     uint64_t self = (uint64_t)(uintptr_t)pthread_self();
-    if (thread_record_self) return is_asked(thread_record_self) ? thread_record_self : NULL;
+    if (thread_record_self) return thread_record_self;
     if (held_record_self && is_held_for(held_record_self, self)) return held_record_self;
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
         for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
@@ -247,12 +240,6 @@ struct thread_writers *thread_registry_claim(void) {
     signal_mask_restore(&before);
     errno = saved_errno;
     return thread_writers_self;
-}
-
-void thread_registry_forget_self(void) {
-    thread_writers_self = NULL;
-    thread_record_self = held_record_self = NULL;
-    grec_label_stack_ = NULL;
 }
 
 void thread_writers_lock(struct thread_writers *writers) {
@@ -279,6 +266,8 @@ void thread_registry_release(void) {
     if (has_labels) {
         keep_record(thread_record_self);
     } else {
+        /* The thread's clocks may run on for a moment. */
+        __atomic_store_n(&thread_record_self->control_block, 0, __ATOMIC_RELAXED);
         grec_label_stack_ = NULL;
         thread_writers_self = NULL;
         thread_record_self = NULL;

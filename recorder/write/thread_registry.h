@@ -11,8 +11,6 @@
 #include "own_stack.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/recording_state.h"
-#include "sample_slot.h"
-#include "sampled_thread.h"
 
 enum {
     /* A recording call, one of a signal handler that interrupts it, and two more. */
@@ -22,6 +20,8 @@ enum {
 };
 
 #define EVENT_LOOP_IDLE UINT64_MAX
+
+struct sampled_thread;
 
 /* What recording calls touch. The kernel clears it in forked children, so they never write into their parent's chunks.
  */
@@ -39,17 +39,6 @@ struct thread_writers {
 /* Whether another thread waits for a sample of the thread. */
 enum thread_demand { THREAD_NOT_DEMANDED = 0, THREAD_DEMANDED, THREAD_DEMAND_SEEN };
 
-/* A call that no signal may cut short, and where it will return to. The stack above stays as it is until then, so the
- * sampler can read it from outside. */
-struct spared_call {
-    uint32_t number;      /* among the thread's calls */
-    uint64_t cpu_ns_max;  /* processor time that the kernel uses for it at most */
-    uint64_t seen_cpu_ns; /* of the thread, when the sampler first found it in the call; 0: it has not yet */
-    uint64_t function;    /* the address of the function that is called */
-    uint64_t pc;
-    uint64_t sp; /* 0: the thread is in no such call */
-};
-
 struct thread_record {
     uint64_t shared_uid;           /* see thread_record_uid */
     uint64_t uid;                  /* the thread's number in the trace */
@@ -60,16 +49,13 @@ struct thread_record {
     uint32_t name_bytes_count;
     bool is_named; /* by the program, not by the system. Other threads read the name only if this is set */
     char name[THREAD_NAME_BYTES];
-    uint32_t is_asleep; /* by the program's hint */
-    uint32_t demand;    /* enum thread_demand */
-    uint32_t is_spared; /* must not be signalled: see own_signal_spare_thread */
-    struct spared_call spared_call;
-    uint32_t spared_call_count;
+    uint32_t is_asleep;        /* by the program's hint */
+    uint32_t demand;           /* enum thread_demand */
+    uint32_t is_spared;        /* must not be interrupted: see own_signal_spare_thread */
     uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
-    /* The sampler's state lies here because the sampler reads all of these members in each round: they share a page. */
-    struct sampled_thread sampled;
+    uint64_t control_block;    /* that the C library has for the thread; 0: not known. Set by the sampler */
+    struct sampled_thread *sampled; /* the sampler's; NULL: it has not seen the record yet */
     struct own_stack own_stack;
-    struct sample_slot sample;
     struct grec_label_stack labels;
     unsigned char scratch[NESTING_MAX][SCRATCH_BYTES]; /* for composing definitions */
 };
@@ -85,10 +71,6 @@ void thread_registry_init(void (*at_end)(bool is_first));
 /* Claims a record for the calling thread, with the system's name for the thread. Returns NULL when there is no memory.
  * [signal-safe] */
 struct thread_writers *thread_registry_claim(void);
-
-/* Forgets that the calling thread has a record. Call this as a thread begins whose thread-local variables are those of
- * a thread of the parent process. */
-void thread_registry_forget_self(void);
 
 /* Releases the calling thread's record. While labels are pushed, the thread keeps the record, and its next event begins
  * another thread in the trace. [signal-safe] */
@@ -108,9 +90,9 @@ void thread_registry_name(struct thread_record *record, const char *name);
 /* Copies the name of a record, which its thread may be changing meanwhile. Returns the length. [signal-safe] */
 uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]);
 
-/* Returns the calling thread's record, claimed or held for it, if a signal of the sampler is pending for the thread;
- * else NULL. [signal-safe] */
-struct thread_record *thread_registry_find_asked(void);
+/* Returns the calling thread's record, claimed or held for it, if the sampler has found the thread; else NULL.
+ * [signal-safe] */
+struct thread_record *thread_registry_find_self(void);
 
 static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
     __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);

@@ -101,6 +101,11 @@ static inline bool stack_is_unasked(const struct profile *profile, stack_id stac
     return text_starts_with(frame_func_name(profile, leaf), TEXT("(waits "));
 }
 
+/* Whether the sample has the processor time that no other sample stands for. There is one at the end of a thread. */
+static inline bool stack_is_rest(const struct profile *profile, stack_id stack) {
+    return stack_has_name(profile, stack, "(between samples)");
+}
+
 /* ---- Samples. ---- */
 
 static inline stack_id sample_stack(const struct thread *thread, size_t row) {

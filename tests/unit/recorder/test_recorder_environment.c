@@ -626,11 +626,21 @@ static void test_signal(void **state) {
     }
 }
 
+static void test_events(void **state) {
+    struct recorded recorded;
+    assert_quiet(
+        RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=e.trace", "GECKO_RECORDER_EVENTS=0")));
+    take(&recorded, *state, "e.trace");
+    recorded_fini(&recorded);
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_EVENTS=no")),
+                   "gecko-recorder: GECKO_RECORDER_EVENTS=no is not 0 or 1: nothing is recorded\n");
+}
+
 static void test_help(void **state) {
     static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",      "_CHUNK=SIZE",
                                             "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS",     "_ALL_THREADS=1",
                                             "_THREADS=WORDS",   "_CHILDREN=0",   "_CLOCK=monotonic", "_SIGNAL=NAME",
-                                            "_HELP=1"};
+                                            "_EVENTS=0",        "_HELP=1"};
     struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
     assert_int_equal(ended.status, 0);
     assert_int_equal(temp_folder_count(*state), 0);
@@ -949,6 +959,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_threads),
         TEST(test_clock),
         TEST(test_signal),
+        TEST(test_events),
         TEST(test_help),
         TEST(test_hand_over),
         TEST(test_executed_child_joins),

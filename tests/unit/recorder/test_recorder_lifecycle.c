@@ -837,32 +837,6 @@ static void test_memory_then_another(void **state) {
     assert_int_equal(temp_folder_count(*state), 1);
 }
 
-/* ---- Programs that were built with version 0.1.0, whose structs end earlier. ---- */
-
-enum grec_error start_of_old_program(const void *options) __asm__("grec_start");
-void get_status_of_old_program(void *status) __asm__("grec_get_status");
-
-static void test_old_program(void **state) {
-    union {
-        struct grec_options options;
-        unsigned char bytes[sizeof(struct grec_options)];
-    } old;
-    union {
-        struct grec_status status;
-        unsigned char bytes[sizeof(struct grec_status)];
-    } told;
-    memset(&old, 0xff, sizeof old);
-    memset(&old, 0, offsetof(struct grec_options, duration_s));
-    memset(&told, 0xff, sizeof told);
-    old.options.path = temp_folder_file(*state, "old.trace");
-    assert_int_equal(start_of_old_program(&old), GREC_OK);
-    get_status_of_old_program(&told);
-    assert_int_equal(told.status.is_recording, 1);
-    assert_int_equal(told.status.markers_stale, 0);
-    for (size_t i = offsetof(struct grec_status, flags); i < sizeof told; i++) assert_int_equal(told.bytes[i], 0xff);
-    assert_int_equal(start_of_old_program(NULL), GREC_OK);
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
@@ -897,7 +871,6 @@ int main(void) {
         TEST(test_save_over_the_file_itself),
         TEST(test_save_to_where_it_cannot),
         TEST(test_memory_then_another),
-        TEST(test_old_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -406,6 +406,84 @@ static void test_entries_without_a_process(void **state) {
     assert_ledger("entry without a process or thread named before it", 4);
 }
 
+/* ---- Samples that stand for processor time. ---- */
+
+enum { SPAN_INTERVAL_NS = 1000, TICKS_PER_NS = 2 };
+
+static void begin_spans(void) {
+    struct trace_builder *trace = &fixture.trace;
+    begin_events();
+    put_lebs(trace, 7, 20, 0);
+    put_zigzag(trace, 0);
+    put_text(trace, "one");
+    put_leb(trace, SPAN_INTERVAL_NS);
+    trace_block(trace, BUILD_SAMPLED_THREAD);
+}
+
+/* Adds a sample without a stack that was taken age_ns before the entry was written. */
+static void add_span(uint64_t passed_ns, uint64_t cpu_ns, uint64_t age_ns) {
+    struct trace_builder *trace = &fixture.trace;
+    put_lebs(trace, passed_ns * TICKS_PER_NS, 7, BUILD_HAS_CPU | (age_ns ? BUILD_HAS_AGE : 0), cpu_ns);
+    if (age_ns) put_leb(trace, age_ns * TICKS_PER_NS);
+    put_lebs(trace, 0, 0);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+}
+
+/* Checks the times and processor times of the thread's samples, "time:cpu ...". */
+static void assert_spans(const char *expected) {
+    const struct samples *samples = &profile_ordered_thread(&fixture.profile, 0)->samples;
+    char text[400] = "";
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld:%lld", i ? " " : "",
+                 (long long)samples_at(samples, i)->time_ns, (long long)samples_cpu_ns(samples, i));
+    assert_string_equal(text, expected);
+}
+
+/* A sample becomes one sample for each interval of the processor time that it stands for. What is left of an interval
+ * counts for the next sample. */
+static void test_samples_of_several_intervals(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(9000, 2600, 0); /* 0.4 intervals too many */
+    add_span(2000, 1400, 0);
+    add_span(2000, 100, 0); /* each sample is kept */
+    seal_and_read();
+    assert_spans("0:0 7000:866 8000:867 9000:867 11000:1400 13000:100");
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* The samples come after the last one that found the thread waiting. */
+static void test_intervals_after_a_wait(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(10000, 0, 0);
+    add_span(600, 4000, 0);
+    seal_and_read();
+    assert_spans("0:0 10000:0 10150:1000 10300:1000 10450:1000 10600:1000");
+}
+
+static void test_samples_that_were_taken_before(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(10000, 1000, 4000);
+    add_span(0, 1000, 3000);
+    add_span(0, 0, 0);
+    seal_and_read();
+    assert_spans("0:0 6000:1000 7000:1000 10000:0");
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* The second sample would have been taken before the recording began, so nothing behind it is believed. */
+static void test_age_that_cannot_be(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(1000, 1000, (uint64_t)1 << 62);
+    add_span(1000, 1000, 0);
+    seal_and_read();
+    assert_spans("0:0");
+    assert_int_equal(lost_sum(), 2);
+}
+
 /* ---- Stacks that continue the previous one. ---- */
 
 static void test_kept_frames(void **state) {
@@ -462,13 +540,13 @@ static void test_unknown_flags(void **state) {
     begin_events();
     add_sampled_thread(trace, 7, 20, 0, "one");
     add_label_sample(0, 7, 0, a);
-    put_thread_sample(trace, 2, 7, 16, 0);
+    put_thread_sample(trace, 2, 7, 32, 0);
     put_leb(trace, 0);
     trace_block(trace, BUILD_THREAD_SAMPLE);
     add_thread_same(trace, 2, 7);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 16);
     add_label_sample(2, 7, 0, a);
-    add_block(trace, BUILD_THREAD_SAME, 2, 7, 32);
+    add_block(trace, BUILD_THREAD_SAME, 2, 7, 64);
     seal_and_read();
     /* The running address is unknown from here on. */
     assert_samples("10/20 one 0 1 a\n10/20 one 3 1 \n10/20 one 4 1 a\n");
@@ -1290,6 +1368,10 @@ int main(void) {
         TEST(test_entries_without_a_process),
         TEST(test_kept_frames),
         TEST(test_stacks_without_a_base),
+        TEST(test_samples_of_several_intervals),
+        TEST(test_intervals_after_a_wait),
+        TEST(test_samples_that_were_taken_before),
+        TEST(test_age_that_cannot_be),
         TEST(test_unknown_flags),
         TEST(test_flags_of_the_last_full_sample),
         TEST(test_mappings_over_time),

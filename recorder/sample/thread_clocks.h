@@ -1,0 +1,52 @@
+/* The clocks of a thread by which it interrupts itself, so that it leaves its stack where its processor time goes:
+ *
+ * - an event of the kernel (perf_event_open) that counts the thread's processor time, and signals the thread each time
+ *   an interval of it has passed, if the thread is in its own code at that moment;
+ * - a timer on the thread's processor time. The kernel checks it at each clock tick, and signals the thread on its way
+ *   back to its own code. So it also fires while the thread is in the kernel.
+ *
+ * Neither cuts a system call short. The event's signal is raised while the thread runs its own code, and arrives at
+ * once. The timer's signal is sent after the call (x86-64 and aarch64 since Linux 5.9; before, and on other machines, a
+ * tick in the middle of a call may cut it short).
+ *
+ * Where the kernel refuses events, or descriptors have run out, the timer does for both. Call these in the sampler's
+ * thread alone, unless said otherwise. */
+#ifndef GREC_THREAD_CLOCKS_H
+#define GREC_THREAD_CLOCKS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All zero: neither clock runs. */
+struct thread_clocks {
+    bool has_event;
+    bool has_timer;
+    int event; /* a descriptor in the table of the sampler's thread */
+    int timer;
+    uint32_t tid;
+};
+
+/* Call this in the thread that starts the sampler, since it reads the environment. Forgets that the kernel has refused
+ * events. */
+void thread_clocks_begin(void);
+
+/* Opens the clocks of a thread of this process. signal: what they send to it. clocks: must stay where it is while they
+ * run, since the timer's signals carry its address. Returns false if neither clock can be opened. */
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns);
+
+/* Closes the clocks. Signals that are on their way still arrive. */
+void thread_clocks_close(struct thread_clocks *clocks);
+
+/* Returns why the kernel refuses events: an errno value; 0: it does not. */
+int thread_clocks_refusal(void);
+
+/* Returns the time between two clock ticks. The timers fire no more often. */
+uint64_t thread_clocks_tick_ns(void);
+
+enum thread_clock { NO_THREAD_CLOCK, THREAD_CLOCK_EVENT, THREAD_CLOCK_TIMER };
+
+/* Returns which of the clocks has sent the signal that a handler was called with. [signal-safe] */
+enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info);
+
+#endif

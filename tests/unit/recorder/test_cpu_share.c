@@ -1,0 +1,132 @@
+/* Tests how the processor time of a thread is divided among its samples, with threads of known shares: they spend their
+ * time in their own code, in system calls, and in page faults, in random turns. A simulated kernel raises their event
+ * and their clock ticks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/sample/cpu_share.h"
+#include "tests/support/unit_test.h"
+
+enum { STEP_NS = 50000, TICK_NS = 4000000, RUN_SECONDS = 10, ROUND_NS = 100000, POINTS_MAX = 3, SEED_COUNT = 5 };
+
+/* UNSEEN: calls in which ticks find another thread, since the thread only goes to sleep and wakes up in them. */
+enum place { IN_CODE, IN_CALL, IN_FAULT, UNSEEN, PLACE_COUNT };
+
+struct thread_model {
+    int percent[PLACE_COUNT];
+    uint64_t interval_ns;
+    bool has_event;
+};
+
+struct run {
+    struct cpu_share share;
+    uint64_t random;
+    uint64_t till_event_ns, till_tick_ns;
+    uint64_t taken_ns[PLACE_COUNT];
+};
+
+static uint32_t next_random(struct run *run) {
+    run->random = run->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(run->random >> 33);
+}
+
+static enum place next_place(struct run *run, const struct thread_model *model) {
+    int at = (int)(next_random(run) % 100);
+    for (int place = 0; place < PLACE_COUNT; place++) {
+        if (at < model->percent[place]) return (enum place)place;
+        at -= model->percent[place];
+    }
+    return IN_CODE;
+}
+
+static void take(struct run *run, const struct thread_model *model, enum place place, enum sample_origin origin) {
+    const struct shared_sample sample = {.origin = origin,
+                                         .has_event = model->has_event,
+                                         .interval_ns = model->interval_ns,
+                                         .tick_ns = TICK_NS,
+                                         .passed_ns = TICK_NS};
+    run->taken_ns[place] += cpu_share_take(&run->share, &sample);
+}
+
+static bool is_due(uint64_t *left_ns, uint64_t period_ns) {
+    *left_ns -= STEP_NS;
+    if (*left_ns) return false;
+    *left_ns = period_ns;
+    return true;
+}
+
+static void step(struct run *run, const struct thread_model *model) {
+    enum place place = next_place(run, model);
+    bool is_event = is_due(&run->till_event_ns, model->interval_ns), is_tick = is_due(&run->till_tick_ns, TICK_NS);
+    if (is_event && model->has_event && place == IN_CODE) take(run, model, place, SAMPLE_OF_EVENT);
+    if (is_tick && place != UNSEEN) take(run, model, place, place == IN_CALL ? SAMPLE_OF_CALL : SAMPLE_OF_TICK);
+    if (place == IN_FAULT) cpu_share_add_faults(&run->share, 1);
+}
+
+static struct run run_thread(const struct thread_model *model, unsigned seed) {
+    struct run run = {.random = seed, .till_event_ns = model->interval_ns};
+    for (int i = 0; i < 3; i++) next_random(&run);
+    run.till_tick_ns = (next_random(&run) % (TICK_NS / STEP_NS) + 1) * STEP_NS;
+    for (uint64_t ns = 0; ns < RUN_SECONDS * (uint64_t)1000000000; ns += STEP_NS) {
+        if (ns % ROUND_NS == 0) cpu_share_add(&run.share, ROUND_NS);
+        step(&run, model);
+    }
+    return run;
+}
+
+/* Unseen calls count as calls: there are always some that ticks find. */
+static void assert_share(const struct thread_model *model, const double points[PLACE_COUNT], enum place place) {
+    int wanted = model->percent[place] + (place == IN_CALL ? model->percent[UNSEEN] : 0);
+    if (points[place] >= wanted - POINTS_MAX && points[place] <= wanted + POINTS_MAX) return;
+    fail_msg("%d, %d, %d, %d %%: place %d has %.1f %%", model->percent[0], model->percent[1], model->percent[2],
+             model->percent[3], place, points[place]);
+}
+
+static void assert_shares(const struct thread_model *model) {
+    double points[PLACE_COUNT] = {0};
+    for (unsigned seed = 0; seed < SEED_COUNT; seed++) {
+        struct run run = run_thread(model, seed);
+        double sum_ns = 0;
+        for (int place = 0; place < PLACE_COUNT; place++) sum_ns += (double)run.taken_ns[place];
+        /* What is not taken stays owed: nothing is invented. */
+        assert_int_equal((int64_t)sum_ns + run.share.owed_ns, (int64_t)RUN_SECONDS * 1000000000);
+        for (int place = 0; place < PLACE_COUNT; place++)
+            points[place] += 100 * (double)run.taken_ns[place] / sum_ns / SEED_COUNT;
+    }
+    for (int place = 0; place < UNSEEN; place++) assert_share(model, points, (enum place)place);
+}
+
+static const int mixes[][PLACE_COUNT] = {
+    {100, 0, 0, 0},  {99, 1, 0, 0},   {90, 10, 0, 0}, {50, 50, 0, 0},  {10, 90, 0, 0},
+    {1, 99, 0, 0},   {90, 0, 10, 0},  {50, 0, 50, 0}, {30, 35, 35, 0}, {60, 10, 30, 0},
+    {60, 30, 10, 0}, {10, 10, 80, 0}, {90, 5, 0, 5},  {60, 10, 0, 30}, {20, 60, 0, 20},
+};
+
+static void run_mixes(bool has_event, uint64_t interval_ns) {
+    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
+        struct thread_model model = {.interval_ns = interval_ns, .has_event = has_event};
+        /* Timers alone cannot know of calls that ticks do not find. */
+        if (!has_event && mixes[i][UNSEEN]) continue;
+        memcpy(model.percent, mixes[i], sizeof model.percent);
+        assert_shares(&model);
+    }
+}
+
+static void events_and_ticks_give_true_shares(void **state) { run_mixes(true, 1000000); }
+
+static void so_they_do_at_ten_kilohertz(void **state) { run_mixes(true, 100000); }
+
+static void so_they_do_at_long_intervals(void **state) { run_mixes(true, 10000000); }
+
+static void ticks_alone_give_true_shares(void **state) { run_mixes(false, 1000000); }
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_and_ticks_give_true_shares),
+        cmocka_unit_test(so_they_do_at_ten_kilohertz),
+        cmocka_unit_test(so_they_do_at_long_intervals),
+        cmocka_unit_test(ticks_alone_give_true_shares),
+    };
+    return cmocka_run_group_tests_name("shares of processor time", tests, NULL, NULL);
+}
