@@ -357,6 +357,34 @@ static void test_ranks_of_names(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* Of several names by the system, the latest one counts, whether the thread or the sampler recorded it and wherever its
+ * chunk is in the file. */
+static void test_latest_name_of_the_system(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    trace_events_chunk(trace, 3000, 1500);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 7, 20, 0, "third");
+    add_thread(trace, 0, 8, 21, 0, "third");
+    seal();
+    begin_events();
+    for (unsigned uid = 7; uid < 9; uid++) add_sampled_thread(trace, uid, 13 + uid, 0, "first");
+    add_label_sample(2000, 7, 0, label);
+    add_label_sample(0, 8, 0, label);
+    for (unsigned uid = 7; uid < 9; uid++) add_sampled_thread(trace, uid, 13 + uid, 0, "second");
+    add_label_sample(2000, 7, 0, label);
+    add_sampled_thread(trace, 8, 21, 0, "fourth");
+    seal();
+    trace_events_chunk(trace, 1000, 500);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 7, 20, 0, "older");
+    seal_and_read();
+    assert_samples(
+        "10/20 third 0 1 label\n"
+        "10/20 third 1000 1 label\n"
+        "10/21 fourth 0 1 label\n");
+}
+
 /* A thread must be named again in each chunk and for each process. Otherwise its samples are lost. */
 static void test_threads_that_are_not_named(void **state) {
     struct trace_builder *trace = begin_definitions();
@@ -1364,6 +1392,7 @@ int main(void) {
         TEST(test_origins_that_cannot_be),
         TEST(test_thread_that_has_entries_of_its_own),
         TEST(test_ranks_of_names),
+        TEST(test_latest_name_of_the_system),
         TEST(test_threads_that_are_not_named),
         TEST(test_entries_without_a_process),
         TEST(test_kept_frames),
