@@ -23,7 +23,7 @@ struct conversion_ends {
     void *context;
     const struct failure *input_failure;
     const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
-    bool *is_empty; /* set to true if the trace lost nothing but has no sample or marker; NULL: not wanted */
+    bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */
     const struct sink_batch *batch;
     struct memory_limit *memory; /* shared by several conversions, and used in place of the options' max_memory_bytes */
 

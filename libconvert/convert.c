@@ -61,10 +61,10 @@ static uint64_t now_ns(void) {
 /* ---- What was read. ---- */
 
 static bool has_content(const struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        if (samples_count(&thread->samples) || thread->markers.count) return true;
-    }
+    for (size_t i = 0; i < profile->threads.count; i++)
+        if (thread_has_content(column_at(&profile->threads, i))) return true;
+    for (size_t i = 0; i < profile->counters.count; i++)
+        if (((const struct counter *)column_at(&profile->counters, i))->samples.count) return true;
     return false;
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/support/conversion.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/trace_builder.h"
 #include "tests/support/unit_test.h"
 
 static const struct text folded = TEXT("main;a;b 3\nmain;c 2\nmain;a;b 1\n");
@@ -227,6 +228,27 @@ static void test_bad_inputs(void **state) {
     convert_trace(conversion, TEXT("# only\n\n"));
     assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "^: there are no collapsed stacks in the input: it is empty or holds only comments");
+}
+
+/* A service may report its queues and nothing else. */
+static void test_counters_alone(void **state) {
+    struct conversion *conversion = *state;
+    struct trace_builder trace;
+    trace_builder_init(&trace);
+    trace_definitions_chunk(&trace);
+    uint64_t queue = define_counter(&trace, "queue", 0);
+    trace_events_chunk(&trace, 0, 0);
+    add_process(&trace, 10, BUILD_START_NS, "service");
+    add_thread(&trace, 0, 1, 10, 0, "service");
+    add_count(&trace, BUILD_COUNT, 100, queue, 5);
+    trace_seal(&trace, 200, 100);
+    assert_int_equal(convert_trace(conversion, trace_text(&trace)), GECKO_CONVERT_GOOD);
+    trace_builder_fini(&trace);
+    assert_int_equal(conversion->result.counts.threads, 1);
+    char *output = file_read(conversion->output, NULL);
+    assert_non_null(strstr(output, "{\"name\":\"queue\",\"category\":\"Queues\""));
+    assert_non_null(strstr(output, "\"pid\":\"10\",\"mainThreadIndex\":0,"));
+    free(output);
 }
 
 static void test_bad_options(void **state) {
@@ -458,6 +480,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_threads_compress_a_large_output, begin, end),
         cmocka_unit_test_setup_teardown(test_a_failure_leaves_nothing_of_a_large_output, begin, end),
         cmocka_unit_test_setup_teardown(test_bad_inputs, begin, end),
+        cmocka_unit_test_setup_teardown(test_counters_alone, begin, end),
         cmocka_unit_test_setup_teardown(test_bad_options, begin, end),
         cmocka_unit_test_setup_teardown(test_the_input_is_not_overwritten, begin, end),
         cmocka_unit_test_setup_teardown(test_io_failures, begin, end),
