@@ -93,8 +93,17 @@ static void merge_cpu_times(struct merge *merge, struct profile *whole) {
     }
 }
 
+static bool have_every_state(const struct merge *merge) {
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        if (!input->profile.meta.has_every_state && has_samples(input)) return false;
+    }
+    return true;
+}
+
 void merge_weights(struct merge *merge, struct profile *whole) {
     if (failure_is_set(merge->failure)) return;
+    whole->meta.has_every_state = have_every_state(merge);
     merge_cpu_times(merge, whole);
     whole->meta.weight_type = find_weight_type(merge, &whole->meta);
     for (size_t i = 0; i < merge->input_count; i++) {

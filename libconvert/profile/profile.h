@@ -87,6 +87,7 @@ struct profile_meta {
     bool has_stacks;         /* stacks were walked: samples may have more than one frame */
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
     bool has_times;          /* false: times were made up from the order of the samples */
+    bool has_every_state;    /* threads were sampled in every state, also while they waited */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
     bool are_starts_guessed; /* the trace has no starts, so threads begin with their first events */
     struct tick_relation tick_relation;
@@ -372,9 +373,9 @@ static inline bool profile_is_idle(const bool *idle_stacks, stack_id stack) {
     return idle_stacks && !stack_is_none(stack) && idle_stacks[stack.index];
 }
 
-/* Returns whether the samples of each thread are about one interval apart: whether the times between them show how long
- * something ran. */
-bool profile_is_evenly_sampled(const struct profile *profile);
+/* Returns whether the times between samples show how long something ran: each thread was sampled in every state, or its
+ * samples are about one interval apart. */
+bool profile_has_running_times(const struct profile *profile);
 
 /* Returns the position of the process's first thread among those to write, which is its main thread if it has one.
  * Returns the number of threads to write if it has none. */

@@ -42,7 +42,8 @@ static bool are_evenly_spaced(const struct samples *samples, int64_t interval_ns
     return true;
 }
 
-bool profile_is_evenly_sampled(const struct profile *profile) {
+bool profile_has_running_times(const struct profile *profile) {
+    if (profile->meta.has_every_state) return true;
     if (!profile->meta.has_times) return false;
     for (size_t i = 0; i < profile->thread_order.count; i++)
         if (!are_evenly_spaced(&profile_ordered_thread(profile, i)->samples, profile->meta.interval_ns)) return false;

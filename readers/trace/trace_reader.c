@@ -109,6 +109,7 @@ static void describe(struct trace_reader *trace) {
     const struct trace_header *header = &trace->header;
     trace_definitions_fill_meta(&trace->definitions);
     name_product(trace);
+    meta->has_every_state = true;
     meta->is_clock_monotonic = true;
     meta->configuration.is_known = true;
     meta->configuration.capacity_bytes =

@@ -200,7 +200,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     struct processed_writer writer = {
         .profile = profile,
         .parallel = parallel_rows_create(thread_count, profile->failure),
-        .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_is_evenly_sampled(profile),
+        .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_has_running_times(profile),
         .idle_stacks = idle_stacks,
         .markers = &markers,
         .progress = progress,

@@ -591,6 +591,25 @@ static void test_periods_become_processor_time(void **state) {
     assert_false(samples_have_cpu(&profile_thread_at(&whole, (thread_id){0})->samples));
 }
 
+/* The recorder samples a thread while it waits, too, unlike perf. An input without samples does not matter. */
+static void test_samples_of_every_state(void **state) {
+    set_one_clock();
+    add_simple(0, 1, SECOND_NS, "a");
+    part(0)->meta.has_every_state = true;
+    add_process(2, 2, TIME_NONE, TIME_NONE);
+    run();
+    assert_true(whole.meta.has_every_state);
+}
+
+static void test_samples_of_some_states(void **state) {
+    set_one_clock();
+    add_simple(0, 1, SECOND_NS, "a");
+    part(0)->meta.has_every_state = true;
+    add_simple(2, 2, SECOND_NS, "c");
+    run();
+    assert_false(whole.meta.has_every_state);
+}
+
 static void test_large_weights(void **state) {
     add_simple(0, 1, SECOND_NS, "a");
     add_simple(1, 2, SECOND_NS, "b");
@@ -639,6 +658,8 @@ int main(void) {
         TEST(test_counters_at_the_same_time_are_two),
         TEST(test_weights_of_different_things_are_refused),
         TEST(test_periods_become_processor_time),
+        TEST(test_samples_of_every_state),
+        TEST(test_samples_of_some_states),
         TEST(test_large_weights),
     };
     return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -133,6 +133,19 @@ static void test_interval_is_measured(void **state) {
     assert_int_equal(fixture.profile.meta.configuration.interval_ns, CONFIGURED_NS);
 }
 
+/* A round of the sampler may be late. The thread ran, or waited, until then all the same. */
+static void test_late_samples_need_no_weights(void **state) {
+    begin_events();
+    add_sampled_thread(&fixture.trace, 7, 10, 0, "main");
+    add_running_sample(0, 7);
+    add_running_sample(2000000, 7);
+    add_running_sample(9000000, 7);
+    trace_seal(&fixture.trace, 12000000, 6000000);
+    read_trace();
+    emit(&emitter_processed);
+    assert_has("\"timeDeltas\":[0,1,4.5],\"weight\":null,");
+}
+
 static void test_windows_make_no_difference(void **state) {
     build_sampler_trace(&fixture.trace);
     for (size_t window_bytes = 1; window_bytes < 5000; window_bytes += 611) {
@@ -1383,6 +1396,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_sampler_trace),
         TEST(test_interval_is_measured),
+        TEST(test_late_samples_need_no_weights),
         TEST(test_windows_make_no_difference),
         TEST(test_processed),
         TEST(test_gecko),

@@ -155,6 +155,10 @@ static void samples_an_interval_apart_need_no_weights(void **state) {
     text = emit((struct progress){0});
     assert_has(text, "\"weight\":[1,1,1,1,1],\"weightType\":\"samples\",\"length\":5}");
     free(text);
+    profile.meta.has_every_state = true;
+    text = emit((struct progress){0});
+    assert_has(text, "\"weight\":null,\"weightType\":\"samples\",\"length\":5}");
+    free(text);
 }
 
 /* An idle thread uses no processor time, whatever the period of its samples. */
