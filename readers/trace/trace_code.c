@@ -44,21 +44,88 @@ static bool has_role(const struct trace_code *code, frame_id frame, enum trace_f
     return frame.index < code->roles.count && *(const uint8_t *)column_at(&code->roles, frame.index) == role;
 }
 
-void trace_code_note_label(struct trace_code *code, frame_id frame) { set_role(code, frame, TRACE_FRAME_IS_LABEL); }
+void trace_code_note_label(struct trace_code *code, frame_id frame) {
+    bool has_category = !frame_is_none(frame) && profile_frame_at(code->profile, frame)->category;
+    set_role(code, frame, has_category ? TRACE_FRAME_IS_LABEL : TRACE_FRAME_IS_PLAIN_LABEL);
+}
+
+/* ---- Inheriting categories. ---- */
+
+/* A stack whose outermost frames are those of a path. */
+struct whole_stack {
+    const struct stack_path *path;
+    uint32_t kept_count; /* number of frames of the path */
+    frame_id *frames;    /* called by those */
+};
+
+/* Returns the frame at that depth; the outermost one has depth 0. */
+static frame_id frame_at(const struct whole_stack *stack, uint32_t depth) {
+    return depth < stack->kept_count ? stack_path_frame(stack->path, depth + 1)
+                                     : stack->frames[depth - stack->kept_count];
+}
+
+/* Returns the innermost label with a category above that depth, or NULL. */
+static const struct frame *find_label(const struct trace_code *code, const struct whole_stack *stack, uint32_t depth) {
+    while (depth--) {
+        frame_id frame = frame_at(stack, depth);
+        if (has_role(code, frame, TRACE_FRAME_IS_LABEL)) return profile_frame_at(code->profile, frame);
+    }
+    return NULL;
+}
 
 static bool passes_category_on(const struct trace_code *code, frame_id caller) {
-    if (frame_is_none(caller)) return false;
     return profile_frame_at(code->profile, caller)->inherits_category || has_role(code, caller, TRACE_FRAME_IS_LABEL);
 }
 
-void trace_code_inherit(struct trace_code *code, frame_id caller, frame_id *frames, uint32_t count) {
-    for (uint32_t i = 0; i < count; caller = frames[i++]) {
-        if (!has_role(code, frames[i], TRACE_FRAME_IS_NATIVE) || !passes_category_on(code, caller)) continue;
-        struct frame heir = *profile_frame_at(code->profile, frames[i]);
-        heir.inherits_category = 1;
-        heir.category = heir.subcategory = 0;
-        frames[i] = profile_frame(code->profile, &heir);
-    }
+/* Returns the row of the frame, which also is a label with a category. */
+static frame_id add_label(struct trace_code *code, const struct frame *frame) {
+    frame_id added = profile_frame(code->profile, frame);
+    set_role(code, added, TRACE_FRAME_IS_LABEL);
+    return added;
+}
+
+/* Gives a label without a category that of the label that encloses it or, if there is none, of its caller. The category
+ * is written out: if labels are put between inlined functions later, the frame before this one may be another. */
+static frame_id adopt_category(struct trace_code *code, const struct whole_stack *stack, uint32_t depth) {
+    frame_id caller = frame_at(stack, depth - 1);
+    bool has_label = passes_category_on(code, caller);
+    const struct frame *from = has_label ? find_label(code, stack, depth) : profile_frame_at(code->profile, caller);
+    struct frame heir = *profile_frame_at(code->profile, frame_at(stack, depth));
+    heir.category = from->category;
+    heir.subcategory = from->subcategory;
+    return has_label ? add_label(code, &heir) : profile_frame(code->profile, &heir);
+}
+
+/* A wait stays in the category "Idle", which the front-end counts as inactive. Its subcategory tells which label's work
+ * waits. */
+static frame_id name_wait(struct trace_code *code, const struct whole_stack *stack, uint32_t depth) {
+    struct categories *categories = &code->profile->categories;
+    frame_id frame = frame_at(stack, depth);
+    struct frame wait = *profile_frame_at(code->profile, frame);
+    if (!text_equal(categories_at(categories, wait.category)->name, TEXT("Idle"))) return frame;
+    const struct frame *label = find_label(code, stack, depth);
+    if (!label || label->category == wait.category) return frame;
+    struct text name = categories_at(categories, label->category)->name;
+    wait.subcategory = categories_intern_code(categories, CODE_IDLE, name).subcategory;
+    return add_label(code, &wait);
+}
+
+static frame_id inherit(struct trace_code *code, const struct whole_stack *stack, uint32_t depth) {
+    frame_id frame = frame_at(stack, depth), caller = frame_at(stack, depth - 1);
+    if (frame_is_none(frame) || frame_is_none(caller)) return frame;
+    if (has_role(code, frame, TRACE_FRAME_IS_LABEL)) return name_wait(code, stack, depth);
+    if (has_role(code, frame, TRACE_FRAME_IS_PLAIN_LABEL)) return adopt_category(code, stack, depth);
+    if (!has_role(code, frame, TRACE_FRAME_IS_NATIVE) || !passes_category_on(code, caller)) return frame;
+    struct frame heir = *profile_frame_at(code->profile, frame);
+    heir.inherits_category = 1;
+    heir.category = heir.subcategory = 0;
+    return profile_frame(code->profile, &heir);
+}
+
+void trace_code_inherit(struct trace_code *code, const struct stack_path *path, uint32_t kept_count, frame_id *frames,
+                        uint32_t count) {
+    const struct whole_stack stack = {path, kept_count, frames};
+    for (uint32_t i = kept_count ? 0 : 1; i < count; i++) frames[i] = inherit(code, &stack, kept_count + i);
 }
 
 /* ---- Frames. ---- */

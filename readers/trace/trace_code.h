@@ -2,6 +2,7 @@
 #ifndef GECKO_TRACE_CODE_H
 #define GECKO_TRACE_CODE_H
 
+#include "libconvert/profile/stack_path.h"
 #include "trace_definitions.h"
 #include "trace_jit.h"
 #include "trace_tasks.h"
@@ -19,7 +20,8 @@ struct trace_code {
 enum trace_frame_role {
     TRACE_FRAME_IS_OTHER,
     TRACE_FRAME_IS_NATIVE, /* machine code of a file or at an address about which nothing is known */
-    TRACE_FRAME_IS_LABEL   /* a label with a category, which native frames that it calls take over */
+    TRACE_FRAME_IS_LABEL,  /* a label or a script frame with a category, which native frames that it calls take over */
+    TRACE_FRAME_IS_PLAIN_LABEL /* a label or a script frame without a category */
 };
 
 /* An address in a process's code. */
@@ -38,11 +40,14 @@ void trace_code_fini(struct trace_code *code);
  * Returns none if memory ran out (latched). */
 frame_id trace_code_frame(struct trace_code *code, const struct trace_address *address, int64_t ticks, bool *is_open);
 
-/* Tells that the frame is a label with a category. */
+/* Tells that the frame is a label or a script frame. */
 void trace_code_note_label(struct trace_code *code, frame_id frame);
 
-/* Gives native frames that a label with a category calls, directly or through other native frames, the category of the
- * label: replaces them in `frames`, of which the first one is the outermost. `caller` calls it; none for a root. */
-void trace_code_inherit(struct trace_code *code, frame_id caller, frame_id *frames, uint32_t count);
+/* Gives frames the category of what encloses them, by replacing them in `frames`, of which the first one is the
+ * outermost. The innermost of the first kept_count frames of the path calls it. Labels and script frames with a
+ * category keep it. Native frames that they call, directly or through other native frames, take it over, and so do
+ * labels and script frames without a category. A wait gets a subcategory of the label's category. */
+void trace_code_inherit(struct trace_code *code, const struct stack_path *path, uint32_t kept_count, frame_id *frames,
+                        uint32_t count);
 
 #endif

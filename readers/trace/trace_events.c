@@ -466,8 +466,7 @@ static bool set_sampled_stack(struct trace_reader *trace, struct trace_sampled_t
     uint64_t known_count = sampled->has_stack ? sampled->path.count : 0;
     sampled->has_stack = kept_count <= known_count;
     if (!sampled->has_stack) return false;
-    frame_id caller = stack_path_frame(&sampled->path, (uint32_t)kept_count);
-    trace_code_inherit(&trace->code, caller, trace->frames, frames->count);
+    trace_code_inherit(&trace->code, &sampled->path, (uint32_t)kept_count, trace->frames, frames->count);
     sampled->stack =
         stack_path_go_on(&sampled->path, trace->profile, (uint32_t)kept_count, trace->frames, frames->count);
     if (sampled->path.count > 1) trace->profile->meta.has_stacks = true;

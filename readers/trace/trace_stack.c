@@ -39,9 +39,8 @@ static frame_id unknown_frame(struct trace_reader *trace, struct text text) {
     return profile_named_frame(profile, name, (struct category_pair){0});
 }
 
-/* A label without a category leaves native code the category that it has without the label. */
-static frame_id note_label(struct trace_reader *trace, const struct trace_label *label, frame_id frame) {
-    if (label->category.category) trace_code_note_label(&trace->code, frame);
+static frame_id note_label(struct trace_reader *trace, frame_id frame) {
+    trace_code_note_label(&trace->code, frame);
     return frame;
 }
 
@@ -52,14 +51,14 @@ static frame_id read_label(struct trace_reader *trace, struct trace_cursor *curs
     if (cursor->is_bad || *is_open) return frame_none();
     if (!label) {
         trace_ledger_defer(&trace->ledger, TRACE_LOST_LABEL);
-        return unknown_frame(trace, text);
+        return note_label(trace, unknown_frame(trace, text));
     }
-    if (!text.bytes_count) return note_label(trace, label, label->frame);
+    if (!text.bytes_count) return note_label(trace, label->frame);
     struct func func = {.name = profile_string(profile, compose_name(trace, label->name, text)),
                         .resource = resource_none(),
                         .source = label->source,
                         .line = label->line};
-    return note_label(trace, label, add_frame(profile, &func, label->category, 0, 0));
+    return note_label(trace, add_frame(profile, &func, label->category, 0, 0));
 }
 
 static frame_id read_script(struct trace_reader *trace, struct trace_cursor *cursor, bool *is_open) {
@@ -76,7 +75,7 @@ static frame_id read_script(struct trace_reader *trace, struct trace_cursor *cur
                         .flags = FUNC_IS_JS};
     uint32_t known_line = line > INT32_MAX ? 0 : (uint32_t)line;
     uint32_t known_column = column > INT32_MAX || !known_line ? 0 : (uint32_t)column;
-    return add_frame(profile, &func, category, known_line, known_column);
+    return note_label(trace, add_frame(profile, &func, category, known_line, known_column));
 }
 
 /* Makes room for that many frames. Returns false if memory ran out (latched). */
@@ -178,6 +177,6 @@ stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context
     if (cursor->is_bad || *is_open) return stack_none();
     trace_stack_pass(context, &frames);
     if (frames.count > 1) trace->profile->meta.has_stacks = true;
-    trace_code_inherit(&trace->code, frame_none(), trace->frames, frames.count);
+    trace_code_inherit(&trace->code, NULL, 0, trace->frames, frames.count);
     return stack_path_add(&context->thread->path, trace->profile, trace->frames, frames.count);
 }

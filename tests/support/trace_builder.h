@@ -45,7 +45,7 @@ enum {
 /* Flags of samples that the sampler takes of other threads. */
 enum { BUILD_HAS_CPU = 1, BUILD_HAS_DELAY = 2, BUILD_IS_TRUNCATED = 4, BUILD_IS_UNREACHED = 8, BUILD_HAS_AGE = 16 };
 
-enum { BUILD_FRAME_LABEL = 0, BUILD_FRAME_RETURNS = 3, BUILD_FRAME_EXACT = 4 };
+enum { BUILD_FRAME_LABEL = 0, BUILD_FRAME_SCRIPT = 2, BUILD_FRAME_RETURNS = 3, BUILD_FRAME_EXACT = 4 };
 
 enum {
     BUILD_META = 1,

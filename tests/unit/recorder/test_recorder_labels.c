@@ -284,7 +284,7 @@ static void test_scripts(void **state) {
         struct text category;
     } expected[] = {
         {0, 1, 10, 3, "main.js", TEXT("JavaScript")},    {0, 0, 0, 0, "helper.js", TEXT("JavaScript")},
-        {1, 0, 7, 21, "helper.js", TEXT("JavaScript")},  {2, 1, 5, 6, NULL, TEXT("Other")},
+        {1, 0, 7, 21, "helper.js", TEXT("JavaScript")},  {2, 1, 5, 6, NULL, TEXT("JavaScript")},
         {2, 0, 1, 0, "nameless.js", TEXT("JavaScript")}, {3, 1, 11, 4, "main.js", TEXT("JavaScript")},
     };
     for (size_t i = 0; i < COUNT_OF(expected); i++) {

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libconvert/base/memory.h"
 #include "libconvert/profile/sweep.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/jitdump_builder.h"
@@ -547,6 +548,147 @@ static void test_kept_frames(void **state) {
         "10/20 one 0 1 a\n10/20 one 1 1 a;b\n10/20 one 2 1 a;b;a\n10/20 one 3 1 a\n10/20 one 4 1 a\n"
         "10/21 two 0 1 b\n10/21 two 4 1 b\n");
     assert_int_equal(lost_sum(), 0);
+}
+
+/* ---- Categories. ---- */
+
+static void add_categories(struct profile_text *out, stack_id id) {
+    if (stack_is_none(id)) return;
+    const struct profile *profile = &fixture.profile;
+    const struct stack *stack = profile_stack_at(profile, id);
+    const struct frame *frame = profile_frame_at(profile, stack->frame);
+    const struct category *category = categories_at(&profile->categories, frame->category);
+    struct text subcategory = *category_subcategory_at(category, frame->subcategory);
+    add_categories(out, stack->prefix);
+    if (!stack_is_none(stack->prefix)) profile_text_add(out, TEXT(" > "));
+    profile_text_add(out, frame_func_name(profile, stack->frame));
+    profile_text_add(out, TEXT(": "));
+    profile_text_add(out, frame->inherits_category ? TEXT("inherits") : category->name);
+    if (frame->subcategory) profile_text_add(out, TEXT("/"));
+    if (frame->subcategory) profile_text_add(out, subcategory);
+}
+
+/* Asserts what the frames of the first thread's samples are, with their categories. */
+static void assert_categories(const char *expected) {
+    struct profile_text *out = calloc(1, sizeof *out);
+    assert_non_null(out);
+    const struct samples *samples = &profile_ordered_thread(&fixture.profile, 0)->samples;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        add_categories(out, samples_at(samples, i)->stack);
+        profile_text_add(out, TEXT("\n"));
+    }
+    assert_printed(out, expected);
+}
+
+static void put_label_frame(struct trace_builder *trace, uint64_t label) {
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+}
+
+static void put_script_frame(struct trace_builder *trace, uint64_t category, const char *function) {
+    put_byte(trace, BUILD_FRAME_SCRIPT);
+    put_leb(trace, category);
+    put_text(trace, function);
+    put_text(trace, "/app/a.js");
+    put_lebs(trace, 1, 1);
+}
+
+/* Begins a full sample of thread 7 with so many frames after the kept ones. End it with trace_block(…,
+ * BUILD_THREAD_SAMPLE). */
+static void put_frames_of_sample(struct trace_builder *trace, uint64_t kept, uint64_t count) {
+    put_thread_sample(trace, 100, 7, 0, kept);
+    put_leb(trace, count);
+}
+
+static void test_categories_of_what_labels_call(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t io = define_category(trace, "I/O", 3, 0), disk = define_category(trace, "Disk", 3, io);
+    uint64_t read = define_label(trace, "read", disk, "", 0), plain = define_label(trace, "plain", 0, "", 0);
+    uint64_t library = define_library(trace, "/usr/lib/libapp.so", "");
+    uint64_t mapping = define_mapping(trace, 0x10000, 0x2000, 0, library);
+    begin_events();
+    add_sampled_thread(trace, 7, 10, 0, "main");
+    add_mappings(trace, mapping);
+    /* A label without a category takes over that of the label around it, and so does what it calls. */
+    put_frames_of_sample(trace, 0, 4);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10010);
+    put_label_frame(trace, read);
+    put_label_frame(trace, plain);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    /* The label around it may be among the frames of the sample before. */
+    put_frames_of_sample(trace, 2, 3);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    put_label_frame(trace, plain);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    /* Without a label around it, it takes over that of its caller, and what it calls keeps its own. */
+    put_frames_of_sample(trace, 1, 2);
+    put_label_frame(trace, plain);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    /* Nothing calls it. */
+    put_frames_of_sample(trace, 0, 1);
+    put_label_frame(trace, plain);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    assert_categories(
+        "0x10: User/libapp.so > read: I/O/Disk > plain: I/O/Disk > 0x20: inherits\n"
+        "0x10: User/libapp.so > read: I/O/Disk > 0x30: inherits > plain: I/O/Disk > 0x40: inherits\n"
+        "0x10: User/libapp.so > plain: User/libapp.so > 0x50: User/libapp.so\n"
+        "plain: Other\n");
+}
+
+static void test_categories_of_what_scripts_call(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t category = define_category(trace, "JavaScript", 5, 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 10, 0, "main");
+    put_frames_of_sample(trace, 0, 4);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    put_script_frame(trace, category, "outer");
+    put_script_frame(trace, 0, "inner");
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    assert_categories("0x10: User > outer: JavaScript > inner: JavaScript > 0x20: inherits\n");
+}
+
+static void test_categories_of_waits(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t io = define_category(trace, "I/O", 3, 0), disk = define_category(trace, "Disk", 3, io);
+    uint64_t idle = define_category(trace, "Idle", 1, 0);
+    uint64_t read = define_label(trace, "read", disk, "", 0), rest = define_label(trace, "rest", idle, "", 0);
+    uint64_t wait = define_label(trace, "(waits in poll)", idle, "", 0);
+    begin_events();
+    add_sampled_thread(trace, 7, 10, 0, "main");
+    put_frames_of_sample(trace, 0, 3);
+    put_label_frame(trace, read);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    put_label_frame(trace, wait);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    put_frames_of_sample(trace, 2, 2);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    put_label_frame(trace, wait);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    put_frames_of_sample(trace, 0, 2);
+    put_address(trace, BUILD_FRAME_EXACT, 0x10);
+    put_label_frame(trace, wait);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    put_frames_of_sample(trace, 0, 2);
+    put_label_frame(trace, rest);
+    put_label_frame(trace, wait);
+    trace_block(trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    assert_categories(
+        "read: I/O/Disk > 0x10: inherits > (waits in poll): Idle/I/O\n"
+        "read: I/O/Disk > 0x10: inherits > 0x20: inherits > (waits in poll): Idle/I/O\n"
+        "0x30: User > (waits in poll): Idle\n"
+        "rest: Idle > (waits in poll): Idle\n");
+    bool *are_idle = profile_idle_stacks(&fixture.profile);
+    const struct samples *samples = &profile_ordered_thread(&fixture.profile, 0)->samples;
+    for (uint32_t i = 0; i < 4; i++) assert_true(profile_is_idle(are_idle, samples_at(samples, i)->stack));
+    memory_free(are_idle);
 }
 
 static void test_stacks_without_a_base(void **state) {
@@ -1410,6 +1552,9 @@ int main(void) {
         TEST(test_threads_that_are_not_named),
         TEST(test_entries_without_a_process),
         TEST(test_kept_frames),
+        TEST(test_categories_of_what_labels_call),
+        TEST(test_categories_of_what_scripts_call),
+        TEST(test_categories_of_waits),
         TEST(test_stacks_without_a_base),
         TEST(test_samples_of_several_intervals),
         TEST(test_intervals_after_a_wait),
