@@ -187,7 +187,7 @@ static bool is_same_counter(const struct counter *a, const struct counter *b) {
     return process_is_same(a->process, b->process) && text_equal(a->name, b->name) &&
            text_equal(a->category, b->category) && text_equal(a->description, b->description) &&
            text_equal(a->label, b->label) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
-           a->color == b->color && a->is_stepped == b->is_stepped && a->sort_weight == b->sort_weight;
+           a->color == b->color && a->has_each_change == b->has_each_change && a->sort_weight == b->sort_weight;
 }
 
 /* When a counter has samples, and what they add up to. */

@@ -29,6 +29,40 @@ void counter_order(struct counter *counter) {
     counter->samples.count = kept_count;
 }
 
+/* Adds a sample without a change, which must not be earlier than the last sample. Returns NULL if memory ran out
+ * (latched). */
+static struct counter_sample *push_zero(struct column *samples, int64_t time_ns) {
+    struct counter_sample *sample = column_push(samples);
+    if (sample) *sample = (struct counter_sample){.time_ns = time_ns};
+    return sample;
+}
+
+/* Returns the end of the interval that the time is in. Times of damaged inputs can be anything, so the end may wrap
+ * around. */
+static int64_t end_of_interval(int64_t time_ns, int64_t interval_ns) {
+    int64_t since_start_ns = time_ns % interval_ns;
+    if (since_start_ns < 0) since_start_ns += interval_ns;
+    return (int64_t)((uint64_t)time_ns + (uint64_t)(interval_ns - since_start_ns));
+}
+
+void counter_bin(struct counter *counter, int64_t interval_ns) {
+    if (!counter->has_each_change || counter->graph != COUNTER_RATE || !counter->samples.count) return;
+    struct column bins;
+    struct counter_sample *bin = NULL;
+    column_init(&bins, sizeof(struct counter_sample), counter->samples.failure);
+    for (size_t i = 0; i < counter->samples.count && !failure_is_set(bins.failure); i++) {
+        int64_t end_ns = end_of_interval(sample_at(counter, i)->time_ns, interval_ns);
+        if (bin && bin->time_ns != end_ns && bin->time_ns != end_ns - interval_ns)
+            bin = push_zero(&bins, bin->time_ns + interval_ns);
+        if (!bin || bin->time_ns < end_ns - interval_ns) bin = push_zero(&bins, end_ns - interval_ns);
+        if (bin && bin->time_ns != end_ns) bin = push_zero(&bins, end_ns);
+        if (bin) add_to(bin, sample_at(counter, i));
+    }
+    if (bin) push_zero(&bins, bin->time_ns + interval_ns);
+    column_fini(&counter->samples);
+    counter->samples = bins;
+}
+
 void counter_start_at_zero(struct counter *counter, int64_t interval_ns) {
     size_t count = counter->samples.count;
     if (!count) return;
@@ -52,7 +86,7 @@ static bool is_step(const struct counter *counter, size_t i) {
 
 void counter_hold_steps(struct counter *counter) {
     size_t count = counter->samples.count, step_count = 0;
-    if (!counter->is_stepped) return;
+    if (!counter->has_each_change || counter->graph != COUNTER_ACCUMULATED) return;
     for (size_t i = 1; i < count; i++) step_count += is_step(counter, i);
     for (size_t i = 0; i < step_count; i++)
         if (!column_push(&counter->samples)) return;

@@ -32,7 +32,7 @@ struct counter {
     struct text unit;  /* "bytes", "percent", "pWh" and so on; empty: none */
     enum counter_graph graph;
     enum graph_color color;
-    bool is_stepped;       /* samples are the changes as they happened, and the value is constant between them */
+    bool has_each_change;  /* samples are the changes as they happened; the value is constant between them */
     int32_t sort_weight;   /* tracks with lower weights are drawn higher; the front-end's own have 10 to 50 */
     struct column samples; /* struct counter_sample; in any order until profile_finish */
 };
@@ -40,12 +40,19 @@ struct counter {
 /* Sorts the samples by time, and merges those of the same time: the front-end would divide by the 0 between them. */
 void counter_order(struct counter *counter);
 
+/* Sums up the changes of an ordered counter of rates that has each change, by intervals: each interval with changes
+ * becomes a sample at its end. The front-end divides a change by the time since the previous sample, which may be a few
+ * nanoseconds if the samples are the changes themselves. A sample without a change begins the first interval with
+ * changes after others without, and another one ends the interval after them, so that the rate is 0 in between.
+ * interval_ns must be above 0. */
+void counter_bin(struct counter *counter, int64_t interval_ns);
+
 /* If the first sample of an ordered counter has a change, inserts a sample without one before it, because the front-end
  * reads the first change as 0. If the counter has only one sample, the new one is interval_ns (> 0) earlier. */
 void counter_start_at_zero(struct counter *counter, int64_t interval_ns);
 
-/* Inserts a sample without a change shortly before each change of a stepped counter. The front-end draws straight lines
- * from sample to sample and would otherwise show a step as a slope. */
+/* Inserts a sample without a change shortly before each change of an accumulated counter that has each change. The
+ * front-end draws straight lines from sample to sample and would otherwise show a step as a slope. */
 void counter_hold_steps(struct counter *counter);
 
 /* Adds a sample without a change at end_ns to an accumulated counter, unless it has samples until then. The front-end

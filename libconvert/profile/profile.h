@@ -339,9 +339,9 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
 /* Puts the profile in order. Call it once, when the reader is done.
  *
  * Samples, markers and allocations of each thread are sorted by time, and so are the samples of counters
- * (counter_order, counter_start_at_zero, counter_hold_steps, counter_extend). Counters, paused ranges, overheads and
- * lines of logs are sorted by process and, except counters, by time; lines without a time come first. A freed
- * allocation moves to the thread that allocated it.
+ * (counter_order, counter_bin, counter_start_at_zero, counter_hold_steps, counter_extend). Counters, paused ranges,
+ * overheads and lines of logs are sorted by process and, except counters, by time; lines without a time come first. A
+ * freed allocation moves to the thread that allocated it.
  *
  * Times become relative to the first sample, marker, allocation or counter's sample.
  *

@@ -194,6 +194,7 @@ void profile_finish(struct profile *profile) {
     filter_overheads(profile);
     for (size_t i = 0; i < profile->counters.count; i++) {
         struct counter *counter = column_at(&profile->counters, i);
+        counter_bin(counter, meta->interval_ns);
         counter_start_at_zero(counter, meta->interval_ns);
         counter_hold_steps(counter);
         counter_extend(counter, end_of_process(profile, counter->process));

@@ -32,10 +32,11 @@ static struct counter *find(struct trace_counters *counters, process_id process,
 
 void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,
                         const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
-                        uint64_t number) {
+                        uint64_t number, bool is_of_sampler) {
     struct counter *counter = find(counters, process, definition_row, definition);
     struct counter_sample *sample = counter ? column_push(&counter->samples) : NULL;
-    if (counter && count != COUNTER_ENTRY_SUM) counter->is_stepped = counter->graph == COUNTER_ACCUMULATED;
+    bool is_of_round = is_of_sampler && definition->graph == COUNTER_RATE;
+    if (counter && count != COUNTER_ENTRY_SUM && !is_of_round) counter->has_each_change = true;
     /* Numbers are stored modulo 2^32, which keeps their differences correct. */
     if (sample)
         *sample = (struct counter_sample){

@@ -18,11 +18,12 @@ void trace_counters_init(struct trace_counters *counters, struct profile *profil
 void trace_counters_fini(struct trace_counters *counters);
 
 /* Adds an entry of the process's counter with that definition, whose number is `definition_row`. `number` is the number
- * of changes; of a sum, the number of all changes so far. Until trace_counters_finish, a sample of the counter holds
- * `value` as its change and `count` in its reserved member. */
+ * of changes; of a sum, the number of all changes so far. The sampler adds what a rate has changed by since its
+ * previous round, unlike other threads, which add each change. Until trace_counters_finish, a sample of the counter
+ * holds `value` as its change and `count` in its reserved member. */
 void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,
                         const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
-                        uint64_t number);
+                        uint64_t number, bool is_of_sampler);
 
 /* Converts all entries to changes. Call it once. `is_complete` means that nothing of the trace was recycled, so
  * counters start at 0. */

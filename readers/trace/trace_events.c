@@ -303,7 +303,10 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
     if (entry->is_open) return TRACE_OPEN;
     entry->context->now_ticks = ticks;
     if (!definition) return lost(entry, TRACE_LOST_COUNTER);
-    trace_counters_add(&trace->counters, entry->context->process->id, row, definition, ticks, kind, value, number);
+    const struct trace_thread *thread = entry->context->thread;
+    bool is_of_sampler = thread && trace_tasks_is_sampler(&trace->tasks, thread);
+    trace_counters_add(&trace->counters, entry->context->process->id, row, definition, ticks, kind, value, number,
+                       is_of_sampler);
     return kept(entry);
 }
 

@@ -77,6 +77,12 @@ struct trace_thread *trace_tasks_thread(struct trace_tasks *tasks, const struct 
     return add_thread(tasks, &key, tid);
 }
 
+static bool is_sampler(const struct thread *thread) { return text_equal(thread->name, TEXT(SAMPLER_THREAD_NAME)); }
+
+bool trace_tasks_is_sampler(const struct trace_tasks *tasks, const struct trace_thread *thread) {
+    return is_sampler(profile_thread_at(tasks->profile, thread->id));
+}
+
 void trace_tasks_name_process(struct trace_tasks *tasks, struct trace_process *process, struct text name,
                               int64_t ticks) {
     if (!name.bytes_count || (process->has_name && ticks < process->name_ticks)) return;
@@ -194,7 +200,7 @@ enum { NO_THREAD = UINT32_MAX, SEVERAL_THREADS = UINT32_MAX - 1 };
 static void show_main_thread(struct trace_tasks *tasks, uint32_t row) {
     struct thread *thread = column_at(&tasks->profile->threads, row);
     const struct process *process = profile_process_at(tasks->profile, thread->process);
-    if (thread_has_content(thread) || !text_equal(thread->name, TEXT(SAMPLER_THREAD_NAME))) return;
+    if (thread_has_content(thread) || !is_sampler(thread)) return;
     thread->tid = process->pid;
     thread->name = process->name;
     thread->start_ticks = TIME_NONE;

@@ -61,6 +61,9 @@ struct trace_process *trace_tasks_process(struct trace_tasks *tasks, int64_t pid
 struct trace_thread *trace_tasks_thread(struct trace_tasks *tasks, const struct trace_process *process, uint64_t uid,
                                         int64_t tid);
 
+/* Returns whether the thread is the recorder's own, which samples the others. */
+bool trace_tasks_is_sampler(const struct trace_tasks *tasks, const struct trace_thread *thread);
+
 /* Returns the process that had the pid at that time of CLOCK_MONOTONIC; NULL: the trace has none. Searches all
  * processes. */
 struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_t pid, uint64_t time_ns);

@@ -150,9 +150,40 @@ static void steps_are_held_until_they_happen(void **state) {
     ADD({0, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {9000, -7, 2, 0});
     counter_hold_steps(&counter);
     assert_int_equal(counter.samples.count, 4);
-    counter.is_stepped = true;
+    counter.has_each_change = true;
     counter_hold_steps(&counter);
     ASSERT_SAMPLES({0, 0, 0, 0}, {4000, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {8000, 0, 0, 0}, {9000, -7, 2, 0});
+}
+
+static void changes_of_a_rate_are_summed_up_by_intervals(void **state) {
+    counter.graph = COUNTER_RATE;
+    counter.has_each_change = true;
+    /* Two at once; one in the next interval; none in one interval; none in several. */
+    ADD({1500, 10, 1, 0}, {1501, 20, 1, 0}, {2999, 5, 1, 0}, {4000, 7, 1, 0}, {9400, -3, 2, 0}, {9400, 1, 1, 0});
+    counter_bin(&counter, 1000);
+    ASSERT_SAMPLES({1000, 0, 0, 0}, {2000, 30, 2, 0}, {3000, 5, 1, 0}, {4000, 0, 0, 0}, {5000, 7, 1, 0},
+                   {6000, 0, 0, 0}, {9000, 0, 0, 0}, {10000, -2, 3, 0}, {11000, 0, 0, 0});
+}
+
+static void times_before_zero_are_in_intervals_too(void **state) {
+    counter.graph = COUNTER_RATE;
+    counter.has_each_change = true;
+    ADD({-1001, 1, 0, 0}, {-1000, 2, 0, 0}, {-1, 4, 0, 0}, {0, 8, 0, 0});
+    counter_bin(&counter, 1000);
+    ASSERT_SAMPLES({-2000, 0, 0, 0}, {-1000, 1, 0, 0}, {0, 6, 0, 0}, {1000, 8, 0, 0}, {2000, 0, 0, 0});
+}
+
+/* The sampler adds changes up from round to round. */
+static void other_counters_are_not_summed_up(void **state) {
+    counter.graph = COUNTER_RATE;
+    counter_bin(&counter, 1000);
+    assert_int_equal(counter.samples.count, 0);
+    ADD({990, 1, 0, 0}, {1010, 2, 0, 0});
+    counter_bin(&counter, 1000);
+    counter.graph = COUNTER_ACCUMULATED;
+    counter.has_each_change = true;
+    counter_bin(&counter, 1000);
+    ASSERT_SAMPLES({990, 1, 0, 0}, {1010, 2, 0, 0});
 }
 
 int main(void) {
@@ -168,6 +199,9 @@ int main(void) {
         TEST(a_level_holds_until_the_end),
         TEST(many_samples_are_moved_by_one),
         TEST(steps_are_held_until_they_happen),
+        TEST(changes_of_a_rate_are_summed_up_by_intervals),
+        TEST(times_before_zero_are_in_intervals_too),
+        TEST(other_counters_are_not_summed_up),
         TEST(without_memory_samples_stay),
     };
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);

@@ -111,7 +111,9 @@ static void test_add_and_set(void **state) {
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
     assert_changes(profile, "added", "+5 -3 +63 +64 -64 -65 +8192 -1");
-    assert_changes(profile, "rate", "+5 -3 +63 +64 -64 -65 +8192 -1");
+    /* Changes of a rate are summed up by intervals. */
+    assert_int_equal(sum_of(profile, "rate"), 8191);
+    assert_int_equal(operations_of(profile, "rate"), COUNT_OF(changes));
     assert_changes(profile, "set", "+5 -8 +66 +1 -128 -1 +8257 -8193");
     assert_changes(profile, "mixed", "+10 +90 -30 -70 +1");
     assert_changes(profile, "large", "+9223372036854775807 -9223372036854775808 -9223372036854775807");
@@ -348,16 +350,17 @@ static void test_changes_in_a_pause(void **state) {
     stop_and_read(&recorded, *state, "changes.trace");
     assert_nothing_lost(&recorded);
     const struct paused_range *pause = column_at(&recorded.profile.paused_ranges, 0);
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        for (int is_rate = 0; is_rate < 2; is_rate++) {
-            assert_changes(&recorded.profile, names[i][is_rate], cases[i].expected);
-            const struct counter *counter = counter_of(&recorded.profile, names[i][is_rate]);
-            for (size_t j = 0; j < counter->samples.count; j++) {
-                const struct counter_sample *sample = column_at(&counter->samples, j);
-                bool is_in_pause = sample->time_ns >= pause->start_ns && sample->time_ns < pause->end_ns;
-                assert_false(sample->change && is_in_pause);
-            }
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_changes(&recorded.profile, names[i][0], cases[i].expected);
+        const struct counter *counter = counter_of(&recorded.profile, names[i][0]);
+        for (size_t j = 0; j < counter->samples.count; j++) {
+            const struct counter_sample *sample = column_at(&counter->samples, j);
+            bool is_in_pause = sample->time_ns >= pause->start_ns && sample->time_ns < pause->end_ns;
+            assert_false(sample->change && is_in_pause);
         }
+        /* Changes of a rate are summed up by intervals. */
+        assert_int_equal(sum_of(&recorded.profile, names[i][1]), sum_of(&recorded.profile, names[i][0]));
+    }
     recorded_fini(&recorded);
 }
 

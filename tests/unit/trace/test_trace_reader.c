@@ -885,16 +885,36 @@ static void test_counters(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* What a program reports as it happens is summed up by intervals, of 1 ms here. What the sampler adds in each round is
+ * an interval apart already. */
+static void test_counters_of_rates(void **state) {
+    build_counters(&fixture.trace, 1);
+    trace_definitions_chunk(&fixture.trace);
+    uint64_t cpu = define_counter(&fixture.trace, "cpu", 1);
+    trace_events_chunk(&fixture.trace, 0, 0);
+    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    add_thread(&fixture.trace, 0, 4, 14, 0, "grec-sampler");
+    add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 90);
+    add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 80);
+    seal_and_read();
+    assert_counters(
+        "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
+        "10 values: 0:0/0 1000000:10/3 2000000:0/0\n"
+        "10 sums: 200:0/0 250:1000/3 300:100/1 350:400/3\n"
+        "10 cpu: -50:0/0 50:90/1 150:80/1\n"
+        "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
+}
+
 /* Changes that were summed up before the oldest chunk are not part of a rate. */
 static void test_counters_of_a_recycled_trace(void **state) {
     build_counters(&fixture.trace, 1);
     trace_write(&fixture.trace, BUILD_AT_RECYCLED, 1, 8);
     read_trace();
     assert_counters(
-        "10 changes: -25:0/0 0:5/1 25:10/1 50:-2/1\n"
-        "10 values: 50:0/0 100:40/1 150:5/1 200:-35/1\n"
+        "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
+        "10 values: 0:0/0 1000000:10/3 2000000:0/0\n"
         "10 sums: 250:0/0 300:100/1 350:400/3\n"
-        "20 changes: -999975:0/0 25:1/1\n");
+        "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
 static void test_counters_that_are_odd(void **state) {
@@ -1885,6 +1905,7 @@ int main(void) {
         TEST(test_parents),
         TEST(test_process_without_samples),
         TEST(test_counters),
+        TEST(test_counters_of_rates),
         TEST(test_counters_of_a_recycled_trace),
         TEST(test_counters_that_are_odd),
         TEST(test_pauses),
