@@ -164,7 +164,7 @@ static void take_payload(struct entry *entry, struct marker_entry *marker, struc
     const struct trace_marker *definition = marker->definition;
     if (!definition || entry->cursor.is_bad || entry->is_open) return;
     if (definition->type) {
-        trace_payload_read(entry->trace, payload, definition->type, has_tags, ticks, marker->values, &entry->is_open);
+        trace_payload_read(entry->trace, payload, definition, has_tags, ticks, marker->values, &entry->is_open);
         if (payload->is_bad) trace_cursor_spoil(&entry->cursor);
     } else if (definition->has_lost_type && trace_cursor_left(payload)) {
         trace_ledger_defer(&entry->trace->ledger, TRACE_LOST_PAYLOAD);

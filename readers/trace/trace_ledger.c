@@ -1,5 +1,7 @@
 #include "trace_ledger.h"
 
+#include <inttypes.h>
+
 #include "recorder/trace_format.h"
 
 static const struct ledger_cause CAUSES[TRACE_CAUSE_COUNT] = {
@@ -94,6 +96,43 @@ static const struct ledger_cause CAUSES[TRACE_CAUSE_COUNT] = {
 };
 _Static_assert((int)TRACE_ALLOCATION <= (int)TRACE_KEPT_LAST, "every known kind has its row");
 
-void trace_ledger_enter(const struct trace_ledger *ledger, struct ledger *out) {
-    ledger_enter_tallies(out, CAUSES, ledger->tallies, TRACE_CAUSE_COUNT);
+/* Returns NULL if there are too many. */
+static struct trace_misfit *find_misfit(struct trace_ledger *ledger, string_id marker, struct text field) {
+    for (uint32_t i = 0; i < ledger->misfit_count; i++) {
+        struct trace_misfit *misfit = &ledger->misfits[i];
+        if (string_is_same(misfit->marker, marker) && text_equal(misfit->field, field)) return misfit;
+    }
+    if (ledger->misfit_count == TRACE_MISFIT_COUNT_MAX) return NULL;
+    struct trace_misfit *added = &ledger->misfits[ledger->misfit_count++];
+    *added = (struct trace_misfit){.marker = marker, .field = field};
+    return added;
+}
+
+void trace_ledger_defer_misfit(struct trace_ledger *ledger, string_id marker, struct text field) {
+    struct trace_misfit *misfit = find_misfit(ledger, marker, field);
+    if (!misfit) {
+        trace_ledger_defer(ledger, TRACE_LOST_VALUE_TYPE);
+        return;
+    }
+    misfit->count_in_entry++;
+    ledger->has_parts = true;
+}
+
+static void enter_misfit(const struct trace_misfit *misfit, struct profile *profile) {
+    const struct ledger_tally *tally = &misfit->tally;
+    if (!tally->count || failure_is_set(profile->failure)) return;
+    struct text marker = strings_text(&profile->strings, misfit->marker);
+    struct text cause =
+        profile_text_format(profile, "value that field \"%.*s\" of marker \"%.*s\" cannot have",
+                            (int)misfit->field.bytes_count, misfit->field.bytes, (int)marker.bytes_count, marker.bytes);
+    ledger_enter_tallies(&profile->ledger, &(struct ledger_cause){LEDGER_VALUES, LEDGER_LOST, cause}, tally, 1);
+    profile_log_line(profile, &profile->gathering_log, process_none(), TIME_NONE,
+                     profile_text_format(profile, "lost %" PRIu64 " %s: %.*s, first at byte %" PRIu64, tally->count,
+                                         ledger_unit_noun(LEDGER_VALUES, tally->count), (int)cause.bytes_count,
+                                         cause.bytes, tally->first.offset));
+}
+
+void trace_ledger_enter(const struct trace_ledger *ledger, struct profile *profile) {
+    ledger_enter_tallies(&profile->ledger, CAUSES, ledger->tallies, TRACE_CAUSE_COUNT);
+    for (uint32_t i = 0; i < ledger->misfit_count; i++) enter_misfit(&ledger->misfits[i], profile);
 }

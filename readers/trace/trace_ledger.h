@@ -2,7 +2,7 @@
 #ifndef GECKO_TRACE_LEDGER_H
 #define GECKO_TRACE_LEDGER_H
 
-#include "libconvert/profile/ledger.h"
+#include "libconvert/profile/profile.h"
 
 enum trace_cause {
     /* Kept entries, numbered by kind. */
@@ -64,8 +64,21 @@ enum trace_cause {
     TRACE_PART_COUNT = TRACE_LOST_LABEL + 1 - TRACE_PART_FIRST
 };
 
+/* A field of a marker with values that it cannot have. */
+struct trace_misfit {
+    string_id marker;  /* its name */
+    struct text field; /* its key; borrowed from the profile */
+    struct ledger_tally tally;
+    uint32_t count_in_entry; /* in the current entry; like trace_ledger.parts */
+};
+
+/* How many of those are told apart. Programs make a few such mistakes, and a damaged trace any number. */
+enum { TRACE_MISFIT_COUNT_MAX = 16 };
+
 struct trace_ledger {
     struct ledger_tally tallies[TRACE_CAUSE_COUNT]; /* chunks are not always read in file order */
+    struct trace_misfit misfits[TRACE_MISFIT_COUNT_MAX];
+    uint32_t misfit_count;
     /* Lost parts of the current entry. They are counted once the entry is kept, since it may have to be read again. */
     uint32_t parts[TRACE_PART_COUNT];
     bool has_parts;
@@ -86,24 +99,32 @@ static inline void trace_ledger_defer(struct trace_ledger *ledger, enum trace_ca
     ledger->has_parts = true;
 }
 
-/* Counts the lost parts of the entry at that offset, which is kept. */
-static inline void trace_ledger_commit(struct trace_ledger *ledger, uint64_t offset) {
-    if (!ledger->has_parts) return;
-    for (int i = 0; i < TRACE_PART_COUNT; i++) {
-        trace_ledger_count(ledger, (enum trace_cause)(TRACE_PART_FIRST + i), ledger->parts[i], offset);
-        ledger->parts[i] = 0;
-    }
-    ledger->has_parts = false;
-}
+/* Does what trace_ledger_defer does, for a value that the field of that key, of the marker of that name, cannot have.
+ */
+void trace_ledger_defer_misfit(struct trace_ledger *ledger, string_id marker, struct text field);
 
 /* Forgets the lost parts of the previous entry. Call it before each entry. */
 static inline void trace_ledger_drop(struct trace_ledger *ledger) {
     if (!ledger->has_parts) return;
     for (int i = 0; i < TRACE_PART_COUNT; i++) ledger->parts[i] = 0;
+    for (uint32_t i = 0; i < ledger->misfit_count; i++) ledger->misfits[i].count_in_entry = 0;
     ledger->has_parts = false;
 }
 
-/* Enters all counts in the profile's ledger. Call it once. */
-void trace_ledger_enter(const struct trace_ledger *ledger, struct ledger *out);
+/* Counts the lost parts of the entry at that offset, which is kept. */
+static inline void trace_ledger_commit(struct trace_ledger *ledger, uint64_t offset) {
+    if (!ledger->has_parts) return;
+    for (int i = 0; i < TRACE_PART_COUNT; i++)
+        trace_ledger_count(ledger, (enum trace_cause)(TRACE_PART_FIRST + i), ledger->parts[i], offset);
+    for (uint32_t i = 0; i < ledger->misfit_count; i++) {
+        struct trace_misfit *misfit = &ledger->misfits[i];
+        ledger_tally_add(&misfit->tally, misfit->count_in_entry, (struct position){.offset = offset});
+    }
+    trace_ledger_drop(ledger);
+}
+
+/* Enters all counts in the profile's ledger, and the values that their fields cannot have in its log, too. Call it
+ * once. */
+void trace_ledger_enter(const struct trace_ledger *ledger, struct profile *profile);
 
 #endif

@@ -15,12 +15,15 @@ struct wire_value {
 struct payload_reading {
     struct trace_reader *trace;
     struct trace_cursor *cursor;
+    string_id marker;                 /* its name */
+    const struct marker_field *field; /* that is being read */
     int64_t time_ticks;
     bool *is_open;
 };
 
-static void count_lost(const struct payload_reading *reading, enum trace_cause cause) {
-    trace_ledger_defer(&reading->trace->ledger, cause);
+/* Counts a value that the field cannot have. */
+static void count_misfit(const struct payload_reading *reading) {
+    trace_ledger_defer_misfit(&reading->trace->ledger, reading->marker, reading->field->key);
 }
 
 static int64_t read_time(const struct payload_reading *reading) {
@@ -129,7 +132,7 @@ static union marker_value convert(const struct payload_reading *reading, enum ma
     union marker_value converted = marker_value_absent(kind);
     if (value->wire == TRACE_WIRE_ABSENT || reading->cursor->is_bad || *reading->is_open) return converted;
     if (value->wire == TRACE_WIRE_STRING && !value->text.bytes) {
-        count_lost(reading, TRACE_LOST_VALUE_TEXT);
+        trace_ledger_defer(&reading->trace->ledger, TRACE_LOST_VALUE_TEXT);
         return converted;
     }
     if (kind == VALUE_TEXT) converted = as_text(profile, value);
@@ -137,7 +140,7 @@ static union marker_value convert(const struct payload_reading *reading, enum ma
     if (kind == VALUE_NUMBER) converted = as_number(format, value);
     if (kind == VALUE_DURATION) converted = as_duration(value);
     if (kind == VALUE_TIME) converted = as_time(value);
-    if (marker_value_is_absent(kind, &converted)) count_lost(reading, TRACE_LOST_VALUE_TYPE);
+    if (marker_value_is_absent(kind, &converted)) count_misfit(reading);
     return converted;
 }
 
@@ -173,7 +176,7 @@ static union marker_value read_texts(const struct payload_reading *reading, bool
         struct text text = trace_cursor_text(reading->cursor);
         if (is_wanted) push_cell(trace, (union marker_value){.text = profile_text(trace->profile, text)});
     }
-    if (!is_wanted) count_lost(reading, TRACE_LOST_VALUE_TYPE);
+    if (!is_wanted) count_misfit(reading);
     bool is_absent = !is_wanted || reading->cursor->is_bad || *reading->is_open;
     return is_absent ? marker_value_absent(VALUE_CELLS) : take_cells(trace, (uint32_t)trace->cells.count);
 }
@@ -186,15 +189,16 @@ static union marker_value read_cell(const struct payload_reading *reading, enum 
     if (wire == TRACE_WIRE_TEXTS) {
         uint64_t count = read_count(reading);
         for (uint64_t i = 0; i < count && !reading->cursor->is_bad; i++) trace_cursor_text(reading->cursor);
-        count_lost(reading, TRACE_LOST_VALUE_TYPE);
+        count_misfit(reading);
         wire = TRACE_WIRE_ABSENT;
     }
     struct wire_value value = read_scalar(reading, wire);
     return convert(reading, format, &value);
 }
 
-static union marker_value read_table(const struct payload_reading *reading, const struct marker_field *field) {
+static union marker_value read_table(const struct payload_reading *reading) {
     struct trace_reader *trace = reading->trace;
+    const struct marker_field *field = reading->field;
     bool is_wanted = field->format == MARKER_TABLE && field->column_count;
     trace->cells.count = 0;
     uint64_t count = read_count(reading);
@@ -206,19 +210,20 @@ static union marker_value read_table(const struct payload_reading *reading, cons
     /* An incomplete last row is dropped. */
     uint32_t cell_count = (uint32_t)trace->cells.count;
     uint32_t rest_count = is_wanted ? cell_count % field->column_count : 0;
-    if (!is_wanted || rest_count) count_lost(reading, TRACE_LOST_VALUE_TYPE);
+    if (!is_wanted || rest_count) count_misfit(reading);
     bool is_absent = !is_wanted || reading->cursor->is_bad || *reading->is_open;
     return is_absent ? marker_value_absent(VALUE_CELLS) : take_cells(trace, cell_count - rest_count);
 }
 
 /* Reads a value of a field. It is not inline, since most values do not need it. */
 __attribute__((noinline)) static union marker_value read_value(const struct payload_reading *reading,
-                                                               const struct marker_field *field, enum trace_wire wire) {
+                                                               enum trace_wire wire) {
+    const struct marker_field *field = reading->field;
     union marker_value cells = marker_value_absent(VALUE_CELLS);
     if (wire == TRACE_WIRE_TEXTS)
         cells = read_texts(reading, field->format == MARKER_LIST);
     else if (wire == TRACE_WIRE_TABLE)
-        cells = read_table(reading, field);
+        cells = read_table(reading);
     enum marker_value_kind kind = marker_format_kind(field->format);
     if (wire == TRACE_WIRE_TEXTS || wire == TRACE_WIRE_TABLE)
         return kind == VALUE_CELLS ? cells : marker_value_absent(kind);
@@ -226,23 +231,24 @@ __attribute__((noinline)) static union marker_value read_value(const struct payl
     return convert(reading, field->format, &value);
 }
 
-void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload, const struct trace_marker_type *type,
+void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload, const struct trace_marker *marker,
                         bool has_tags, int64_t time_ticks, union marker_value *values, bool *is_open) {
-    const struct marker_schema *schema = &type->schema;
-    struct payload_reading reading = {trace, payload, time_ticks, is_open};
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const struct marker_field *field = &schema->fields[i];
+    const struct trace_marker_type *type = marker->type;
+    struct payload_reading reading = {
+        .trace = trace, .cursor = payload, .marker = marker->name, .time_ticks = time_ticks, .is_open = is_open};
+    for (uint32_t i = 0; i < type->schema.field_count; i++) {
+        const struct marker_field *field = reading.field = &type->schema.fields[i];
         enum trace_wire wire = TRACE_WIRE_ABSENT;
         if (trace_cursor_left(payload)) wire = has_tags ? trace_cursor_byte(payload) : type->wires[i];
         if (wire >= TRACE_WIRE_COUNT) {
             /* The length of such a value is unknown, so all values after it are lost too. */
-            count_lost(&reading, TRACE_LOST_VALUE_TYPE);
+            count_misfit(&reading);
             payload->next = payload->end;
             wire = TRACE_WIRE_ABSENT;
         }
         /* Most values are integers that are stored as they are. */
         bool is_plain =
             wire == TRACE_WIRE_INTEGER && (field->format == MARKER_INTEGER || field->format == MARKER_BYTES);
-        values[i] = is_plain ? marker_value_integer(trace_cursor_zigzag(payload)) : read_value(&reading, field, wire);
+        values[i] = is_plain ? marker_value_integer(trace_cursor_zigzag(payload)) : read_value(&reading, wire);
     }
 }

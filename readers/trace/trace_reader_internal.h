@@ -109,9 +109,9 @@ void trace_events_read_set_aside(struct trace_reader *trace);
 
 /* ---- trace_payload.c. ---- */
 
-/* Reads a payload at the given time into `values`, one for each field of the type. A damaged payload makes the cursor
- * bad. */
-void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload, const struct trace_marker_type *type,
+/* Reads a payload at the given time into `values`, one for each field of the marker's type, which it must have. A
+ * damaged payload makes the cursor bad. */
+void trace_payload_read(struct trace_reader *trace, struct trace_cursor *payload, const struct trace_marker *marker,
                         bool has_tags, int64_t time_ticks, union marker_value *values, bool *is_open);
 
 /* ---- trace_stack.c. ---- */

@@ -434,7 +434,7 @@ static void test_tagged_values(void **state) {
     assert_tagged(FORMAT_BYTES, "- -7 8 2.5 - - - - -");
     assert_tagged(FORMAT_HEXADECIMAL, "- -7 8 2.5 - - - - -");
     assert_tagged(FORMAT_LIST, "- - - - - - - [\"item\"] -");
-    assert_ledger("value that its field cannot have", 7);
+    assert_ledger("value that field \"v\" of marker \"m\" cannot have", 7);
     assert_tagged(FORMAT_TABLE, "- - - - - - - - [9]");
     assert_int_equal(lost_sum(), 7);
     assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_VALUES, LEDGER_LOST), 7);
@@ -463,7 +463,62 @@ static void test_numbers_beyond(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers("10/10 instant 0 Other m T{seconds=9.22337e+21,bytes=1.84467e+19,duration=-,real=-}\n");
-    assert_ledger("value that its field cannot have", 2);
+    assert_ledger("value that field \"duration\" of marker \"m\" cannot have", 1);
+    assert_ledger("value that field \"real\" of marker \"m\" cannot have", 1);
+}
+
+/* The ledger and the log name the marker and the field of the first sixteen pairs. */
+static void test_values_that_do_not_fit(void **state) {
+    enum { MARKER_COUNT = 18 };
+    struct trace_builder *trace = begin_definitions();
+    uint64_t type = define_type(trace, "T", FORMAT_DURATION), markers[MARKER_COUNT];
+    for (unsigned i = 0; i < MARKER_COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "marker %u", i);
+        markers[i] = define_marker(trace, name, 0, type);
+    }
+    begin_events(0);
+    uint64_t first_offset = 0;
+    for (unsigned i = 0; i < 2 * MARKER_COUNT; i++) {
+        if (i == 1) first_offset = trace->chunk_at + trace->chunk_used;
+        put_lebs(trace, 0, 16, markers[i % MARKER_COUNT]);
+        put_byte(trace, 4);
+        put_text(trace, "a text");
+        trace_block(trace, BUILD_MARKER);
+    }
+    seal_and_read();
+    uint64_t offset;
+    assert_int_equal(ledger_of("value that field \"v\" of marker \"marker 1\" cannot have", &offset), 2);
+    assert_int_equal(offset, first_offset);
+    assert_ledger("value that field \"v\" of marker \"marker 15\" cannot have", 2);
+    assert_ledger("value that its field cannot have", 4);
+    assert_int_equal(lost_sum(), 2 * MARKER_COUNT);
+    char expected[128];
+    snprintf(expected, sizeof expected,
+             "lost 2 values: value that field \"v\" of marker \"marker 1\" cannot have, first at byte %llu",
+             (unsigned long long)first_offset);
+    unsigned line_count = 0, same_count = 0;
+    for (size_t i = 0; i < fixture.profile.gathering_log.count; i++) {
+        const struct log_line *line = column_at(&fixture.profile.gathering_log, i);
+        line_count += !line->key.bytes_count;
+        same_count += text_equal(line->text, text_of(expected));
+    }
+    assert_int_equal(line_count, 16);
+    assert_int_equal(same_count, 1);
+}
+
+/* A damaged entry loses its block, not its values. */
+static void test_misfits_of_a_damaged_entry(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t marker = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_DURATION));
+    begin_events(0);
+    put_lebs(trace, 0, 16 | 32, marker, 3);
+    put_byte(trace, 4);
+    put_text(trace, "a");
+    trace_block(trace, BUILD_MARKER); /* its stack is missing */
+    seal_and_read();
+    assert_ledger(CAUSE_DAMAGED, 1);
+    assert_int_equal(lost_sum(), 1);
 }
 
 static void test_payloads_of_other_lengths(void **state) {
@@ -525,7 +580,7 @@ static void test_tables_that_are_not_even(void **state) {
     trace_block(trace, BUILD_INSTANT);
     seal_and_read();
     assert_markers("10/10 instant 0 Other m T{t=[\"x\",\"x\"|\"x\",-],after=77}\n");
-    assert_ledger("value that its field cannot have", 2);
+    assert_ledger("value that field \"t\" of marker \"m\" cannot have", 2);
 }
 
 static void test_long_lists(void **state) {
@@ -1893,6 +1948,8 @@ int main(void) {
         TEST(test_payload_of_every_format),
         TEST(test_tagged_values),
         TEST(test_numbers_beyond),
+        TEST(test_values_that_do_not_fit),
+        TEST(test_misfits_of_a_damaged_entry),
         TEST(test_payloads_of_other_lengths),
         TEST(test_tables_that_are_not_even),
         TEST(test_long_lists),
