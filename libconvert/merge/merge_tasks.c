@@ -209,6 +209,8 @@ static void generations_fini(struct generations *generations) {
 
 /* A process that perf ended is over, even if the recorder watched it only for a while. */
 static void merge_process(struct process *whole, const struct process *part, bool is_recorder) {
+    bool is_first_end = whole->end_ns == TIME_NONE;
+    if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
     earlier_start(&whole->start_ns, part->start_ns);
     later_end(&whole->end_ns, part->end_ns);
     take_name(&whole->name, part->name, is_recorder);

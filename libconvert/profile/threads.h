@@ -53,6 +53,7 @@ struct process {
     bool has_children;       /* a written process has it as parent; set by profile_finish */
     uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     bool is_replaced;        /* the next process with its pid is a program that it has executed */
+    bool lives_on;           /* end_ns is when it stopped recording; it went on without */
     bool has_lost_content;   /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
@@ -87,6 +88,11 @@ struct thread {
     struct column markers;     /* struct marker */
     struct column allocations; /* struct allocation; in any order until profile_finish */
 };
+
+/* Returns when the process ended; TIME_NONE: it ended after the trace, or after it stopped recording. */
+static inline int64_t process_shutdown_ns(const struct process *process) {
+    return process->lives_on ? TIME_NONE : process->end_ns;
+}
 
 void samples_init(struct samples *samples, struct failure *failure);
 void samples_fini(struct samples *samples);

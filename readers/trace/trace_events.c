@@ -677,6 +677,12 @@ static void check_count(struct trace_reader *trace, const struct trace_blocks *b
         trace_ledger_count(&trace->ledger, TRACE_NOTE_BLOCK_COUNT, 1, blocks->offset);
 }
 
+/* Call it after each entry. */
+static void note_life(const struct trace_chunk_context *context) {
+    struct trace_process *process = context->process;
+    if (process && context->now_ticks > process->last_ticks) process->last_ticks = context->now_ticks;
+}
+
 /* Returns false if the rest of the blocks was set aside. */
 static bool read_blocks(struct trace_reader *trace, struct trace_blocks *blocks) {
     while (blocks->bytes.bytes_count && !failure_is_set(trace->profile->failure)) {
@@ -693,6 +699,7 @@ static bool read_blocks(struct trace_reader *trace, struct trace_blocks *blocks)
             lose_rest(trace, blocks, is_cut);
             return true;
         }
+        note_life(&blocks->context);
         size_t block_bytes = blocks->bytes.bytes_count - trace_cursor_left(&cursor);
         blocks->bytes = text_from(blocks->bytes, block_bytes);
         blocks->offset += block_bytes;

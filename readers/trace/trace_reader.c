@@ -138,7 +138,7 @@ static void finish(struct trace_reader *trace, const struct input *input) {
     write_log(trace, input);
     if (failure_is_set(profile->failure)) return;
     trace_times_convert(profile, &trace->clock);
-    trace_tasks_end(&trace->tasks);
+    trace_tasks_end(&trace->tasks, &trace->clock);
     if (profile->meta.configuration.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
 }
 

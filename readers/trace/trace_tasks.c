@@ -37,8 +37,11 @@ static struct trace_process *add_process(struct trace_tasks *tasks, const struct
     process_id id = profile_add_process(tasks->profile, key->pid, 0);
     struct trace_process *process = process_is_none(id) ? NULL : column_push(&tasks->processes);
     if (process)
-        *process = (struct trace_process){
-            .id = id, .start_ns = key->start_ns, .parent_pid = PID_UNKNOWN, .successor = process_none()};
+        *process = (struct trace_process){.id = id,
+                                          .start_ns = key->start_ns,
+                                          .parent_pid = PID_UNKNOWN,
+                                          .last_ticks = TIME_NONE,
+                                          .successor = process_none()};
     return process;
 }
 
@@ -220,13 +223,21 @@ static void show_main_threads(struct trace_tasks *tasks) {
     memory_free(only_threads);
 }
 
-static void end_before_successors(struct trace_tasks *tasks) {
+/* Returns when a process without an end in the trace ended; TIME_NONE if it still records. */
+static int64_t find_end_ns(const struct trace_tasks *tasks, const struct trace_process *process,
+                           struct trace_clock *clock) {
+    if (!process_is_none(process->successor)) return profile_process_at(tasks->profile, process->successor)->start_ns;
+    bool is_known = process->fate != TRACE_FATE_STILL_RECORDING && process->last_ticks != TIME_NONE;
+    return is_known ? trace_clock_convert(clock, process->last_ticks) : TIME_NONE;
+}
+
+static void end_processes(struct trace_tasks *tasks, struct trace_clock *clock) {
     for (size_t i = 0; i < tasks->processes.count; i++) {
         const struct trace_process *row = column_at(&tasks->processes, i);
         struct process *process = profile_process_at(tasks->profile, row->id);
         process->is_replaced = !process_is_none(row->successor);
-        if (process->is_replaced && process->end_ns == TIME_NONE)
-            process->end_ns = profile_process_at(tasks->profile, row->successor)->start_ns;
+        process->lives_on = row->has_ended && (row->end == TRACE_END_STOPPED || row->end == TRACE_END_TOLD);
+        if (process->end_ns == TIME_NONE) process->end_ns = find_end_ns(tasks, row, clock);
     }
 }
 
@@ -235,7 +246,8 @@ static void end_with_process(struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->threads.count; i++) {
         const struct trace_thread *row = column_at(&tasks->threads, i);
         struct thread *thread = profile_thread_at(tasks->profile, row->id);
-        if (thread->end_ns == TIME_NONE) thread->end_ns = profile_process_at(tasks->profile, thread->process)->end_ns;
+        if (thread->end_ns == TIME_NONE)
+            thread->end_ns = process_shutdown_ns(profile_process_at(tasks->profile, thread->process));
     }
 }
 
@@ -254,7 +266,7 @@ void trace_tasks_finish(struct trace_tasks *tasks) {
     number_threads(tasks);
 }
 
-void trace_tasks_end(struct trace_tasks *tasks) {
-    end_before_successors(tasks);
+void trace_tasks_end(struct trace_tasks *tasks, struct trace_clock *clock) {
+    end_processes(tasks, clock);
     end_with_process(tasks);
 }

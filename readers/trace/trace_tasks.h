@@ -4,6 +4,7 @@
 #define GECKO_TRACE_TASKS_H
 
 #include "libconvert/profile/stack_path.h"
+#include "trace_clock.h"
 
 /* A thread costs memory even with one event, so the number of threads, and of processes, is bounded. */
 enum { TRACE_TASK_COUNT_MAX = 524288 };
@@ -21,6 +22,7 @@ struct trace_process {
     uint64_t start_ns;  /* of CLOCK_MONOTONIC */
     int64_t parent_pid; /* PID_UNKNOWN: not known */
     int64_t name_ticks; /* time of the name */
+    int64_t last_ticks; /* time of its last entry, the last sign of life; TIME_NONE: it has no entry */
     bool has_name;
     bool has_live_chunk;    /* some chunk of the process was never returned */
     bool has_ended;         /* the trace has the end of the process */
@@ -78,8 +80,9 @@ void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thr
  * all are known. */
 void trace_tasks_finish(struct trace_tasks *tasks);
 
-/* Ends processes that another one has taken the place of, and threads with their process. Call it when all times are in
- * nanoseconds. */
-void trace_tasks_end(struct trace_tasks *tasks);
+/* Ends processes without an end in the trace, unless they are known to record still: when another one has taken their
+ * place, or else at their last sign of life. Ends threads with their process. Call it when the fates are known and all
+ * times are in nanoseconds. */
+void trace_tasks_end(struct trace_tasks *tasks, struct trace_clock *clock);
 
 #endif

@@ -52,7 +52,7 @@ static void write_marker_schema(struct json *json, const struct marker_schema *s
 static void write_short_meta(struct json *json, const struct profile *profile, const struct process *process) {
     json_key_int(json, "version", GECKO_PROFILE_VERSION);
     json_key_int(json, "startTime", profile->meta.start_time_ms);
-    thread_json_key_time(json, "shutdownTime", process ? process->end_ns : TIME_NONE);
+    thread_json_key_time(json, "shutdownTime", process ? process_shutdown_ns(process) : TIME_NONE);
 }
 
 static void write_root_meta(struct emission *emission, const struct process *process) {

@@ -292,7 +292,7 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
     json_key_value_text(json, "pid", process->pid_text);
     thread_json_tid(json, thread);
     thread_json_key_start(json, "processStartupTime", process->start_ns);
-    thread_json_key_time(json, "processShutdownTime", process->end_ns);
+    thread_json_key_time(json, "processShutdownTime", process_shutdown_ns(process));
     thread_json_key_start(json, "registerTime", thread->start_ns);
     thread_json_key_time(json, "unregisterTime", thread->end_ns);
     thread_json_paused_ranges(json, writer->profile, thread->process);

@@ -397,6 +397,25 @@ static void test_two_traces_of_one_process(void **state) {
         "7/7 thread 7 10000000000 1 run\n");
 }
 
+/* The recorder does not see how a process ends that has stopped recording. perf may. */
+static void test_a_process_that_outlives_its_recording(void **state) {
+    static const struct {
+        int64_t perf_end_ns;
+        int64_t shutdown_ns;
+    } cases[] = {{TIME_NONE, TIME_NONE}, {INT64_C(25000000000), INT64_C(14000000000)}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        end(NULL);
+        begin(NULL);
+        set_one_clock();
+        add_process(0, 7, 10 * SECOND_NS, 20 * SECOND_NS)->lives_on = true;
+        add_marker(0, add_thread(0, 7, TIME_NONE, TIME_NONE), 11 * SECOND_NS, "mark");
+        add_process(2, 7, 9 * SECOND_NS, cases[i].perf_end_ns);
+        add_sample(2, add_thread(2, 7, TIME_NONE, TIME_NONE), 12 * SECOND_NS, "run");
+        run();
+        assert_int_equal(process_shutdown_ns(profile_process_at(&whole, (process_id){0})), cases[i].shutdown_ns);
+    }
+}
+
 static void test_lives_that_overlap_are_kept_apart(void **state) {
     set_one_clock();
     add_process(0, 7, 10 * SECOND_NS, 30 * SECOND_NS);
@@ -647,6 +666,7 @@ int main(void) {
         TEST(test_reused_pids_are_two_processes),
         TEST(test_a_process_that_executes_another_program_is_one),
         TEST(test_two_traces_of_one_process),
+        TEST(test_a_process_that_outlives_its_recording),
         TEST(test_lives_that_overlap_are_kept_apart),
         TEST(test_namespaces_tell_processes_apart),
         TEST(test_a_container_that_perf_sees_from_outside),

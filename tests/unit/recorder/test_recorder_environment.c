@@ -433,8 +433,7 @@ static void test_ends(void **state) {
         take(&recorded, *state, "end.trace");
         assert_marked(&recorded, cases[i].marker, 1);
         assert_marked(&recorded, "after", 0);
-        const struct process *process = process_of_marker(&recorded.profile, cases[i].marker);
-        assert_int_equal(process->end_ns != TIME_NONE, cases[i].has_end);
+        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "end of a process"), cases[i].has_end);
         recorded_fini(&recorded);
     }
 }
@@ -457,7 +456,7 @@ static void test_ends_of_threads(void **state) {
         assert_marked(&recorded, "in main", 1);
         assert_marked(&recorded, "worked on", worker != NULL);
         assert_marked(&recorded, "at exit", is_exit);
-        assert_int_equal(process_of_marker(&recorded.profile, "in main")->end_ns != TIME_NONE, is_exit);
+        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "end of a process"), is_exit);
         recorded_fini(&recorded);
         free(plain.said);
         free(ended.said);

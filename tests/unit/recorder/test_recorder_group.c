@@ -211,8 +211,11 @@ static const struct log_line *find_fact(const struct recorded *recorded, const c
     return NULL;
 }
 
-static void assert_ended(const struct recorded *recorded, const char *marker, const char *how) {
+/* is_over: the process has ended, as far as the profile says. */
+static void assert_ended(const struct recorded *recorded, const char *marker, const char *how, bool is_over) {
     const struct log_line *line = find_fact(recorded, marker, "ended");
+    int64_t end_ns = process_shutdown_ns(profile_process_at(&recorded->profile, line->process));
+    assert_int_equal(end_ns != TIME_NONE, is_over);
     if (!text_equal(line->text, text_of(how)))
         fail_msg("\"%s\": %.*s", marker, (int)line->text.bytes_count, line->text.bytes);
     assert_true(find_fact(recorded, marker, "chunks")->number >= 1);
@@ -237,11 +240,11 @@ static void test_ends(void **state) {
     assert_int_equal(member_end(&exits) | member_end(&stops) | member_end(&waits), 0);
     recorded_read(&recorded, temp_folder_file(*state, "group.trace"));
     assert_nothing_lost(&recorded);
-    assert_ended(&recorded, "the first", "stopped recording");
-    assert_ended(&recorded, "exits", "exited");
-    assert_ended(&recorded, "stops", "stopped recording");
-    assert_ended(&recorded, "dies", "was killed, or ended by _exit");
-    assert_ended(&recorded, "is told", "was stopped by another process");
+    assert_ended(&recorded, "the first", "stopped recording", false);
+    assert_ended(&recorded, "exits", "exited", true);
+    assert_ended(&recorded, "stops", "stopped recording", false);
+    assert_ended(&recorded, "dies", "was killed, or ended by _exit", true);
+    assert_ended(&recorded, "is told", "was stopped by another process", false);
     recorded_fini(&recorded);
 }
 
@@ -257,17 +260,17 @@ static void test_unfinished(void **state) {
     member_run(&lives, order_mark, "lives");
     assert_int_equal(member_kill(&dies), 128 + SIGKILL);
     recorded_read_in_place(&recorded, path);
-    assert_ended(&recorded, "dies", "was killed, or ended by _exit");
-    assert_ended(&recorded, "lives", "still recording");
+    assert_ended(&recorded, "dies", "was killed, or ended by _exit", true);
+    assert_ended(&recorded, "lives", "still recording", false);
     assert_int_equal(ledger_sum(&recorded.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED), 2);
     recorded_fini(&recorded);
     /* Bytes alone do not show whether a process that exists still records. */
     recorded_read(&recorded, path);
-    assert_ended(&recorded, "lives", "unknown");
+    assert_ended(&recorded, "lives", "unknown", true);
     recorded_fini(&recorded);
     assert_int_equal(member_end(&lives), 0);
     recorded_read_in_place(&recorded, path);
-    assert_ended(&recorded, "lives", "was killed, or ended by _exit");
+    assert_ended(&recorded, "lives", "was killed, or ended by _exit", true);
     recorded_fini(&recorded);
     assert_int_equal(member_end(&first), 0);
 }

@@ -113,7 +113,7 @@ static void test_registered_before(void **state) {
         assert_true(thread->is_main);
         /* The thread continues after its process's recording ended. */
         const struct process *process = profile_process_at(&recorded.profile, thread->process);
-        assert_true(process->end_ns != TIME_NONE && thread->end_ns == process->end_ns);
+        assert_true(process_shutdown_ns(process) == TIME_NONE && thread->end_ns == TIME_NONE);
         recorded_fini(&recorded);
     }
     grec_thread_unregister();

@@ -316,12 +316,6 @@ static void test_short(void **state) {
     }
 }
 
-/* Returns whether the trace has the end of the first process. A process that records nothing and does not report its
- * end is not in the trace. */
-static bool has_told_end(const struct profile *profile) {
-    return profile->processes.count && ((const struct process *)column_at(&profile->processes, 0))->end_ns != TIME_NONE;
-}
-
 /* The recorder's threads must not keep the process alive, and the program's exit handlers must run only once. */
 static void test_ends(void **state) {
     static char ways[][20] = {"exit", "exit with worker", "raw", "raw with worker"};
@@ -334,7 +328,8 @@ static void test_ends(void **state) {
             struct recorded recorded;
             setenv("GECKO_RECORDER_INTERVAL", intervals[j], 1);
             run_both(&recorded, *state, arguments);
-            assert_int_equal(has_told_end(&recorded.profile), ways[i][0] == 'e');
+            assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "end of a process"),
+                             ways[i][0] == 'e');
             recorded_fini(&recorded);
         }
     unsetenv("GECKO_RECORDER_INTERVAL");

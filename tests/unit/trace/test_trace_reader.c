@@ -882,6 +882,62 @@ static void test_process_without_samples(void **state) {
     assert_true(thread->is_main);
 }
 
+/* Begins a chunk of a process that changes the counter at 100 ticks. */
+static void add_counting_process(unsigned pid, uint64_t start_ns, uint64_t counter) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, pid, start_ns, "app");
+    add_thread(trace, 0, pid + start_ns, pid, 0, "main");
+    add_count(trace, BUILD_COUNT, 100, counter, 1);
+}
+
+static void assert_end(uint32_t number, int64_t process_end_ns, int64_t thread_end_ns) {
+    assert_int_equal(process_shutdown_ns(profile_process_at(&fixture.profile, (process_id){number})), process_end_ns);
+    assert_int_equal(profile_thread_at(&fixture.profile, (thread_id){number})->end_ns, thread_end_ns);
+}
+
+/* A process that stops recording lives on, but nothing is known of its counters. One without an end ends with its last
+ * entry, or with the program that it executes. */
+static void test_ends_of_processes(void **state) {
+    enum { STOPPED = 1, EXITED = 2, TOLD = 3 };
+    struct trace_builder *trace = begin_definitions();
+    uint64_t counter = define_counter(trace, "level", 0), marker = define_marker(trace, "m", 0, 0);
+    for (unsigned how = STOPPED; how <= TOLD; how++) {
+        add_counting_process(how, BUILD_START_NS, counter);
+        add_block(trace, BUILD_PROCESS_END, 100, how);
+        seal();
+    }
+    add_counting_process(4, BUILD_START_NS, counter);
+    add_mark(trace, BUILD_PROCESS_END, 200);
+    seal();
+    add_counting_process(5, BUILD_START_NS, counter);
+    /* The marker lies in the future. */
+    put_lebs(trace, 300, 4, marker);
+    put_zigzag(trace, -200);
+    put_zigzag(trace, -200);
+    trace_block(trace, BUILD_MARKER);
+    seal();
+    add_counting_process(6, BUILD_START_NS, counter);
+    seal();
+    add_counting_process(6, BUILD_START_NS + 120, counter);
+    add_block(trace, BUILD_PROCESS_END, 900, EXITED);
+    seal_and_read();
+    int64_t zero_ns = fixture.profile.origin_ns - BUILD_START_NS;
+    assert_end(0, TIME_NONE, TIME_NONE);
+    assert_end(1, 100 - zero_ns, 100 - zero_ns);
+    assert_end(2, TIME_NONE, TIME_NONE);
+    assert_end(3, 150 - zero_ns, 150 - zero_ns);
+    assert_end(4, 200 - zero_ns, 200 - zero_ns);
+    assert_end(5, 120 - zero_ns, 120 - zero_ns);
+    assert_end(6, 500 - zero_ns, 500 - zero_ns);
+    static const int64_t level_ends_ns[] = {100, 100, 100, 150, 200, 120, 500};
+    for (uint32_t i = 0; i < 7; i++) {
+        const struct column *samples = &((const struct counter *)column_at(&fixture.profile.counters, i))->samples;
+        const struct counter_sample *last = column_at(samples, samples->count - 1);
+        assert_int_equal(last->time_ns, level_ends_ns[i] - zero_ns);
+    }
+}
+
 /* ---- Counters. ---- */
 
 static void add_counter_sample(struct trace_builder *trace, uint64_t t, uint64_t counter, int64_t sum,
@@ -928,7 +984,7 @@ static void test_counters(void **state) {
         "10 changes: -25:0/0 0:5/1 25:10/1 50:-2/1 350:0/0\n"
         "10 values: 50:0/0 100:40/1 150:5/1 200:-35/1 350:0/0\n"
         "10 sums: 200:0/0 250:1000/3 300:100/1 350:400/3\n"
-        "20 changes: -999975:0/0 -975:0/0 25:1/1 350:0/0\n");
+        "20 changes: -999975:0/0 -975:0/0 25:1/1\n");
     const struct counter *counter = column_at(&fixture.profile.counters, 0);
     assert_text(counter->category, "Queues");
     assert_text(counter->description, "about it");
@@ -990,7 +1046,7 @@ static void test_counters_that_are_odd(void **state) {
     assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
     assert_int_equal(counter->color, GRAPH_GREY);
     assert_int_equal(counter->sort_weight, INT32_MAX);
-    assert_int_equal(counter->samples.count, 5);
+    assert_int_equal(counter->samples.count, 6);
     assert_ledger("value of a counter whose definition is missing", 1);
 }
 
@@ -1961,6 +2017,7 @@ int main(void) {
         TEST(test_frames_of_an_unknown_kind),
         TEST(test_parents),
         TEST(test_process_without_samples),
+        TEST(test_ends_of_processes),
         TEST(test_counters),
         TEST(test_counters_of_rates),
         TEST(test_counters_of_a_recycled_trace),
