@@ -85,6 +85,8 @@ void meta_json_clock(struct json *json, const struct profile *profile) {
 
 void meta_json_range(struct json *json, const struct profile *profile) {
     if (!profile->meta.has_times) return;
-    json_key_int(json, "profilingStartTime", 0);
-    json_key_ms(json, "profilingEndTime", profile->end_ns + profile->meta.interval_ns);
+    /* The client leaves out what is at the end of the range. */
+    int64_t after_last_ns = profile->last_event_ns + profile->meta.interval_ns;
+    json_key_ms(json, "profilingStartTime", profile->start_ns);
+    json_key_ms(json, "profilingEndTime", profile->end_ns > after_last_ns ? profile->end_ns : after_last_ns);
 }

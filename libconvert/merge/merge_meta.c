@@ -140,6 +140,13 @@ static void take_facts(struct profile_meta *whole, const struct profile_meta *pa
     whole->has_times |= part->has_times;
 }
 
+/* The recording began with the first of the inputs, and ended with the last one. */
+static void join_recordings(struct recording_times *whole, const struct recording_times *part) {
+    whole->program_start_ns = time_earlier(whole->program_start_ns, part->program_start_ns);
+    whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
+    whole->end_ns = time_later(whole->end_ns, part->end_ns);
+}
+
 /* Adds the program that wrote an input to the text that the front-end shows as the origin of the profile. */
 static void join_importers(struct profile *whole, struct text importer) {
     struct text *all = &whole->meta.imported_from;
@@ -169,6 +176,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
         take_facts(meta, &input->profile.meta);
+        join_recordings(&whole->recording, &input->profile.recording);
         join_importers(whole, input->profile.meta.imported_from);
         add_extras(whole, input);
     }

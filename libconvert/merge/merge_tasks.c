@@ -168,14 +168,6 @@ static uint64_t default_namespace(const struct merge *merge, uint32_t machine) {
 
 /* ---- Adding to the whole profile. ---- */
 
-static void later_end(int64_t *end_ns, int64_t other_ns) {
-    if (other_ns > *end_ns) *end_ns = other_ns;
-}
-
-static void earlier_start(int64_t *start_ns, int64_t other_ns) {
-    if (*start_ns == TIME_NONE || (other_ns != TIME_NONE && other_ns < *start_ns)) *start_ns = other_ns;
-}
-
 /* The recorder's names come from the program itself. */
 static void take_name(struct text *name, struct text other, bool is_recorder) {
     if (other.bytes_count && (is_recorder || !name->bytes_count)) *name = other;
@@ -211,8 +203,8 @@ static void generations_fini(struct generations *generations) {
 static void merge_process(struct process *whole, const struct process *part, bool is_recorder) {
     bool is_first_end = whole->end_ns == TIME_NONE;
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
-    earlier_start(&whole->start_ns, part->start_ns);
-    later_end(&whole->end_ns, part->end_ns);
+    whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
+    whole->end_ns = time_later(whole->end_ns, part->end_ns);
     take_name(&whole->name, part->name, is_recorder);
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
@@ -223,8 +215,8 @@ static void merge_process(struct process *whole, const struct process *part, boo
 }
 
 static void merge_thread(struct thread *whole, const struct thread *part, bool is_recorder) {
-    earlier_start(&whole->start_ns, part->start_ns);
-    later_end(&whole->end_ns, part->end_ns);
+    whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
+    whole->end_ns = time_later(whole->end_ns, part->end_ns);
     take_name(&whole->name, part->name, is_recorder);
 }
 

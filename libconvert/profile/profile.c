@@ -43,6 +43,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->thread_order, sizeof(thread_id), failure);
     column_init(&profile->meta.extra, sizeof(struct extra_entry), failure);
     profile->meta.has_times = true;
+    profile->recording = (struct recording_times){TIME_NONE, TIME_NONE, TIME_NONE};
     ledger_init(&profile->ledger, failure);
 }
 

@@ -4,7 +4,7 @@
  * threads of the profile share the tables. Nothing here is thread-safe.
  *
  * Times: until profile_finish, times are nanoseconds of the trace's clock; afterwards, nanoseconds since the profile's
- * start (origin_ns). TIME_NONE means "unknown". A reader that learns the rate of its clock only at the end of the input
+ * zero (origin_ns). TIME_NONE means "unknown". A reader that learns the rate of its clock only at the end of the input
  * stores ticks in the members _ticks, and turns all of them into nanoseconds before profile_finish. */
 #ifndef GECKO_PROFILE_H
 #define GECKO_PROFILE_H
@@ -42,6 +42,13 @@ struct tick_relation {
     int64_t base_ns;
     uint32_t multiplier; /* 0: only the base is known */
     uint32_t shift;      /* below 64 */
+};
+
+/* When a recorder recorded. TIME_NONE: the trace does not say. */
+struct recording_times {
+    int64_t program_start_ns; /* start of the first process */
+    int64_t start_ns;
+    int64_t end_ns;
 };
 
 /* A line of the viewer's information panel. */
@@ -137,8 +144,11 @@ struct profile {
     struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
     struct profile_meta meta;
     struct ledger ledger;
-    int64_t origin_ns; /* the trace's time at the profile's start; set by profile_finish */
-    int64_t end_ns;    /* the last event or end of a thread, since the origin; set by profile_finish */
+    struct recording_times recording;
+    int64_t origin_ns;     /* the trace's time at the profile's zero; set by profile_finish */
+    int64_t start_ns;      /* the first event or the start of the recording; set by profile_finish */
+    int64_t last_event_ns; /* set by profile_finish */
+    int64_t end_ns;        /* the last event, end of a task or end of the recording; set by profile_finish */
 };
 
 void profile_init(struct profile *profile, struct failure *failure);
@@ -343,7 +353,8 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
  * overheads and lines of logs are sorted by process and, except counters, by time; lines without a time come first. A
  * freed allocation moves to the thread that allocated it.
  *
- * Times become relative to the first sample, marker, allocation or counter's sample.
+ * Times become relative to the first event, which is a sample, a marker, an allocation or a sample of a counter; if the
+ * first process or the recording is known to have started earlier, relative to that.
  *
  * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first.
  * Processes are in order of appearance, except that a parent comes before its children.

@@ -7,8 +7,8 @@
 /* Sorts the allocations of all threads by time, and moves deallocations to the threads that allocated. */
 void profile_order_allocations(struct profile *profile);
 
-/* Sets the profile's origin to its first event and its end to the last, and makes all times relative to the origin.
- * Rows must be sorted by time, and counters have samples. */
+/* Sets the profile's origin, start and end, and makes all times relative to the origin. Rows must be sorted by time,
+ * and counters have samples. */
 void profile_make_times_relative(struct profile *profile);
 
 /* Returns the median time between consecutive samples of a thread that ran in between, over the first samples of the

@@ -18,22 +18,19 @@ static void extend_by_allocations(struct time_range *range, const struct column 
     time_range_extend(range, first->time_ns, last->time_ns);
 }
 
-/* The end of a thread or a process that lies in the range or after it is an event, too. */
-static void extend_to_end(struct time_range *range, int64_t end_ns) {
-    if (end_ns != TIME_NONE && range->first_ns <= range->last_ns && end_ns > range->last_ns) range->last_ns = end_ns;
-}
-
-static void extend_to_ends(struct time_range *range, const struct profile *profile) {
+/* Returns when the last thread or process ended; TIME_NONE if none did. */
+static int64_t find_last_end(const struct profile *profile) {
+    int64_t last_ns = TIME_NONE;
     for (size_t i = 0; i < profile->threads.count; i++)
-        extend_to_end(range, ((const struct thread *)column_at(&profile->threads, i))->end_ns);
+        last_ns = time_later(last_ns, ((const struct thread *)column_at(&profile->threads, i))->end_ns);
     for (size_t i = 0; i < profile->processes.count; i++)
-        extend_to_end(range, ((const struct process *)column_at(&profile->processes, i))->end_ns);
+        last_ns = time_later(last_ns, ((const struct process *)column_at(&profile->processes, i))->end_ns);
+    return last_ns;
 }
 
-/* Returns the first time of all samples, markers, allocations and samples of counters, which must be sorted, and the
- * last time of those and of the ends of threads and processes. If there is none of the former, the last time is before
- * the first. */
-static struct time_range find_time_range(const struct profile *profile) {
+/* Returns the first and the last time of all samples, markers, allocations and samples of counters, which must be
+ * sorted. If there is none, the last time is before the first. */
+static struct time_range find_events(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
@@ -49,7 +46,6 @@ static struct time_range find_time_range(const struct profile *profile) {
         const struct counter_sample *first = column_at(samples, 0), *last = column_at(samples, samples->count - 1);
         time_range_extend(&range, first->time_ns, last->time_ns);
     }
-    extend_to_ends(&range, profile);
     return range;
 }
 
@@ -113,6 +109,9 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns) {
     SHIFT_COLUMN(&profile->overheads, struct overhead, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->profiling_log, struct log_line, time_ns, delta_ns);
     SHIFT_COLUMN(&profile->gathering_log, struct log_line, time_ns, delta_ns);
+    shift(&profile->recording.program_start_ns, delta_ns);
+    shift(&profile->recording.start_ns, delta_ns);
+    shift(&profile->recording.end_ns, delta_ns);
 }
 
 /* Clips the start and the end of a task to the profile. If the task began before, its start becomes unknown. */
@@ -136,15 +135,24 @@ static void clip_all_times(struct profile *profile) {
     }
 }
 
+/* Finds the range of the profile, and its origin, on the trace's clock. */
+static void find_range(struct profile *profile) {
+    const struct recording_times *recording = &profile->recording;
+    struct time_range events = find_events(profile);
+    if (events.first_ns > events.last_ns) return;
+    profile->start_ns = time_earlier(events.first_ns, recording->start_ns);
+    profile->last_event_ns = events.last_ns;
+    profile->end_ns = time_later(find_last_end(profile), time_later(events.last_ns, recording->end_ns));
+    profile->origin_ns = time_earlier(profile->start_ns, recording->program_start_ns);
+}
+
 void profile_make_times_relative(struct profile *profile) {
-    struct time_range range = find_time_range(profile);
-    if (range.first_ns <= range.last_ns) {
-        profile->origin_ns = range.first_ns;
-        profile->end_ns = range.last_ns - range.first_ns;
-    } else {
-        profile->origin_ns = 0;
-    }
-    profile_shift_times(profile, -profile->origin_ns);
+    find_range(profile);
+    int64_t delta_ns = -profile->origin_ns;
+    profile_shift_times(profile, delta_ns);
+    shift(&profile->start_ns, delta_ns);
+    shift(&profile->last_event_ns, delta_ns);
+    shift(&profile->end_ns, delta_ns);
     clip_all_times(profile);
 }
 

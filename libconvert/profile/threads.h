@@ -9,6 +9,14 @@
 #define TIME_NONE   INT64_MIN
 #define PID_UNKNOWN INT64_MIN
 
+/* Return the earlier and the later one of two times. If one is TIME_NONE, return the other one. */
+static inline int64_t time_earlier(int64_t a, int64_t b) {
+    if (a == TIME_NONE || b == TIME_NONE) return a == TIME_NONE ? b : a;
+    return a < b ? a : b;
+}
+static inline int64_t time_later(int64_t a, int64_t b) { return a > b ? a : b; }
+_Static_assert(TIME_NONE == INT64_MIN, "earlier than any time");
+
 /* What only some traces record about samples. A column is empty if no sample of the thread has a value for it;
  * otherwise it has one row for each sample. */
 struct sample_details {

@@ -128,6 +128,21 @@ static void write_log(struct trace_reader *trace, const struct input *input) {
     trace_log_write(trace);
 }
 
+/* Call it when all times are in nanoseconds. */
+static void set_recording_times(struct trace_reader *trace) {
+    struct profile *profile = trace->profile;
+    struct recording_times *recording = &profile->recording;
+    /* If chunks were recycled, nothing is left of the time before the first event. */
+    if (!trace->header.recycled_chunk_count) recording->start_ns = trace_clock_convert(&trace->clock, 0);
+    for (size_t i = 0; i < trace->tasks.processes.count; i++) {
+        const struct trace_process *row = column_at(&trace->tasks.processes, i);
+        if (row->last_ticks == TIME_NONE) continue;
+        recording->program_start_ns =
+            time_earlier(recording->program_start_ns, profile_process_at(profile, row->id)->start_ns);
+        recording->end_ns = time_later(recording->end_ns, trace_clock_convert(&trace->clock, row->last_ticks));
+    }
+}
+
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.jit.is_ready) trace_clock_finish(&trace->clock);
@@ -139,6 +154,7 @@ static void finish(struct trace_reader *trace, const struct input *input) {
     if (failure_is_set(profile->failure)) return;
     trace_times_convert(profile, &trace->clock);
     trace_tasks_end(&trace->tasks, &trace->clock);
+    set_recording_times(trace);
     if (profile->meta.configuration.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
 }
 

@@ -4,11 +4,13 @@
 
 #include "readers/reader.h"
 #include "tests/support/assert_text.h"
+#include "tests/support/chunk_text.h"
 #include "tests/support/marker_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/trace_builder.h"
 #include "tests/support/unit_test.h"
+#include "writer/emitter.h"
 
 struct fixture {
     struct trace_builder trace;
@@ -74,6 +76,22 @@ static inline void seal(void) { trace_seal(&fixture.trace, 4000000, 2000000); }
 static inline void seal_and_read(void) {
     seal();
     read_trace();
+}
+
+/* Writes the profile in that format into the fixture's document. */
+static inline void emit(const struct emitter *emitter) {
+    struct chunk_list out;
+    chunk_list_init(&out, &fixture.failure);
+    emitter->emit(&fixture.profile, &fixture.profile.ledger, &out, 1, (struct progress){0});
+    free(fixture.document);
+    fixture.document = chunk_text(&out);
+    chunk_list_fini(&out);
+    assert_string_equal(fixture.failure.message, "");
+    assert_true(ledger_is_balanced(&fixture.profile.ledger));
+}
+
+static inline void assert_has(const char *part) {
+    if (!strstr(fixture.document, part)) fail_msg("missing: %s\nin: %s", part, fixture.document);
 }
 
 /* Checks the text against `expected`, and frees it. */

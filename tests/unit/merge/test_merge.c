@@ -312,6 +312,51 @@ static void test_impossible_events_place_nothing(void **state) {
     assert_int_equal(whole.processes.count, 2);
 }
 
+/* ---- The recordings. ---- */
+
+static void test_the_recordings_are_one(void **state) {
+    set_one_clock();
+    part(0)->recording = (struct recording_times){10 * SECOND_NS, 14 * SECOND_NS, 20 * SECOND_NS};
+    part(1)->recording = (struct recording_times){11 * SECOND_NS, 13 * SECOND_NS, 30 * SECOND_NS};
+    for (size_t i = 0; i < INPUT_COUNT; i++) add_simple(i, 1 + (int64_t)i, 15 * SECOND_NS, "run");
+    run();
+    assert_samples(
+        "1/1 thread 1 5000000000 1 run\n"
+        "2/2 thread 2 5000000000 1 run\n"
+        "3/3 thread 3 5000000000 1 run\n");
+    assert_int_equal(whole.start_ns, 3 * SECOND_NS);
+    assert_int_equal(whole.end_ns, 20 * SECOND_NS);
+}
+
+/* The times of a recording are those of its clock. */
+static void test_a_recording_of_another_boot(void **state) {
+    set_clock(0, true, EPOCH_NS, "boot");
+    set_clock(1, true, EPOCH_NS + 100 * SECOND_NS, "other boot");
+    for (size_t i = 0; i < 2; i++) {
+        part(i)->recording = (struct recording_times){TIME_NONE, 10 * SECOND_NS, 20 * SECOND_NS};
+        add_simple(i, 1 + (int64_t)i, 15 * SECOND_NS, "run");
+    }
+    run();
+    assert_samples(
+        "1/1 thread 1 5000000000 1 run\n"
+        "2/2 thread 2 105000000000 1 run\n");
+    assert_int_equal(whole.start_ns, 0);
+    assert_int_equal(whole.end_ns, 110 * SECOND_NS);
+}
+
+/* perf may begin before the recorder. */
+static void test_events_before_the_recording(void **state) {
+    set_one_clock();
+    part(0)->recording = (struct recording_times){10 * SECOND_NS, 14 * SECOND_NS, 20 * SECOND_NS};
+    add_simple(0, 1, 15 * SECOND_NS, "run");
+    add_simple(2, 2, 9 * SECOND_NS, "start");
+    run();
+    assert_samples(
+        "1/1 thread 1 6000000000 1 run\n"
+        "2/2 thread 2 0 1 start\n");
+    assert_int_equal(whole.start_ns, 0);
+}
+
 /* ---- The same processes and threads. ---- */
 
 static void add_same_thread(void) {
@@ -663,6 +708,9 @@ int main(void) {
         TEST(test_impossible_events_place_nothing),
         TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder),
         TEST(test_samples_of_the_recorder_on_request),
+        TEST(test_the_recordings_are_one),
+        TEST(test_a_recording_of_another_boot),
+        TEST(test_events_before_the_recording),
         TEST(test_reused_pids_are_two_processes),
         TEST(test_a_process_that_executes_another_program_is_one),
         TEST(test_two_traces_of_one_process),

@@ -187,9 +187,10 @@ static void test_lengths(void **state) {
     const struct paused_range *range = column_at(&profile->paused_ranges, 0);
     assert_true(error_of(&pause, on_clock(profile, range->start_ns)) <= tolerance_ns);
     assert_true(error_of(&resume, on_clock(profile, range->end_ns)) <= tolerance_ns);
-    /* The profile's times begin with the recording, and the profile has its date. */
-    assert_int_equal(find_marker(profile, "from the start", NULL)->start_ns, 0);
-    assert_in_range(profile->meta.start_time_ms, real.before_ns / 1000000 - 1, real.after_ns / 1000000 + 1);
+    /* The profile's range begins with the recording, and the profile has its date. */
+    assert_int_equal(find_marker(profile, "from the start", NULL)->start_ns, profile->start_ns);
+    assert_in_range(profile->meta.start_time_ms + profile->start_ns / 1000000, real.before_ns / 1000000 - 2,
+                    real.after_ns / 1000000 + 1);
     recorded_fini(&recorded);
 }
 

@@ -637,12 +637,12 @@ static void test_phases(void **state) {
     int64_t early_ns = find_marker(profile, "early", NULL)->start_ns;
     int64_t late_ns = find_marker(profile, "late", NULL)->start_ns;
     /* The profile starts when the recording starts. */
-    assert_true(early_ns >= 1000000 && late_ns >= early_ns + 1000000);
+    assert_true(early_ns >= profile->start_ns + 1000000 && late_ns >= early_ns + 1000000);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct marker *row = find_marker(profile, cases[i].name, NULL);
         assert_int_equal(row->phase, cases[i].options.phase);
         if (cases[i].is_from_start)
-            assert_int_equal(row->start_ns, 0);
+            assert_int_equal(row->start_ns, profile->start_ns);
         else if (cases[i].start)
             assert_int_equal(row->start_ns, cases[i].start == early ? early_ns : late_ns);
         else
@@ -655,7 +655,7 @@ static void test_phases(void **state) {
     size_t counts[4] = {0};
     for (const struct marker *row = NULL; (row = next_marker(profile, "phase", row, NULL));) {
         counts[row->phase]++;
-        if (row->phase == MARKER_INTERVAL) assert_true(row->start_ns == 0 || row->start_ns == early_ns);
+        if (row->phase == MARKER_INTERVAL) assert_true(row->start_ns == profile->start_ns || row->start_ns == early_ns);
         assert_true(row->end_ns > late_ns);
     }
     for (int phase = 0; phase < 4; phase++) assert_int_equal(counts[phase], phase == MARKER_INTERVAL ? 4 : 2);
@@ -713,9 +713,9 @@ static void test_scopes(void **state) {
         last_ns = inner->end_ns;
     }
     assert_true(outer->end_ns >= last_ns);
-    assert_int_equal(find_marker(profile, "from before", NULL)->start_ns, 0);
+    assert_int_equal(find_marker(profile, "from before", NULL)->start_ns, profile->start_ns);
     /* An interval that begins in a pause has no start of its own. */
-    assert_int_equal(find_marker(profile, "begun in a pause", NULL)->start_ns, 0);
+    assert_int_equal(find_marker(profile, "begun in a pause", NULL)->start_ns, profile->start_ns);
     assert_int_equal(count_markers(profile, "over a pause"), 1);
     static const char *const absent[] = {"never", "paused at its end", "until after"};
     for (size_t i = 0; i < COUNT_OF(absent); i++) assert_int_equal(count_markers(profile, absent[i]), 0);

@@ -141,25 +141,24 @@ static void test_processes_and_threads(void **state) {
     add_mark(trace, BUILD_PROCESS_END, 0);
     seal_and_read();
     assert_markers(
-        "10.2/10 instant 1510 Other m\n"
-        "10.2/12 instant 510 Other m\n"
-        "10.2/12 instant 0 Other m\n"
-        "10/10 instant 0 Other m\n");
+        "10.2/10 instant 2010 Other m\n"
+        "10.2/12 instant 1010 Other m\n"
+        "10.2/12 instant 500 Other m\n"
+        "10/10 instant 500 Other m\n");
     const struct process *process = profile_process_at(&fixture.profile, (process_id){0});
     assert_text(process->name, "new name");
     assert_text(process->pid_text, "10.2");
-    /* The process began before the first event. */
-    assert_int_equal(process->start_ns, 0);
-    assert_int_equal(process->end_ns, 1650);
+    assert_int_equal(process->start_ns, 500);
+    assert_int_equal(process->end_ns, 2150);
     const struct thread *worker = profile_thread_at(&fixture.profile, (thread_id){0});
     assert_text(worker->name, "worker");
-    assert_int_equal(worker->start_ns, TIME_NONE);
+    assert_int_equal(worker->start_ns, 0);
     assert_int_equal(worker->generation, 0);
     const struct thread *main_thread = profile_thread_at(&fixture.profile, (thread_id){1});
     assert_text(main_thread->name, "renamed");
     assert_true(main_thread->is_main);
-    assert_int_equal(main_thread->start_ns, 1550);
-    assert_int_equal(main_thread->end_ns, 1600);
+    assert_int_equal(main_thread->start_ns, 2050);
+    assert_int_equal(main_thread->end_ns, 2100);
     const struct thread *second_generation = profile_thread_at(&fixture.profile, (thread_id){2});
     assert_text(second_generation->name, "thread 12");
     assert_text(second_generation->tid_text, "12.2");
@@ -175,9 +174,9 @@ static void test_marker_for_another_thread(void **state) {
     add_instant(trace, 10, marker);
     seal_and_read();
     assert_markers(
-        "10/22 instant 0 Other m\n"
-        "10/23 instant 5 Other m\n"
-        "10/23 instant 10 Other m\n");
+        "10/22 instant 5 Other m\n"
+        "10/23 instant 10 Other m\n"
+        "10/23 instant 15 Other m\n");
 }
 
 static void test_events_before_their_thread(void **state) {
@@ -193,10 +192,10 @@ static void test_events_before_their_thread(void **state) {
     add_thread(trace, 40, 1, 10, 0, "main");
     add_instant(trace, 2, marker);
     seal_and_read();
-    assert_markers("10/10 instant 0 Other m\n");
+    assert_markers("10/10 instant 21 Other m\n");
     assert_ledger("entry without a process or thread named before it", 3);
     assert_ledger("sample without a thread named before it", 1);
-    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS + 21);
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS);
 }
 
 /* ---- Markers. ---- */
@@ -229,20 +228,20 @@ static void test_kinds_of_markers(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Work m\n"
-        "10/10 interval 20..50 Work m\n"
-        "10/10 start 100 Work m\n"
-        "10/10 end 150 Work m\n"
-        "10/10 instant 160 Work m\n"
-        "10/10 interval 210..240 Work m\n"
-        "10/10 start 260 Work m\n"
-        "10/10 end 340 Work m\n"
-        "10/10 instant 400 Work m\n"
-        "10/10 interval 450..450 Work m\n"
-        "10/10 start 500 Work m\n"
-        "10/10 end 550 Work m\n"
-        "10/10 interval 590..590 Work m\n"
-        "10/10 interval 650..1650 Work m\n");
+        "10/10 instant 50 Work m\n"
+        "10/10 interval 70..100 Work m\n"
+        "10/10 start 150 Work m\n"
+        "10/10 end 200 Work m\n"
+        "10/10 instant 210 Work m\n"
+        "10/10 interval 260..290 Work m\n"
+        "10/10 start 310 Work m\n"
+        "10/10 end 390 Work m\n"
+        "10/10 instant 450 Work m\n"
+        "10/10 interval 500..500 Work m\n"
+        "10/10 start 550 Work m\n"
+        "10/10 end 600 Work m\n"
+        "10/10 interval 640..640 Work m\n"
+        "10/10 interval 700..1700 Work m\n");
     assert_ledger("interval that ends before it starts, now without length", 1);
     assert_int_equal(lost_sum(), 0);
 }
@@ -341,10 +340,10 @@ static void test_payload_of_every_format(void **state) {
     trace_block(trace, BUILD_INSTANT);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other m All{f0=\"string\",f1=\"https://example.org/\",f2=\"/a/b\",f3=\"secret\",f4='unique',"
-        "f5='0000000000abcdef',f6='ffffffffffffffff',f7=-1500ns,f8=@200,f9=1500,f10=2.5,f11=3,f12=-4,f13=5,f14=0.25,"
+        "10/10 instant 500 Other m All{f0=\"string\",f1=\"https://example.org/\",f2=\"/a/b\",f3=\"secret\",f4='unique',"
+        "f5='0000000000abcdef',f6='ffffffffffffffff',f7=-1500ns,f8=@700,f9=1500,f10=2.5,f11=3,f12=-4,f13=5,f14=0.25,"
         "f15=-9223372036854775808,f16=-1e+300,f17=-1,f18=\"123\",f19=\"456\",f20=[\"one\",\"\"],"
-        "f21=[\"row\",@-100,0.5|-,-,1]}\n");
+        "f21=[\"row\",@400,0.5|-,-,1]}\n");
     const struct marker_schema *schema = column_at(&fixture.profile.marker_schemas, 0);
     assert_text(schema->description, "a type");
     assert_text(schema->chart_label, "chart");
@@ -429,7 +428,7 @@ static void test_tagged_values(void **state) {
     assert_tagged(FORMAT_UNIQUE, "- '-7' '8' - 'text' 'defined' - - -");
     assert_tagged(FORMAT_FLOW, "- 'fffffffffffffff9' '0000000000000008' - 'text' 'defined' - - -");
     assert_tagged(FORMAT_DURATION, "- -7ns 8ns 2ns - - - - -");
-    assert_tagged(FORMAT_TIME, "- - - - - - @50 - -");
+    assert_tagged(FORMAT_TIME, "- - - - - - @60 - -");
     assert_tagged(FORMAT_SECONDS, "- -7000 8000 2500 - - - - -");
     assert_tagged(FORMAT_BYTES, "- -7 8 2.5 - - - - -");
     assert_tagged(FORMAT_HEXADECIMAL, "- -7 8 2.5 - - - - -");
@@ -543,11 +542,11 @@ static void test_payloads_of_other_lengths(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other m T{a=-,b=-}\n"
-        "10/10 instant 1 Other m T{a=1,b=-}\n"
-        "10/10 instant 2 Other m T{a=1,b=2}\n"
+        "10/10 instant 1 Other m T{a=-,b=-}\n"
+        "10/10 instant 2 Other m T{a=1,b=-}\n"
         "10/10 instant 3 Other m T{a=1,b=2}\n"
-        "10/10 instant 4 Other m T{a=-,b=-}\n");
+        "10/10 instant 4 Other m T{a=1,b=2}\n"
+        "10/10 instant 5 Other m T{a=-,b=-}\n");
     assert_int_equal(lost_sum(), 1);
 }
 
@@ -623,15 +622,15 @@ static void test_types_of_one_name(void **state) {
     add_instant(trace, 2, keys);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other m T{v=-}\n"
         "10/10 instant 1 Other m T{v=-}\n"
-        "10/10 instant 2 Other m T 2{v=-}\n"
-        "10/10 instant 3 Other m T 2 2{v=-}\n"
-        "10/10 instant 4 Other m T 3{v=-}\n"
-        "10/10 instant 5 Other m Unnamed{v=-}\n"
-        "10/10 instant 6 Other m Network_{v=-}\n"
-        "10/10 instant 7 Other m Network_ 2{v=-}\n"
-        "10/10 instant 8 Other m Keys{k=-,k 2=-,k 3=-,k 2 2=-}\n");
+        "10/10 instant 2 Other m T{v=-}\n"
+        "10/10 instant 3 Other m T 2{v=-}\n"
+        "10/10 instant 4 Other m T 2 2{v=-}\n"
+        "10/10 instant 5 Other m T 3{v=-}\n"
+        "10/10 instant 6 Other m Unnamed{v=-}\n"
+        "10/10 instant 7 Other m Network_{v=-}\n"
+        "10/10 instant 8 Other m Network_ 2{v=-}\n"
+        "10/10 instant 9 Other m Keys{k=-,k 2=-,k 3=-,k 2 2=-}\n");
 }
 
 /* If several types have a name that the front-end knows, the type with the right fields keeps the name, wherever it is
@@ -655,10 +654,10 @@ static void test_types_that_the_front_end_knows(void **state) {
     add_instant(trace, 2, bare);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other toString_ Text_{v=-}\n"
-        "10/10 instant 1 Other m Text__{name=-}\n"
-        "10/10 instant 2 Other m Text{name=\"a\"}\n"
-        "10/10 instant 3 Other CompositorScreenshot_\n");
+        "10/10 instant 1 Other toString_ Text_{v=-}\n"
+        "10/10 instant 2 Other m Text__{name=-}\n"
+        "10/10 instant 3 Other m Text{name=\"a\"}\n"
+        "10/10 instant 4 Other CompositorScreenshot_\n");
 }
 
 /* A type may have fields and flags of a newer recorder, or damaged ones. */
@@ -758,10 +757,10 @@ static void test_stacks(void **state) {
     trace_block(trace, BUILD_SAMPLE);
     seal_and_read();
     assert_samples(
-        "10/10 main 0 1 outer;inner with text;run\n"
-        "10/10 main 1 1 \n"
-        "10/10 main 2 1 outer;inner;text alone;run\n"
-        "10/10 main 3 1 outer\n");
+        "10/10 main 1 1 outer;inner with text;run\n"
+        "10/10 main 2 1 \n"
+        "10/10 main 3 1 outer;inner;text alone;run\n"
+        "10/10 main 4 1 outer\n");
     assert_true(fixture.profile.meta.has_stacks);
     assert_int_equal(fixture.profile.meta.interval_ns, 1);
     const struct frame *frame = frame_named("outer");
@@ -813,8 +812,8 @@ static void test_marker_with_a_stack(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers(
-        "10/10 instant 50 Other p <label;label>\n"
-        "10/17 interval 0..25 Other m T{v=5} <label> taken at 50 in 10/10\n");
+        "10/10 instant 100 Other p <label;label>\n"
+        "10/17 interval 50..75 Other m T{v=5} <label> taken at 100 in 10/10\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -981,10 +980,10 @@ static void test_counters(void **state) {
     build_counters(&fixture.trace, 0);
     read_trace();
     assert_counters(
-        "10 changes: -25:0/0 0:5/1 25:10/1 50:-2/1 350:0/0\n"
-        "10 values: 50:0/0 100:40/1 150:5/1 200:-35/1 350:0/0\n"
-        "10 sums: 200:0/0 250:1000/3 300:100/1 350:400/3\n"
-        "20 changes: -999975:0/0 -975:0/0 25:1/1\n");
+        "10 changes: 25:0/0 50:5/1 75:10/1 100:-2/1 400:0/0\n"
+        "10 values: 100:0/0 150:40/1 200:5/1 250:-35/1 400:0/0\n"
+        "10 sums: 250:0/0 300:1000/3 350:100/1 400:400/3\n"
+        "20 changes: -999925:0/0 -925:0/0 75:1/1\n");
     const struct counter *counter = column_at(&fixture.profile.counters, 0);
     assert_text(counter->category, "Queues");
     assert_text(counter->description, "about it");
@@ -1011,8 +1010,8 @@ static void test_counters_of_rates(void **state) {
     assert_counters(
         "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
         "10 values: 0:0/0 1000000:10/3 2000000:0/0\n"
-        "10 sums: 200:0/0 250:1000/3 300:100/1 350:400/3\n"
-        "10 cpu: -50:0/0 50:90/1 150:80/1\n"
+        "10 sums: 250:0/0 300:1000/3 350:100/1 400:400/3\n"
+        "10 cpu: 0:0/0 100:90/1 200:80/1\n"
         "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
@@ -1024,7 +1023,7 @@ static void test_counters_of_a_recycled_trace(void **state) {
     assert_counters(
         "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
         "10 values: 0:0/0 1000000:10/3 2000000:0/0\n"
-        "10 sums: 250:0/0 300:100/1 350:400/3\n"
+        "10 sums: 300:0/0 350:100/1 400:400/3\n"
         "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
@@ -1102,16 +1101,81 @@ static void test_calibrations(void **state) {
     trace_seal(trace, 60300000, 30000000);
     read_trace();
     assert_markers(
-        "10/10 instant 0 Other m T{v=-}\n"
-        "10/10 instant 10000000 Other m T{v=@5000000}\n");
-    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS + 10000000);
+        "10/10 instant 10000000 Other m T{v=-}\n"
+        "10/10 instant 20000000 Other m T{v=@15000000}\n");
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS);
     assert_true(fixture.profile.meta.is_clock_monotonic);
-    assert_int_equal(fixture.profile.meta.start_time_ms, 1700000000010);
+    assert_int_equal(fixture.profile.meta.start_time_ms, 1700000000000);
     assert_printed(log_text(&fixture.profile, &fixture.profile.gathering_log),
                    "10: chunks 1\n10: chunksSkipped 0\n10: ended unknown\n"
                    "chunksRead 2\nchunksUnsealed 0\nchunksFree 0\nchunksWithWrongHash 0\nchunksSetAside 0\n"
                    "bytesSkipped 0\ndefinitionsRead 2\nprocessesWithoutEnd 0\ncalibrationsMet 3\n"
                    "calibrationsUsed 4\n");
+}
+
+/* Builds a trace of a process that started 3 ms before the recording and stopped recording 2.5 ms after its start. It
+ * has a marker of that time, which is relative to the end. */
+static void build_late_recording(int64_t before_end_ns) {
+    enum { STOPPED = 1 };
+    struct trace_builder *trace = begin_definitions();
+    uint64_t marker = define_marker(trace, "m", 0, 0);
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, BUILD_START_NS - 3000000, "app");
+    add_thread(trace, 0, 1, 10, 1000000, "main");
+    put_lebs(trace, 5000000, 4, marker);
+    put_zigzag(trace, 2 * before_end_ns);
+    put_zigzag(trace, 2 * before_end_ns);
+    trace_block(trace, BUILD_MARKER);
+    add_block(trace, BUILD_PROCESS_END, 0, STOPPED);
+    seal();
+}
+
+/* The process may have run before it was recorded, and nothing may happen at the start and at the end. */
+static void test_times_of_the_recording(void **state) {
+    build_late_recording(500000);
+    read_trace();
+    assert_markers("10/10 instant 5000000 Other m\n");
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS - 3000000);
+    assert_int_equal(fixture.profile.meta.start_time_ms, 1699999999997);
+    for (size_t i = 0; emitters[i]; i++) {
+        emit(emitters[i]);
+        assert_has("\"profilingStartTime\":3,\"profilingEndTime\":6,");
+        assert_has("\"registerTime\":3.5,\"unregisterTime\":null,");
+    }
+    emit(&emitter_processed);
+    assert_has("\"processStartupTime\":0,\"processShutdownTime\":null,");
+    /* The viewer leaves out what is at the end of its range. */
+    teardown(NULL);
+    setup(NULL);
+    build_late_recording(0);
+    read_trace();
+    emit(&emitter_processed);
+    assert_has("\"profilingStartTime\":3,\"profilingEndTime\":6.5,");
+}
+
+/* The program may know of what happened before the recording. */
+static void test_events_before_the_recording(void **state) {
+    build_late_recording(4000000);
+    read_trace();
+    assert_markers("10/10 instant 1500000 Other m\n");
+    emit(&emitter_processed);
+    assert_has("\"profilingStartTime\":1.5,\"profilingEndTime\":5.5,");
+    teardown(NULL);
+    setup(NULL);
+    build_late_recording(7000000);
+    read_trace();
+    assert_markers("10/10 instant 0 Other m\n");
+    emit(&emitter_processed);
+    assert_has("\"profilingStartTime\":0,\"profilingEndTime\":7,");
+}
+
+/* What the recording began with is gone. */
+static void test_times_of_a_recycled_recording(void **state) {
+    build_late_recording(500000);
+    trace_write(&fixture.trace, BUILD_AT_RECYCLED, 1, 8);
+    read_trace();
+    emit(&emitter_processed);
+    assert_has("\"profilingStartTime\":5,\"profilingEndTime\":6,");
 }
 
 static void test_ticks_that_are_nanoseconds(void **state) {
@@ -1126,8 +1190,8 @@ static void test_ticks_that_are_nanoseconds(void **state) {
     add_instant(trace, 50, marker);
     add_instant(trace, 50, marker);
     seal_and_read();
-    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS + 150);
-    assert_markers("10/10 instant 0 Other m\n10/10 instant 50 Other m\n");
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS);
+    assert_markers("10/10 instant 150 Other m\n10/10 instant 200 Other m\n");
 }
 
 static void test_what_the_recorder_says(void **state) {
@@ -1153,14 +1217,20 @@ static void test_what_the_recorder_says(void **state) {
     trace_write(trace, BUILD_AT_STOP_ERRNO, 28, 4);
     trace_write(trace, BUILD_AT_STALE_MARKERS, 7, 8);
     read_trace();
-    assert_printed(
-        log_text(&fixture.profile, &fixture.profile.profiling_log),
-        "10: @0 hello\n"
-        "chunksGivenOut 99\nchunksRecycled 12\neventsLost 3\nmarkersStale 7\ndefinitionsLost 5\nvaluesMismatched "
-        "6\n"
-        "textsCut 4\nlimitBytes 1048576\nthreadsSeen 7\nprocessesSeen 1\n"
-        "@1000 complete from here on: chunks with older events were recycled\n"
-        "@2000 recording stopped: the file could not grow: No space left on device\n");
+    assert_printed(log_text(&fixture.profile, &fixture.profile.profiling_log),
+                   "10: @2000 hello\n"
+                   "chunksGivenOut 99\n"
+                   "chunksRecycled 12\n"
+                   "eventsLost 3\n"
+                   "markersStale 7\n"
+                   "definitionsLost 5\n"
+                   "valuesMismatched 6\n"
+                   "textsCut 4\n"
+                   "limitBytes 1048576\n"
+                   "threadsSeen 7\n"
+                   "processesSeen 1\n"
+                   "@3000 complete from here on: chunks with older events were recycled\n"
+                   "@4000 recording stopped: the file could not grow: No space left on device\n");
     assert_ledger("event that the recorder had no room for", 3);
     assert_ledger("marker that was aimed at a thread of another recording or process", 7);
     assert_ledger("definition that the recorder had no room for", 5);
@@ -1344,14 +1414,14 @@ static void test_definitions_behind_their_use(void **state) {
     define_label(trace, "late label", 0, "", 0);
     read_trace();
     assert_markers(
-        "10/10 instant 0 Other early\n"
-        "10/10 instant 1 Late half Late{v=\"late text\"}\n"
-        "10/10 instant 4 Other early\n"
-        "10/10 instant 100 Other early\n");
+        "10/10 instant 1 Other early\n"
+        "10/10 instant 2 Late half Late{v=\"late text\"}\n"
+        "10/10 instant 5 Other early\n"
+        "10/10 instant 101 Other early\n");
     assert_samples(
-        "10/10 main 3 1 half label;late label\n"
-        "10/10 main 50 1 run\n");
-    assert_counters("10 late: -45:0/0 2:6/1 100:0/0\n");
+        "10/10 main 4 1 half label;late label\n"
+        "10/10 main 51 1 run\n");
+    assert_counters("10 late: -44:0/0 3:6/1 101:0/0\n");
     assert_int_equal(lost_sum(), 0);
     struct profile_text *log = log_text(&fixture.profile, &fixture.profile.gathering_log);
     assert_non_null(strstr(log->bytes, "chunksSetAside 2\n"));
@@ -1385,9 +1455,9 @@ static void test_definitions_that_are_missing(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other m\n"
-        "10/10 instant 4 Other w\n"
-        "10/10 instant 5 Other t T{v=-}\n");
+        "10/10 instant 1 Other m\n"
+        "10/10 instant 5 Other w\n"
+        "10/10 instant 6 Other t T{v=-}\n");
     assert_ledger("marker whose definition is missing", 3);
     assert_ledger("payload whose marker type is missing", 1);
     assert_ledger("value whose text's definition is missing", 1);
@@ -1416,9 +1486,9 @@ static void test_definitions_that_are_unfinished_or_damaged(void **state) {
     add_instant(trace, 2, future);
     seal_and_read();
     assert_markers(
-        "10/10 instant 0 Other m0\n"
-        "10/10 instant 3 Other m3\n"
-        "10/10 instant 4 Other m4\n");
+        "10/10 instant 1 Other m0\n"
+        "10/10 instant 4 Other m3\n"
+        "10/10 instant 5 Other m4\n");
     uint64_t offset;
     assert_int_equal(ledger_of("damaged definition", &offset), 2);
     assert_int_equal(offset, places[2]);
@@ -1549,8 +1619,13 @@ static void test_chunk_of_several_processes(void **state) {
     seal();
     read_trace();
     assert_markers(
-        "10/10 instant 0 Other m\n10/10 instant 1 Other m\n20/20 instant 0 Other m\n20/20 instant 1 Other m\n"
-        "20/20 instant 3 Other m\n30/30 instant 2 Other m\n30/30 instant 4 Other m\n");
+        "10/10 instant 1 Other m\n"
+        "10/10 instant 2 Other m\n"
+        "20/20 instant 1 Other m\n"
+        "20/20 instant 2 Other m\n"
+        "20/20 instant 4 Other m\n"
+        "30/30 instant 3 Other m\n"
+        "30/30 instant 5 Other m\n");
     struct profile_text *log = log_text(&fixture.profile, &fixture.profile.gathering_log);
     assert_non_null(strstr(log->bytes, "20: chunks 2\n20: chunksRecycled 0\n"));
     assert_non_null(strstr(log->bytes, "30: chunks 2\n30: chunksRecycled 2\n"));
@@ -1634,9 +1709,9 @@ static void test_live_chunks(void **state) {
     trace_write(trace, trace->chunk_at + CHUNK_AT_COMMIT, 0, 8);
     read_trace();
     assert_markers(
-        "10/10 instant 0 Other m\n"
         "10/10 instant 1 Other m\n"
-        "20/20 instant 0 Other m\n");
+        "10/10 instant 2 Other m\n"
+        "20/20 instant 1 Other m\n");
     assert_int_equal(lost_sum(), 0);
     struct profile_text *log = log_text(&fixture.profile, &fixture.profile.gathering_log);
     assert_non_null(strstr(log->bytes, "chunksUnsealed 4\n"));
@@ -1659,7 +1734,7 @@ static void assert_damage(const unsigned char *block, size_t block_bytes) {
     add_instant(trace, 2, marker);
     add_instant(trace, 2, marker);
     read_trace();
-    assert_markers("10/10 instant 0 Other m\n");
+    assert_markers("10/10 instant 1 Other m\n");
     uint64_t offset;
     assert_int_equal(ledger_of(CAUSE_DAMAGED, &offset), 3);
     assert_int_equal(offset, damage_at);
@@ -1750,7 +1825,9 @@ static void test_entries_of_unknown_kinds(void **state) {
     trace_block(trace, BUILD_MESSAGE);
     add_instant(trace, 0, marker);
     seal_and_read();
-    assert_markers("10/10 instant 0 Other m\n10/10 instant 1 Other m\n");
+    assert_markers(
+        "10/10 instant 1 Other m\n"
+        "10/10 instant 2 Other m\n");
     uint64_t offset;
     assert_int_equal(ledger_of("entry of an unknown kind", &offset), 4);
     assert_int_equal(offset, at);
@@ -1774,7 +1851,7 @@ static void test_cut_trace(void **state) {
     /* The trace is cut within the last block, whose bytes are \x03 \x06 \x02 \x01. */
     size_t end = fixture.trace.chunk_at + fixture.trace.chunk_used;
     read_bytes(text_slice(trace_text(&fixture.trace), 0, end - 1), 0);
-    assert_markers("10/10 instant 0 Other m\n");
+    assert_markers("10/10 instant 1 Other m\n");
     uint64_t offset;
     assert_int_equal(ledger_of("block after the end of a trace that is cut off", &offset), 1);
     assert_int_equal(offset, end - 4);
@@ -1786,7 +1863,9 @@ static void test_cut_trace(void **state) {
     /* After the last block nothing is missing, and the hash can be checked. */
     read_bytes(text_slice(trace_text(&fixture.trace), 0, end), 0);
     assert_ledger("block after the end of a trace that is cut off", 0);
-    assert_markers("10/10 instant 0 Other m\n10/10 instant 1 Other m\n");
+    assert_markers(
+        "10/10 instant 1 Other m\n"
+        "10/10 instant 2 Other m\n");
     fixture.trace.bytes[end - 1] ^= 1;
     read_bytes(text_slice(trace_text(&fixture.trace), 0, end), 0);
     assert_ledger("block of a chunk whose hash is wrong", 4);
@@ -1819,9 +1898,9 @@ static void test_example_of_the_documentation(void **state) {
     read_example("docs/trace-format.md", bytes, sizeof bytes);
     read_bytes((struct text){(const char *)bytes, sizeof bytes}, 0);
     assert_string_equal(fixture.failure.message, "");
-    assert_markers("7/7 instant 0 Other tick T{n=-3}\n");
-    assert_int_equal(fixture.profile.origin_ns, 5001520);
-    assert_int_equal(fixture.profile.meta.start_time_ms, 1700000000000);
+    assert_markers("7/7 instant 1001520 Other tick T{n=-3}\n");
+    assert_int_equal(fixture.profile.origin_ns, 4000000);
+    assert_int_equal(fixture.profile.meta.start_time_ms, 1699999999999);
     assert_text(profile_process_at(&fixture.profile, (process_id){0})->name, "app");
     assert_text(profile_thread_at(&fixture.profile, (thread_id){0})->name, "main");
     assert_int_equal(lost_sum(), 0);
@@ -2024,6 +2103,9 @@ int main(void) {
         TEST(test_counters_that_are_odd),
         TEST(test_pauses),
         TEST(test_calibrations),
+        TEST(test_times_of_the_recording),
+        TEST(test_events_before_the_recording),
+        TEST(test_times_of_a_recycled_recording),
         TEST(test_ticks_that_are_nanoseconds),
         TEST(test_what_the_recorder_says),
         TEST(test_shorter_headers),

@@ -9,28 +9,11 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/sweep.h"
-#include "tests/support/chunk_text.h"
 #include "tests/support/jitdump_builder.h"
 #include "tests/support/sampler_trace.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/trace_fixture.h"
 #include "tests/support/unit_test.h"
-#include "writer/emitter.h"
-
-static void emit(const struct emitter *emitter) {
-    struct chunk_list out;
-    chunk_list_init(&out, &fixture.failure);
-    emitter->emit(&fixture.profile, &fixture.profile.ledger, &out, 1, (struct progress){0});
-    free(fixture.document);
-    fixture.document = chunk_text(&out);
-    chunk_list_fini(&out);
-    assert_string_equal(fixture.failure.message, "");
-    assert_true(ledger_is_balanced(&fixture.profile.ledger));
-}
-
-static void assert_has(const char *part) {
-    if (!strstr(fixture.document, part)) fail_msg("missing: %s\nin: %s", part, fixture.document);
-}
 
 static const char CAUSE_BASE[] = "sample that continues a missing one";
 static const char CAUSE_UNNAMED[] = "sample of a thread that was not named";
@@ -73,11 +56,11 @@ static void test_sampler_trace(void **state) {
     build_sampler_trace(&fixture.trace);
     read_trace();
     assert_samples(
-        "10/10 main 0 1 run;0x1010;0x1021\n"
-        "10/10 main 1000000 1 run;0x1010;0x1121\n"
+        "10/10 main 1000000 1 run;0x1010;0x1021\n"
         "10/10 main 2000000 1 run;0x1010;0x1121\n"
-        "10/12 worker 0 1 0x1020\n"
-        "10/12 worker 1000000 1 \n");
+        "10/10 main 3000000 1 run;0x1010;0x1121\n"
+        "10/12 worker 1000000 1 0x1020\n"
+        "10/12 worker 2000000 1 \n");
     assert_int_equal(lost_sum(), 0);
     assert_ledger("sample of another thread", 4);
     assert_ledger("sample of another thread, same as the previous one", 1);
@@ -91,7 +74,7 @@ static void test_sampler_trace(void **state) {
     assert_int_equal(fixture.profile.meta.interval_ns, 1000000);
     assert_true(fixture.profile.meta.has_stacks);
     const struct thread *worker = profile_ordered_thread(&fixture.profile, 2);
-    assert_int_equal(worker->end_ns, 2000000);
+    assert_int_equal(worker->end_ns, 3000000);
     const struct frame *leaf = leaf_of(0, 0);
     assert_int_equal(leaf->address, 0x1021);
     /* A label with a category calls it, directly or through a native frame that the sample before has too. */
@@ -171,17 +154,17 @@ static void test_processed(void **state) {
     assert_has("\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
     assert_has("\"interval\":1,");
     assert_has(
-        "\"timeDeltas\":[0,1,1],\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[null,800000,900001],"
+        "\"timeDeltas\":[1,1,1],\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[null,800000,900001],"
         "\"eventDelay\":[null,1.234567,null],\"length\":3}");
     /* The worker's samples have no CPU times. */
-    assert_has("\"timeDeltas\":[0,1],\"weight\":null,\"weightType\":\"samples\",\"length\":2}");
+    assert_has("\"timeDeltas\":[1,1],\"weight\":null,\"weightType\":\"samples\",\"length\":2}");
     /* The main thread's deallocation belongs to the sampler's allocation. */
-    assert_has("\"nativeAllocations\":{\"time\":[2,2.5],\"weight\":[4096,-4096],\"stack\":[");
+    assert_has("\"nativeAllocations\":{\"time\":[3,3.5],\"weight\":[4096,-4096],\"stack\":[");
     assert_has(
         ",null],\"memoryAddress\":[139637976731648,139637976731648],\"threadId\":[11,10],\"weightType\":\"bytes\","
         "\"length\":2}");
     assert_has(
-        "\"profilerOverhead\":[{\"samples\":{\"time\":[0.05,1.15],\"locking\":[0.25,1.25],"
+        "\"profilerOverhead\":[{\"samples\":{\"time\":[1.05,2.15],\"locking\":[0.25,1.25],"
         "\"expiredMarkerCleaning\":[0,0],\"counters\":[1.5,0.5],\"threads\":[3,1.001],\"length\":2},");
     assert_has(statistics);
     assert_has("\"pid\":\"10\",\"mainThreadIndex\":0}]");
@@ -196,20 +179,20 @@ static void test_gecko(void **state) {
     emit(&emitter_gecko);
     assert_has("\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
     assert_has(
-        "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"threadCPUDelta\":2,\"eventDelay\":3},\"data\":[[2,0,null],"
-        "[3,1,800000,1.234567],[3,2,900001]]}");
-    assert_has("\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[0,0],[null,1]]}");
+        "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"threadCPUDelta\":2,\"eventDelay\":3},\"data\":[[2,1,null],"
+        "[3,2,800000,1.234567],[3,3,900001]]}");
+    assert_has("\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[0,1],[null,2]]}");
     assert_has(
-        "\"data\":[[0,2,null,0,0,{\"type\":\"Native allocation\",\"size\":4096,"
+        "\"data\":[[0,3,null,0,0,{\"type\":\"Native allocation\",\"size\":4096,"
         "\"memoryAddress\":139637976731648,\"threadId\":11,\"stack\":{\"tid\":11,\"samples\":{\"schema\":{\"stack\":0,"
         "\"time\":1},\"data\":[[");
     assert_has(
-        "[0,2.5,null,0,0,{\"type\":\"Native allocation\",\"size\":-4096,\"memoryAddress\":139637976731648,"
+        "[0,3.5,null,0,0,{\"type\":\"Native allocation\",\"size\":-4096,\"memoryAddress\":139637976731648,"
         "\"threadId\":10}]");
     assert_has("\"stringTable\":[\"Native allocation\",");
     assert_has(
         "\"profilerOverhead\":{\"samples\":{\"schema\":{\"time\":0,\"locking\":1,\"expiredMarkerCleaning\":2,"
-        "\"counters\":3,\"threads\":4},\"data\":[[50,0.25,0,1.5,3],[1150,1.25,0,0.5,1.001]]},");
+        "\"counters\":3,\"threads\":4},\"data\":[[1050,0.25,0,1.5,3],[2150,1.25,0,0.5,1.001]]},");
     assert_has(statistics);
     assert_has(",false,null,null]");
 }
@@ -257,13 +240,13 @@ static void build_origins(void) {
 static void test_origins_of_stacks(void **state) {
     build_origins();
     assert_markers(
-        "10/12 instant 0 Other plain\n"
-        "10/13 instant 1050 Other plain <label>\n"
-        "10/13 instant 2050 Other plain <label> taken at 1950\n"
-        "10/13 instant 3050 Other plain StackOfAnotherThread{} <label> taken at 2950 in 10/12\n"
-        "10/13 instant 4050 Other typed T{v=-} <label> taken at 0 in 10/12\n"
-        "10/13 instant 5050 Other typed T{v=-} <label> in 9/91\n"
-        "10/13 instant 6050 Other typed T{v=-}\n");
+        "10/12 instant 50 Other plain\n"
+        "10/13 instant 1100 Other plain <label>\n"
+        "10/13 instant 2100 Other plain <label> taken at 2000\n"
+        "10/13 instant 3100 Other plain StackOfAnotherThread{} <label> taken at 3000 in 10/12\n"
+        "10/13 instant 4100 Other typed T{v=-} <label> taken at 50 in 10/12\n"
+        "10/13 instant 5100 Other typed T{v=-} <label> in 9/91\n"
+        "10/13 instant 6100 Other typed T{v=-}\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -273,12 +256,12 @@ static void test_origins_in_processed(void **state) {
     emit(&emitter_processed);
     assert_has("{\"name\":\"T\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],");
     assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
-    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00105,\"tid\":13}}");
-    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.00195,\"tid\":13}}");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.0011,\"tid\":13}}");
+    assert_has("{\"type\":\"NoPayloadUserData\",\"cause\":{\"stack\":0,\"time\":0.002,\"tid\":13}}");
     assert_has(
-        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.00295,\"tid\":12}}");
-    assert_has("{\"type\":\"T\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0,\"tid\":12}}");
-    assert_has("{\"type\":\"T\",\"stackThread\":91,\"cause\":{\"stack\":0,\"time\":0.00505,\"tid\":91}}");
+        "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.003,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":12,\"cause\":{\"stack\":0,\"time\":0.00005,\"tid\":12}}");
+    assert_has("{\"type\":\"T\",\"stackThread\":91,\"cause\":{\"stack\":0,\"time\":0.0051,\"tid\":91}}");
     assert_has("{\"type\":\"T\"}");
 }
 
@@ -289,10 +272,10 @@ static void test_origins_in_gecko(void **state) {
     assert_has("{\"key\":\"stackThread\",\"label\":\"Stack taken in\",\"format\":\"tid\"}]");
     assert_has(
         "{\"type\":\"NoPayloadUserData\",\"stack\":{\"tid\":13,\"samples\":{\"schema\":{\"stack\":0,\"time\":1},"
-        "\"data\":[[0,0.00195]]}}}");
+        "\"data\":[[0,0.002]]}}}");
     assert_has(
         "{\"type\":\"StackOfAnotherThread\",\"stackThread\":12,\"stack\":{\"tid\":12,\"samples\":{\"schema\":"
-        "{\"stack\":0,\"time\":1},\"data\":[[0,0.00295]]}}}");
+        "{\"stack\":0,\"time\":1},\"data\":[[0,0.003]]}}}");
     assert_has("{\"type\":\"T\",\"stackThread\":91,\"stack\":{\"tid\":91,");
 }
 
@@ -321,10 +304,10 @@ static void test_origins_that_cannot_be(void **state) {
     trace_block(trace, BUILD_MARKER);
     seal_and_read();
     assert_markers(
-        "10/11 instant 0 Other plain\n"
         "10/11 instant 1000 Other plain\n"
         "10/11 instant 2000 Other plain\n"
-        "10/11 instant 3000 Other plain <label>\n");
+        "10/11 instant 3000 Other plain\n"
+        "10/11 instant 4000 Other plain <label>\n");
     assert_ledger(CAUSE_DAMAGED, 1);
     assert_ledger("stack with a frame of an unknown kind", 1);
 }
@@ -347,7 +330,9 @@ static void test_thread_that_has_entries_of_its_own(void **state) {
     put_leb(trace, label);
     trace_block(trace, BUILD_SAMPLE);
     seal_and_read();
-    assert_samples("10/20 old 0 1 label\n10/20 old 1000 1 label\n");
+    assert_samples(
+        "10/20 old 500 1 label\n"
+        "10/20 old 1500 1 label\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -367,7 +352,9 @@ static void test_ranks_of_names(void **state) {
     add_process(trace, 10, BUILD_START_NS, "app");
     add_thread_of(trace, 0, 7, 20, IS_NAMED, 0, "its own");
     seal_and_read();
-    assert_samples("10/20 its own 0 1 label\n10/21 by the program 500 1 label\n");
+    assert_samples(
+        "10/20 its own 500 1 label\n"
+        "10/21 by the program 1000 1 label\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -394,9 +381,9 @@ static void test_latest_name_of_the_system(void **state) {
     add_thread(trace, 0, 7, 20, 0, "older");
     seal_and_read();
     assert_samples(
-        "10/20 third 0 1 label\n"
         "10/20 third 1000 1 label\n"
-        "10/21 fourth 0 1 label\n");
+        "10/20 third 2000 1 label\n"
+        "10/21 fourth 1000 1 label\n");
 }
 
 /* A thread must be named again in each chunk and for each process. Otherwise its samples are lost. */
@@ -416,7 +403,7 @@ static void test_threads_that_are_not_named(void **state) {
     add_process(trace, 10, BUILD_START_NS, "app");
     add_thread_same(trace, 0, 7);
     seal_and_read();
-    assert_samples("10/20 named 0 1 label\n");
+    assert_samples("10/20 named 1000 1 label\n");
     assert_ledger(CAUSE_UNNAMED, 4);
     assert_ledger("end of a sampled thread that was not named", 1);
     assert_int_equal(lost_sum(), 5);
@@ -442,8 +429,8 @@ static void test_entries_without_a_process(void **state) {
     put_lebs(trace, 1, 0);
     trace_block(trace, BUILD_ALLOCATION);
     seal_and_read();
-    assert_samples("10/20 named 0 1 \n");
-    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS + 15);
+    assert_samples("10/20 named 15 1 \n");
+    assert_int_equal(fixture.profile.origin_ns, BUILD_START_NS);
     assert_ledger("sample without a thread named before it", 2);
     assert_ledger("entry without a process or thread named before it", 4);
 }
@@ -545,8 +532,13 @@ static void test_kept_frames(void **state) {
     add_thread_same(trace, 0, 8);
     seal_and_read();
     assert_samples(
-        "10/20 one 0 1 a\n10/20 one 1 1 a;b\n10/20 one 2 1 a;b;a\n10/20 one 3 1 a\n10/20 one 4 1 a\n"
-        "10/21 two 0 1 b\n10/21 two 4 1 b\n");
+        "10/20 one 1 1 a\n"
+        "10/20 one 2 1 a;b\n"
+        "10/20 one 3 1 a;b;a\n"
+        "10/20 one 4 1 a\n"
+        "10/20 one 5 1 a\n"
+        "10/21 two 1 1 b\n"
+        "10/21 two 5 1 b\n");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -712,7 +704,11 @@ static void test_stacks_without_a_base(void **state) {
     add_thread_same(trace, 2, 7);
     add_label_sample(2, 7, 1, a);
     seal_and_read();
-    assert_samples("10/20 one 0 1 a\n10/20 one 5 1 a\n10/20 one 6 1 \n10/20 one 7 1 \n");
+    assert_samples(
+        "10/20 one 1 1 a\n"
+        "10/20 one 6 1 a\n"
+        "10/20 one 7 1 \n"
+        "10/20 one 8 1 \n");
     assert_ledger(CAUSE_BASE, 7);
     assert_ledger("stack with a frame of an unknown kind", 1);
 }

@@ -171,7 +171,7 @@ static void an_empty_profile_is_a_document_all_the_same(void **state) {
 
 static const char SMALL_DOCUMENT[] =
     "{\"meta\":{\"version\":36,\"startTime\":1700000000000,\"shutdownTime\":null,\"interval\":1,\"processType\":0,"
-    "\"profilingStartTime\":0,\"profilingEndTime\":10,"
+    "\"profilingStartTime\":0,\"profilingEndTime\":9,"
     "\"product\":\"demo\",\"stackwalk\":1,\"CPUName\":\"Fast\",\"oscpu\":\"OS\","
     "\"platform\":\"Linux\",\"abi\":\"x86_64\",\"device\":\"host\",\"logicalCPUs\":8,\"presymbolicated\":true,"
     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
