@@ -5,7 +5,7 @@ writer_sources := \
     writer/gecko/gecko.c writer/gecko/gecko_location.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
     writer/gecko/gecko_tables.c writer/gecko/gecko_thread.c writer/gecko/gecko_weights.c \
     writer/processed/processed.c writer/processed/processed_counters.c writer/processed/processed_tables.c \
-    writer/processed/processed_thread.c
+    writer/processed/processed_thread.c writer/processed/processed_visible.c
 
 # Only batches write archives, so this is not in the library.
 archive_writer_sources := writer/archive_file.c

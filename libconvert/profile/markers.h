@@ -225,7 +225,8 @@ struct marker {
     stack_id stack;     /* none: no cause */
     uint32_t values_at; /* the first of the payload's values in the profile's payloads */
     uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
-    enum marker_phase phase : 7;
+    enum marker_phase phase : 6;
+    bool is_routine : 1; /* it says little about its thread: many threads have one, whatever they do */
     bool has_origin : 1; /* otherwise the stack was taken at the marker's start, in its thread; set by the profile */
     uint8_t category;
 };

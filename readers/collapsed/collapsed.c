@@ -270,6 +270,7 @@ static void add_difference(struct collapsed *reader, struct thread *thread, cons
                             .name = reader->difference_name,
                             .stack = stack,
                             .schema = reader->difference_schema,
+                            .is_routine = true,
                             .phase = MARKER_INSTANT};
     union marker_value values[] = {{.number = line->before}, {.number = line->after}};
     profile_add_marker(reader->profile, thread, marker, values);

@@ -76,6 +76,7 @@ static void mark(struct perf_activity *activity, enum perf_activity_kind kind, t
         .stack = stack_none(),
         .schema = *schema,
         .phase = is_interval ? MARKER_INTERVAL : MARKER_INSTANT,
+        .is_routine = true,
         .category = categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category,
     };
     const union marker_value values = {.string = value};

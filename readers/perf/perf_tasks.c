@@ -196,6 +196,7 @@ static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct 
         .stack = stack_none(),
         .schema = tasks->rename_schema,
         .phase = MARKER_INSTANT,
+        .is_routine = true,
     };
     profile_add_marker(profile, thread, marker, values);
 }

@@ -505,6 +505,7 @@ static const struct trace_marker *find_marker(struct trace_definitions *definiti
     marker->has_lost_type = marker->type_id && !marker->type;
     marker->name = profile_marker_name(definitions->profile, marker->name_text,
                                        marker->type ? marker->type->row : (uint16_t)MARKER_SCHEMA_NONE);
+    marker->is_routine = !marker->type_id && text_equal(marker->name_text, TEXT("Process without samples"));
     marker->is_resolved = true;
     return marker;
 }

@@ -31,6 +31,7 @@ struct trace_marker {
     uint8_t category;
     const struct trace_marker_type *type; /* NULL if there is no payload */
     bool has_lost_type;                   /* the marker has a type whose definition is missing */
+    bool is_routine;                      /* the recorder's own, for a process that ended before its first sample */
 };
 
 struct trace_label {

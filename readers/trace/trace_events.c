@@ -188,6 +188,7 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
     const struct trace_marker_type *type = marker->definition->type;
     marker->marker.name = marker->definition->name;
     marker->marker.category = marker->definition->category;
+    marker->marker.is_routine = marker->definition->is_routine;
     marker->marker.schema = type ? type->row : (uint16_t)MARKER_SCHEMA_NONE;
     struct thread *thread = profile_thread_at(profile_of(entry), marker->thread->id);
     const struct stack_origin *origin = marker->has_origin ? &marker->origin : NULL;

@@ -74,8 +74,10 @@ static bool has_build_ids(const struct profile *profile) {
     return false;
 }
 
-static void write_meta(struct json *json, const struct profile *profile) {
+static void write_meta(struct processed_writer *writer) {
+    const struct profile *profile = writer->profile;
     const struct profile_meta *meta = &profile->meta;
+    struct json *json = &writer->json;
     json_key(json, "meta");
     json_object_begin(json);
     json_key_ms(json, "interval", meta->interval_ns);
@@ -99,6 +101,7 @@ static void write_meta(struct json *json, const struct profile *profile) {
     write_marker_schemas(json, &profile->marker_schemas);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
     if (cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
+    processed_visible_threads_write(writer);
     write_extra(json, &meta->extra);
     json_object_end(json);
 }
@@ -207,7 +210,7 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
         .total_rows = count_rows(profile)};
     json_init_for(&writer.json, out);
     json_object_begin(&writer.json);
-    write_meta(&writer.json, profile);
+    write_meta(&writer);
     write_libs(&writer.json, profile);
     processed_shared_write(&writer);
     write_threads(&writer);

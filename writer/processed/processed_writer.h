@@ -38,6 +38,9 @@ extern const struct marker_json_format processed_marker_format;
 /* Writes the thread as a value. */
 void processed_thread_write(struct processed_writer *writer, const struct thread *thread);
 
+/* Writes "initialVisibleThreads" if the front-end would hide threads with markers. */
+void processed_visible_threads_write(struct processed_writer *writer);
+
 /* Writes "counters" if there are any. */
 void processed_counters_write(struct processed_writer *writer);
 

@@ -165,6 +165,19 @@ static void test_processes_and_threads(void **state) {
     assert_text(profile_process_at(&fixture.profile, (process_id){1})->name, "before");
 }
 
+/* The recorder's own marker for a short process does not make its thread worth a track. */
+static void test_routine_markers(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t own = define_marker(trace, "Process without samples", 0, 0), plain = define_marker(trace, "m", 0, 0);
+    begin_events(0);
+    add_instant(trace, 10, own);
+    add_instant(trace, 10, plain);
+    seal_and_read();
+    const struct column *markers = &((const struct thread *)column_at(&fixture.profile.threads, 0))->markers;
+    assert_true(((const struct marker *)column_at(markers, 0))->is_routine);
+    assert_false(((const struct marker *)column_at(markers, 1))->is_routine);
+}
+
 static void test_marker_for_another_thread(void **state) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
@@ -2077,6 +2090,7 @@ int main(void) {
         TEST(test_impossible_numbers),
         TEST(test_trace_without_chunks),
         TEST(test_processes_and_threads),
+        TEST(test_routine_markers),
         TEST(test_marker_for_another_thread),
         TEST(test_events_before_their_thread),
         TEST(test_kinds_of_markers),

@@ -601,6 +601,92 @@ static void progress_reaches_the_end(void **state) {
     assert_int_equal(permille, 1000);
 }
 
+/* ---- Which threads are visible. ---- */
+
+/* Adds a thread to the process 7, with samples each of which took the CPU time, and with markers. */
+static void add_visible(const char *name, int64_t cpu_ns, uint32_t marker_count, bool is_routine) {
+    enum { SAMPLE_COUNT = 10 };
+    process_id process = {0};
+    if (!profile.processes.count) process = profile_add_process(&profile, 7, 0);
+    struct thread *thread = add_thread(process, 7 + (int64_t)profile.threads.count, name);
+    stack_id stack = profile_stack(&profile, stack_none(), label_frame("run"));
+    for (uint32_t i = 0; i < SAMPLE_COUNT; i++) {
+        thread_add_sample(thread, i * 1000000, stack, 1);
+        samples_set_details(&thread->samples, cpu_ns, TIME_NONE);
+    }
+    struct marker marker = {.name = profile_string(&profile, TEXT("work")),
+                            .stack = stack_none(),
+                            .schema = MARKER_SCHEMA_NONE,
+                            .is_routine = is_routine};
+    for (uint32_t i = 0; i < marker_count; i++) profile_add_marker(&profile, thread, marker, NULL);
+}
+
+static void assert_visible(const char *expected) {
+    char *text = finish_and_emit(), *at = strstr(text, "\"initialVisibleThreads\":[");
+    if (at) {
+        at = strchr(at, '[') + 1;
+        *strchr(at, ']') = '\0';
+    }
+    assert_string_equal(at ? at : "none", expected);
+    free(text);
+}
+
+/* Here, and without markers, the front-end chooses the same threads itself. */
+static void the_front_end_chooses_active_threads(void **state) {
+    add_visible("busy", 1000000, 0, false);
+    add_visible("working", 50000, 3, false);
+    add_visible("sleeping", 49999, 0, false);
+    assert_visible("none");
+}
+
+static void threads_with_markers_are_visible(void **state) {
+    add_visible("busy", 1000000, 0, false);
+    add_visible("sleeping", 0, 0, false);
+    add_visible("reporting", 49999, 1, false);
+    add_visible("renamed", 0, 5, true);
+    add_visible("AudioThread", 1, 0, false);
+    add_visible("MediaSleep", 0, 0, false);
+    add_visible("working", 50000, 0, false);
+    assert_visible("0,2,4,6");
+}
+
+/* Fifteen are those that the front-end would show, and fifteen have the most markers. */
+static void a_bounded_number_of_threads_is_visible(void **state) {
+    char names[60][16];
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf(names[i], sizeof names[i], "busy %u", i);
+        add_visible(names[i], 1000000 + i, 0, false);
+    }
+    for (uint32_t i = 20; i < 60; i++) {
+        snprintf(names[i], sizeof names[i], "reporting %u", i);
+        add_visible(names[i], 0, 1 + i % 20, false);
+    }
+    assert_visible("5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,32,33,34,35,36,37,38,39,53,54,55,56,57,58,59");
+}
+
+/* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
+static void activity_is_what_the_front_end_adds_up(void **state) {
+    struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
+    stack_id waiting = profile_stack(&profile, stack_none(), profile_named_frame(&profile, TEXT("wait"), idle));
+    process_id process = profile_add_process(&profile, 7, 0);
+    add_visible("busy", TIME_NONE, 0, false);
+    struct marker marker = {
+        .name = profile_string(&profile, TEXT("work")), .stack = stack_none(), .schema = MARKER_SCHEMA_NONE};
+    struct thread *sleeping = add_thread(process, 20, "sleeping");
+    for (uint32_t i = 0; i < 100; i++) thread_add_sample(sleeping, i * 1000, waiting, 1);
+    profile_add_marker(&profile, sleeping, marker, NULL);
+    assert_visible("0,1");
+    profile.meta.cpu_delta_unit = CPU_DELTA_NS;
+    profile.meta.weight_type = WEIGHT_TRACING_MS;
+    char *text = emit((struct progress){0});
+    assert_has(text, "\"initialVisibleThreads\":[0,1]");
+    free(text);
+    for (uint32_t i = 0; i < 100; i++) samples_at(&sleeping->samples, i)->stack = stack_none();
+    text = emit((struct progress){0});
+    assert_has_not(text, "initialVisibleThreads");
+    free(text);
+}
+
 static void a_failed_conversion_emits_nothing(void **state) {
     add_rich_profile();
     profile_finish(&profile);
@@ -636,6 +722,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_same_profile_is_the_same_text, begin, end_profile),
         cmocka_unit_test_setup_teardown(nothing_is_lost_in_this_format, begin, end_profile),
         cmocka_unit_test_setup_teardown(progress_reaches_the_end, begin, end_profile),
+        cmocka_unit_test_setup_teardown(the_front_end_chooses_active_threads, begin, end_profile),
+        cmocka_unit_test_setup_teardown(threads_with_markers_are_visible, begin, end_profile),
+        cmocka_unit_test_setup_teardown(a_bounded_number_of_threads_is_visible, begin, end_profile),
+        cmocka_unit_test_setup_teardown(activity_is_what_the_front_end_adds_up, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_failed_conversion_emits_nothing, begin, end_profile),
         cmocka_unit_test(emitters_are_found_by_name),
     };

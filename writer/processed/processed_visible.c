@@ -1,0 +1,150 @@
+/* Chooses the threads that the viewer shows at first.
+ *
+ * The front-end shows those with the most processor time (computeDefaultVisibleThreads in src/profile-logic/tracks.ts).
+ * That hides a thread that sleeps most of the time, whatever it reports in markers. If there are such threads, the
+ * profile lists them together with those that the front-end would show. */
+#include "libconvert/base/memory.h"
+#include "processed_writer.h"
+
+/* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
+enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
+
+/* How many threads are added because of their markers. */
+enum { ADDED_MAX = 15 };
+
+struct candidate {
+    uint32_t place;  /* of the thread among those to write */
+    double activity; /* processor time or, where that is unknown, the time of samples that are not idle */
+    double rank;     /* the activity, or more: decides which threads are the first CHOSEN_MAX */
+    size_t marker_count;
+    bool is_visible;
+};
+
+/* ---- What the front-end shows. ---- */
+
+static double weight_of(const struct profile *profile, const struct sample *sample) {
+    struct decimal weight = profile_weight_decode(profile, sample->weight);
+    double value = weight.mantissa > 0 ? (double)weight.mantissa : 0;
+    for (uint32_t digits = weight.scale; digits; digits--) value /= 10;
+    return value;
+}
+
+static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row) {
+    const struct profile *profile = writer->profile;
+    const struct sample *sample = samples_at(samples, row);
+    bool is_idle = profile_is_idle(writer->idle_stacks, sample->stack);
+    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE) return row && !is_idle ? weight_of(profile, sample) : 0;
+    if (!samples_have_cpu(samples))
+        return is_idle || stack_is_none(sample->stack) ? 0 : (double)profile->meta.interval_ns;
+    int64_t cpu_ns = samples_cpu_ns(samples, row);
+    return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns;
+}
+
+static double activity_of(const struct processed_writer *writer, const struct thread *thread) {
+    double activity = 0;
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        activity += activity_of_sample(writer, &thread->samples, i);
+    return activity;
+}
+
+/* Recognises threads of Firefox that play media, as the front-end does. */
+static bool is_of_media(const struct profile *profile, const struct thread *thread) {
+    static const struct text starts[] = {TEXT("Audio"), TEXT("Media"), TEXT("GraphRunner"), TEXT("WebrtcWorker")};
+    struct text name = thread->is_main ? profile_process_at(profile, thread->process)->title : thread->name;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text_starts_with(name, starts[i])) return true;
+    return false;
+}
+
+static int compare_ranks(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    if (a->rank != b->rank) return a->rank > b->rank ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* Marks the threads that the front-end would show. One that plays media matters as soon as it runs. */
+static void choose_active(const struct processed_writer *writer, struct candidate *candidates, size_t count) {
+    enum { MEDIA_FACTOR = 40 };
+    double highest = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct candidate *candidate = &candidates[i];
+        const struct thread *thread = profile_ordered_thread(writer->profile, candidate->place);
+        candidate->activity = activity_of(writer, thread);
+        candidate->rank = candidate->activity * (is_of_media(writer->profile, thread) ? MEDIA_FACTOR : 1);
+        if (candidate->activity > highest) highest = candidate->activity;
+    }
+    memory_sort(writer->profile->failure, candidates, count, sizeof *candidates, compare_ranks);
+    for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
+        double activity = candidates[i].activity;
+        candidates[i].is_visible = activity >= highest / ACTIVITY_DIVISOR || candidates[i].rank > activity;
+    }
+}
+
+/* ---- What has markers. ---- */
+
+/* Returns how many markers say something about this thread. */
+static size_t count_markers(const struct thread *thread) {
+    size_t marker_count = 0;
+    for (size_t i = 0, run_count; i < thread->markers.count; i += run_count) {
+        const struct marker *run = column_run(&thread->markers, i, &run_count);
+        for (size_t j = 0; j < run_count; j++) marker_count += !run[j].is_routine;
+    }
+    return marker_count;
+}
+
+static int compare_hidden(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    if (a->is_visible != b->is_visible) return a->is_visible ? 1 : -1;
+    if (a->marker_count != b->marker_count) return a->marker_count > b->marker_count ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* Makes the hidden threads with the most markers visible. Returns whether there are any. */
+static bool add_marked(struct candidate *candidates, size_t count, struct failure *failure) {
+    memory_sort(failure, candidates, count, sizeof *candidates, compare_hidden);
+    size_t added_count = 0;
+    while (added_count < count && added_count < ADDED_MAX && !candidates[added_count].is_visible &&
+           candidates[added_count].marker_count)
+        candidates[added_count++].is_visible = true;
+    return added_count > 0;
+}
+
+/* ---- All. ---- */
+
+/* Returns whether any thread has markers. */
+static bool list_threads(const struct profile *profile, struct candidate *candidates, size_t count) {
+    size_t marker_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        candidates[i] =
+            (struct candidate){.place = i, .marker_count = count_markers(profile_ordered_thread(profile, i))};
+        marker_count += candidates[i].marker_count;
+    }
+    return marker_count > 0;
+}
+
+static int compare_places(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    return a->place < b->place ? -1 : 1;
+}
+
+static void write_places(struct json *json, const struct candidate *candidates, size_t count) {
+    json_key(json, "initialVisibleThreads");
+    json_array_begin(json);
+    for (size_t i = 0; i < count; i++)
+        if (candidates[i].is_visible) json_int(json, candidates[i].place);
+    json_array_end(json);
+}
+
+void processed_visible_threads_write(struct processed_writer *writer) {
+    const struct profile *profile = writer->profile;
+    size_t count = profile->thread_order.count;
+    struct candidate *candidates = memory_allocate(profile->failure, count * sizeof *candidates);
+    if (candidates && list_threads(profile, candidates, count)) {
+        choose_active(writer, candidates, count);
+        if (add_marked(candidates, count, profile->failure)) {
+            memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_places);
+            write_places(&writer->json, candidates, count);
+        }
+    }
+    memory_free(candidates);
+}
