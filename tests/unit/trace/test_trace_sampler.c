@@ -477,7 +477,7 @@ static void test_samples_of_several_intervals(void **state) {
     add_span(2000, 1400, 0);
     add_span(2000, 100, 0); /* each sample is kept */
     seal_and_read();
-    assert_spans("0:0 7000:866 8000:867 9000:867 11000:1400 13000:100");
+    assert_spans("1000:0 8000:866 9000:867 10000:867 12000:1400 14000:100");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -488,7 +488,7 @@ static void test_intervals_after_a_wait(void **state) {
     add_span(10000, 0, 0);
     add_span(600, 4000, 0);
     seal_and_read();
-    assert_spans("0:0 10000:0 10150:1000 10300:1000 10450:1000 10600:1000");
+    assert_spans("1000:0 11000:0 11150:1000 11300:1000 11450:1000 11600:1000");
 }
 
 static void test_samples_that_were_taken_before(void **state) {
@@ -498,7 +498,7 @@ static void test_samples_that_were_taken_before(void **state) {
     add_span(0, 1000, 3000);
     add_span(0, 0, 0);
     seal_and_read();
-    assert_spans("0:0 6000:1000 7000:1000 10000:0");
+    assert_spans("1000:0 7000:1000 8000:1000 11000:0");
     assert_int_equal(lost_sum(), 0);
 }
 
@@ -509,7 +509,7 @@ static void test_age_that_cannot_be(void **state) {
     add_span(1000, 1000, (uint64_t)1 << 62);
     add_span(1000, 1000, 0);
     seal_and_read();
-    assert_spans("0:0");
+    assert_spans("1000:0");
     assert_int_equal(lost_sum(), 2);
 }
 
