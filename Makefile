@@ -14,9 +14,9 @@ JOBS       ?= $(shell nproc)
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' libconvert/gecko_convert.h)
 RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recorder/gecko_recorder.h)
 
-# Increase these if programs that were linked with the previous version would no longer run.
+# Increase this if programs that were linked with the previous version would no longer run.
 CONVERT_ABI  := 1
-RECORDER_ABI := 0
+RECORDER_ABI := $(shell sed -n 's/^.define GREC_ABI "\(.*\)"/\1/p' recorder/session/sampler_file.h)
 
 packages         := libarchive libdw libelf liblzma libtraceevent libxxhash libzstd zlib
 # Only the program uses these packages, not the library.
@@ -76,12 +76,15 @@ program_objects  := $(call objects_of,$(program_sources))
 main_object      := $(call objects_of,$(main_source))
 view_objects     := $(call objects_of,$(view_sources))
 recorder_objects := $(call objects_of,$(recorder_sources))
+sampler_file_object := $(call objects_of,$(sampler_file_source))
+sampler_objects  := $(call objects_of,$(sampler_sources))
 preload_objects  := $(call objects_of,$(preload_sources))
 memory_preload_object := $(call objects_of,$(memory_preload_source))
 
 .PHONY: all recorder
 all: $(BUILD)/gecko-convert $(BUILD)/libgecko_convert.a $(BUILD)/libgecko_convert.so recorder
-recorder: $(BUILD)/libgecko_recorder.a $(BUILD)/libgecko_recorder.so $(BUILD)/libgecko_recorder_memory.so
+recorder: $(foreach name,recorder sampler,$(BUILD)/libgecko_$(name).a $(BUILD)/libgecko_$(name).so) \
+    $(BUILD)/libgecko_preload.so $(BUILD)/libgecko_recorder_memory.so
 
 $(BUILD)/flags: force
 	@mkdir -p $(@D)
@@ -99,19 +102,21 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call quiet,CC,$<)$(compile) $(warned_elsewhere) -MMD -MP -c $< -o $@
 
 # The converter shares some objects with the recorder, which needs no packages.
-converter_objects := $(filter-out $(recorder_objects),$(library_objects) $(program_objects) $(main_object))
+converter_objects := $(filter-out $(recorder_objects) $(sampler_objects),$(library_objects) $(program_objects) $(main_object))
 $(converter_objects): private target_flags = $(call package_flags,--cflags,$(all_packages))
 $(converter_objects): | $(BUILD)/packages
 # Without -fno-plt, a call in a signal handler may be the one that the dynamic linker binds, which takes kilobytes of the stack.
-$(recorder_objects) $(preload_objects): private target_flags = -ftls-model=initial-exec -fno-plt $(unthreaded)
+in_signals := -ftls-model=initial-exec -fno-plt
+$(recorder_objects) $(sampler_file_object): private target_flags = $(in_signals) -DGREC_HAS_SHARED_DATA
+$(sampler_objects) $(preload_objects): private target_flags = $(in_signals) $(unthreaded)
 # These only read the program and call back with what they found. The thread sanitizer would make them slow for nothing.
-$(filter %/unwind_cfi.o %/unwind_program.o,$(recorder_objects)): \
+$(filter %/unwind_cfi.o %/unwind_program.o,$(sampler_objects)): \
     private unthreaded = $(if $(filter thread,$(SANITIZE)),-fno-sanitize=thread)
 # Without -fno-builtin, the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
 $(memory_preload_object): private target_flags = -fno-builtin
 
 -include $(wildcard $(patsubst %.o,%.d,$(library_objects) $(program_objects) $(main_object) $(recorder_objects) \
-    $(preload_objects) $(memory_preload_object)))
+    $(sampler_file_object) $(sampler_objects) $(preload_objects) $(memory_preload_object)))
 
 # ---- The converter. ----
 
@@ -139,20 +144,34 @@ $(BUILD)/libgecko_convert.so: $(library_objects)
 $(BUILD)/libgecko_recorder.a: $(recorder_objects)
 	$(make_archive)
 
-# Threads call the recorder when they end. So the library must stay loaded (nodelete), even if a plugin loaded it.
-$(BUILD)/libgecko_recorder.so: $(recorder_objects) $(preload_objects)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-z,nodelete \
-	    -Wl,-soname,$(@F).$(RECORDER_ABI) $^ -pthread -o $@
+$(BUILD)/libgecko_sampler.a: $(sampler_objects)
+	$(make_archive)
 
-# The memory library looks for the recorder in its own folder. Set this to nothing if the dynamic linker finds both.
-MEMORY_RPATH ?= $$ORIGIN
+# Threads call the recorder when they end, and the others are called by handlers. So the libraries must stay loaded
+# (nodelete), even if a plugin loaded them. They look for each other in their own folder. Set RECORDER_RPATH to nothing if
+# the dynamic linker finds them.
+RECORDER_RPATH ?= $$ORIGIN
+link_recorder   = $(link) -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-soname,$(@F).$(RECORDER_ABI)
 
-# With -f, the dynamic linker looks symbols up in the recorder before the C library, as if the recorder were preloaded
-# too.
-$(BUILD)/libgecko_recorder_memory.so: $(memory_preload_object) $(BUILD)/libgecko_recorder.so
-	@ln -sf libgecko_recorder.so $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(RECORDER_ABI) \
-	    -Wl,-f,libgecko_recorder.so.$(RECORDER_ABI) $(MEMORY_RPATH:%='-Wl,-rpath,%') $^ -ldl -o $@
+# Links against the library by the name that it has when it is installed.
+$(BUILD)/%.so.$(RECORDER_ABI): $(BUILD)/%.so
+	@ln -sf $(<F) $@
+
+$(BUILD)/libgecko_recorder.so: $(recorder_objects) $(sampler_file_object)
+	$(call quiet,LINK,$@)$(link_recorder) $^ -pthread -o $@
+
+$(BUILD)/libgecko_sampler.so: $(sampler_objects) $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
+	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $^ -pthread -o $@
+
+$(BUILD)/libgecko_preload.so: $(preload_objects) $(BUILD)/libgecko_sampler.so.$(RECORDER_ABI) \
+    $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
+	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $^ -ldl -pthread -o $@
+
+# With -f, the dynamic linker looks symbols up in that library before the C library, as if it were preloaded too.
+$(BUILD)/libgecko_recorder_memory.so: $(memory_preload_object) $(BUILD)/libgecko_preload.so.$(RECORDER_ABI) \
+    $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
+	$(call quiet,LINK,$@)$(link_recorder) -Wl,-f,libgecko_preload.so.$(RECORDER_ABI) \
+	    $(RECORDER_RPATH:%='-Wl,-rpath,%') $< $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI) -ldl -o $@
 
 include packaging/install.mk
 # Debian packages are built from a copy of the sources without these files.

@@ -124,7 +124,9 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        library = shutil.copy(arguments.build / "libgecko_recorder.so", folder)
+        for name in ("recorder", "sampler"):
+            shutil.copy(arguments.build / f"libgecko_{name}.so.0", folder)
+        library = shutil.copy(arguments.build / "libgecko_preload.so", folder)
         names = [row[0] for row in modes(library, folder)]
         print("Run time, processor time\n")
         print("| program | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1), flush=True)

@@ -30,7 +30,7 @@ def find_libprofiler():
 
 def modes(build, folder):
     """Returns tuples of a name, the words before the program, an environment, and the words after the program's own."""
-    library = (build / "libgecko_recorder.so").resolve()
+    library = (build / "libgecko_preload.so").resolve()
     recorder = {"LD_PRELOAD": str(library), "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(folder / "trace")}
     rows = [
         ("without", [], {}, []),

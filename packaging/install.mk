@@ -26,9 +26,15 @@ link libgecko_convert.so.$(CONVERT_ABI) $(LIBDIR)/libgecko_convert.so
 644 $(BUILD)/libgecko_recorder.a $(LIBDIR)/libgecko_recorder.a
 644 $(BUILD)/libgecko_recorder.so $(LIBDIR)/libgecko_recorder.so.$(RECORDER_ABI)
 link libgecko_recorder.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_recorder.so
+644 $(BUILD)/libgecko_sampler.a $(LIBDIR)/libgecko_sampler.a
+644 $(BUILD)/libgecko_sampler.so $(LIBDIR)/libgecko_sampler.so.$(RECORDER_ABI)
+link libgecko_sampler.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_sampler.so
+644 $(BUILD)/libgecko_preload.so $(LIBDIR)/libgecko_preload.so.$(RECORDER_ABI)
+link libgecko_preload.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_preload.so
 644 $(BUILD)/libgecko_recorder_memory.so $(LIBDIR)/libgecko_recorder_memory.so.$(RECORDER_ABI)
 link libgecko_recorder_memory.so.$(RECORDER_ABI) $(LIBDIR)/libgecko_recorder_memory.so
 644 $(described)/gecko-recorder.pc $(PKGCONFIGDIR)/gecko-recorder.pc
+644 $(described)/gecko-sampler.pc $(PKGCONFIGDIR)/gecko-sampler.pc
 644 $(described)/gecko_recorderConfig.cmake $(CMAKEDIR)/gecko_recorderConfig.cmake
 644 $(described)/gecko_recorderConfigVersion.cmake $(CMAKEDIR)/gecko_recorderConfigVersion.cmake
 644 docs/man/gecko-convert.1 $(MANDIR)/man1/gecko-convert.1
@@ -56,7 +62,7 @@ $(described)/gecko-convert.pc: packaging/pkgconfig/gecko-convert.pc.in force
 	@mkdir -p $(@D)
 	@$(call fill_in,$<,$(VERSION))
 
-$(described)/gecko-recorder.pc: packaging/pkgconfig/gecko-recorder.pc.in force
+$(described)/gecko-recorder.pc $(described)/gecko-sampler.pc: $(described)/%.pc: packaging/pkgconfig/%.pc.in force
 	@mkdir -p $(@D)
 	@$(call fill_in,$<,$(RECORDER_VERSION))
 
@@ -64,7 +70,7 @@ $(described)/%.cmake: packaging/cmake/%.cmake.in force
 	@mkdir -p $(@D)
 	@$(call fill_in,$<,$(RECORDER_VERSION))
 
-descriptions := $(addprefix $(described)/,gecko-convert.pc gecko-recorder.pc gecko_recorderConfig.cmake \
+descriptions := $(addprefix $(described)/,gecko-convert.pc gecko-recorder.pc gecko-sampler.pc gecko_recorderConfig.cmake \
     gecko_recorderConfigVersion.cmake)
 
 # ---- Installing. ----

@@ -61,6 +61,8 @@ enum grec_error {
                            one: see grec_control) */
     GREC_ERROR_MEMORY,  /* there is not enough memory or address space */
     GREC_ERROR_STATE,   /* the call needs a recording, and there is none */
+    GREC_ERROR_SAMPLER, /* GREC_SAMPLER or GREC_HELPER was given, and libgecko_sampler is not there, or is of another
+                           version. It is looked for in the folder of this library, and where the dynamic linker does */
     GREC_ERROR_COUNT
 };
 
@@ -76,7 +78,8 @@ enum grec_storage {
 
 enum grec_option_flag {
     GREC_NO_CHILDREN = 1, /* forked children do not record */
-    GREC_NO_HELPER = 2,   /* there is no thread that prepares chunks: threads prepare their own */
+    GREC_HELPER = 2,      /* a thread prepares chunks, which threads else prepare themselves, and notices commands of
+                             other processes at once. A sampler's thread does that too */
     GREC_SAMPLER = 4, /* a thread samples the stacks and the processor time of all registered threads, by SIGURG; and
                          the memory, processor time and power of the process */
     GREC_ALL_THREADS = 8,     /* the sampler also samples threads that did not register */

@@ -173,7 +173,10 @@ enum trace_entry_kind {
     TRACE_MAPPINGS = 22,
     TRACE_TICK = 23, /* t, leb ns for finding and locking threads, leb ns for counters, leb ns for threads: the time
                         that a round of the sampler took. t is the end of the round */
-    TRACE_ALLOCATION = 24, /* t, zigzag bytes that it stands for (negative: freed), leb address, stack */
+    TRACE_ALLOCATION = 24,  /* t, zigzag bytes that it stands for (negative: freed), leb address, stack */
+    TRACE_THREAD_REST = 25, /* t, leb uid, leb ns of CPU time that the thread has used between its samples, when it or
+                               the recording ends. It belongs to all of them, in proportion to their CPU times. In the
+                               sampler's chunk */
 };
 
 /* How a process stopped recording. */

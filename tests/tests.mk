@@ -67,10 +67,11 @@ $(patsubst %,$(BUILD)/tests/%,$(filter-out $(recorder_tests),$(unit_tests))): \
     private target_flags = -O0 -U_FORTIFY_SOURCE
 $(recorder_tests:%=$(BUILD)/tests/%): private target_flags = $(warned_elsewhere) \
     $(if $(SANITIZE),$(if $(filter %_stacks %_waits,$@),-O1))
-$(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_objects) $(BUILD)/flags
+recorder_under_test := $(recorder_objects) $(sampler_objects) $(filter %/call_filter.o,$(preload_objects))
+$(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_under_test) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
-	    $(recorder_objects) $(BUILD)/tests/converter.a $(test_linker) $(LDFLAGS) \
+	    $(recorder_under_test) $(BUILD)/tests/converter.a $(test_linker) $(LDFLAGS) \
 	    $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread -o $@
 
 -include $(wildcard $(BUILD)/tests/*.d)
@@ -96,7 +97,7 @@ $(unwound_objects): $(BUILD)/tests/unwound_%.so: tests/unwind/unwound_object.c
 # Programs that the test of preloading runs.
 preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending
 
-$(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so
+$(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so $(BUILD)/libgecko_preload.so
 
 $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -180,7 +181,7 @@ $(BUILD)/hosts/transfers: host_libraries := $(BUILD)/hosts/liballocation.so -Wl,
 $(BUILD)/hosts/transfers: $(BUILD)/hosts/liballocation.so
 
 .PHONY: hosts-test test-programs
-hosts-test: $(host_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+hosts-test: $(host_programs) $(BUILD)/gecko-convert recorder
 	tests/hosts/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.

@@ -55,3 +55,22 @@ void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_
     set_last(&samples->details->cpu_ns, sample_count, cpu_ns);
     set_last(&samples->details->delay_ns, sample_count, delay_ns);
 }
+
+static int64_t known_cpu_ns(const struct samples *samples, size_t row) {
+    int64_t cpu_ns = samples_cpu_ns(samples, (uint32_t)row);
+    return cpu_ns == TIME_NONE ? 0 : cpu_ns;
+}
+
+void samples_spread_cpu(struct samples *samples, int64_t cpu_ns) {
+    double all_ns = 0, passed_ns = 0, spread_ns = 0;
+    for (size_t i = 0; i < samples->rows.count; i++) all_ns += (double)known_cpu_ns(samples, i);
+    if ((double)cpu_ns > all_ns) return;
+    for (size_t i = 0; i < samples->rows.count; i++) {
+        int64_t own_ns = known_cpu_ns(samples, i);
+        passed_ns += (double)own_ns;
+        int64_t added_ns = (int64_t)(passed_ns / all_ns * (double)cpu_ns - spread_ns + 0.5);
+        if (!own_ns) continue;
+        *(int64_t *)column_at(&samples->details->cpu_ns, i) += added_ns;
+        spread_ns += (double)added_ns;
+    }
+}

@@ -526,6 +526,19 @@ static enum trace_verdict read_sampled_thread_end(struct entry *entry) {
     return kept(entry);
 }
 
+static enum trace_verdict read_thread_rest(struct entry *entry) {
+    int64_t ticks = take_time(entry);
+    uint64_t uid = trace_cursor_leb(&entry->cursor);
+    int64_t rest_ns = take_span(entry);
+    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    entry->context->now_ticks = ticks;
+    const struct trace_sampled_thread *sampled = find_sampled(entry, uid);
+    if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
+    if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
+    if ((uint64_t)sampled->thread->rest_ns < SPAN_NS_MAX) sampled->thread->rest_ns += rest_ns;
+    return kept(entry);
+}
+
 static enum trace_verdict read_mappings(struct entry *entry) {
     uint64_t id = trace_cursor_leb(&entry->cursor);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
@@ -591,6 +604,7 @@ static const struct kind_traits {
     [TRACE_MAPPINGS] = {read_mappings, NEEDS_PROCESS, false},
     [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false},
     [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
+    [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 

@@ -29,6 +29,7 @@ static const struct ledger_cause CAUSES[TRACE_CAUSE_COUNT] = {
     [TRACE_MAPPINGS] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("mappings of the next entries")},
     [TRACE_TICK] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("round of the sampler")},
     [TRACE_ALLOCATION] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("allocation")},
+    [TRACE_THREAD_REST] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("CPU time between the samples of a thread")},
     [TRACE_KEPT_DEFINITION] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("definition")},
 
     [TRACE_LOST_CHUNK] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("chunk with a damaged header")},

@@ -259,7 +259,16 @@ static void note_lost_content(struct trace_tasks *tasks) {
     }
 }
 
+/* If the samples have less time themselves, most of them are missing, since the trace is limited. */
+static void add_rests(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->threads.count; i++) {
+        const struct trace_thread *row = column_at(&tasks->threads, i);
+        if (row->rest_ns) samples_spread_cpu(&profile_thread_at(tasks->profile, row->id)->samples, row->rest_ns);
+    }
+}
+
 void trace_tasks_finish(struct trace_tasks *tasks) {
+    add_rests(tasks);
     note_lost_content(tasks);
     show_main_threads(tasks);
     number_processes(tasks);

@@ -43,6 +43,7 @@ struct trace_thread {
     int64_t name_ticks;
     enum trace_name_rank name_rank;
     struct stack_path path;
+    int64_t rest_ns; /* CPU time that it used between its samples */
 };
 
 struct trace_tasks {

@@ -13,9 +13,9 @@
 #include "pool_internal.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/hash.h"
-#include "recorder/state/own_files.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/sampler_hooks.h"
 
 enum {
     /* How many chunks a thread allocates at once if no helper was ahead of it: a file system takes about as long for
@@ -118,9 +118,9 @@ bool pool_is_low(const struct pool *pool) {
     return is_low(pool, __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED));
 }
 
-/* Whether the program has closed the trace's descriptor, but the recorder's threads still have it in tables of their
- * own. */
-static bool is_file_elsewhere(void) { return errno == EBADF && own_files_table_count(); }
+/* Whether the program has closed the trace's descriptor, but the sampler's thread still has it in a table of its own.
+ */
+static bool is_file_elsewhere(void) { return errno == EBADF && sampler_hooks && sampler_hooks->has_trace_file(); }
 
 /* Takes a chunk that was never used. Returns its number; NO_CHUNK at the limit; or LATE_CHUNK. */
 static int64_t take_new(struct pool *pool) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "recorder/state/pool.h"
+#include "recorder/state/shared.h"
 
 struct pool_options {
     const char *path;     /* NULL: in memory */
@@ -113,27 +114,28 @@ struct trace_chunk_header *pool_take_partial(struct pool *pool, uint32_t pid, bo
 bool pool_seal_partial(struct pool *pool);
 
 /* Frees the chunks that ended longer ago than the pool keeps any. Reads the header of each chunk. */
-void pool_drop_old(struct pool *pool);
+void pool_drop_old(struct pool *pool) GREC_SHARED(pool_drop_old);
 
 /* ---- For the helper. ---- */
 
 /* Allocates disk space for chunks ahead of need. Returns false when all chunks have theirs, or with errno set when
  * there is no space. */
-bool pool_reserve_ahead(struct pool *pool);
+bool pool_reserve_ahead(struct pool *pool) GREC_SHARED(pool_reserve_ahead);
 
 /* Opens the file again if it is not open in the calling thread's own descriptor table: the program had closed it before
- * the thread got the table, or the thread began late. Does nothing in threads that share the program's table. */
-void pool_restore_file(const struct pool *pool);
+ * the thread got the table, or the thread began late. Returns false if that is not possible. Do not call this in
+ * threads that share the program's table. */
+bool pool_restore_file(const struct pool *pool) GREC_SHARED(pool_restore_file);
 
 /* Whether pool_reserve_ahead should be called soon. */
-bool pool_is_low(const struct pool *pool);
+bool pool_is_low(const struct pool *pool) GREC_SHARED(pool_is_low);
 
 /* Wakes any one helper, which may run in another process of the trace. [signal-safe] */
 void pool_wake_helper(struct pool *pool);
 /* Wakes the helpers of all processes of the trace. */
-void pool_wake_all_helpers(struct pool *pool);
+void pool_wake_all_helpers(struct pool *pool) GREC_SHARED(pool_wake_all_helpers);
 /* Waits until a helper is woken after `seen` was read from helper_word, or the timeout (less than a second) has passed.
  */
-void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) GREC_SHARED(pool_wait_for_wake);
 
 #endif

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "chunk_pool.h"
-#include "recorder/state/own_files.h"
 
 /* ---- The descriptor. ---- */
 
@@ -84,15 +83,25 @@ int pool_file_number(const struct pool *pool) {
     return -1;
 }
 
-/* In a table of the thread's own, no other file can have the number. */
-void pool_restore_file(const struct pool *pool) {
+/* Opens the file by its path. Returns -1 with errno set if another file, or none, is there now. */
+static int open_again(const struct pool *pool) {
     struct stat status;
-    if (pool->file < 0 || pool_file_number(pool) >= 0 || !own_files_are_private()) return;
-    int file = open(pool->path, O_RDWR | O_CLOEXEC);
-    if (file < 0) return;
-    bool is_ours = fstat(file, &status) == 0 && pool_file_is(pool, &status);
-    if (is_ours && file != pool->file) dup3(file, pool->file, O_CLOEXEC);
-    if (!is_ours || file != pool->file) close(file);
+    int file = pool->file >= 0 ? open(pool->path, O_RDWR | O_CLOEXEC) : -1;
+    if (file >= 0 && fstat(file, &status) == 0 && pool_file_is(pool, &status)) return file;
+    if (file >= 0) close(file);
+    errno = EBADF;
+    return -1;
+}
+
+/* In a table of the thread's own, no other file can have the number. */
+bool pool_restore_file(const struct pool *pool) {
+    if (pool_file_number(pool) >= 0) return true;
+    int file = open_again(pool);
+    if (file < 0) return false;
+    if (file == pool->file) return true;
+    dup3(file, pool->file, O_CLOEXEC);
+    close(file);
+    return true;
 }
 
 /* ---- Disk space. ---- */
@@ -137,14 +146,24 @@ static bool write_zeros(int file, uint64_t end) {
     return is_good;
 }
 
-bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end) {
-    if (pool->file < 0) return true;
-    if (pool_file_is_beyond_limit(end)) return false;
-    int result, file = pool_file_number(pool);
-    if (file < 0) return false;
+static bool allocate(int file, uint64_t from, uint64_t end) {
+    int result;
     do {
         result = fallocate(file, 0, (off_t)from, (off_t)(end - from));
     } while (result != 0 && errno == EINTR);
     if (result == 0) return true;
     return errno == EOPNOTSUPP && write_zeros(file, end);
+}
+
+/* If the program has closed the descriptor, opens the file for a moment. */
+bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end) {
+    if (pool->file < 0) return true;
+    if (pool_file_is_beyond_limit(end)) return false;
+    int own = pool_file_number(pool), file = own >= 0 ? own : open_again(pool);
+    if (file < 0) return false;
+    bool is_good = allocate(file, from, end);
+    int saved_errno = errno;
+    if (own < 0) close(file);
+    errno = saved_errno;
+    return is_good;
 }

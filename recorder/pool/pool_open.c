@@ -14,7 +14,7 @@
 #include "pool_path.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/hash.h"
-#include "recorder/state/own_files.h"
+#include "recorder/state/text_file.h"
 
 enum { DEFINITION_SLOT_BYTES = sizeof(struct pool_definition_slot) };
 
@@ -142,7 +142,7 @@ static uint64_t identify_machine(void) {
     } machine = {.time_namespace = 0};
     struct stat status;
     memset(&machine, 0, sizeof machine);
-    if (!own_file_read_from("/proc/sys/kernel/random/boot_id", machine.boot, sizeof machine.boot)) return 0;
+    if (!text_file_read("/proc/sys/kernel/random/boot_id", machine.boot, sizeof machine.boot)) return 0;
     if (stat("/proc/self/ns/time", &status) == 0) machine.time_namespace = (uint64_t)status.st_ino;
     return hash_bytes(&machine, sizeof machine);
 }

@@ -16,15 +16,11 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/preload/next_function.h"
-#include "recorder/sample/own_signal.h"
+#include "recorder/sampler/own_signal.h"
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
-
-int own_signal_next_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    return __sigaction(number, action, before);
-}
 
 /* ---- Handlers. ---- */
 

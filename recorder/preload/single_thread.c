@@ -17,12 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/preload/call_filter.h"
 #include "recorder/preload/next_function.h"
-#include "recorder/sample/call_filter.h"
-#include "recorder/sample/own_thread.h"
-#include "recorder/sample/sampler.h"
-#include "recorder/session.h"
+#include "recorder/session/session.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/sampler_hooks.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
@@ -163,7 +162,7 @@ static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_S
  * of its own, the parent only finishes the thread that it is making. */
 bool single_thread_is_fork(long number, long first, long second) {
     if (number == SYS_clone && copies_memory((uint64_t)first) && !second) return true;
-    sampler_await_begin();
+    if (sampler_hooks) sampler_hooks->await_begin();
     return false;
 }
 
@@ -275,7 +274,7 @@ static bool ends_in_tasks(const char *path) {
 /* On 64-bit machines, the kernel fills in the C library's struct stat as it is. */
 static int get_status(int folder, const char *path, struct stat *status, int flags) {
     int result = (int)single_thread_call(SYS_newfstatat, (long)folder, (long)path, (long)status, (long)flags);
-    if (result == 0 && path && ends_in_tasks(path)) status->st_nlink -= own_thread_count();
+    if (result == 0 && path && ends_in_tasks(path)) status->st_nlink -= sampler_thread_count();
     return result;
 }
 

@@ -13,6 +13,7 @@
 #endif
 
 struct clock_state recorder_clock;
+GREC_SHARE_DATA(recorder_clock);
 
 enum { CALIBRATION_NS = 300000, PAIR_TRIES = 3 };
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "recorder/trace_format.h"
+#include "shared.h"
 
 struct clock_state {
     uint32_t kind;                 /* enum trace_clock_source */
@@ -16,7 +17,7 @@ struct clock_state {
 };
 
 /* Constant after clock_init or clock_adopt, except is_counter_forbidden. */
-extern struct clock_state recorder_clock;
+extern struct clock_state recorder_clock GREC_SHARED_DATA(recorder_clock);
 
 /* Chooses the clock, once, and estimates its rate, which takes a fraction of a millisecond. Not thread-safe. */
 void clock_init(void);
@@ -44,7 +45,7 @@ struct clock_pair {
 struct clock_pair clock_read_pair(void);
 
 /* clock_gettime without the C library. [signal-safe] */
-void clock_read_by_system(clockid_t clock, struct timespec *time);
+void clock_read_by_system(clockid_t clock, struct timespec *time) GREC_SHARED(clock_read_by_system);
 
 /* [signal-safe] */
 static inline uint64_t clock_ns_of(clockid_t clock) {
@@ -71,7 +72,7 @@ static inline uint64_t clock_counter(void) {
 }
 
 /* Returns the ticks that the counter should have now, without reading it. [signal-safe] */
-uint64_t clock_estimate_ticks(void);
+uint64_t clock_estimate_ticks(void) GREC_SHARED(clock_estimate_ticks);
 
 /* Returns the current time of the recorder's clock. [signal-safe] */
 static inline uint64_t clock_ticks(void) {

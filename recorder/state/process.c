@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "own_files.h"
+#include "text_file.h"
 
 static struct process_state *process_page;
 
@@ -51,7 +51,7 @@ static uint32_t read_outer_id(const char *status_path) {
     static const char key[] = "\nNSpid:\t";
     char text[4096];
     uint32_t id = 0;
-    if (!own_file_read_from(status_path, text, sizeof text)) return 0;
+    if (!text_file_read(status_path, text, sizeof text)) return 0;
     const char *at = strstr(text, key);
     if (!at) return 0;
     for (at += sizeof key - 1; *at >= '0' && *at <= '9'; at++) id = id * 10 + (uint32_t)(*at - '0');

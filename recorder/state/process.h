@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared.h"
+
 enum { PROCESS_NAME_BYTES = 64 };
 
 struct process_state {
@@ -24,7 +26,7 @@ struct process_state {
 bool process_init(void);
 
 /* Returns this process; NULL before process_init. [signal-safe] */
-const struct process_state *process_self(void);
+const struct process_state *process_self(void) GREC_SHARED(process_self);
 
 /* Returns the calling thread's id in the outermost pid namespace that the kernel shows; 0: it shows only the own one
  * alone. Takes 20 µs. [signal-safe] */

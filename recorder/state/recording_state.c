@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "own_files.h"
 #include "process.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/trace_format.h"
+#include "sampler_hooks.h"
 
 uint32_t grec_recording_;
 struct pool recording_pool = {.file = -1, .memory_file = -1};
@@ -23,6 +23,11 @@ uint64_t recording_obeyed_word;
 
 static const uint64_t no_group_word;
 const uint64_t *recording_group_word = &no_group_word;
+
+GREC_SHARE_DATA(recording_pool);
+GREC_SHARE_DATA(recording_generation);
+GREC_SHARE_DATA(recording_obeyed_word);
+GREC_SHARE_DATA(recording_group_word);
 
 /* ---- On and off. ---- */
 
@@ -56,7 +61,16 @@ void recording_fence(void) {
     usleep(10000);
 }
 
-static void report(const char *text) { own_files_report(text, strlen(text)); }
+static void report(const char *text) {
+    size_t bytes_count = strlen(text);
+    if (sampler_hooks && sampler_hooks->report(text, bytes_count)) return;
+    while (bytes_count) {
+        ssize_t written = write(STDERR_FILENO, text, bytes_count);
+        if (written <= 0) return;
+        text += written;
+        bytes_count -= (size_t)written;
+    }
+}
 
 /* strerror is not async-signal-safe. */
 static const char *error_text(int error) {

@@ -1,9 +1,8 @@
 /* Memory that the program allocates: all of it is counted, and a random sample is recorded with stacks. */
 #include "allocations.h"
 
-#include "own_stack.h"
-#include "recorder/unwind/unwind_table.h"
-#include "stack.h"
+#include "packed_stack.h"
+#include "recorder/state/sampler_hooks.h"
 #include "thread_registry.h"
 #include "writer.h"
 
@@ -12,7 +11,8 @@ enum {
     SAMPLE_BYTES = 512 * 1024,
     SLOT_COUNT = 1 << 16,
     PROBE_COUNT = 16,
-    HEAD_BYTES = 2 + 3 * LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES,
+    HEAD_BYTES = 2 + 3 * LEB128_BYTES_MAX,
+    STACK_EXTRA_BYTES = LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES,
 };
 
 static struct grec_counter malloc_counter = {.name = "malloc",
@@ -129,7 +129,7 @@ static bool is_chosen(uint64_t bytes_count) {
     if (choice.left_bytes > 0) return false;
     bool is_first = !choice.random;
     choice.left_bytes = 1 + (int64_t)(negative_logarithm(next_random()) * SAMPLE_BYTES);
-    if (is_first) unwind_snapshot_want_all();
+    if (is_first && sampler_hooks) sampler_hooks->want_stacks();
     return !is_first;
 }
 
@@ -144,12 +144,17 @@ static unsigned char *write_head(struct writer *writer, int64_t bytes_count, uin
 
 /* `entry`: frame address of the public function. False: nothing was recorded. */
 static bool write_allocation(struct recording *recording, int64_t bytes_count, uint64_t address, const void *entry) {
-    struct taken_stack stack = own_stack_take(recording, entry, recording_stack_bytes_max(HEAD_BYTES));
+    struct packed_stack *stack =
+        packed_stack_take_own(recording_stack_bytes_max(HEAD_BYTES + STACK_EXTRA_BYTES), entry);
     struct writer *writer = recording->writer;
-    if (!recording_reserve(recording, HEAD_BYTES + stack.bytes_max)) return false;
-    if (stack.merged) own_stack_announce(writer);
-    long_block_end(writer, own_stack_write(write_head(writer, bytes_count, address), &stack, recording));
-    return true;
+    bool has_room = recording_reserve(recording, HEAD_BYTES + packed_stack_bytes_max(stack));
+    if (has_room) {
+        packed_stack_announce(stack, stack ? stack->mapping_id : 0, writer);
+        unsigned char *at = write_head(writer, bytes_count, address);
+        long_block_end(writer, packed_stack_write(at, stack, writer));
+    }
+    packed_stack_give_own(stack);
+    return has_room;
 }
 
 static bool record_allocation(uint64_t bytes_count, uint64_t address, const void *entry) {
@@ -175,9 +180,9 @@ static bool record_late_free(uint64_t bytes_count, uint64_t address) {
     struct recording recording = recording_enter();
     if (!recording.thread) return !recording.is_off;
     recording_admit(&recording);
-    if (recording_reserve(&recording, HEAD_BYTES)) {
+    if (recording_reserve(&recording, HEAD_BYTES + packed_stack_bytes_max(NULL))) {
         unsigned char *at = write_head(recording.writer, -(int64_t)bytes_count, address);
-        long_block_end(recording.writer, leb128_write(at, 0));
+        long_block_end(recording.writer, packed_stack_write(at, NULL, recording.writer));
     }
     recording_leave_admitted(&recording);
     return true;

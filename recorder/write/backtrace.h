@@ -1,30 +1,36 @@
-/* A stack in the caller's memory (struct grec_backtrace) that a marker can show later. Its addresses are differences,
- * so only the first one is written again. */
+/* A stack in the caller's memory (struct grec_backtrace) that a marker can show later. */
 #ifndef GREC_BACKTRACE_H
 #define GREC_BACKTRACE_H
 
 #include <stdint.h>
 
+#include "packed_stack.h"
 #include "recorder/gecko_recorder.h"
-#include "recorder/state/leb128.h"
 
-struct backtrace;
-struct writer;
+/* The bytes of the stack fill the rest of the caller's memory. */
+struct backtrace {
+    uint32_t magic;      /* TRACE_CHUNK_MAGIC; 0: nothing was taken */
+    uint32_t generation; /* the recording that it is of */
+    uint64_t taken_ticks;
+    uint64_t thread_uid;
+    uint32_t tid;
+    uint32_t pid;
+    uint64_t process_start_ns;
+    struct packed_stack stack;
+};
 
 /* Returns the stack if it was taken in this recording, in any thread; else NULL. [signal-safe] */
 const struct backtrace *backtrace_find(const struct grec_backtrace *memory);
 
-/* Returns how many bytes backtrace_announce and backtrace_write write at most, together. */
-uint32_t backtrace_bytes_max(const struct backtrace *backtrace);
+/* Returns the id of the last mapping that the stack's addresses refer to. A forked child cannot refer to mappings that
+ * its parent defined, but to those that it has inherited. Call this in a recording call. [signal-safe] */
+uint32_t backtrace_mapping_id(const struct backtrace *backtrace);
 
-/* Writes the entry that must come before a block with the stack. [signal-safe] */
-void backtrace_announce(const struct backtrace *backtrace, struct writer *writer);
-
-/* What a marker needs in addition to the stack and its first address. */
 enum { BACKTRACE_ORIGIN_BYTES_MAX = 5 * LEB128_BYTES_MAX };
 
-/* Writes the stack into an entry with the current time, and when and where it was taken. Returns where it ends.
+/* Writes into an entry with the current time when and where the stack was taken. Returns where that ends.
  * [signal-safe] */
-unsigned char *backtrace_write(unsigned char *at, const struct backtrace *backtrace, struct writer *writer);
+unsigned char *backtrace_write_origin(unsigned char *at, const struct backtrace *backtrace,
+                                      const struct writer *writer);
 
 #endif

@@ -2,7 +2,7 @@
 #include "counters.h"
 
 #include "definitions.h"
-#include "own_stack.h"
+#include "packed_stack.h"
 #include "recorder/state/recording_state.h"
 
 #include "writer.h"
@@ -42,7 +42,7 @@ static __attribute__((noinline)) bool record_long(struct grec_counter *counter, 
     struct recording recording = recording_enter();
     if (!recording.thread) return !recording.is_off;
     recording_admit(&recording);
-    uint32_t id = definition_of_counter(counter, recording.depth);
+    uint32_t id = definition_of_counter(counter);
     if (!id) {
         recording_count_loss(LOSS_EVENT, 1);
     } else if (recording_reserve(&recording, SHORT_BLOCK_BYTES_MAX)) {
@@ -173,20 +173,22 @@ void counters_resume(void) {
     counters_sample();
 }
 
-static void write_sample(struct recording *recording, const struct taken_stack *stack) {
-    struct writer *writer = recording->writer;
-    if (stack->merged) own_stack_announce(writer);
+static void write_sample(struct writer *writer, const struct packed_stack *stack) {
+    packed_stack_announce(stack, stack ? stack->mapping_id : 0, writer);
     uint64_t time = recording_time(writer);
     unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
-    long_block_end(writer, own_stack_write(at, stack, recording));
+    long_block_end(writer, packed_stack_write(at, stack, writer));
 }
 
 static void sample_stack(const void *entry) {
-    enum { HEAD_BYTES = 1 + LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES };
+    enum { HEAD_BYTES = 1 + LEB128_BYTES_MAX, STACK_EXTRA_BYTES = LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES };
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    struct taken_stack stack = own_stack_take(&recording, entry, recording_stack_bytes_max(HEAD_BYTES));
-    if (recording_reserve(&recording, HEAD_BYTES + stack.bytes_max)) write_sample(&recording, &stack);
+    struct packed_stack *stack =
+        packed_stack_take_own(recording_stack_bytes_max(HEAD_BYTES + STACK_EXTRA_BYTES), entry);
+    if (recording_reserve(&recording, HEAD_BYTES + packed_stack_bytes_max(stack)))
+        write_sample(recording.writer, stack);
+    packed_stack_give_own(stack);
     recording_leave(&recording);
 }
 

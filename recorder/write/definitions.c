@@ -7,24 +7,36 @@
 #include "recorder/state/leb128.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/scratch.h"
 #include "thread_registry.h"
 
 /* ---- Composing a body. ---- */
 
+enum { BODY_BYTES_MAX = 4096 };
+
+SCRATCH_DEFINE(bodies, BODY_BYTES_MAX);
+
 struct body {
-    unsigned char *bytes; /* SCRATCH_BYTES */
+    unsigned char *bytes; /* NULL: there is no memory */
     uint32_t count;
-    bool is_too_long;
+    bool is_too_long; /* or there is no memory */
 };
 
-static struct body body_begin(uint32_t depth, enum trace_definition_kind kind) {
-    struct body body = {.bytes = thread_record_self->scratch[depth], .count = 1};
-    body.bytes[0] = (unsigned char)kind;
+static struct body body_begin(enum trace_definition_kind kind) {
+    struct body body = {.bytes = scratch_take(&bodies), .count = 1};
+    body.is_too_long = !body.bytes;
+    if (body.bytes) body.bytes[0] = (unsigned char)kind;
     return body;
 }
 
+static void body_end(struct body *body) {
+    if (body->bytes) scratch_give(&bodies, body->bytes);
+}
+
+void definitions_enter_child(void) { scratch_enter_child(&bodies); }
+
 static void body_add_number(struct body *body, uint64_t value) {
-    if (body->count + LEB128_BYTES_MAX > SCRATCH_BYTES) {
+    if (body->is_too_long || body->count + LEB128_BYTES_MAX > BODY_BYTES_MAX) {
         body->is_too_long = true;
         return;
     }
@@ -32,7 +44,7 @@ static void body_add_number(struct body *body, uint64_t value) {
 }
 
 static void body_add_bytes(struct body *body, const void *bytes, uint32_t bytes_count) {
-    if (body->count + LEB128_BYTES_MAX + bytes_count > SCRATCH_BYTES) {
+    if (body->is_too_long || body->count + LEB128_BYTES_MAX + bytes_count > BODY_BYTES_MAX) {
         body->is_too_long = true;
         return;
     }
@@ -202,8 +214,9 @@ static bool find_cached(const uint64_t *cache, uint32_t *id) {
 }
 
 /* A failure is cached too, so that it costs no second search. */
-static uint32_t finish(const struct body *body, uint64_t *cache) {
+static uint32_t finish(struct body *body, uint64_t *cache) {
     uint32_t id = intern(body);
+    body_end(body);
     if (!id) recording_count_loss(LOSS_DEFINITION, 1);
     __atomic_store_n(cache, (uint64_t)recording_generation << 32 | id, __ATOMIC_RELEASE);
     return id;
@@ -218,13 +231,13 @@ static struct grec_category *top_of(struct grec_category *category) {
     return top && !top->parent ? top : NULL;
 }
 
-uint32_t definition_of_category(struct grec_category *category, uint32_t depth) {
+uint32_t definition_of_category(struct grec_category *category) {
     uint32_t id;
     if (!category) return 0;
     if (find_cached(&category->cache_, &id)) return id;
     struct grec_category *top = top_of(category);
-    uint32_t top_id = top ? definition_of_category(top, depth) : 0;
-    struct body body = body_begin(depth, TRACE_DEFINE_CATEGORY);
+    uint32_t top_id = top ? definition_of_category(top) : 0;
+    struct body body = body_begin(TRACE_DEFINE_CATEGORY);
     body_add_text(&body, category->name);
     body_add_number(&body, category->color);
     body_add_number(&body, top_id);
@@ -279,34 +292,34 @@ static void fill_wires(struct grec_marker_type *type) {
     }
 }
 
-static uint32_t definition_of_marker_type(struct grec_marker_type *type, uint32_t depth) {
+static uint32_t definition_of_marker_type(struct grec_marker_type *type) {
     uint32_t id;
     if (!type || !type->name) return 0;
     if (find_cached(&type->cache_, &id)) return id;
     fill_wires(type);
-    struct body body = body_begin(depth, TRACE_DEFINE_MARKER_TYPE);
+    struct body body = body_begin(TRACE_DEFINE_MARKER_TYPE);
     add_type(&body, type);
     return finish(&body, &type->cache_);
 }
 
-uint32_t definition_of_marker(struct grec_marker *marker, uint32_t depth) {
+uint32_t definition_of_marker(struct grec_marker *marker) {
     uint32_t id;
     if (find_cached(&marker->cache_, &id)) return id;
-    uint32_t category_id = definition_of_category(marker->category, depth);
-    uint32_t type_id = definition_of_marker_type(marker->type, depth);
-    struct body body = body_begin(depth, TRACE_DEFINE_MARKER);
+    uint32_t category_id = definition_of_category(marker->category);
+    uint32_t type_id = definition_of_marker_type(marker->type);
+    struct body body = body_begin(TRACE_DEFINE_MARKER);
     body_add_text(&body, marker->name);
     body_add_number(&body, category_id);
     body_add_number(&body, type_id);
     return finish(&body, &marker->cache_);
 }
 
-uint32_t definition_of_label(struct grec_label *label, uint32_t depth) {
+uint32_t definition_of_label(struct grec_label *label) {
     uint32_t id;
     if (!label) return 0;
     if (find_cached(&label->cache_, &id)) return id;
-    uint32_t category_id = definition_of_category(label->category, depth);
-    struct body body = body_begin(depth, TRACE_DEFINE_LABEL);
+    uint32_t category_id = definition_of_category(label->category);
+    struct body body = body_begin(TRACE_DEFINE_LABEL);
     body_add_text(&body, label->name);
     body_add_number(&body, category_id);
     body_add_text(&body, label->file);
@@ -314,10 +327,10 @@ uint32_t definition_of_label(struct grec_label *label, uint32_t depth) {
     return finish(&body, &label->cache_);
 }
 
-uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth) {
+uint32_t definition_of_counter(struct grec_counter *counter) {
     uint32_t id;
     if (find_cached(&counter->cache_, &id)) return id;
-    struct body body = body_begin(depth, TRACE_DEFINE_COUNTER);
+    struct body body = body_begin(TRACE_DEFINE_COUNTER);
     body_add_text(&body, counter->name);
     body_add_text(&body, counter->category);
     body_add_text(&body, counter->description);
@@ -329,18 +342,18 @@ uint32_t definition_of_counter(struct grec_counter *counter, uint32_t depth) {
     return finish(&body, &counter->cache_);
 }
 
-uint32_t definition_of_string(struct grec_string *string, uint32_t depth) {
+uint32_t definition_of_string(struct grec_string *string) {
     uint32_t id;
     if (!string) return 0;
     if (find_cached(&string->cache_, &id)) return id;
-    struct body body = body_begin(depth, TRACE_DEFINE_STRING);
+    struct body body = body_begin(TRACE_DEFINE_STRING);
     body_add_text(&body, string->text);
     return finish(&body, &string->cache_);
 }
 
 uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes) {
     uint64_t cache = 0;
-    struct body body = body_begin(0, TRACE_DEFINE_LIBRARY);
+    struct body body = body_begin(TRACE_DEFINE_LIBRARY);
     body_add_text(&body, path);
     body_add_bytes(&body, build_id, build_id_bytes);
     return finish(&body, &cache);
@@ -348,7 +361,7 @@ uint32_t definition_of_library(const char *path, const unsigned char *build_id, 
 
 void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_bytes, const char *name) {
     uint64_t cache = 0;
-    struct body body = body_begin(0, TRACE_DEFINE_SYMBOL);
+    struct body body = body_begin(TRACE_DEFINE_SYMBOL);
     body_add_number(&body, library_id);
     body_add_number(&body, offset);
     body_add_number(&body, size_bytes);
@@ -359,20 +372,21 @@ void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_b
 /* A library may be mapped again at its address after another one was there. That is a new definition, since the
  * last one for an address counts. So mappings are not interned. */
 uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
-    struct body body = body_begin(0, TRACE_DEFINE_MAPPING);
+    struct body body = body_begin(TRACE_DEFINE_MAPPING);
     body_add_process(&body);
     body_add_number(&body, address);
     body_add_number(&body, size_bytes);
     body_add_number(&body, offset);
     body_add_number(&body, library_id);
-    uint32_t id = append(&body, hash_bytes(body.bytes, body.count));
+    uint32_t id = body.is_too_long ? 0 : append(&body, hash_bytes(body.bytes, body.count));
+    body_end(&body);
     if (!id) recording_count_loss(LOSS_DEFINITION, 1);
     return id;
 }
 
 uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id) {
     uint64_t cache = 0;
-    struct body body = body_begin(0, TRACE_DEFINE_INHERITANCE);
+    struct body body = body_begin(TRACE_DEFINE_INHERITANCE);
     body_add_process(&body);
     body_add_number(&body, parent_pid);
     body_add_number(&body, parent_start_ns);
@@ -382,8 +396,9 @@ uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns
 
 void definition_add_meta(const char *key, const char *value) {
     if (!value || !*value || (!thread_record_self && !thread_registry_claim())) return;
-    struct body body = body_begin(0, TRACE_DEFINE_META);
+    struct body body = body_begin(TRACE_DEFINE_META);
     body_add_text(&body, key);
     body_add_text(&body, value);
     intern(&body);
+    body_end(&body);
 }

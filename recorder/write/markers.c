@@ -6,10 +6,9 @@
 
 #include "backtrace.h"
 #include "definitions.h"
-#include "own_stack.h"
+#include "packed_stack.h"
 #include "payload.h"
 #include "recorder/state/recording_state.h"
-#include "stack.h"
 #include "thread_handle.h"
 #include "writer.h"
 
@@ -129,38 +128,43 @@ void grec_interval_end(struct grec_marker *marker, const struct grec_value *valu
 
 /* The stack of a marker. */
 struct stack_source {
-    bool is_own;                       /* the stack is the calling thread's, which is `own` */
-    struct taken_stack own;            /* valid if is_own */
-    const struct backtrace *backtrace; /* the stack was taken before; NULL: it was not */
-    uint32_t bytes_max;
+    bool is_own;                       /* it is the calling thread's, now */
+    const struct backtrace *backtrace; /* it was taken before; NULL: it was not */
+    const struct packed_stack *packed; /* NULL: there is none, or no memory for it */
+    uint32_t mapping_id;               /* that its addresses refer to */
 };
 
-/* What a stack that was taken before needs in addition to its bytes. */
-enum { TAKEN_EXTRA_BYTES = LEB128_BYTES_MAX + OWN_STACK_ROOM_BYTES + BACKTRACE_ORIGIN_BYTES_MAX };
+/* What a stack needs in addition to its bytes. */
+enum { STACK_EXTRA_BYTES = LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES + BACKTRACE_ORIGIN_BYTES_MAX };
 
 /* A block has room for the longest payload, the stack, the lengths of both, and that of the block. */
 uint32_t marker_stack_bytes_max(void) {
     return recording_block_bytes_max() / 2 - LONG_HEAD_BYTES - 2 * LEB128_PADDED_BYTES - CLOCK_BLOCK_BYTES -
-           TAKEN_EXTRA_BYTES;
+           STACK_EXTRA_BYTES;
 }
 
-static struct stack_source find_stack(const struct recording *recording, const struct grec_marker_options *options,
-                                      const void *entry) {
+static struct stack_source find_stack(const struct grec_marker_options *options, const void *entry) {
     struct stack_source source = {0};
     uint32_t room = marker_stack_bytes_max();
     if (options->backtrace) {
         source.backtrace = backtrace_find(options->backtrace);
-        if (source.backtrace) source.bytes_max = backtrace_bytes_max(source.backtrace);
-        if (source.bytes_max > room + TAKEN_EXTRA_BYTES) source.backtrace = NULL;
+        if (source.backtrace && source.backtrace->stack.bytes_count > room) source.backtrace = NULL;
+        if (!source.backtrace) return source;
+        source.packed = &source.backtrace->stack;
+        source.mapping_id = backtrace_mapping_id(source.backtrace);
     } else if (options->with_stack) {
         source.is_own = true;
-        source.own = own_stack_take(recording, entry, room);
-        source.bytes_max = source.own.bytes_max + OWN_STACK_ROOM_BYTES;
+        source.packed = packed_stack_take_own(room, entry);
+        source.mapping_id = source.packed ? source.packed->mapping_id : 0;
     }
     return source;
 }
 
 static bool has_stack(const struct stack_source *stack) { return stack->is_own || stack->backtrace; }
+
+static void release_stack(const struct stack_source *stack) {
+    if (stack->is_own) packed_stack_give_own((struct packed_stack *)(uintptr_t)stack->packed);
+}
 
 static uint32_t flags_of(const struct grec_marker_options *options, const struct stack_source *stack, bool has_tags) {
     uint32_t phase = options->phase & TRACE_MARKER_PHASE;
@@ -187,33 +191,28 @@ static unsigned char *write_times(unsigned char *at, uint64_t now, const struct 
 /* Returns where both end. */
 static unsigned char *write_payload_and_stack(unsigned char *at, const struct payload *payload, bool has_tags,
                                               const struct stack_source *stack, const struct recording *recording) {
-    struct payload_context context = {.now_ticks = recording->writer->last_ticks, .depth = recording->depth};
+    struct payload_context context = {.now_ticks = recording->writer->last_ticks};
     unsigned char *length_at = at;
     if (has_stack(stack)) at += LEB128_PADDED_BYTES;
     struct room room = {at, at + payload->bytes_max};
     payload_write(&room, payload, has_tags, context);
     if (!has_stack(stack)) return room.at;
     leb128_write_padded(length_at, (uint32_t)(room.at - at));
-    return stack->backtrace ? backtrace_write(room.at, stack->backtrace, recording->writer)
-                            : own_stack_write(room.at, &stack->own, recording);
+    at = packed_stack_write(room.at, stack->packed, recording->writer);
+    return stack->backtrace ? backtrace_write_origin(at, stack->backtrace, recording->writer) : at;
 }
 
-static void add_marker(struct recording *recording, uint32_t id, const struct grec_marker_type *type,
-                       const struct grec_marker_options *options, const struct grec_value *values, size_t count,
-                       const void *entry) {
-    if (!id) {
-        recording_count_loss(LOSS_EVENT, 1);
-        return;
-    }
-    struct payload payload = payload_measure(type, values, count);
-    struct stack_source stack = find_stack(recording, options, entry);
-    bool has_tags = payload.count && payload_needs_tags(&payload, type);
-    uint32_t flags = flags_of(options, &stack, has_tags);
-    uint32_t bytes_max = LONG_HEAD_BYTES + payload.bytes_max + LEB128_PADDED_BYTES + stack.bytes_max;
+static void write_marker(struct recording *recording, uint32_t id, const struct grec_marker_type *type,
+                         const struct grec_marker_options *options, const struct payload *payload,
+                         const struct stack_source *stack) {
+    bool has_tags = payload->count && payload_needs_tags(payload, type);
+    uint32_t flags = flags_of(options, stack, has_tags);
+    uint32_t stack_bytes_max =
+        has_stack(stack) ? packed_stack_bytes_max(stack->packed) + BACKTRACE_ORIGIN_BYTES_MAX : 0;
+    uint32_t bytes_max = LONG_HEAD_BYTES + payload->bytes_max + LEB128_PADDED_BYTES + stack_bytes_max;
     if (!recording_reserve(recording, bytes_max)) return;
     struct writer *writer = recording->writer;
-    if (stack.own.merged) own_stack_announce(writer);
-    if (stack.backtrace) backtrace_announce(stack.backtrace, writer);
+    packed_stack_announce(stack->packed, stack->mapping_id, writer);
     uint64_t time = recording_time(writer);
     uint64_t now = writer->last_ticks;
     unsigned char *at = long_block_begin(writer, TRACE_MARKER);
@@ -225,7 +224,21 @@ static void add_marker(struct recording *recording, uint32_t id, const struct gr
         at = leb128_write(at, thread_handle_uid(&options->thread));
         at = leb128_write(at, options->thread.tid);
     }
-    long_block_end(writer, write_payload_and_stack(at, &payload, has_tags, &stack, recording));
+    long_block_end(writer, write_payload_and_stack(at, payload, has_tags, stack, recording));
+}
+
+static void add_marker(struct recording *recording, struct grec_marker *marker,
+                       const struct grec_marker_options *options, const struct grec_value *values, size_t count,
+                       const void *entry) {
+    uint32_t id = definition_of_marker(marker);
+    if (!id) {
+        recording_count_loss(LOSS_EVENT, 1);
+        return;
+    }
+    struct payload payload = payload_measure(marker->type, values, count);
+    struct stack_source stack = find_stack(options, entry);
+    write_marker(recording, id, marker->type, options, &payload, &stack);
+    release_stack(&stack);
 }
 
 static const struct grec_marker_options default_options;
@@ -253,10 +266,7 @@ static void enter_and_add(struct grec_marker *marker, const struct grec_marker_o
     struct recording recording = recording_enter();
     if (!recording.thread) return;
     if (!options) options = &default_options;
-    if (admit(&recording, options)) {
-        uint32_t id = definition_of_marker(marker, recording.depth);
-        add_marker(&recording, id, marker->type, options, values, count, entry);
-    }
+    if (admit(&recording, options)) add_marker(&recording, marker, options, values, count, entry);
     recording_leave_admitted(&recording);
 }
 

@@ -142,8 +142,7 @@ static void write_untagged(struct room *room, const struct grec_value *value, ui
             write_text_value(room, value);
             return;
         case GREC_VALUE_STRING:
-            room->at = leb128_write(
-                room->at, definition_of_string((struct grec_string *)(uintptr_t)value->as.pointer, context.depth));
+            room->at = leb128_write(room->at, definition_of_string((struct grec_string *)(uintptr_t)value->as.pointer));
             return;
         case GREC_VALUE_TIME:
             room->at = leb128_write(room->at, leb128_zigzag((int64_t)(context.now_ticks - value->as.number)));

@@ -24,7 +24,6 @@ struct payload payload_measure(const struct grec_marker_type *type, const struct
 /* The entry that the payload belongs to. */
 struct payload_context {
     uint64_t now_ticks; /* the entry's time */
-    uint32_t depth;     /* that of the recording call */
 };
 
 /* Writes a payload, with or without tags; texts are cut to the room. [signal-safe] */

@@ -49,35 +49,35 @@ static void write_text(struct room *room, const char *text) {
     room->at = leb128_write_bytes(room->at, text ? text : "", bytes_count);
 }
 
-static void write_script(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
+static void write_script(struct room *room, const struct grec_label_frame *frame) {
     *room->at++ = TRACE_FRAME_SCRIPT;
-    room->at = leb128_write(room->at, frame->label ? definition_of_category(frame->label->category, depth) : 0);
+    room->at = leb128_write(room->at, frame->label ? definition_of_category(frame->label->category) : 0);
     write_text(room, frame->text);
     write_text(room, frame->file);
     room->at = leb128_write(room->at, __atomic_load_n(&frame->line, __ATOMIC_RELAXED));
     room->at = leb128_write(room->at, __atomic_load_n(&frame->column, __ATOMIC_RELAXED));
 }
 
-bool stack_write_frame(struct room *room, const struct grec_label_frame *frame, uint32_t depth) {
+bool stack_write_frame(struct room *room, const struct grec_label_frame *frame) {
     if ((size_t)(room->end - room->at) < frame_bytes_max(frame)) return false;
     if (frame->file) {
-        write_script(room, frame, depth);
+        write_script(room, frame);
         return true;
     }
     *room->at++ = frame->text ? TRACE_FRAME_LABEL_TEXT : TRACE_FRAME_LABEL;
-    room->at = leb128_write(room->at, definition_of_label(frame->label, depth));
+    room->at = leb128_write(room->at, definition_of_label(frame->label));
     if (frame->text) write_text(room, frame->text);
     return true;
 }
 
-void stack_write(struct room *room, const struct grec_label_stack *labels, uint32_t depth) {
+void stack_write(struct room *room, const struct grec_label_stack *labels) {
     uint32_t count = stack_frame_count(labels), written_count = 0;
     unsigned char *count_at = room->at;
     room->at += FRAME_COUNT_BYTES;
     for (uint32_t i = 0; i < count; i++) {
         const struct grec_label_frame *frame = &labels->frames[i];
         if (!stack_frame_is_there(frame)) continue;
-        if (!stack_write_frame(room, frame, depth)) {
+        if (!stack_write_frame(room, frame)) {
             recording_count_loss(LOSS_TEXT, 1);
             break;
         }

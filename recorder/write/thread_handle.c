@@ -2,6 +2,7 @@
 
 #include "recorder/state/recording_state.h"
 #include "thread_registry.h"
+#include "writer.h"
 
 /* The highest bit of a handle's uid, which a tagged uid leaves 0: the options left the thread out. */
 static const uint64_t IS_LEFT_OUT = (uint64_t)1 << 63;
@@ -22,4 +23,25 @@ enum thread_handle_fate thread_handle_fate(const struct grec_thread *handle) {
     if (!thread_uid_is_current(tagged_uid)) return THREAD_HANDLE_STALE;
     if (recording_has_thread_filter()) thread_registry_look_up(tagged_uid, (uint32_t)handle->tid, &is_left_out);
     return is_left_out ? THREAD_HANDLE_LEFT_OUT : THREAD_HANDLE_WANTED;
+}
+
+bool thread_handle_is_recorded(const struct grec_thread *handle) {
+    return handle->uid && thread_handle_fate(handle) == THREAD_HANDLE_WANTED && thread_handle_record(handle);
+}
+
+struct grec_thread grec_main_thread(void) {
+    struct grec_thread none = {0, 0};
+    struct recording recording = recording_enter();
+    if (!recording.thread) return none;
+    struct grec_thread main_thread = thread_registry_main();
+    recording_leave(&recording);
+    return main_thread;
+}
+
+int grec_thread_is_recorded(struct grec_thread thread) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return 0;
+    bool is_now = thread_handle_is_recorded(&thread);
+    recording_leave(&recording);
+    return is_now;
 }

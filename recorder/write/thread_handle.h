@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "recorder/gecko_recorder.h"
+#include "recorder/state/shared.h"
 
 enum thread_handle_fate {
     THREAD_HANDLE_WANTED,
@@ -22,7 +23,10 @@ struct grec_thread thread_handle_make(uint64_t tagged_uid, uint32_t tid, bool is
 enum thread_handle_fate thread_handle_fate(const struct grec_thread *handle);
 
 /* Returns the thread's record; NULL: it has ended. Call this in a recording call. [signal-safe] */
-struct thread_record *thread_handle_record(const struct grec_thread *handle);
+struct thread_record *thread_handle_record(const struct grec_thread *handle) GREC_SHARED(thread_handle_record);
+
+/* Whether the thread is recorded now, and has not ended. Call this in a recording call. [signal-safe] */
+bool thread_handle_is_recorded(const struct grec_thread *handle) GREC_SHARED(thread_handle_is_recorded);
 
 /* Returns the thread's number in the trace. */
 uint64_t thread_handle_uid(const struct grec_thread *handle);

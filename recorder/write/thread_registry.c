@@ -12,6 +12,7 @@
 #include "recorder/state/clock.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
 #include "thread_handle.h"
 #include "writer.h"
@@ -30,7 +31,6 @@ struct block {
 static struct block *first_block;
 static pthread_key_t exit_key;
 static bool has_exit_key;
-static void (*end_of_thread)(bool is_first);
 
 __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
@@ -49,15 +49,14 @@ static void forget_labels(struct grec_label_stack *labels) {
 
 static void end_thread(void *record) {
     (void)record;
-    end_of_thread(own_tid() == (uint32_t)getpid());
+    if (sampler_hooks) sampler_hooks->end_of_thread(own_tid() == (uint32_t)getpid());
     if (thread_record_self) forget_labels(&thread_record_self->labels);
     grec_thread_unregister();
 }
 
 /* The key is set in the first thread, so that its end is noticed even if that thread never records. */
-void thread_registry_init(void (*at_end)(bool is_first)) {
+void thread_registry_init(void) {
     if (has_exit_key) return;
-    end_of_thread = at_end;
     has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
     if (has_exit_key) pthread_setspecific(exit_key, &exit_key);
 }

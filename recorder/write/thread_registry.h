@@ -8,15 +8,14 @@
 #include <stdint.h>
 
 #include "block.h"
-#include "own_stack.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/shared.h"
 
 enum {
     /* A recording call, one of a signal handler that interrupts it, and two more. */
     NESTING_MAX = 4,
     THREAD_NAME_BYTES = 128,
-    SCRATCH_BYTES = 4096,
 };
 
 #define EVENT_LOOP_IDLE UINT64_MAX
@@ -55,22 +54,21 @@ struct thread_record {
     uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     uint64_t control_block;    /* that the C library has for the thread; 0: not known. Set by the sampler */
     struct sampled_thread *sampled; /* the sampler's; NULL: it has not seen the record yet */
-    struct own_stack own_stack;
     struct grec_label_stack labels;
-    unsigned char scratch[NESTING_MAX][SCRATCH_BYTES]; /* for composing definitions */
 };
 
 /* The calling thread's; NULL while it has no record. */
-extern __thread struct thread_writers *thread_writers_self __attribute__((tls_model("initial-exec")));
-extern __thread struct thread_record *thread_record_self __attribute__((tls_model("initial-exec")));
+extern __thread struct thread_writers *thread_writers_self GREC_SHARED(thread_writers_self)
+    __attribute__((tls_model("initial-exec")));
+extern __thread struct thread_record *thread_record_self GREC_SHARED(thread_record_self)
+    __attribute__((tls_model("initial-exec")));
 
-/* Call this once, before threads are claimed. `at_end` is called by each thread as it ends: by the first thread of the
- * process with true, by others that have recorded something with false. */
-void thread_registry_init(void (*at_end)(bool is_first));
+/* Call this once, in the first thread of the process, before threads are claimed. */
+void thread_registry_init(void);
 
 /* Claims a record for the calling thread, with the system's name for the thread. Returns NULL when there is no memory.
  * [signal-safe] */
-struct thread_writers *thread_registry_claim(void);
+struct thread_writers *thread_registry_claim(void) GREC_SHARED(thread_registry_claim);
 
 /* Releases the calling thread's record. While labels are pushed, the thread keeps the record, and its next event begins
  * another thread in the trace. [signal-safe] */
@@ -88,11 +86,12 @@ void thread_registry_reclaim(void);
 void thread_registry_name(struct thread_record *record, const char *name);
 
 /* Copies the name of a record, which its thread may be changing meanwhile. Returns the length. [signal-safe] */
-uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES]);
+uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES])
+    GREC_SHARED(thread_record_copy_name);
 
 /* Returns the calling thread's record, claimed or held for it, if the sampler has found the thread; else NULL.
  * [signal-safe] */
-struct thread_record *thread_registry_find_self(void);
+struct thread_record *thread_registry_find_self(void) GREC_SHARED(thread_registry_find_self);
 
 static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
     __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);
@@ -100,7 +99,7 @@ static inline void thread_record_start(struct thread_record *record, uint64_t ti
 
 /* Returns the number of a record's thread in the trace. The first call in a recording, by the thread or the sampler,
  * assigns it. Call this in a recording call. [signal-safe] */
-uint64_t thread_record_uid(struct thread_record *record);
+uint64_t thread_record_uid(struct thread_record *record) GREC_SHARED(thread_record_uid);
 
 /* A tagged uid also has the recording's number in its high bits; the highest bit is 0. These return the tagged uid, the
  * uid in it, and whether it belongs to a thread of this process in this recording. [signal-safe] */
@@ -115,21 +114,21 @@ void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_left_ou
 /* The sampler holds records for threads that have not claimed one. The first call of such a thread claims the record
  * that is held for it. thread_registry_hold does nothing if the thread has a record. thread_registry_drop gives a held
  * record back, when its thread has ended or is no longer of interest, and does nothing to a claimed one. */
-void thread_registry_hold(uint32_t tid);
-bool thread_registry_is_held(const struct thread_writers *writers);
-void thread_registry_drop(struct thread_writers *writers);
+void thread_registry_hold(uint32_t tid) GREC_SHARED(thread_registry_hold);
+bool thread_registry_is_held(const struct thread_writers *writers) GREC_SHARED(thread_registry_is_held);
+void thread_registry_drop(struct thread_writers *writers) GREC_SHARED(thread_registry_drop);
 
 /* Returns the id of the thread that has claimed the record or that it is held for; 0: none. */
-uint32_t thread_registry_tid(const struct thread_writers *writers);
+uint32_t thread_registry_tid(const struct thread_writers *writers) GREC_SHARED(thread_registry_tid);
 
 /* Whether a record is claimed by that thread or held for it. */
-bool thread_registry_has(uint32_t tid);
+bool thread_registry_has(uint32_t tid) GREC_SHARED(thread_registry_has);
 
 /* Returns the record of the thread, registered or held for it; NULL: it has ended, or is one of another recording. */
 struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid);
 
 /* Returns a handle of the main thread, for markers aimed at it; uid 0 if it has no record. */
-struct grec_thread thread_registry_main(void);
+struct grec_thread thread_registry_main(void) GREC_SHARED(thread_registry_main);
 
 /* Whether the thread's is_muted is up to date: the thread has looked at the filter since the recording began and the
  * filter changed. */
@@ -141,7 +140,7 @@ static inline bool thread_writers_know_filter(const struct thread_writers *write
 /* Calls `visit` for all records, free ones too. */
 void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
                                                void *context),
-                                 void *context);
+                                 void *context) GREC_SHARED(thread_registry_each_record);
 
 /* Calls `visit` for all records that are claimed or held. */
 void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context);

@@ -18,6 +18,7 @@
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/state/shared.h"
 #include "thread_registry.h"
 
 /* A recording call in progress. */
@@ -36,24 +37,24 @@ enum {
 };
 
 /* The rest of recording_enter: another process has given a command. */
-void recording_look_up_command(struct thread_writers *thread);
+void recording_look_up_command(struct thread_writers *thread) GREC_SHARED(recording_look_up_command);
 
 /* The rest of recording_reserve and recording_time: these take a new chunk, and write a calibration. */
-bool recording_refill(struct recording *recording, uint32_t bytes_count);
-void recording_calibrate(struct writer *writer, uint64_t now_ticks);
+bool recording_refill(struct recording *recording, uint32_t bytes_count) GREC_SHARED(recording_refill);
+void recording_calibrate(struct writer *writer, uint64_t now_ticks) GREC_SHARED(recording_calibrate);
 
 /* Gives the calling thread its number in the trace. Returns false if the options leave the thread out. [signal-safe] */
 bool recording_identify(const struct recording *recording);
 
 /* Returns how many bytes a block can have, and how many are left for a stack after head_bytes other ones. */
-uint32_t recording_block_bytes_max(void);
+uint32_t recording_block_bytes_max(void) GREC_SHARED(recording_block_bytes_max);
 uint32_t recording_stack_bytes_max(uint32_t head_bytes);
 
 /* Writes an entry of the process that has only a time, and a number unless that is 0. [signal-safe] */
 void recording_write_mark(enum trace_entry_kind kind, uint64_t number);
 
 /* Writes a message of the recorder into the log of the trace. [signal-safe] */
-void recording_write_message(const char *text);
+void recording_write_message(const char *text) GREC_SHARED(recording_write_message);
 
 /* Gives back the chunks of a thread that is not in a recording call. */
 void writers_close(struct thread_writers *thread);

@@ -51,6 +51,8 @@ MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "corou
 MUST_SHOW_WORK = {"jump-out-of-wait", "jump-out-of-wait-and-wait", "work-in-handler"}
 WORK_SHARE = 0.7
 BUSY_COUNT_MIN = 20
+# What the processor time of a short process becomes that no sample stands for.
+BETWEEN_SAMPLES = "(between samples)"
 FEW_COUNT = 3
 HANG_SECONDS = 300
 
@@ -82,6 +84,8 @@ def count_stacks(profile):
             if not cpu:
                 continue
             names = function_names(profile["shared"], stack)
+            if names == [BETWEEN_SAMPLES]:
+                continue
             busy += 1
             whole += len(names) > 1
             working += "work" in names
@@ -120,7 +124,7 @@ def faults(build, program, case, place):
             for clock in CLOCKS.get(case, [""]):
                 trace = folder / f"{interval}{clock}.trace"
                 recorded = run(program, [case, *place], folder, {
-                    "LD_PRELOAD": str(build / "libgecko_recorder.so"), "GECKO_RECORDER": "1",
+                    "LD_PRELOAD": str(build / "libgecko_preload.so"), "GECKO_RECORDER": "1",
                     "GECKO_RECORDER_OUTPUT": str(trace), "GECKO_RECORDER_INTERVAL": interval,
                     "GECKO_RECORDER_CLOCK": clock})
                 where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"

@@ -25,13 +25,19 @@ cat >"$work/want" <<'END'
 ./lib/libgecko_convert.a
 ./lib/libgecko_convert.so
 ./lib/libgecko_convert.so.1
+./lib/libgecko_preload.so
+./lib/libgecko_preload.so.0
 ./lib/libgecko_recorder.a
 ./lib/libgecko_recorder.so
 ./lib/libgecko_recorder.so.0
 ./lib/libgecko_recorder_memory.so
 ./lib/libgecko_recorder_memory.so.0
+./lib/libgecko_sampler.a
+./lib/libgecko_sampler.so
+./lib/libgecko_sampler.so.0
 ./lib/pkgconfig/gecko-convert.pc
 ./lib/pkgconfig/gecko-recorder.pc
+./lib/pkgconfig/gecko-sampler.pc
 ./share/bash-completion/completions/gecko-convert
 ./share/fish/vendor_completions.d/gecko-convert.fish
 ./share/man/man1/gecko-convert.1
@@ -111,6 +117,8 @@ add_executable(shared app.c)
 target_link_libraries(shared PRIVATE gecko::recorder)
 add_executable(static app.c)
 target_link_libraries(static PRIVATE gecko::recorder_static)
+add_executable(static-sampler app.c)
+target_link_libraries(static-sampler PRIVATE gecko::sampler_static)
 END
 check "CMake finds a moved recorder" cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/moved/opt/gecko"
 check "CMake links with a moved recorder" cmake --build "$work/project/build"

@@ -11,7 +11,8 @@ refers_to() { nm "$1" "$2" | grep -Eq " [UwTWiI] ($3)(@.*)?$"; }
 
 # ---- What is built. ----
 
-for file in gecko-convert static/gecko-convert libgecko_convert.so libgecko_recorder.so libgecko_recorder_memory.so; do
+for file in gecko-convert static/gecko-convert libgecko_convert.so libgecko_recorder.so libgecko_sampler.so libgecko_preload.so \
+    libgecko_recorder_memory.so; do
     check "$file: relocations are read-only" shows --program-headers "$build/$file" ' GNU_RELRO '
     check "$file: all symbols are bound at the start" shows --dynamic "$build/$file" ' Flags:.* NOW'
     check "$file: the stack is not executable" shows --program-headers "$build/$file" ' GNU_STACK .* RW '
@@ -20,11 +21,11 @@ done
 for file in gecko-convert static/gecko-convert; do
     check "$file: a program" shows --dynamic "$build/$file" ' Flags:.* PIE'
 done
-for file in gecko-convert libgecko_convert.so libgecko_recorder.so; do
+for file in gecko-convert libgecko_convert.so libgecko_recorder.so libgecko_sampler.so; do
     check "$file: stack protector" refers_to -D "$build/$file" __stack_chk_fail
     check "$file: fortified functions" refers_to -D "$build/$file" '__[a-z]+_chk'
 done
-for file in libgecko_convert.a libgecko_recorder.a; do
+for file in libgecko_convert.a libgecko_recorder.a libgecko_sampler.a; do
     check "$file: stack protector" refers_to -g "$build/$file" __stack_chk_fail
     check "$file: fortified functions" refers_to -g "$build/$file" '__[a-z]+_chk'
 done
@@ -33,7 +34,7 @@ check "the recorder needs libc alone" [ "$(readelf -d "$build/libgecko_recorder.
 # ---- Flags of the person who builds. ----
 
 # A source file with many buffers and calls that can be fortified.
-object=obj/recorder/sample/libraries.o
+object=obj/recorder/sampler/libraries.o
 compile_with() {
     rm -rf "$work/build"
     "${MAKE:-make}" -s -C "$root" BUILD="$work/build" "$@" "$work/build/$object"

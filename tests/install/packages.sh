@@ -71,7 +71,7 @@ check "man gecko_recorder" shows 3 gecko_recorder 'GECKO_RECORDER_LIMIT'
 check "man gecko-trace" shows 5 gecko-trace 'little-endian'
 
 # Preloads the libraries into programs of this machine. The memory library must find the recorder by name.
-for library in libgecko_recorder.so.0 libgecko_recorder_memory.so.0; do
+for library in libgecko_preload.so.0 libgecko_recorder_memory.so.0; do
     rm -f "$work/sort.trace"
     seq 2000000 >"$work/numbers"
     check "$library is preloaded" env LD_LIBRARY_PATH="$libdir" LD_PRELOAD="$library" GECKO_RECORDER=1 \

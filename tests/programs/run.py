@@ -87,9 +87,11 @@ def main():
         if name.startswith("GECKO_RECORDER"):
             del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
-        # A copy of the library that users without access to the build folder can read.
+        # A copy of the libraries that users without access to the build folder can read.
         os.chmod(folder, 0o755)
-        library = shutil.copy(build / "libgecko_recorder.so", folder)
+        for name in ("recorder", "sampler"):
+            shutil.copy(build / f"libgecko_{name}.so.0", folder)
+        library = shutil.copy(build / "libgecko_preload.so", folder)
         for kind in PROGRAMS:
             if wanted and not any(word in kind.name for word in wanted):
                 continue

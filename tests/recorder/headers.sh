@@ -59,34 +59,33 @@ install_all() {
 }
 
 package() {
-    PKG_CONFIG_PATH=$installed$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$installed pkg-config "$@" gecko-recorder
+    PKG_CONFIG_PATH=$installed$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$installed pkg-config "$@"
 }
 
 check_package() {
     header_version=$(sed -n 's/^#define GREC_VERSION "\(.*\)"/\1/p' "$installed$prefix/include/gecko_recorder.h")
-    if [ "$(package --modversion)" = "$header_version" ]; then pass; else fail "gecko-recorder.pc has another version"; fi
+    for name in gecko-recorder gecko-sampler; do
+        if [ "$(package --modversion $name)" = "$header_version" ]; then pass; else fail "$name.pc has another version"; fi
+    done
 }
 
-# The symbols that a library may export: the names of the header, the C library's functions that the recorder
-# interposes, and the allocator of the preloaded memory library.
-preload_names='__poll_chk __ppoll_chk __read_chk __recv_chk __recvfrom_chk __sysv_signal accept accept4 aio_suspend
-aio_suspend64 bsd_signal chroot clock_nanosleep clone connect epoll_pwait epoll_pwait2 epoll_wait fallocate
-fallocate64 fstatat fstatat64 getrandom initgroups msgrcv msgsnd nanosleep pause poll posix_fallocate
-posix_fallocate64 ppoll prctl pselect pthread_create pthread_sigmask read recv recvfrom recvmmsg recvmsg
-select sem_clockwait sem_timedwait semop semtimedop send sendfile sendfile64 sendmmsg sendmsg sendto setegid
-seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock
-siggetmask sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask sigsuspend
-sigtimedwait sigwait sigwaitinfo sleep ssignal stat stat64 syscall sysv_signal tcdrain tcsetattr thrd_sleep
-unshare usleep write writev'
+# The functions of the C library that a library may replace: those of preloaded ones.
+preload_names='__sysv_signal bsd_signal clone fstatat fstatat64 initgroups prctl pthread_create pthread_sigmask setegid
+seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock siggetmask
+sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask ssignal stat stat64 syscall
+sysv_signal unshare'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
 
 exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }
 
+# check_exported LIBRARY NAMES: a library exports what the header declares, names with the prefix of those that the
+# libraries share, and NAMES.
 check_exported() {
     library=$1
     names=$(exported_names "$library")
     [ "$names" ] || fail "$library exports nothing"
     for name in $names; do
+        case $name in grec_shared_* | grec_sampler_hooks_) continue ;; esac
         if grep -qE "GREC_API .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | tr '\n' ' ' | grep -q " $name "; then
             pass
         else
@@ -117,12 +116,12 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 
 # compile COMPILER STANDARD SOURCE static|shared OUTPUT
 compile() {
-    libraries=$(package --libs)
+    libraries=$(package --libs gecko-recorder)
     # Other libraries that a static library needs are listed in its pkg-config description.
-    [ "$4" = static ] && libraries=$(package --static --libs | sed 's/-lgecko_recorder/-l:libgecko_recorder.a/')
+    [ "$4" = static ] && libraries=$(package --static --libs gecko-sampler | sed 's/-lgecko_\([a-z]*\)/-l:libgecko_\1.a/g')
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
-    "$1" -std="$2" -O1 $warnings $(package --cflags) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
+    "$1" -std="$2" -O1 $warnings $(package --cflags gecko-recorder) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
 }
 
 texts_of_all='
@@ -245,7 +244,7 @@ check_disabled() {
     rm -f "$work/trace" "$work/saved"
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
-    if "$1" -std="$2" -O0 $warnings -DGREC_DISABLE $(package --cflags) "$tests/$3" -o "$work/program" 2>"$work/errors" &&
+    if "$1" -std="$2" -O0 $warnings -DGREC_DISABLE $(package --cflags gecko-recorder) "$tests/$3" -o "$work/program" 2>"$work/errors" &&
         "$work/program" "$work/trace" "$work/saved" 2>"$work/errors" && [ ! -e "$work/trace" ] && [ ! -e "$work/saved" ]; then
         pass
     else
@@ -280,10 +279,14 @@ check_preload() {
 # check_labels_only TEXTS MAIN_NAME: checks the library as built for machines on which it cannot walk stacks.
 check_labels_only() {
     name="labels only"
-    archive=$work/labels-only/libgecko_recorder.a
+    archives="$work/labels-only/libgecko_sampler.a $work/labels-only/libgecko_recorder.a"
     rm -f "$work/trace" "$work/saved"
-    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY CFLAGS=-O0 "$archive" >"$work/errors" 2>&1 &&
-        cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" "$archive" -lpthread -o "$work/program" 2>"$work/errors" &&
+    # The archives are two words.
+    # shellcheck disable=SC2086
+    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY CFLAGS=-O0 $archives \
+        >"$work/errors" 2>&1 &&
+        cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" -Wl,-u,grec_sampler_hooks_ $archives -lpthread \
+            -o "$work/program" 2>"$work/errors" &&
         "$work/program" "$work/trace" "$work/saved" 2>"$work/errors"; then
         pass
     else
@@ -302,6 +305,7 @@ check_needs_only_a_compiler() {
     done
     if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CFLAGS=-O0 recorder 2>"$work/errors" >/dev/null &&
         [ ! -s "$work/errors" ] && [ -e "$work/alone/libgecko_recorder.a" ] && [ -e "$work/alone/libgecko_recorder.so" ] &&
+        [ -e "$work/alone/libgecko_sampler.so" ] && [ -e "$work/alone/libgecko_preload.so" ] &&
         [ -e "$work/alone/libgecko_recorder_memory.so" ]; then
         pass
     else
@@ -326,10 +330,12 @@ check_names
 check_needs_only_a_compiler
 install_all
 check_package
-check_exported libgecko_recorder.so "$preload_names"
+check_exported libgecko_recorder.so ''
+check_exported libgecko_sampler.so ''
+check_exported libgecko_preload.so "$preload_names"
 check_exported libgecko_recorder_memory.so "$allocator_names"
 check_allocator
-check_preload libgecko_recorder.so "$texts_of_preloaded"
+check_preload libgecko_preload.so "$texts_of_preloaded"
 check_labels_only "$(printf '%s\n' "$texts_of_all$texts_of_c" | grep -vx main)" "$main_name_of_c"
 check_preload libgecko_recorder_memory.so "$texts_of_preloaded
 malloc"

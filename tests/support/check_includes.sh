@@ -27,13 +27,14 @@ cli/batch             cli libconvert libconvert/base readers readers/input write
 cli/check             cli libconvert libconvert/base libconvert/profile writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input writer
-recorder              recorder/state recorder/pool recorder/write recorder/sample
+recorder
 recorder/state        recorder
 recorder/unwind       recorder/state
 recorder/pool         recorder/state
-recorder/write        recorder recorder/state recorder/pool recorder/unwind
-recorder/sample       recorder recorder/state recorder/pool recorder/unwind recorder/write
-recorder/preload      recorder recorder/state recorder/sample
+recorder/write        recorder recorder/state recorder/pool
+recorder/session      recorder recorder/state recorder/pool recorder/write
+recorder/sampler      recorder recorder/state recorder/pool recorder/unwind recorder/write
+recorder/preload      recorder recorder/state recorder/sampler recorder/session
 '
 
 # Each line is the start of an include, and then the only files, or folders with "/", that may have such an include.
@@ -54,8 +55,8 @@ header_rules='
 "cli/batch/           cli/main.c cli/batch/
 "recorder/gecko_recorder.h recorder/
 "recorder/trace_format.h readers/trace/ recorder/
-"recorder/session.h    recorder/preload/single_thread.c
-"session.h             recorder/session.c recorder/environment.c
+"recorder/session/session.h    recorder/preload/single_thread.c
+"session.h             recorder/session/
 '
 
 includes() {

@@ -80,9 +80,7 @@ static inline int order_tell_recording(const char *unused) {
     (void)unused;
     return grec_is_recording();
 }
-static inline int order_start(const char *path) {
-    return (int)grec_start(&(struct grec_options){.path = path, .flags = GREC_NO_HELPER});
-}
+static inline int order_start(const char *path) { return (int)grec_start(&(struct grec_options){.path = path}); }
 static inline int order_stop(const char *unused) {
     (void)unused;
     grec_stop();

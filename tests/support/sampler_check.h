@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "recorder/sample/sampler.h"
+#include "recorder/sampler/sampler.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/sanitizers.h"
 

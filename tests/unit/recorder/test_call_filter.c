@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/sample/call_filter.h"
+#include "recorder/preload/call_filter.h"
 #include "tests/support/unit_test.h"
 
 /* Each program ends with an error number in the accumulator, and then answers with it. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/sample/cpu_share.h"
+#include "recorder/sampler/cpu_share.h"
 #include "tests/support/unit_test.h"
 
 enum { STEP_NS = 50000, TICK_NS = 4000000, RUN_SECONDS = 10, ROUND_NS = 100000, POINTS_MAX = 3, SEED_COUNT = 5 };

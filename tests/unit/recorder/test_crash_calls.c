@@ -140,7 +140,7 @@ struct scenario {
 };
 
 static void start_warm(const struct scenario *scenario) {
-    struct grec_options options = {.path = scenario->path, .chunk_bytes = 1048576, .flags = GREC_NO_HELPER};
+    struct grec_options options = {.path = scenario->path, .chunk_bytes = 1048576};
     if (scenario->is_recycled) {
         options.chunk_bytes = 4096;
         options.limit_bytes = 20 * 4096;

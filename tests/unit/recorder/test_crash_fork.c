@@ -634,9 +634,7 @@ static void fork_and_start_anew(void *context) {
         record_child_events(family, 0, 10);
         grec_stop();
         snprintf(path, sizeof path, "%s.own", family->path);
-        /* No helper thread under sanitizers: see bear. */
-        uint32_t flags = CRASH_IS_SANITIZED ? GREC_NO_HELPER : 0;
-        CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .flags = flags}) == GREC_OK);
+        CRASH_CHECK(grec_start(&(struct grec_options){.path = path}) == GREC_OK);
         for (int i = 0; i < 10; i++) GREC_INSTANT("own", GREC_OTHER);
         grec_stop();
         _exit(0);

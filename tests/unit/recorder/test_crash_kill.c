@@ -28,7 +28,7 @@ enum accident {
     PLAIN,
     WITHIN_A_LIMIT,
     RECYCLED,
-    LARGE_CHUNKS_WITHOUT_HELPER,
+    LARGE_CHUNKS,
     SHORT_THREADS,
     CHILDREN,
     STARTS_AND_STOPS,
@@ -38,10 +38,9 @@ enum accident {
     ACCIDENT_COUNT
 };
 
-static const char *const accident_names[] = {
-    "plain",         "within a limit", "recycled",         "large chunks without helper",
-    "short threads", "children",       "starts and stops", "moves",
-    "programs",      "pauses"};
+static const char *const accident_names[] = {"plain",         "within a limit", "recycled",         "large chunks",
+                                             "short threads", "children",       "starts and stops", "moves",
+                                             "programs",      "pauses"};
 
 /* A run, and the instructions for its process. */
 struct run {
@@ -93,10 +92,8 @@ static struct grec_options options_of(const struct run *run, char path[PATH_MAX]
     snprintf(path, PATH_MAX, "%s/%u.trace", run->folder.path, trace);
     if (run->accident == WITHIN_A_LIMIT) options.limit_bytes = (uint64_t)64 << 20;
     if (run->accident == RECYCLED) options.limit_bytes = 64 * SMALL_CHUNK_BYTES;
-    if (run->accident == LARGE_CHUNKS_WITHOUT_HELPER) {
-        options.chunk_bytes = 65536;
-        options.flags = GREC_NO_HELPER;
-    }
+    if (run->accident == LARGE_CHUNKS) options.chunk_bytes = 65536;
+    if (run->accident == PLAIN || run->accident == RECYCLED || run->accident == MOVES) options.flags = GREC_HELPER;
     return options;
 }
 

@@ -244,10 +244,10 @@ static void test_full_disk(void **state) {
     fill_and_check(&(struct fill){.stop_errno = ENOSPC});
 }
 
-static void test_full_disk_without_helper(void **state) {
+static void test_full_disk_with_helper(void **state) {
     disk.full_bytes = FULL_BYTES;
     disk.fallocate_error = ENOSPC;
-    fill_and_check(&(struct fill){.stop_errno = ENOSPC, .options.flags = GREC_NO_HELPER});
+    fill_and_check(&(struct fill){.stop_errno = ENOSPC, .options.flags = GREC_HELPER});
 }
 
 static void test_disk_full_before_the_limit(void **state) {
@@ -276,7 +276,7 @@ static void test_no_fallocate(void **state) {
 
 static void test_interrupted_fallocate(void **state) {
     disk.interrupted_of = 3;
-    fill_and_check(&(struct fill){.stop_errno = 0, .options.flags = GREC_NO_HELPER});
+    fill_and_check(&(struct fill){.stop_errno = 0});
 }
 
 /* Tests the limit of file sizes. SIGXFSZ must not kill the program. */
@@ -383,15 +383,16 @@ static void test_removed_file(void **state) {
 struct closing {
     const char *path;
     uint32_t flags;
+    bool is_removed; /* the trace, too */
 };
 
-/* Records far beyond the part of the file that was prepared when the descriptors were closed. With the helper,
- * recording must continue, because the helper has the file open in its own descriptor table. Without the helper,
- * recording stops with EBADF. */
-static void record_much(uint32_t flags) {
+/* Records far beyond the part of the file that was prepared when the descriptors were closed. Recording must continue:
+ * threads open the file again, and the helper has it open in its own descriptor table. If the file is gone and there is
+ * no helper, recording stops with EBADF. */
+static void record_much(const struct closing *closing) {
     enum { EVENT_COUNT = 2000000, GROWN_BYTES = 4 * 1024 * 1024 };
     struct grec_status status = {0};
-    if (flags & GREC_NO_HELPER) {
+    if (closing->is_removed && !(closing->flags & GREC_HELPER)) {
         for (int i = 0; i < EVENT_COUNT; i++) GREC_INSTANT("behind", GREC_OTHER);
         grec_get_status(&status);
         CRASH_CHECK(status.stop_errno == EBADF);
@@ -417,29 +418,32 @@ static void take_descriptors(void *context) {
     GREC_INSTANT("before", GREC_OTHER);
     say_to("/dev/null");
     CRASH_CHECK(syscall(SYS_close_range, 3u, ~0u, 0u) == 0);
+    if (closing->is_removed) CRASH_CHECK(unlink(closing->path) == 0);
     snprintf(own_path, sizeof own_path, "%s.own", closing->path);
     int file = open(own_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     CRASH_CHECK(file >= 0 && ftruncate(file, OWN_BYTES) == 0);
     for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK((copies[i] = dup(file)) >= 0);
-    record_much(closing->flags);
+    record_much(closing);
     grec_stop();
     CRASH_CHECK(fstat(file, &own) == 0 && own.st_size == OWN_BYTES);
     for (int i = 0; i < FILE_COUNT; i++) CRASH_CHECK(fcntl(copies[i], F_GETFD) >= 0);
 }
 
-static void run_with_closed_descriptors(uint32_t flags) {
+static void run_with_closed_descriptors(uint32_t flags, bool is_removed) {
     /* The thread sanitizer's runtime needs descriptors of its own, which this test would close. */
     if (CRASH_IS_TSAN) skip();
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
-    struct closing closing = {.path = temp_folder_file(&folder, "closed.trace"), .flags = flags};
+    struct closing closing = {
+        .path = temp_folder_file(&folder, "closed.trace"), .flags = flags, .is_removed = is_removed};
     assert_int_equal(crash_run(take_descriptors, &closing), 0);
     temp_folder_fini(&folder);
 }
 
-static void test_descriptors_closed_by_the_program(void **state) { run_with_closed_descriptors(0); }
-
-static void test_descriptors_closed_without_helper(void **state) { run_with_closed_descriptors(GREC_NO_HELPER); }
+static void test_closed_descriptors(void **state) { run_with_closed_descriptors(0, false); }
+static void test_closed_descriptors_with_helper(void **state) { run_with_closed_descriptors(GREC_HELPER, false); }
+static void test_closed_and_removed(void **state) { run_with_closed_descriptors(0, true); }
+static void test_closed_and_removed_with_helper(void **state) { run_with_closed_descriptors(GREC_HELPER, true); }
 
 /* Closes standard input, output and error, and then records. The trace must not get their numbers, or the program
  * would print into the trace. */
@@ -458,9 +462,9 @@ static void test_without_standard_files(void **state) {
 }
 
 /* Cuts the trace to nothing while it is recorded. Writing into a mapping beyond the end of its file raises SIGBUS,
- * as documented. No helper runs here, since it would extend the file again. */
+ * as documented. */
 static void shorten(void *path) {
-    CRASH_CHECK(grec_start(&(struct grec_options){.path = path, .flags = GREC_NO_HELPER}) == GREC_OK);
+    CRASH_CHECK(grec_start(&(struct grec_options){.path = path}) == GREC_OK);
     GREC_INSTANT("before", GREC_OTHER);
     CRASH_CHECK(truncate(path, 0) == 0);
     for (int i = 0; i < 100; i++) GREC_INSTANT("behind", GREC_OTHER);
@@ -478,7 +482,7 @@ int main(void) {
     crash_events_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_full_disk, mend_disk),
-        cmocka_unit_test_teardown(test_full_disk_without_helper, mend_disk),
+        cmocka_unit_test_teardown(test_full_disk_with_helper, mend_disk),
         cmocka_unit_test_teardown(test_disk_full_before_the_limit, mend_disk),
         cmocka_unit_test_teardown(test_full_disk_of_two_processes, mend_disk),
         cmocka_unit_test_teardown(test_full_disk_without_fallocate, mend_disk),
@@ -489,8 +493,10 @@ int main(void) {
         cmocka_unit_test_teardown(test_small_file_system, mend_disk),
         cmocka_unit_test_teardown(test_start_on_full_disk, mend_disk),
         cmocka_unit_test_teardown(test_removed_file, mend_disk),
-        cmocka_unit_test_teardown(test_descriptors_closed_by_the_program, mend_disk),
-        cmocka_unit_test_teardown(test_descriptors_closed_without_helper, mend_disk),
+        cmocka_unit_test_teardown(test_closed_descriptors, mend_disk),
+        cmocka_unit_test_teardown(test_closed_descriptors_with_helper, mend_disk),
+        cmocka_unit_test_teardown(test_closed_and_removed, mend_disk),
+        cmocka_unit_test_teardown(test_closed_and_removed_with_helper, mend_disk),
         cmocka_unit_test_teardown(test_without_standard_files, mend_disk),
         cmocka_unit_test_teardown(test_shortened_file, mend_disk),
     };

@@ -180,7 +180,7 @@ static void test_no_allocations(void **state) {
         {.limit_bytes = 64u << 20},
         {.limit_bytes = GREC_UNLIMITED},
         {.limit_bytes = 512 * 1024, .chunk_bytes = 8192},
-        {.limit_bytes = 512 * 1024, .chunk_bytes = 8192, .flags = GREC_NO_HELPER},
+        {.limit_bytes = 512 * 1024, .chunk_bytes = 8192, .flags = GREC_HELPER},
         {.limit_bytes = 64u << 20, .storage = GREC_STORAGE_MEMORY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "recorder/write/process_counters.h"
+#include "recorder/sampler/process_counters.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/unit_test.h"
 

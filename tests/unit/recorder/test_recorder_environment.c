@@ -481,9 +481,9 @@ static void test_output(void **state) {
         "gecko-recorder: GECKO_RECORDER_OUTPUT=%x is not a path of up to 1023 bytes, with %p, %e or %% where "
         "it has a percent sign: nothing is recorded\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=nowhere/x.trace")),
-                   "gecko-recorder: nothing is recorded: No such file or directory\n");
+                   "gecko-recorder: nothing is recorded: nowhere/x.trace: No such file or directory\n");
     assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=.")),
-                   "gecko-recorder: nothing is recorded: Is a directory\n");
+                   "gecko-recorder: nothing is recorded: .: Is a directory\n");
 }
 
 static void test_sizes(void **state) {
@@ -510,6 +510,9 @@ static void test_sizes(void **state) {
     }
 }
 
+static const char wanted_limit[] = "a size (64M, 1G) from 64K, and of 16 chunks or more";
+static const char wanted_chunk[] = "a power of two from 4K to 1M";
+
 static void test_bad_sizes(void **state) {
     static const char *const names[] = {"GECKO_RECORDER_LIMIT", "GECKO_RECORDER_CHUNK"};
     static const char *const values[] = {
@@ -517,9 +520,10 @@ static void test_bad_sizes(void **state) {
         "20000000000G", "64M ", "Unlimited"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         for (size_t j = 0; j < COUNT_OF(values); j++) {
-            char variable[64], said[160];
+            char variable[64], said[200];
             snprintf(variable, sizeof variable, "%s=%s", names[i], values[j]);
-            snprintf(said, sizeof said, "gecko-recorder: %s is not a size (64M, 1G): nothing is recorded\n", variable);
+            snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", variable,
+                     i == 0 ? wanted_limit : wanted_chunk);
             assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", variable)), said);
         }
     /* Sizes that are not valid for a recording. */
@@ -529,15 +533,15 @@ static void test_bad_sizes(void **state) {
                                                "GECKO_RECORDER_CHUNK=4294967296"};
     for (size_t i = 0; i < COUNT_OF(out_of_range); i++) {
         char said[160];
-        const char *wanted = i < 2 ? "a size from 64K, and of 16 chunks or more" : "a power of two from 4K to 1M";
-        snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", out_of_range[i], wanted);
+        snprintf(said, sizeof said, "gecko-recorder: %s is not %s: nothing is recorded\n", out_of_range[i],
+                 i < 2 ? wanted_limit : wanted_chunk);
         assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", out_of_range[i])), said);
     }
     /* The limit is too low for this chunk size. */
     assert_refused(
         *state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_LIMIT=8M", "GECKO_RECORDER_CHUNK=1M")),
-        "gecko-recorder: GECKO_RECORDER_LIMIT=8M is not a size from 64K, and of 16 chunks or more: nothing is "
-        "recorded\n");
+        "gecko-recorder: GECKO_RECORDER_LIMIT=8M is not a size (64M, 1G) from 64K, and of 16 chunks or more: nothing "
+        "is recorded\n");
 }
 
 static void test_storage(void **state) {
@@ -635,11 +639,28 @@ static void test_events(void **state) {
                    "gecko-recorder: GECKO_RECORDER_EVENTS=no is not 0 or 1: nothing is recorded\n");
 }
 
+/* A variable that does not exist is reported, and the program is recorded. */
+static void test_unknown_variables(void **state) {
+    struct recorded recorded;
+    struct ended ended = RUN(*state, "plain",
+                             WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=u.trace", "GECKO_RECORDER_INTERVALL=5",
+                                  "GECKO_RECORDERS=1", "GECKO_RECORDE=1"));
+    assert_int_equal(ended.status, 0);
+    assert_string_equal(
+        ended.said,
+        "gecko-recorder: GECKO_RECORDER_INTERVALL has no meaning: GECKO_RECORDER_HELP=1 lists the variables\n"
+        "gecko-recorder: GECKO_RECORDERS has no meaning: GECKO_RECORDER_HELP=1 lists the variables\n");
+    free(ended.said);
+    take(&recorded, *state, "u.trace");
+    assert_marked(&recorded, "in main", 1);
+    recorded_fini(&recorded);
+}
+
 static void test_help(void **state) {
     static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",      "_CHUNK=SIZE",
-                                            "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS",     "_ALL_THREADS=1",
+                                            "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS",     "_ALL_THREADS=0",
                                             "_THREADS=WORDS",   "_CHILDREN=0",   "_CLOCK=monotonic", "_SIGNAL=NAME",
-                                            "_EVENTS=0",        "_HELP=1"};
+                                            "_EVENTS=0",        "_HELP=1",       "_JOIN=PLACE"};
     struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
     assert_int_equal(ended.status, 0);
     assert_int_equal(temp_folder_count(*state), 0);
@@ -928,7 +949,7 @@ static void test_busy(void **state) {
     struct ended ended = RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=busy.trace"));
     assert_int_equal(ended.status, 0);
     assert_string_equal(ended.said,
-                        "gecko-recorder: nothing is recorded: another process still has that trace open: put %p into "
+                        "gecko-recorder: nothing is recorded: another process still has busy.trace open: put %p into "
                         "GECKO_RECORDER_OUTPUT\n");
     free(ended.said);
     stop_and_read(&recorded, *state, "busy.trace");
@@ -959,6 +980,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_clock),
         TEST(test_signal),
         TEST(test_events),
+        TEST(test_unknown_variables),
         TEST(test_help),
         TEST(test_hand_over),
         TEST(test_executed_child_joins),

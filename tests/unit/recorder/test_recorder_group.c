@@ -11,7 +11,7 @@
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
-static const struct grec_options without_helper = {.flags = GREC_NO_HELPER};
+static const struct grec_options no_options = {0};
 
 static void assert_counts(const struct recorded *recorded, const char *const recorded_once[],
                           const char *const left_out[]) {
@@ -36,7 +36,7 @@ static size_t count_paused_ranges(const struct recorded *recorded, const char *m
 /* The process that has started the recording pauses all of them. */
 static void test_pause(void **state) {
     struct recorded recorded;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     struct member worker = member_fork(), idle = member_fork();
     order_mark("first");
     member_run(&worker, order_mark, "worker");
@@ -68,7 +68,7 @@ static void test_pause(void **state) {
 /* Other processes pause themselves, unless they name the group. */
 static void test_scopes(void **state) {
     struct recorded recorded;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     struct member one = member_fork(), other = member_fork();
     assert_int_equal(member_run(&one, order_pause, NULL), 0);
     order_mark("while one is paused");
@@ -104,7 +104,7 @@ static void test_join_in_a_pause(void **state) {
     struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
     struct member worker = member_fork();
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     assert_int_equal(grec_location(location), GREC_OK);
     grec_pause();
     struct member child = member_fork();
@@ -132,7 +132,7 @@ static void assert_process_ended(const struct recorded *recorded, const char *ma
 static void test_stop(void **state) {
     struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     assert_int_equal(grec_location(location), GREC_OK);
     struct member worker = member_fork(), idle = member_fork();
     member_run(&worker, order_mark, "worker");
@@ -149,7 +149,7 @@ static void test_stop(void **state) {
     assert_int_equal(order_start(temp_folder_file(*state, "group.trace")), GREC_ERROR_STORAGE);
     assert_int_equal(errno, EBUSY);
     assert_int_equal(member_run(&idle, order_stop, NULL), 0);
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     assert_int_equal(grec_location(location), GREC_OK);
     assert_int_equal(member_run(&worker, order_join, location), GREC_OK);
     member_run(&worker, order_mark, "worker in the next one");
@@ -225,7 +225,7 @@ static void assert_ended(const struct recorded *recorded, const char *marker, co
 
 static void test_ends(void **state) {
     struct recorded recorded;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     struct member exits = member_fork(), stops = member_fork(), dies = member_fork(), waits = member_fork();
     order_mark("the first");
     member_run(&exits, order_mark, "exits");
@@ -283,8 +283,7 @@ static int order_fill(const char *name) {
 /* A process whose last chunk was recycled is not in the profile. Of others, the log says how many were. */
 static void test_recycled(void **state) {
     struct recorded recorded;
-    start_recording(*state, "group.trace",
-                    (struct grec_options){.limit_bytes = 128 << 10, .chunk_bytes = 4096, .flags = GREC_NO_HELPER});
+    start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = 128 << 10, .chunk_bytes = 4096});
     struct member gone = member_fork(), filler = member_fork();
     member_run(&gone, order_mark, "gone");
     member_run(&gone, order_exit, NULL);
@@ -346,8 +345,7 @@ static void test_many_children(void **state) {
     enum { CHILD_COUNT = IS_SANITIZED ? 600 : 2000, EARLY_COUNT = 200, LIMIT_BYTES = 256 << 10 };
     struct recorded recorded;
     struct sizes early = {0}, late;
-    start_recording(*state, "group.trace",
-                    (struct grec_options){.limit_bytes = LIMIT_BYTES, .chunk_bytes = 4096, .flags = GREC_NO_HELPER});
+    start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES, .chunk_bytes = 4096});
     order_mark("the first");
     for (int i = 0; i < CHILD_COUNT; i++) {
         run_short_child(i);
@@ -371,7 +369,7 @@ enum { EXITS = 0, IS_KILLED = 1 };
 static void test_children_share_chunks(void **state) {
     enum { CHILD_COUNT = 100 };
     struct recorded recorded;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     order_mark("the first");
     struct grec_status before;
     grec_get_status(&before);
@@ -402,7 +400,7 @@ static void test_children_share_chunks(void **state) {
 static void test_saved_while_children_share_chunks(void **state) {
     enum { CHILD_COUNT = IS_SANITIZED ? 200 : 1000 };
     size_t last_count = 0;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     pid_t storm = fork();
     assert_true(storm >= 0);
     if (!storm) {
@@ -542,7 +540,7 @@ static int mark_as(const char *name) {
 static int leave_out_all_but_pid(const char *pid) {
     char words[64];
     snprintf(words, sizeof words, "pid:%s", pid);
-    struct grec_options options = {.threads = words, .flags = GREC_NO_HELPER | GREC_GROUP, .interval_us = 5000};
+    struct grec_options options = {.threads = words, .flags = GREC_GROUP, .interval_us = 5000};
     return (int)grec_start(&options);
 }
 
@@ -556,17 +554,17 @@ static int tell_interval(const char *unused) {
 static void test_options(void **state) {
     struct recorded recorded;
     char pid[16];
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     struct member one = member_fork(), other = member_fork();
     member_run(&one, mark_as, "worker a");
     member_run(&other, mark_as, "worker b");
-    grec_start(&(struct grec_options){.threads = "worker,-B", .flags = GREC_NO_HELPER, .interval_us = 2000});
+    grec_start(&(struct grec_options){.threads = "worker,-B", .interval_us = 2000});
     member_run(&one, order_mark, "a is wanted");
     member_run(&other, order_mark, "b is not");
     member_run(&other, order_mark, "b is not");
     assert_int_equal(member_run(&other, tell_interval, NULL), 2000);
     /* A change in one process alone. */
-    grec_start(&(struct grec_options){.threads = "nobody", .flags = GREC_NO_HELPER | GREC_PROCESS});
+    grec_start(&(struct grec_options){.threads = "nobody", .flags = GREC_PROCESS});
     member_run(&one, order_mark, "a is wanted still");
     snprintf(pid, sizeof pid, "%d", other.pid);
     assert_int_equal(member_run(&one, leave_out_all_but_pid, pid), GREC_OK);
@@ -666,23 +664,23 @@ static int tell_flags(const char *unused) {
     return (int)status.flags;
 }
 
-/* A process that has joined, and a child that was forked after GREC_GROUP was given, have helpers. */
+/* The helpers of all processes notice at once that sampling begins. */
 static void test_sampling_begins(void **state) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), joined = member_fork();
-    assert_int_equal(run_with_flags(&first, start_with_flags, 0, path), GREC_OK);
+    assert_int_equal(run_with_flags(&first, start_with_flags, GREC_HELPER, path), GREC_OK);
     assert_int_equal(member_run(&joined, order_join, path), GREC_OK);
     assert_int_equal(member_run(&joined, tell_sampling, NULL), 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER, ""), GREC_OK);
+        assert_int_equal(run_with_flags(&first, change_flags, GREC_HELPER | GREC_SAMPLER, ""), GREC_OK);
         assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
-        assert_int_equal(run_with_flags(&first, change_flags, 0, ""), GREC_OK);
+        assert_int_equal(run_with_flags(&first, change_flags, GREC_HELPER, ""), GREC_OK);
         assert_int_equal(member_run(&joined, await_sampling, "0"), 0);
     }
     /* A process that has joined can change the options of the group, too. */
-    assert_int_equal(run_with_flags(&joined, change_flags, GREC_SAMPLER | GREC_GROUP, ""), GREC_OK);
+    assert_int_equal(run_with_flags(&joined, change_flags, GREC_HELPER | GREC_SAMPLER | GREC_GROUP, ""), GREC_OK);
     assert_int_equal(member_run(&first, await_sampling, "1"), 0);
     assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
     member_run(&joined, order_mark, "joined");
@@ -707,7 +705,7 @@ static void test_sampling_begins_in_a_forked_child(void **state) {
     if (HAS_THREAD_SANITIZER) skip();
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork();
-    assert_int_equal(run_with_flags(&first, start_with_flags, GREC_GROUP, path), GREC_OK);
+    assert_int_equal(run_with_flags(&first, start_with_flags, GREC_HELPER, path), GREC_OK);
     assert_int_equal(member_run(&first, fork_member, NULL), 0);
     assert_int_equal(member_run(&first, run_tell_in_forked, NULL), 0);
     assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER, ""), GREC_OK);
@@ -810,7 +808,7 @@ static int record_with_signals(const char *unused) {
 
 static void test_signals(void **state) {
     struct recorded recorded;
-    start_recording(*state, "group.trace", without_helper);
+    start_recording(*state, "group.trace", no_options);
     struct member one = member_fork();
     struct order order = {.run = record_with_signals};
     assert_int_equal(send(one.socket, &order, sizeof order, 0), sizeof order);

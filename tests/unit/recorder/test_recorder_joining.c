@@ -15,7 +15,7 @@
 
 #define JOIN_VARIABLE "GECKO_RECORDER_JOIN"
 
-static const struct grec_options without_helper = {.flags = GREC_NO_HELPER};
+static const struct grec_options no_options = {0};
 
 static void mark(const char *name) { order_mark(name); }
 
@@ -40,7 +40,7 @@ static void assert_marked_apart(const struct recorded *recorded, const char *fir
 static void test_worker_joins(void **state) {
     struct recorded recorded;
     struct member worker = member_fork();
-    start_recording(*state, "team.trace", without_helper);
+    start_recording(*state, "team.trace", no_options);
     mark("first");
     assert_int_equal(member_run(&worker, order_join, own_location()), GREC_OK);
     assert_int_equal(member_run(&worker, order_join, own_location()), GREC_ERROR_STATE);
@@ -67,7 +67,7 @@ static void test_other_path(void **state) {
     struct recorded recorded;
     char link_path[PATH_MAX], seen_path[PATH_MAX + 16];
     struct member worker = member_fork();
-    start_recording(*state, "team.trace", without_helper);
+    start_recording(*state, "team.trace", no_options);
     mark("first");
     snprintf(link_path, sizeof link_path, "%s.link", ((struct temp_folder *)*state)->path);
     assert_int_equal(symlink(((struct temp_folder *)*state)->path, link_path), 0);
@@ -84,7 +84,7 @@ static void test_other_path(void **state) {
 /* The process that began a recording in memory saves what all have recorded. */
 static void test_memory(void **state) {
     struct recorded recorded;
-    struct grec_options options = {.storage = GREC_STORAGE_MEMORY, .flags = GREC_NO_HELPER, .limit_bytes = 1 << 20};
+    struct grec_options options = {.storage = GREC_STORAGE_MEMORY, .limit_bytes = 1 << 20};
     struct member worker = member_fork();
     assert_int_equal(grec_start(&options), GREC_OK);
     mark("first");
@@ -114,8 +114,8 @@ static int tell_settings(const char *expected_path) {
 static void test_settings(void **state) {
     struct recorded recorded;
     struct member worker = member_fork();
-    start_recording(*state, "team.trace", (struct grec_options){.flags = GREC_NO_HELPER, .threads = ",Wanted"});
-    start_recording(*state, NULL, (struct grec_options){.flags = GREC_NO_HELPER, .threads = "wanted by all,wanted"});
+    start_recording(*state, "team.trace", (struct grec_options){.threads = ",Wanted"});
+    start_recording(*state, NULL, (struct grec_options){.threads = "wanted by all,wanted"});
     assert_int_equal(member_run(&worker, order_join, own_location()), GREC_OK);
     assert_int_equal(member_run(&worker, tell_settings, temp_folder_file(*state, "team.trace")), 0);
     assert_int_equal(member_end(&worker), 0);
@@ -152,7 +152,7 @@ static void test_refused(void **state) {
     assert_refused(&worker, path, GREC_ERROR_STORAGE);
     assert_refused(&worker, "/dev/null", GREC_ERROR_STORAGE);
     assert_refused(&worker, "/proc/self/exe", GREC_ERROR_STORAGE);
-    start_recording(*state, "team.trace", without_helper);
+    start_recording(*state, "team.trace", no_options);
     strcpy(location, own_location());
     write_at(path, TRACE_HEADER_BYTES + offsetof(struct pool_bookkeeping, version));
     assert_refused(&worker, location, GREC_ERROR_STATE);
@@ -191,7 +191,7 @@ static void test_another_machine(void **state) {
     const char *path = temp_folder_file(*state, "team.trace");
     needs_writable_file = true;
     struct member other = member_fork();
-    start_recording(*state, "team.trace", without_helper);
+    start_recording(*state, "team.trace", no_options);
     mark("before");
     write_at(path, TRACE_HEADER_BYTES + offsetof(struct pool_bookkeeping, machine));
     assert_refused(&other, path, GREC_ERROR_STATE);
@@ -213,7 +213,7 @@ static void test_removed(void **state) {
     char location[GREC_LOCATION_BYTES];
     const char *path = temp_folder_file(*state, "team.trace");
     struct member other = member_fork();
-    start_recording(*state, "team.trace", without_helper);
+    start_recording(*state, "team.trace", no_options);
     struct member child = member_fork();
     strcpy(location, own_location());
     assert_int_equal(unlink(path), 0);
@@ -256,11 +256,11 @@ static void assert_executed_in(const struct temp_folder *folder, const char *nam
 /* The environment follows the recording. */
 static void test_executed(void **state) {
     assert_int_equal(execute(NULL), 0);
-    start_recording(*state, "one.trace", without_helper);
+    start_recording(*state, "one.trace", no_options);
     assert_int_equal(execute(NULL), 1);
-    start_recording(*state, "two.trace", without_helper);
+    start_recording(*state, "two.trace", no_options);
     assert_int_equal(execute(NULL), 1);
-    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8 << 20, .flags = GREC_NO_HELPER});
+    start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8 << 20});
     assert_int_equal(execute(NULL), 1);
     /* A forked child that has stopped, and one that records for itself. */
     struct member quiet = member_fork(), other = member_fork();
@@ -270,14 +270,14 @@ static void test_executed(void **state) {
     assert_int_equal(member_run(&other, execute, NULL), 1);
     assert_int_equal(member_end(&quiet), 0);
     assert_int_equal(member_end(&other), 0);
-    start_recording(*state, NULL, (struct grec_options){.flags = GREC_NO_HELPER | GREC_NO_CHILDREN});
+    start_recording(*state, NULL, (struct grec_options){.flags = GREC_NO_CHILDREN});
     assert_int_equal(execute(NULL), 0);
     grec_stop();
     assert_int_equal(execute(NULL), 0);
     assert_executed_in(*state, "two.trace", 3);
     assert_executed_in(*state, "other.trace", 1);
     assert_int_equal(setenv("GECKO_RECORDER", "0", 1), 0);
-    start_recording(*state, "one.trace", without_helper);
+    start_recording(*state, "one.trace", no_options);
     assert_int_equal(execute(NULL), 0);
     unsetenv("GECKO_RECORDER");
 }
@@ -302,7 +302,7 @@ static void test_environment_stays_readable(void **state) {
     char **seen = environ;
     size_t count = 0;
     while (seen[count]) count++;
-    start_recording(*state, "one.trace", without_helper);
+    start_recording(*state, "one.trace", no_options);
     const char *kept = getenv(JOIN_VARIABLE);
     assert_non_null(strstr(kept, "/one.trace"));
     for (size_t i = 0; i < count; i++) assert_ptr_equal(seen[i], environ[i]);
@@ -312,7 +312,7 @@ static void test_environment_stays_readable(void **state) {
     assert_string_equal(getenv("A_VARIABLE"), "a value");
     assert_non_null(strstr(getenv(JOIN_VARIABLE), "/one.trace"));
     clearenv();
-    start_recording(*state, "two.trace", without_helper);
+    start_recording(*state, "two.trace", no_options);
     assert_non_null(strstr(getenv(JOIN_VARIABLE), "/two.trace"));
     assert_null(getenv("A_VARIABLE"));
     /* Who still has the text that was set before reads it as it was. */

@@ -337,7 +337,7 @@ static void test_smallest_and_largest(void **state) {
         {.limit_bytes = 16u << 20, .chunk_bytes = 1u << 20},
         {.limit_bytes = GREC_UNLIMITED, .chunk_bytes = 4096},
         {.limit_bytes = GREC_UNLIMITED, .chunk_bytes = 1u << 20},
-        {.limit_bytes = 65536, .chunk_bytes = 4096, .flags = GREC_NO_HELPER | GREC_NO_CHILDREN},
+        {.limit_bytes = 65536, .chunk_bytes = 4096, .flags = GREC_NO_CHILDREN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct recorded recorded;
@@ -441,9 +441,9 @@ struct hand_over {
 };
 
 static const struct hand_over hand_overs[] = {
-    {{.flags = 0}, {.flags = 0}, false, true},
-    {{.flags = 0}, {.flags = 0}, true, true},
-    {{.flags = GREC_NO_HELPER}, {.flags = GREC_NO_HELPER}, true, true},
+    {{0}, {0}, false, true},
+    {{0}, {0}, true, true},
+    {{.flags = GREC_HELPER}, {.flags = GREC_HELPER}, true, true},
     {{.limit_bytes = 8u << 20}, {.limit_bytes = 16u << 20}, false, false},
     {{.limit_bytes = 8u << 20}, {.limit_bytes = 4u << 20}, true, false},
     {{.limit_bytes = 8u << 20}, {.limit_bytes = GREC_UNLIMITED}, false, false},

@@ -94,11 +94,11 @@ static void test_limit(void **state) {
         uint64_t event_count;
         size_t text_bytes;
     } cases[] = {
-        {{.limit_bytes = 64 * 1024, .chunk_bytes = 4096}, 30000, 0},
+        {{.limit_bytes = 64 * 1024, .chunk_bytes = 4096, .flags = GREC_HELPER}, 30000, 0},
         {{.limit_bytes = 100001, .chunk_bytes = 4096}, 30000, 0},
         {{.limit_bytes = 256 * 1024, .chunk_bytes = 16384}, 100000, 0},
         {{.limit_bytes = 1024 * 1024, .chunk_bytes = 65536}, 100000, 30},
-        {{.limit_bytes = 1024 * 1024, .chunk_bytes = 65536, .flags = GREC_NO_HELPER}, 20000, 100},
+        {{.limit_bytes = 1024 * 1024, .chunk_bytes = 65536}, 20000, 100},
         {{.limit_bytes = 4096 * 1024, .chunk_bytes = 262144}, 40000, 200},
         {{.limit_bytes = 16 * 1024 * 1024, .chunk_bytes = 1024 * 1024}, 80000, TEXT_BYTES_MAX},
     };
@@ -134,7 +134,7 @@ static void test_limit_with_threads(void **state) {
 /* Chunks that ended too long ago are used again although the limit leaves room, and are not in the trace. */
 static void test_duration(void **state) {
     enum { OLD_COUNT = 2000, NEW_COUNT = 1000 };
-    const uint32_t flags[] = {0, GREC_NO_HELPER};
+    const uint32_t flags[] = {0, GREC_HELPER};
     const struct timespec longer = {1, 200000000};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         struct recorded recorded;
@@ -166,7 +166,7 @@ static void test_unlimited(void **state) {
     enum { EVENT_COUNT = HAS_THREAD_SANITIZER ? 20000 : 100000 };
     static const uint32_t chunk_sizes[] = {4096, 65536, 1024 * 1024};
     for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++)
-        for (uint32_t flags = 0; flags <= GREC_NO_HELPER; flags += GREC_NO_HELPER) {
+        for (uint32_t flags = 0; flags <= GREC_HELPER; flags += GREC_HELPER) {
             struct recorded recorded;
             start_recording(
                 *state, "unlimited.trace",

@@ -57,7 +57,7 @@ static bool run_as_first_process(void (*run)(const struct temp_folder *folder), 
 }
 
 static void start_or_exit(const struct temp_folder *folder, const char *name) {
-    struct grec_options options = {.path = temp_folder_file(folder, name), .flags = GREC_NO_HELPER};
+    struct grec_options options = {.path = temp_folder_file(folder, name)};
     if (grec_start(&options) != GREC_OK) _exit(1);
 }
 
@@ -146,7 +146,7 @@ static void await_two_rounds(void) {
 /* As `unshare --pid --mount-proc --fork` and containers do it. The outer process is the first of a namespace, too. */
 static void join_with_own_proc(const struct temp_folder *folder) {
     const char *path = temp_folder_file(folder, "joined.trace");
-    uint32_t flags = IS_SANITIZED ? GREC_NO_HELPER : GREC_SAMPLER; /* children of sanitized programs start no threads */
+    uint32_t flags = IS_SANITIZED ? 0 : GREC_SAMPLER; /* children of sanitized programs start no threads */
     pid_t inner = fork_first_process();
     if (!inner) {
         mount_own_proc();
@@ -341,7 +341,6 @@ static void record_and_stop(void) {
 
 static enum grec_error start(const struct temp_folder *folder, const char *name, struct grec_options options) {
     errno = 0;
-    options.flags |= GREC_NO_HELPER;
     if (name) options.path = temp_folder_file(folder, name);
     return grec_start(&options);
 }

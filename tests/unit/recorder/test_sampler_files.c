@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include "recorder/write/sampled_thread.h"
+#include "recorder/sampler/sampled_thread.h"
 #include "recorder/write/thread_registry.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"

@@ -30,7 +30,8 @@ struct ended {
 
 static void be_program(const struct temp_folder *folder, const char *library, char *const arguments[]) {
     int output = open("output", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (output < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(126);
+    int errors = open("errors", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (output < 0 || dup2(output, STDOUT_FILENO) < 0 || errors < 0 || dup2(errors, STDERR_FILENO) < 0) _exit(126);
     if (library) {
         setenv("LD_PRELOAD", library, 1);
         setenv("GECKO_RECORDER", "1", 1);
@@ -59,7 +60,7 @@ static struct ended run(const struct temp_folder *folder, const char *library, c
 /* Runs a program without and with the recorder, checks that both runs end the same way, and reads the trace. */
 static void run_both(struct recorded *recorded, const struct temp_folder *folder, char *const arguments[]) {
     struct ended plain = run(folder, NULL, arguments);
-    struct ended preloaded = run(folder, built_file("../libgecko_recorder.so"), arguments);
+    struct ended preloaded = run(folder, built_file("../libgecko_preload.so"), arguments);
     assert_int_equal(preloaded.status, plain.status);
     assert_int_equal(preloaded.output_bytes, plain.output_bytes);
     assert_memory_equal(preloaded.output, plain.output, plain.output_bytes);
@@ -417,13 +418,29 @@ static void test_memory(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The library that programs link with cannot be preloaded into others: it says what to preload. */
+static void test_wrong_library(void **state) {
+    char *const arguments[] = {"echo", "text", NULL};
+    size_t bytes_count;
+    struct ended ended = run(*state, built_file("../libgecko_recorder.so"), arguments);
+    assert_int_equal(ended.status, 0);
+    assert_string_equal(ended.output, "text\n");
+    char *said = file_read(temp_folder_file(*state, "errors"), &bytes_count);
+    assert_string_equal(said,
+                        "gecko-recorder: nothing is recorded: preload libgecko_preload.so.0 in place of "
+                        "libgecko_recorder.so\n");
+    assert_int_equal(access(temp_folder_file(*state, "preloaded.trace"), F_OK), -1);
+    free(said);
+    free(ended.output);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_python), TEST(test_own_handler),    TEST(test_sort),          TEST(test_launchers),
         TEST(test_gcc),    TEST(test_short_children), TEST(test_working_child), TEST(test_alone),
-        TEST(test_ends),   TEST(test_short),          TEST(test_memory),
+        TEST(test_ends),   TEST(test_short),          TEST(test_memory),        TEST(test_wrong_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -502,6 +502,31 @@ static void test_samples_that_were_taken_before(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* Time that was used between samples belongs to all of them. */
+static void test_time_between_samples(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(1000, 1000, 0);
+    add_span(1000, 500, 0);
+    add_span(1000, 1, 0);
+    add_block(&fixture.trace, BUILD_THREAD_REST, 0, 7, 300);
+    seal_and_read();
+    assert_spans("1000:0 2000:1200 3000:600 4000:1");
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* If the samples have less, most of them were lost. */
+static void test_more_time_between_samples(void **state) {
+    begin_spans();
+    add_span(1000, 1000, 0);
+    add_block(&fixture.trace, BUILD_THREAD_REST, 0, 7, 1001);
+    add_block(&fixture.trace, BUILD_THREAD_REST, 0, 8, 1);
+    seal_and_read();
+    assert_spans("1000:1000");
+    assert_ledger("CPU time between the samples of a thread", 1);
+    assert_int_equal(lost_sum(), 1);
+}
+
 /* The second sample would have been taken before the recording began, so nothing behind it is believed. */
 static void test_age_that_cannot_be(void **state) {
     begin_spans();
@@ -1555,6 +1580,8 @@ int main(void) {
         TEST(test_samples_of_several_intervals),
         TEST(test_intervals_after_a_wait),
         TEST(test_samples_that_were_taken_before),
+        TEST(test_time_between_samples),
+        TEST(test_more_time_between_samples),
         TEST(test_age_that_cannot_be),
         TEST(test_unknown_flags),
         TEST(test_flags_of_the_last_full_sample),

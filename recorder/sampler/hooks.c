@@ -1,0 +1,50 @@
+/* The sampler's functions that the recorder calls: see recorder/state/sampler_hooks.h. */
+#include "recorder/state/sampler_hooks.h"
+
+#include "libraries.h"
+#include "on_demand.h"
+#include "own_files.h"
+#include "own_signal.h"
+#include "own_stack.h"
+#include "own_thread.h"
+#include "recorder/unwind/unwind_table.h"
+#include "sampled_thread.h"
+#include "sampler.h"
+
+static bool is_signal_name(const char *text) {
+    int number;
+    return own_signal_parse(text, &number);
+}
+
+static void enter_child(void) {
+    own_stack_enter_child();
+    libraries_enter_child();
+}
+
+const struct sampler_hooks grec_sampler_hooks_ = {
+    .version = GREC_VERSION,
+    .init = own_thread_init,
+    .start = sampler_start,
+    .is_started = sampler_is_started,
+    .has_begun = sampler_has_begun,
+    .change = sampler_change,
+    .stop = sampler_stop,
+    .forget = sampler_forget,
+    .thread_count = own_thread_count,
+    .has_trace_file = sampler_has_trace_file,
+    .has_samples = sampled_threads_are_there,
+    .end_of_thread = own_thread_end_of_another,
+    .is_signal_name = is_signal_name,
+    .forbid_signal = own_signal_forbid,
+    .prepare_fork = libraries_prepare_fork,
+    .finish_fork = libraries_finish_fork,
+    .await_begin = sampler_await_begin,
+    .leave_parent = sampler_leave_parent,
+    .enter_child = enter_child,
+    .want_stacks = unwind_snapshot_want_all,
+    .pack_stack = own_stack_pack,
+    .last_mapping_id = own_stack_last_mapping_id,
+    .sample_thread = on_demand_sample_thread,
+    .wait_for_rounds = on_demand_wait,
+    .report = own_files_report,
+};

@@ -1,0 +1,118 @@
+#include "label_copy.h"
+
+#include <string.h>
+
+#include "recorder/write/definitions.h"
+#include "recorder/write/stack.h"
+
+enum {
+    CATEGORY_LEVEL_MAX = 9,
+    TEXT_BYTES_MAX = GREC_NAME_BYTES_MAX + 1, /* one byte more than a text may have, so that the cut is counted */
+};
+
+struct copying {
+    const struct label_reader *reader;
+    unsigned char *kept;
+    size_t kept_bytes_count;
+    size_t bytes_max;
+    bool is_whole; /* nothing of the label that is being copied is missing */
+};
+
+static void *keep(struct copying *copying, size_t bytes_count) {
+    bytes_count = (bytes_count + 7) / 8 * 8;
+    if (bytes_count > copying->bytes_max - copying->kept_bytes_count) {
+        copying->is_whole = false;
+        return NULL;
+    }
+    void *kept = copying->kept + copying->kept_bytes_count;
+    copying->kept_bytes_count += bytes_count;
+    return kept;
+}
+
+static size_t read_bytes(const struct copying *copying, void *to, const void *from, size_t bytes_count) {
+    const struct label_reader *reader = copying->reader;
+    if (reader) return reader->copy(reader->context, to, (uint64_t)(uintptr_t)from, bytes_count);
+    memcpy(to, from, bytes_count);
+    return bytes_count;
+}
+
+static void *keep_copy(struct copying *copying, const void *from, size_t bytes_count) {
+    void *kept = from ? keep(copying, bytes_count) : NULL;
+    if (!kept || read_bytes(copying, kept, from, bytes_count) == bytes_count) return kept;
+    copying->is_whole = false;
+    return NULL;
+}
+
+/* Reads up to TEXT_BYTES_MAX bytes of a text, or fewer if its memory ends there. A text of the calling thread's is read
+ * up to its end. */
+static size_t read_text(const struct copying *copying, char *to, const char *text) {
+    if (copying->reader) return read_bytes(copying, to, text, TEXT_BYTES_MAX);
+    size_t length = strnlen(text, TEXT_BYTES_MAX), count = length < TEXT_BYTES_MAX ? length + 1 : length;
+    memcpy(to, text, count);
+    return count;
+}
+
+static const char *keep_text(struct copying *copying, const char *text) {
+    size_t start = copying->kept_bytes_count;
+    char *kept = text ? keep(copying, TEXT_BYTES_MAX + 1) : NULL;
+    if (!kept) return NULL;
+    size_t count = read_text(copying, kept, text);
+    size_t length = strnlen(kept, count);
+    if (length == count && count < TEXT_BYTES_MAX) {
+        copying->is_whole = false;
+        return NULL;
+    }
+    kept[length] = '\0';
+    copying->kept_bytes_count = start;
+    return keep(copying, length + 1);
+}
+
+static struct grec_category *keep_category(struct copying *copying, const struct grec_category *category, int level) {
+    struct grec_category *kept = keep_copy(copying, category, sizeof *kept);
+    if (!kept || definition_is_known(kept->cache_)) return kept;
+    kept->name = keep_text(copying, kept->name);
+    kept->parent = level < CATEGORY_LEVEL_MAX ? keep_category(copying, kept->parent, level + 1) : NULL;
+    return kept;
+}
+
+/* If the trace has the label already, its texts are not needed. A script's frame needs only the category. */
+static struct grec_label *keep_label(struct copying *copying, const struct grec_label *label, bool is_script) {
+    struct grec_label *kept = keep_copy(copying, label, sizeof *kept);
+    if (!kept) return NULL;
+    bool is_known = definition_is_known(kept->cache_);
+    if (is_script || !is_known) kept->category = keep_category(copying, kept->category, 0);
+    if (is_script || is_known) return kept;
+    kept->name = keep_text(copying, kept->name);
+    kept->file = keep_text(copying, kept->file);
+    return kept;
+}
+
+/* Returns false if something of the label could not be read, or does not fit. */
+static bool keep_frame(struct copying *copying, struct grec_label_frame *frame) {
+    copying->is_whole = true;
+    frame->label = keep_label(copying, frame->label, frame->file != NULL);
+    frame->text = keep_text(copying, frame->text);
+    frame->file = keep_text(copying, frame->file);
+    return copying->is_whole;
+}
+
+void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
+                     const struct label_reader *reader) {
+    struct copying copying = {.reader = reader, .kept = memory, .bytes_max = memory_bytes};
+    uint32_t depth = stack_frame_count(labels);
+    size_t frames_bytes = depth * sizeof *labels->frames;
+    *copy = (struct label_copy){.frames = keep(&copying, frames_bytes)};
+    if (!copy->frames || read_bytes(&copying, copy->frames, labels->frames, frames_bytes) != frames_bytes) {
+        copy->left_out_count = depth;
+        return;
+    }
+    for (uint32_t i = 0; i < depth; i++) {
+        struct grec_label_frame frame = copy->frames[i];
+        if (!stack_frame_is_there(&frame)) continue;
+        if (keep_frame(&copying, &frame))
+            copy->frames[copy->count++] = frame;
+        else
+            copy->left_out_count++;
+    }
+    copy->bytes_count = copying.kept_bytes_count;
+}

@@ -1,0 +1,67 @@
+#include "own_stack.h"
+
+#include "last_mapping.h"
+#include "merged_stack.h"
+#include "recorder/state/scratch.h"
+#include "recorder/unwind/stack_walk.h"
+#include "recorder/unwind/thread_stack.h"
+#include "recorder/write/packed_stack.h"
+#include "recorder/write/stack.h"
+#include "recorder/write/thread_registry.h"
+
+struct walk {
+    _Alignas(16) struct merged_stack merged;
+    struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
+};
+
+SCRATCH_DEFINE(walks, sizeof(struct walk));
+
+/* Counts the innermost frames, which belong to the recorder: their parts of the stack end no later than that of the
+ * public function, two words above its frame address. */
+static size_t own_frame_count(const struct walked_frame *walked, size_t count, const void *entry) {
+    uint64_t end = (uint64_t)(uintptr_t)entry + 2 * sizeof(void *);
+    size_t own_count = 0;
+    while (own_count < count && walked[own_count].stack_end <= end) own_count++;
+    return own_count;
+}
+
+static void walk_stack(struct walk *walk, const struct unwind_snapshot *snapshot, const void *entry) {
+    const struct grec_label_stack *labels = &thread_record_self->labels;
+    struct stack_limits limits = thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
+    size_t count = stack_walk_here(snapshot, limits, walk->walked, NATIVE_FRAME_COUNT_MAX, &walk->merged.is_truncated);
+    /* The thread may not ask for its next stack for a long time. That stack must be complete. */
+    if (walk->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
+    size_t own_count = own_frame_count(walk->walked, count, entry);
+    merged_stack_make(&walk->merged, walk->walked + own_count, count - own_count, labels->frames,
+                      stack_frame_count(labels));
+}
+
+/* The running address is that of the first frame, so the first address takes one byte. */
+static void pack(struct packed_stack *packed, const struct merged_stack *merged) {
+    unsigned char *bytes = packed_stack_bytes(packed), *address_at = NULL;
+    packed->first_address = packed->last_address = merged_stack_first_address(merged);
+    unsigned char *end = merged_stack_write(bytes, merged, 0, &packed->last_address, &address_at);
+    packed->bytes_count = packed->address_at = packed->address_end = (uint32_t)(end - bytes);
+    if (!address_at) return;
+    packed->address_at = (uint32_t)(address_at - bytes);
+    packed->address_end = packed->address_at + 1;
+    packed->mapping_id = own_stack_last_mapping_id();
+}
+
+bool own_stack_pack(struct packed_stack *packed, uint32_t bytes_max, const void *entry) {
+    const struct unwind_snapshot *snapshot = unwind_snapshot_current();
+    struct walk *walk = snapshot ? scratch_take(&walks) : NULL;
+    if (!walk) return false;
+    walk_stack(walk, snapshot, entry);
+    merged_stack_fit(&walk->merged, bytes_max);
+    pack(packed, &walk->merged);
+    scratch_give(&walks, walk);
+    return true;
+}
+
+uint32_t own_stack_last_mapping_id(void) {
+    last_mapping_inherit();
+    return last_mapping_id();
+}
+
+void own_stack_enter_child(void) { scratch_enter_child(&walks); }

@@ -1,0 +1,17 @@
+/* The calling thread's own stack, with native frames: the sampler's part of packed_stack.h. */
+#ifndef GREC_OWN_STACK_H
+#define GREC_OWN_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct packed_stack;
+
+/* See struct sampler_hooks. [any thread] [signal-safe] */
+bool own_stack_pack(struct packed_stack *packed, uint32_t bytes_max, const void *entry);
+uint32_t own_stack_last_mapping_id(void);
+
+/* Call this in a forked child. */
+void own_stack_enter_child(void);
+
+#endif

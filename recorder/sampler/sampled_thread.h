@@ -1,0 +1,112 @@
+/* What the sampler knows of a thread, and the entries that it writes for the thread. Call these in the sampler's thread
+ * alone. */
+#ifndef GREC_SAMPLED_THREAD_H
+#define GREC_SAMPLED_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpu_share.h"
+#include "merged_stack.h"
+#include "sample_ring.h"
+#include "thread_clocks.h"
+
+struct recording;
+
+/* What the thread's last sample shows. */
+enum sampled_state {
+    SAMPLED_NOTHING = 0, /* there is none yet */
+    SAMPLED_AT_WORK,     /* the stack `last`, in which the thread ran */
+    SAMPLED_IN_WAIT,     /* the stack `last`, in which the thread waits, unless it has run since */
+    SAMPLED_UNREACHED,   /* no stack: there is no way to take one */
+    SAMPLED_LEFT_OUT,    /* there are no samples: the thread's name is not wanted, or the thread has ended */
+};
+
+/* Whether the thread can be interrupted, when that was last checked. */
+enum sampled_reach {
+    REACH_UNCHECKED = 0,
+    REACH_OPEN,
+    REACH_BLOCKED, /* the thread blocks the signal */
+    REACH_FOREIGN, /* the C library does not know the thread */
+};
+
+struct sampled_thread {
+    uint32_t epoch; /* the number of the sampler that set the other members; a later sampler resets them */
+    uint32_t tid;   /* 0: none */
+    uint64_t uid;   /* in the trace; 0: not known yet */
+    uint64_t start_ticks;
+    uint64_t found_ticks; /* the round that found the thread */
+    enum sampled_state state;
+    enum sampled_reach reach;
+
+    bool is_cpu_read;           /* cpu_ns was read before */
+    bool is_named;              /* by the program */
+    bool is_renamed;            /* since it was introduced in the trace */
+    bool is_unreached_reported; /* in the log */
+    bool is_refusal_reported;   /* in the log, that its stack had no room for a handler */
+
+    uint64_t cpu_ns;         /* processor time that it has used, when last read */
+    uint64_t used_ticks;     /* the last round in which it had used more */
+    uint64_t sampled_ns;     /* that samples stand for */
+    uint32_t idle_count;     /* rounds in a row in which it has not run */
+    uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
+    struct cpu_share share;
+    uint64_t fault_count;      /* page faults that are in `share` */
+    uint64_t next_count_ticks; /* when to count them again */
+    struct thread_clocks clocks;
+    int signal; /* that the clocks send */
+    uint64_t interval_ns;
+    uint64_t control_block; /* that the C library has for it; 0: not known */
+
+    uint32_t written_count;    /* samples since another thread demanded one */
+    uint32_t dropped_count;    /* stacks in a row that were dropped because a table was missing */
+    uint64_t heard_ticks;      /* when its last sample was taken, or it was last found to wait */
+    uint64_t unreached_ticks;  /* since when it cannot be reached; 0: it can */
+    uint64_t next_check_ticks; /* when to check `reach` again */
+    uint64_t wait_fingerprint; /* of the wait in `last`; 0: `last` is none */
+
+    /* Numbers of the sampler's chunks; 0: none. */
+    uint64_t chunk_of_name;  /* in which the thread is introduced */
+    uint64_t chunk_of_stack; /* in which `last` was written */
+
+    uint32_t name_bytes_count;
+    char name[128];
+    struct merged_stack last;
+    struct sample_ring ring;
+};
+
+/* Facts about one sample. */
+struct sample_facts {
+    uint64_t ticks;  /* when it was taken; 0: now */
+    uint64_t cpu_ns; /* processor time that it stands for */
+    bool has_delay;
+    uint64_t delay_ns;
+};
+
+struct thread_record;
+
+/* Returns what the sampler knows of the record's thread, from all zero; NULL: there is no memory. Stays for as long as
+ * the record. */
+struct sampled_thread *sampled_thread_of(struct thread_record *record);
+
+/* Call this when a sampler starts: it writes into other chunks than the sampler before. */
+void sampled_threads_begin(void);
+
+/* Whether this process has a sample in the recording. Call this when the sampler has stopped. */
+bool sampled_threads_are_there(void);
+
+/* Writes a sample with the thread's last stack. Call this, and the functions below, in a recording call. */
+void sampled_thread_write_last(struct sampled_thread *thread, struct recording *recording,
+                               const struct sample_facts *facts);
+
+/* Writes a sample with this stack, which becomes the thread's last one. NULL: without a stack. */
+void sampled_thread_write(struct sampled_thread *thread, struct recording *recording, const struct merged_stack *stack,
+                          const struct sample_facts *facts);
+
+/* Writes processor time that the thread has used between its samples. */
+void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *recording, uint64_t rest_ns);
+
+/* Writes that the thread has ended. */
+void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording);
+
+#endif

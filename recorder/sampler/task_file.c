@@ -1,0 +1,24 @@
+#include "task_file.h"
+
+#include <stdio.h>
+
+#include "own_files.h"
+
+enum { KEPT_COUNT = 32 };
+
+static struct kept_task {
+    uint32_t tid; /* 0: none */
+    struct own_file file;
+} kept_tasks[KEPT_COUNT];
+
+size_t task_file_read(uint32_t tid, char *text, size_t bytes_max) {
+    char path[32];
+    struct kept_task *kept = &kept_tasks[tid % KEPT_COUNT];
+    size_t bytes_count =
+        kept->tid == tid && own_file_is_kept(&kept->file) ? own_file_read(&kept->file, "", text, bytes_max) : 0;
+    if (bytes_count) return bytes_count;
+    own_file_close(&kept->file);
+    kept->tid = tid;
+    snprintf(path, sizeof path, "%u/syscall", tid);
+    return own_file_read(&kept->file, path, text, bytes_max);
+}

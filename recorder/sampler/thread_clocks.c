@@ -1,0 +1,110 @@
+#include "thread_clocks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "own_files.h"
+#include "task_list.h"
+
+/* glibc has no name for the member before its version 2.38. */
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static int refusal;
+
+void thread_clocks_begin(void) {
+    const char *events = secure_getenv("GECKO_RECORDER_EVENTS");
+    refusal = events && !strcmp(events, "0") ? ECANCELED : 0;
+}
+
+int thread_clocks_refusal(void) { return refusal; }
+
+uint64_t thread_clocks_tick_ns(void) {
+    enum { USUAL_NS = 4000000 };
+    struct timespec tick;
+    return clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 ? (uint64_t)tick.tv_nsec : USUAL_NS;
+}
+
+static struct timespec timespec_of(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+/* ---- Events. ---- */
+
+/* With a table of its own, a thread that runs out of descriptors takes none from the program. These errors concern one
+ * event; all others concern every one. */
+static bool is_shortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == ESRCH; }
+
+static bool is_real_time(int signal) { return signal >= SIGRTMIN; }
+
+/* If a real-time signal cannot be queued, the kernel sends SIGIO in its place, which ends most programs. */
+static bool can_have_event(int signal) { return !refusal && !is_real_time(signal) && own_files_are_private(); }
+
+static bool direct_signal(int event, uint32_t tid, int signal) {
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)tid};
+    return syscall(SYS_fcntl, event, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, event, F_SETSIG, signal) == 0 &&
+           syscall(SYS_fcntl, event, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+}
+
+static int open_event(uint32_t tid, int signal, uint64_t interval_ns) {
+    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+                                         .size = sizeof attributes,
+                                         .config = PERF_COUNT_SW_TASK_CLOCK,
+                                         .sample_period = interval_ns,
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1,
+                                         .disabled = 1,
+                                         .wakeup_events = 1};
+    int event = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (event < 0) {
+        if (!is_shortage(errno)) refusal = errno;
+        return -1;
+    }
+    if (direct_signal(event, tid, signal) && syscall(SYS_ioctl, event, PERF_EVENT_IOC_ENABLE, 0) == 0) return event;
+    syscall(SYS_close, event);
+    return -1;
+}
+
+/* ---- Timers. ---- */
+
+static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interval_ns) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+    const struct itimerspec time = {timespec_of(interval_ns), timespec_of(interval_ns)};
+    event.sigev_value.sival_ptr = clocks;
+    event.sigev_notify_thread_id = (pid_t)clocks->tid;
+    if (syscall(SYS_timer_create, task_cpu_clock(clocks->tid), &event, &clocks->timer) != 0) return false;
+    if (syscall(SYS_timer_settime, clocks->timer, 0, &time, NULL) == 0) return true;
+    syscall(SYS_timer_delete, clocks->timer);
+    return false;
+}
+
+/* ---- Both. ---- */
+
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns) {
+    clocks->tid = tid;
+    clocks->event = can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
+    __atomic_store_n(&clocks->has_event, clocks->event >= 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&clocks->has_timer, open_timer(clocks, signal, interval_ns), __ATOMIC_RELEASE);
+    return clocks->has_event || clocks->has_timer;
+}
+
+void thread_clocks_close(struct thread_clocks *clocks) {
+    if (clocks->has_event) syscall(SYS_close, clocks->event);
+    if (clocks->has_timer) syscall(SYS_timer_delete, clocks->timer);
+    __atomic_store_n(&clocks->has_event, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&clocks->has_timer, false, __ATOMIC_RELEASE);
+}
+
+enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info) {
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == clocks) return THREAD_CLOCK_TIMER;
+    bool is_of_event = info->si_code == POLL_IN && info->si_fd == __atomic_load_n(&clocks->event, __ATOMIC_RELAXED);
+    return is_of_event ? THREAD_CLOCK_EVENT : NO_THREAD_CLOCK;
+}

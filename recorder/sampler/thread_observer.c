@@ -1,0 +1,572 @@
+#include "thread_observer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/state/clock.h"
+#include "recorder/unwind/mappings.h"
+#include "recorder/unwind/unwind_table.h"
+#include "recorder/write/thread_registry.h"
+#include "recorder/write/writer.h"
+#include "sampled_thread.h"
+#include "task_list.h"
+#include "task_wait.h"
+#include "thread_signal.h"
+#include "waiting_stack.h"
+
+enum {
+    /* How many stacks in a row are dropped because unwind tables were missing, so that a later one is whole. A stack
+       through many libraries needs a few tries. */
+    DROPPED_COUNT_MAX = 64,
+    /* A thread that has run for less than this, and waits in the same call with the same arguments and stack pointer,
+       is in the same place. */
+    SAME_WAIT_NS_MAX = 200000,
+    /* An idle thread is looked at less often: after so many rounds, one in so many, up to a limit. */
+    IDLE_PART = 8,
+    UNLOOKED_COUNT_MAX = 16,
+    TEXT_BYTES = 160,
+};
+
+struct round {
+    struct recording recording;
+    uint64_t now_ticks;
+    uint32_t running_count; /* threads that have run since the round before */
+};
+
+static struct {
+    uint32_t epoch;
+    uint32_t own_tid;
+    bool is_refusal_reported; /* that memory of threads cannot be read */
+    uint64_t tick_ns;         /* between two clock ticks */
+    uint64_t lost_count;      /* stacks for which there was no room */
+    struct thread_observer_rules rules;
+} observer;
+
+static uint64_t ns_of_ticks(uint64_t ticks) {
+    return (uint64_t)((double)ticks * 1e9 / (double)recorder_clock.ticks_per_second);
+}
+
+static void report_error(const char *what) {
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+    recording_write_message(text);
+}
+
+/* ---- Processor time. ---- */
+
+/* Counts the thread's page faults if that matters for its samples. */
+static void count_faults(struct sampled_thread *thread, const struct round *round) {
+    enum { PERIOD_MS = 100 };
+    if (!cpu_share_has_excess(&thread->share, observer.tick_ns) || round->now_ticks < thread->next_count_ticks) return;
+    thread->next_count_ticks = round->now_ticks + recorder_clock.ticks_per_second / 1000 * PERIOD_MS;
+    uint64_t count = task_read_fault_count(thread->tid);
+    if (count > thread->fault_count) cpu_share_add_faults(&thread->share, count - thread->fault_count);
+    thread->fault_count = count;
+}
+
+/* Finds the processor time that the thread has used since the round before. Of a thread that has begun since, that is
+ * all of it. Returns false if the thread has ended. */
+static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
+    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : task_list_cpu_ns(thread->tid);
+    *used_ns = 0;
+    if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
+    bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
+    if (is_counted && cpu_ns > known_ns) *used_ns = cpu_ns - known_ns;
+    thread->cpu_ns = cpu_ns;
+    thread->is_cpu_read = true;
+    if (*used_ns) thread->used_ticks = round->now_ticks;
+    thread->idle_count = *used_ns ? 0 : thread->idle_count + 1;
+    round->running_count += *used_ns != 0;
+    cpu_share_add(&thread->share, *used_ns);
+    if (*used_ns) count_faults(thread, round);
+    return true;
+}
+
+/* Returns whether the thread need not be looked at in this round. A thread that says that it sleeps is looked at seldom
+ * at once. A thread that leaves a stack is looked at again. */
+static bool is_passed_over(const struct thread_record *record, struct sampled_thread *thread) {
+    if (thread->unlooked_count) {
+        thread->unlooked_count--;
+        return true;
+    }
+    bool says_it_sleeps = __atomic_load_n(&record->is_asleep, __ATOMIC_RELAXED) != 0;
+    uint32_t count = says_it_sleeps ? UNLOOKED_COUNT_MAX : thread->idle_count / IDLE_PART;
+    thread->unlooked_count = count < UNLOOKED_COUNT_MAX ? count : UNLOOKED_COUNT_MAX;
+    return false;
+}
+
+/* ---- Which thread it is. ---- */
+
+/* In a forked child, the clocks are those of the parent's thread. */
+static void forget(struct sampled_thread *thread, uint32_t tid) {
+    if (thread->epoch == observer.epoch) thread_signal_leave(thread);
+    memset(thread, 0, offsetof(struct sampled_thread, last));
+    thread->epoch = observer.epoch;
+    thread->tid = tid;
+}
+
+/* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
+ * samples, mostly in the kernel. A little of it belongs to all samples. If it is much, as in a process that ends soon,
+ * it may have been used elsewhere. */
+static void write_rest(struct sampled_thread *thread, struct round *round) {
+    enum { LITTLE_PART = 4 };
+    static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
+    static struct merged_stack stack;
+    bool is_small = thread->share.owed_ns < (int64_t)observer.rules.interval_ns / 2;
+    if (is_small || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
+    uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
+    thread->share.owed_ns = 0;
+    if (rest_ns <= thread->sampled_ns / LITTLE_PART) {
+        sampled_thread_write_rest(thread, &round->recording, rest_ns);
+        return;
+    }
+    merged_stack_make_empty(&stack);
+    merged_stack_add_innermost(&stack, &unknown);
+    struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};
+    sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
+}
+
+/* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
+static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
+    if (thread->epoch == observer.epoch && thread->tid) {
+        write_rest(thread, round);
+        sampled_thread_write_end(thread, &round->recording);
+    }
+    forget(thread, tid);
+}
+
+static void set_name(struct sampled_thread *thread, const char *name, uint32_t bytes_count) {
+    if (bytes_count == thread->name_bytes_count && !memcmp(name, thread->name, bytes_count)) return;
+    memcpy(thread->name, name, bytes_count);
+    thread->name_bytes_count = bytes_count;
+    thread->is_renamed = true;
+}
+
+/* Takes the name that the program has given to the thread. Returns false if there is none. */
+static bool take_own_name(const struct thread_record *record, struct sampled_thread *thread) {
+    char name[THREAD_NAME_BYTES];
+    thread->is_named = __atomic_load_n(&record->is_named, __ATOMIC_ACQUIRE);
+    if (thread->is_named) set_name(thread, name, thread_record_copy_name(record, name));
+    return thread->is_named;
+}
+
+/* A thread that was unregistered and has recorded since has a new number in the trace: it is another thread there. */
+static void identify(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    char name[TASK_NAME_BYTES];
+    uint64_t uid = thread_record_uid(record);
+    if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
+    bool is_named = take_own_name(record, thread);
+    if (thread->uid) return;
+    thread->uid = uid;
+    thread->start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
+    if (!thread->start_ticks) thread->start_ticks = clock_ticks();
+    if (!is_named) set_name(thread, name, task_read_name(thread->tid, name));
+}
+
+/* Identifies the thread. Returns false if its name leaves it out. */
+static bool is_wanted(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    identify(record, thread, round);
+    bool is_wanted = recording_wants_thread(thread->name, thread->name_bytes_count);
+    if (is_wanted) return true;
+    thread->state = SAMPLED_LEFT_OUT;
+    thread_signal_leave(thread);
+    return false;
+}
+
+/* ---- Samples that another thread has demanded. ---- */
+
+static uint32_t demand_of(const struct thread_record *record) {
+    return __atomic_load_n(&record->demand, __ATOMIC_ACQUIRE);
+}
+
+/* Notes that samples from now on meet the demand. */
+static void see_demand(struct thread_record *record, struct sampled_thread *thread) {
+    if (demand_of(record) != THREAD_DEMANDED) return;
+    thread->written_count = 0;
+    thread->unlooked_count = 0;
+    __atomic_store_n(&record->demand, (uint32_t)THREAD_DEMAND_SEEN, __ATOMIC_RELEASE);
+}
+
+static void finish_demand(struct thread_record *record, const struct sampled_thread *thread) {
+    uint32_t seen = THREAD_DEMAND_SEEN;
+    if (demand_of(record) == THREAD_DEMAND_SEEN && thread->written_count)
+        __atomic_compare_exchange_n(&record->demand, &seen, (uint32_t)THREAD_NOT_DEMANDED, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED);
+}
+
+/* ---- Writing samples. ---- */
+
+static struct sample_facts facts_of(uint64_t busy_since_ticks, uint64_t ticks, uint64_t cpu_ns) {
+    struct sample_facts facts = {.ticks = ticks, .cpu_ns = cpu_ns, .has_delay = busy_since_ticks != 0};
+    if (!facts.has_delay || busy_since_ticks == EVENT_LOOP_IDLE) return facts;
+    uint64_t now = ticks ? ticks : clock_ticks();
+    facts.delay_ns = now > busy_since_ticks ? ns_of_ticks(now - busy_since_ticks) : 0;
+    return facts;
+}
+
+static uint64_t busy_since(const struct thread_record *record) {
+    return __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED);
+}
+
+static void write_stack(struct sampled_thread *thread, struct round *round, const struct merged_stack *stack,
+                        const struct sample_facts *facts) {
+    sampled_thread_write(thread, &round->recording, stack, facts);
+    thread->sampled_ns += facts->cpu_ns;
+    thread->dropped_count = 0;
+    thread->written_count++;
+}
+
+/* Writes that the thread is where its last sample shows it. No processor time was used in between. */
+static void write_as_before(const struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    struct sample_facts facts = facts_of(busy_since(record), 0, 0);
+    thread->heard_ticks = round->now_ticks;
+    sampled_thread_write_last(thread, &round->recording, &facts);
+    thread->written_count++;
+}
+
+/* Writes a sample that has processor time and no stack. */
+static void write_time(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    static struct merged_stack stack;
+    int64_t owed_ns = thread->share.owed_ns;
+    if (!is_wanted(record, thread, round)) return;
+    thread->share.owed_ns = 0;
+    struct sample_facts facts = facts_of(busy_since(record), 0, owed_ns > 0 ? (uint64_t)owed_ns : 0);
+    merged_stack_make_empty(&stack);
+    write_stack(thread, round, observer.rules.takes_no_stacks ? &stack : NULL, &facts);
+}
+
+/* ---- Stacks that threads have left. ---- */
+
+/* Returns whether the stack is incomplete because a table or a mapping was missing that the next walk will have. Such a
+ * stack is dropped. What it stands for stays owed. */
+static bool awaits_more(const struct sampled_thread *thread, const struct ring_sample *sample) {
+    bool has_more = unwind_snapshot_has_wanted() || unwind_snapshot_build_count() != sample->build_count ||
+                    mappings_are_wanted() || mappings_read_count() != sample->read_count;
+    return sample->is_truncated && has_more && thread->dropped_count < DROPPED_COUNT_MAX;
+}
+
+static void write_sample(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                         const struct ring_sample *sample, uint64_t cpu_ns) {
+    static struct merged_stack stack;
+    const struct label_copy *labels = &sample->labels;
+    struct sample_facts facts = facts_of(sample->busy_since_ticks, sample->ticks, cpu_ns);
+    if (!is_wanted(record, thread, round)) return;
+    if (sample->has_no_room) thread_signal_report_refused(thread);
+    recording_count_loss(LOSS_TEXT, labels->left_out_count);
+    merged_stack_make(&stack, sample->walked, sample->walked_count, labels->frames, labels->count);
+    stack.is_truncated = sample->is_truncated;
+    write_stack(thread, round, sample->has_no_room ? NULL : &stack, &facts);
+    thread->wait_fingerprint = 0;
+}
+
+/* A demanded sample is written whatever it stands for. */
+static void collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                        const struct ring_sample *sample) {
+    const struct shared_sample shared = {.origin = sample->origin,
+                                         .has_event = thread->clocks.has_event,
+                                         .interval_ns = thread->interval_ns,
+                                         .tick_ns = observer.tick_ns,
+                                         .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
+    uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
+    bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
+    if (!cpu_ns && !is_demanded) return;
+    if (awaits_more(thread, sample)) {
+        thread->dropped_count++;
+        thread->share.owed_ns += (int64_t)cpu_ns;
+        return;
+    }
+    write_sample(record, thread, round, sample, cpu_ns);
+}
+
+static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    const struct ring_sample *sample;
+    if (!sample_ring_has_samples(&thread->ring)) return;
+    thread->heard_ticks = round->now_ticks;
+    thread->unlooked_count = 0;
+    observer.lost_count += sample_ring_take_lost_count(&thread->ring);
+    while ((sample = sample_ring_first(&thread->ring))) {
+        if (thread->state != SAMPLED_LEFT_OUT) collect_one(record, thread, round, sample);
+        sample_ring_drop(&thread->ring);
+    }
+}
+
+/* ---- Threads that wait. ---- */
+
+static void report_forbidden(void) {
+    if (observer.is_refusal_reported) return;
+    observer.is_refusal_reported = true;
+    report_error("stacks of threads that wait cannot be read: /proc/thread-self/mem");
+}
+
+/* The innermost frame names the wait. If the thread has moved meanwhile, the next round looks again. */
+static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+                       const struct task_wait *wait) {
+    static struct merged_stack stack;
+    if (!is_wanted(record, thread, round)) return;
+    switch (waiting_stack_take(&stack, record, thread->tid, wait)) {
+        case WAITING_STACK_TAKEN:
+            if (!stack.is_truncated || !unwind_snapshot_has_wanted() || thread->dropped_count == DROPPED_COUNT_MAX)
+                break;
+            thread->dropped_count++;
+            return;
+        case WAITING_STACK_MOVED:
+            return;
+        case WAITING_STACK_FORBIDDEN:
+            report_forbidden();
+            merged_stack_make_empty(&stack);
+            break;
+    }
+    merged_stack_add_innermost(&stack, wait->label);
+    struct sample_facts facts = facts_of(busy_since(record), 0, 0);
+    write_stack(thread, round, &stack, &facts);
+    thread->state = SAMPLED_IN_WAIT;
+    thread->wait_fingerprint = wait->fingerprint;
+    thread->heard_ticks = round->now_ticks;
+}
+
+static bool waits_as_before(const struct sampled_thread *thread, const struct task_wait *wait, uint64_t used_ns) {
+    return thread->state == SAMPLED_IN_WAIT && wait->fingerprint == thread->wait_fingerprint &&
+           used_ns < SAME_WAIT_NS_MAX;
+}
+
+/* ---- Threads that run. ---- */
+
+/* A thread that was found in this round gets no sample without a stack: it may be about to end, and would have a track
+ * for that sample alone. */
+static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
+    if (thread->found_ticks == round->now_ticks) return;
+    thread_signal_report_unreached(record, thread);
+    write_time(record, thread, round);
+}
+
+/* Opens the clocks of a thread that runs, or closes those that can no longer interrupt it. */
+static void follow(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                   struct round *round) {
+    if (thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks) ==
+        THREAD_IS_UNREACHED)
+        write_unreached(record, thread, round);
+}
+
+static void look_at(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                    struct round *round, uint64_t used_ns) {
+    if (observer.rules.takes_no_stacks && !demand_of(record)) {
+        thread_signal_leave(thread);
+        write_time(record, thread, round);
+        return;
+    }
+    struct task_wait wait = task_wait_find(thread->tid);
+    if (!wait.is_told && !used_ns) {
+        write_time(record, thread, round);
+        return;
+    }
+    if (used_ns || !wait.pc) follow(writers, record, thread, round);
+    if (!wait.pc) return;
+    if (waits_as_before(thread, &wait, used_ns))
+        write_as_before(record, thread, round);
+    else
+        write_wait(record, thread, round, &wait);
+}
+
+/* ---- A round. ---- */
+
+static bool is_muted(const struct thread_writers *writers) {
+    return thread_writers_know_filter(writers) && __atomic_load_n(&writers->is_muted, __ATOMIC_RELAXED);
+}
+
+/* A record that is held for a thread must not be found by a later thread with the same id. */
+static void drop_if_ended(struct thread_writers *writers) {
+    uint64_t cpu_ns;
+    if (thread_registry_is_held(writers) && !task_read_cpu_ns(thread_registry_tid(writers), &cpu_ns))
+        thread_registry_drop(writers);
+}
+
+/* Makes the record the thread's of that id. */
+static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
+    if (thread->epoch != observer.epoch) forget(thread, 0);
+    if (thread->tid == tid) return;
+    collect(record, thread, round);
+    end_thread(thread, round, tid);
+    thread->found_ticks = round->now_ticks;
+    thread->interval_ns = observer.rules.interval_ns;
+}
+
+static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                           struct round *round) {
+    uint64_t used_ns;
+    if (thread->state == SAMPLED_LEFT_OUT) drop_if_ended(writers);
+    if (thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
+    if (observer.rules.takes_demanded_alone && !demand_of(record)) {
+        thread_signal_leave(thread);
+        return;
+    }
+    see_demand(record, thread);
+    bool has_stacks = sample_ring_has_samples(&thread->ring);
+    if (thread->state == SAMPLED_IN_WAIT && !has_stacks && is_passed_over(record, thread)) {
+        write_as_before(record, thread, round);
+        return;
+    }
+    if (!read_used_ns(thread, round, &used_ns)) {
+        /* The thread ended without giving back its record, which the next thread takes. */
+        collect(record, thread, round);
+        end_thread(thread, round, thread->tid);
+        thread->state = SAMPLED_LEFT_OUT;
+        thread_registry_drop(writers);
+        return;
+    }
+    collect(record, thread, round);
+    if (thread->state == SAMPLED_LEFT_OUT) return;
+    if (thread->state == SAMPLED_IN_WAIT && !used_ns)
+        write_as_before(record, thread, round);
+    else
+        look_at(writers, record, thread, round, used_ns);
+}
+
+static void observe(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct round *round = context;
+    uint32_t tid = thread_registry_tid(writers);
+    /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
+    if (tid == observer.own_tid || (!tid && !(record->sampled && record->sampled->tid))) return;
+    struct sampled_thread *thread = sampled_thread_of(record);
+    if (!thread) return;
+    become(record, thread, round, tid);
+    if (!tid) return;
+    observe_thread(writers, record, thread, round);
+    finish_demand(record, thread);
+}
+
+void thread_observer_limit(const struct thread_observer_rules *rules) { observer.rules = *rules; }
+
+uint32_t thread_observer_round(void) {
+    struct round round = {.recording = recording_enter()};
+    if (!round.recording.thread) return 0;
+    round.now_ticks = clock_ticks();
+    thread_registry_each_record(observe, &round);
+    recording_leave(&round.recording);
+    return round.running_count;
+}
+
+/* ---- Beside the rounds. ---- */
+
+/* Returns what the sampler that runs now knows of a thread; NULL: nothing. */
+static struct sampled_thread *known_thread(const struct thread_record *record) {
+    struct sampled_thread *thread = record->sampled;
+    return thread && thread->epoch == observer.epoch && thread->tid ? thread : NULL;
+}
+
+/* If the system's name of a thread changes, the thread may come to be wanted. */
+static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    char name[TASK_NAME_BYTES];
+    (void)writers;
+    (void)context;
+    if (!thread) return;
+    if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_NOTHING;
+    /* A thread that waits is not identified in each round, and may have named itself before it began to wait. */
+    if (thread->uid) take_own_name(record, thread);
+    if (thread->is_named || !thread->name_bytes_count) return;
+    uint32_t bytes_count = task_read_name(thread->tid, name);
+    if (bytes_count) set_name(thread, name, bytes_count);
+}
+
+void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }
+
+/* The processor time that is used from now on belongs to no sample. */
+static void leave_alone(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    (void)context;
+    drop_if_ended(writers);
+    if (!thread) return;
+    thread_signal_leave(thread);
+    thread->is_cpu_read = false;
+    thread->share = (struct cpu_share){0};
+    if (thread->state == SAMPLED_IN_WAIT) thread->state = SAMPLED_AT_WORK;
+    while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
+}
+
+void thread_observer_pause(void) { thread_registry_each_record(leave_alone, NULL); }
+
+bool thread_observer_is_walking(const struct thread_record *record) {
+    const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    return thread && sample_ring_is_walking(&thread->ring);
+}
+
+static bool has_stuck_handler;
+
+bool thread_observer_has_stuck_handler(void) { return has_stuck_handler; }
+
+static void stop_clocks(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    (void)writers;
+    (void)context;
+    if (thread) thread_signal_leave(thread);
+}
+
+/* The handler reads tables that may be freed after this. */
+static void await_handler(struct thread_writers *writers, struct thread_record *record, void *context) {
+    enum { TRY_COUNT = 20000, NAP_US = 50 };
+    (void)writers;
+    (void)context;
+    for (int i = 0; thread_observer_is_walking(record); i++) {
+        if (i == TRY_COUNT) {
+            has_stuck_handler = true;
+            return;
+        }
+        usleep(NAP_US);
+    }
+}
+
+/* Writes what the thread has left, with the processor time that it has used since the last round. */
+static void collect_last(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    uint64_t used_ns;
+    if (!thread || thread->state == SAMPLED_LEFT_OUT || thread_registry_tid(writers) != thread->tid) return;
+    read_used_ns(thread, context, &used_ns);
+    collect(record, thread, context);
+    write_rest(thread, context);
+}
+
+static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)record;
+    (void)context;
+    thread_registry_drop(writers);
+}
+
+static void report_lost(void) {
+    char text[TEXT_BYTES];
+    if (!observer.lost_count) return;
+    snprintf(text, sizeof text,
+             "%llu stacks were left out, because the sampler had no time to take them: later ones stand for their time",
+             (unsigned long long)observer.lost_count);
+    recording_write_message(text);
+}
+
+void thread_observer_finish(void) {
+    thread_registry_each_record(stop_clocks, NULL);
+    thread_registry_each_record(await_handler, NULL);
+    struct round round = {.recording = recording_enter()};
+    if (round.recording.thread) {
+        thread_observer_refresh_names();
+        thread_registry_each_record(collect_last, &round);
+        recording_leave(&round.recording);
+    }
+    report_lost();
+    /* From now on nobody notices when the threads of held records end. */
+    thread_registry_each_record(drop, NULL);
+}
+
+void thread_observer_begin(void) {
+    observer.epoch++;
+    observer.is_refusal_reported = false;
+    observer.lost_count = 0;
+    has_stuck_handler = false;
+}
+
+void thread_observer_open(void) {
+    observer.own_tid = (uint32_t)syscall(SYS_gettid);
+    observer.tick_ns = thread_clocks_tick_ns();
+    if (!task_wait_is_told(observer.own_tid))
+        report_error("what threads wait in is not told: /proc/self/task/TID/syscall");
+}

@@ -1,0 +1,44 @@
+#include "session_state.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/state/process.h"
+#include "recorder/state/recording_state.h"
+
+struct session session;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t holder_tid; /* the thread that holds the mutex; 0: none */
+
+bool session_is_guest(void) { return session.owner_start_ns != process_self()->start_ns; }
+
+bool session_has_failed(void) {
+    return __atomic_load_n(&recording_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
+}
+
+static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+
+bool session_is_locked_here(void) { return __atomic_load_n(&holder_tid, __ATOMIC_RELAXED) == own_tid(); }
+
+static void hold(void) { __atomic_store_n(&holder_tid, own_tid(), __ATOMIC_RELAXED); }
+
+void session_lock(void) {
+    if (process_is_new()) session_enter_child();
+    pthread_mutex_lock(&mutex);
+    hold();
+}
+
+bool session_try_lock(void) {
+    if (pthread_mutex_trylock(&mutex) != 0) return false;
+    hold();
+    return true;
+}
+
+void session_unlock(void) {
+    __atomic_store_n(&holder_tid, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&mutex);
+}
+
+void session_reset_mutex(void) { mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

@@ -1,0 +1,109 @@
+/* What the recorder calls of the sampler, which is a library of its own: libgecko_sampler. This table is the only way
+ * from the one to the other. */
+#ifndef GREC_SAMPLER_HOOKS_H
+#define GREC_SAMPLER_HOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/gecko_recorder.h"
+#include "shared.h"
+
+enum { SAMPLER_INTERVAL_US_MIN = 100, SAMPLER_INTERVAL_US_DEFAULT = 1000 };
+
+/* What can change while the sampler runs. */
+struct sampler_settings {
+    uint32_t interval_us;
+    /* enum grec_option_flag: which threads are sampled, which counters there are, and whether there are stacks. Without
+     * GREC_SAMPLER, the sampler's thread only prepares chunks, and waits for commands and for settings with that flag.
+     */
+    uint32_t flags;
+    bool is_paused; /* the sampler records counters alone */
+};
+
+struct packed_stack;
+struct recording;
+
+struct sampler_hooks {
+    char version[16]; /* GREC_VERSION: the two libraries fit together if they are of one version */
+
+    /* Call this once, before the other functions. */
+    void (*init)(void);
+
+    /* ---- The sampler's thread. Call these with the session's mutex held, unless said otherwise. ---- */
+
+    /* Starts the thread for the recording that is on. begins_late: it begins only if the process runs long enough,
+     * which most child processes do not. Returns false if the system has no thread. */
+    bool (*start)(const struct sampler_settings *settings, bool begins_late);
+    /* Whether the thread has been started and not stopped. */
+    bool (*is_started)(void);
+    /* Whether the thread that was last started has begun to make rounds. */
+    bool (*has_begun)(void);
+    /* Changes the settings of the running sampler, if there is one, from its next round on. [signal-safe] */
+    void (*change)(const struct sampler_settings *settings);
+    /* Stops the sampler. Its signals may still be pending. is_process_ending: a sampler that has not begun yet is left
+     * asleep, which saves time. */
+    void (*stop)(bool is_process_ending);
+    /* Frees what the handlers use. Call this when no thread is in a recording call. */
+    void (*forget)(void);
+    /* How many threads the sampler has in this process. [any thread] [signal-safe] */
+    uint32_t (*thread_count)(void);
+    /* Whether the thread has the trace's file open in a descriptor table of its own. [any thread] [signal-safe] */
+    bool (*has_trace_file)(void);
+    /* Whether this process has a sample in the recording. Call this when the sampler has stopped. */
+    bool (*has_samples)(void);
+    /* Call this in each thread of the program as it ends by pthread_exit or returns from its function. is_first: it is
+     * the first thread of the process. */
+    void (*end_of_thread)(bool is_first);
+
+    /* ---- Signals. ---- */
+
+    /* Whether the text names a signal that the sampler may use. */
+    bool (*is_signal_name)(const char *text);
+    /* A filter of system calls lets no handler return. */
+    void (*forbid_signal)(void);
+
+    /* ---- Forks. ---- */
+
+    /* Before a fork, and after it in both processes. prepare_fork returns whether the child can have a sampler. */
+    bool (*prepare_fork)(void);
+    void (*finish_fork)(bool is_child);
+    /* Waits until the C library has made the sampler's thread, if it is making one. The wait is bounded. */
+    void (*await_begin)(void);
+    /* In a forked child: it has no sampler yet; and, if it records, it has mapped what its parent has defined. */
+    void (*leave_parent)(void);
+    void (*enter_child)(void);
+
+    /* ---- Stacks of the calling thread, for markers and other entries. ---- */
+
+    /* The next stacks must be whole: the sampler builds the tables by which all functions are unwound. [any thread] */
+    void (*want_stacks)(void);
+    /* Packs the calling thread's stack from the caller of the public function that has the frame address `entry`
+     * (__builtin_frame_address), with its labels. Returns false if it has no native frames, since nothing is known of
+     * the program yet. Outermost frames that do not fit bytes_max are left out. [any thread] [signal-safe] */
+    bool (*pack_stack)(struct packed_stack *stack, uint32_t bytes_max, const void *entry);
+    /* Returns the id of the last mapping that this process has defined or inherited. Call this in a recording call of
+     * depth 0. [any thread] [signal-safe] */
+    uint32_t (*last_mapping_id)(void);
+
+    /* ---- Others. ---- */
+
+    /* Makes the sampler take a sample of another thread, or make two rounds. Call these outside recording calls. */
+    enum grec_error (*sample_thread)(struct grec_thread thread);
+    enum grec_error (*wait_for_rounds)(void);
+    /* Writes to the program's standard error, if the calling thread is the sampler's, which may lack it. Returns false
+     * in any other thread. [any thread] [signal-safe] */
+    bool (*report)(const char *text, size_t bytes_count);
+};
+
+/* The sampler's; NULL: its library is not loaded. */
+extern const struct sampler_hooks *sampler_hooks GREC_SHARED(sampler_hooks);
+
+/* The table in libgecko_sampler. */
+extern const struct sampler_hooks grec_sampler_hooks_ __attribute__((weak, visibility("default")));
+
+/* How many threads the recorder has in this process. [signal-safe] */
+static inline uint32_t sampler_thread_count(void) { return sampler_hooks ? sampler_hooks->thread_count() : 0; }
+
+#endif

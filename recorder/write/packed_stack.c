@@ -1,0 +1,66 @@
+#include "packed_stack.h"
+
+#include <string.h>
+
+#include "recorder/state/sampler_hooks.h"
+#include "recorder/state/scratch.h"
+#include "stack.h"
+#include "thread_registry.h"
+#include "writer.h"
+
+/* ---- Taking. ---- */
+
+static void pack_labels(struct packed_stack *stack, uint32_t bytes_max) {
+    unsigned char *bytes = packed_stack_bytes(stack);
+    struct room room = {bytes, bytes + bytes_max};
+    stack_write(&room, &thread_record_self->labels);
+    stack->bytes_count = stack->address_at = stack->address_end = (uint32_t)(room.at - bytes);
+}
+
+void packed_stack_take(struct packed_stack *stack, uint32_t bytes_max, const void *entry) {
+    *stack = (struct packed_stack){0};
+    if (!sampler_hooks || !sampler_hooks->pack_stack(stack, bytes_max, entry)) pack_labels(stack, bytes_max);
+}
+
+/* Deeper stacks lose their outermost frames. */
+enum { OWN_BYTES_MAX = 16 * 1024 };
+
+SCRATCH_DEFINE(own_stacks, sizeof(struct packed_stack) + OWN_BYTES_MAX);
+
+struct packed_stack *packed_stack_take_own(uint32_t bytes_max, const void *entry) {
+    struct packed_stack *stack = scratch_take(&own_stacks);
+    if (stack) packed_stack_take(stack, bytes_max < OWN_BYTES_MAX ? bytes_max : OWN_BYTES_MAX, entry);
+    return stack;
+}
+
+void packed_stack_give_own(struct packed_stack *stack) {
+    if (stack) scratch_give(&own_stacks, stack);
+}
+
+void packed_stacks_enter_child(void) { scratch_enter_child(&own_stacks); }
+
+/* ---- Writing. ---- */
+
+uint32_t packed_stack_bytes_max(const struct packed_stack *stack) {
+    if (!stack) return 1;
+    return stack->bytes_count + (packed_stack_has_address(stack) ? LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES : 0);
+}
+
+void packed_stack_announce(const struct packed_stack *stack, uint32_t mapping_id, struct writer *writer) {
+    if (!stack || !packed_stack_has_address(stack) || writer->mapping_id == mapping_id) return;
+    writer->mapping_id = mapping_id;
+    short_block_end(writer, leb128_write(short_block_begin(writer, TRACE_MAPPINGS), mapping_id));
+}
+
+unsigned char *packed_stack_write(unsigned char *at, const struct packed_stack *stack, struct writer *writer) {
+    if (!stack) return leb128_write(at, 0);
+    const unsigned char *bytes = packed_stack_bytes(stack);
+    memcpy(at, bytes, stack->address_at);
+    at += stack->address_at;
+    if (!packed_stack_has_address(stack)) return at;
+    at = leb128_write(at, leb128_zigzag((int64_t)(stack->first_address - writer->running_address)));
+    uint32_t rest_bytes = stack->bytes_count - stack->address_end;
+    memcpy(at, bytes + stack->address_end, rest_bytes);
+    writer->running_address = stack->last_address;
+    return at + rest_bytes;
+}
