@@ -21,7 +21,7 @@ sampler_file_source := recorder/session/sampler_file.c
 sampler_sources := \
     recorder/sampler/cpu_share.c recorder/sampler/hooks.c recorder/sampler/label_copy.c \
     recorder/sampler/last_mapping.c recorder/sampler/libc_thread.c recorder/sampler/merged_stack.c \
-    recorder/sampler/on_demand.c recorder/sampler/own_files.c recorder/sampler/own_memory.c \
+    recorder/sampler/on_demand.c recorder/state/own_files.c recorder/sampler/own_memory.c \
     recorder/sampler/own_signal.c recorder/sampler/own_stack.c recorder/sampler/own_thread.c \
     recorder/sampler/sample_ring.c recorder/sampler/sampled_thread.c recorder/sampler/sampler.c \
     recorder/sampler/task_file.c recorder/sampler/task_wait.c recorder/sampler/thread_clocks.c \

@@ -3,10 +3,10 @@
 
 #include "libraries.h"
 #include "on_demand.h"
-#include "own_files.h"
 #include "own_signal.h"
 #include "own_stack.h"
 #include "own_thread.h"
+#include "recorder/state/own_files.h"
 #include "recorder/unwind/unwind_table.h"
 #include "sampled_thread.h"
 #include "sampler.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "own_files.h"
+#include "recorder/state/own_files.h"
 
 struct own_memory {
     struct own_file kept;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "own_files.h"
+#include "recorder/state/own_files.h"
 
 #define KEEPER_THREAD_NAME "grec-keeper"
 

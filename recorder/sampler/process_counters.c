@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "own_files.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/clock.h"
+#include "recorder/state/own_files.h"
 #include "recorder/state/text_file.h"
 #include "recorder/write/writer.h"
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "own_files.h"
+#include "recorder/state/own_files.h"
 
 enum { KEPT_COUNT = 32 };
 

@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "own_files.h"
 #include "own_thread.h"
 #include "recorder/gecko_recorder.h"
+#include "recorder/state/own_files.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/write/thread_registry.h"
 

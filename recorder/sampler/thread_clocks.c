@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "own_files.h"
+#include "recorder/state/own_files.h"
 #include "task_list.h"
 
 /* glibc has no name for the member before its version 2.38. */

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/sampler/own_files.h"
+#include "recorder/state/own_files.h"
 #include "recorder/state/clock.h"
 #include "search.h"
 
