@@ -36,6 +36,11 @@
 extern "C" {
 #endif
 
+/* The library has these functions too, for languages that do not read this file. */
+#ifndef GREC_INLINE
+#define GREC_INLINE static inline
+#endif
+
 #ifdef GREC_DISABLE
 #define GREC_API static inline
 #else
@@ -47,7 +52,8 @@ extern "C" {
 enum {
     GREC_NAME_BYTES_MAX = 511,
     GREC_TEXT_BYTES_MAX = 8191, /* a quarter of a chunk, where chunks are smaller than 32 KiB */
-    GREC_LABEL_DEPTH_MAX = 200, /* labels on a thread's stack; deeper ones are not recorded */
+    GREC_LABEL_DEPTH_MAX = 200, /* labels on a thread's stack, a script's frame counting twice; deeper ones are not
+                                   recorded */
     GREC_FIELD_COUNT_MAX = 32,  /* fields of a marker type */
 };
 
@@ -178,7 +184,7 @@ GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]);
 GREC_API enum grec_error grec_join(const char *location);
 
 /* Whether events are recorded now: 1 while recording and not paused, else 0. [signal-safe] */
-static inline int grec_is_recording(void);
+GREC_INLINE int grec_is_recording(void);
 
 struct grec_status {
     int is_recording; /* 0 or 1; also 1 while paused */
@@ -259,7 +265,9 @@ struct grec_category {
  *
  *         grec::label_scope scope(GREC_LABEL_HERE("parse", &io), file_name);
  *
- * The functions below are for labels that do not end with their block. */
+ * These labels also end if longjmp leaves their function. A coroutine on a stack of its own has labels of its own.
+ *
+ * The functions below are for labels that do not end with their block. Such a label stays until it is popped. */
 
 struct grec_label {
     const char *name;
@@ -272,24 +280,24 @@ struct grec_label {
 #define GREC_LABEL_AT(name, category, file, line) \
     { name, category, file, line, 0, 0 }
 
-/* The calling thread's stack of labels. */
-struct grec_label_stack;
+/* Where a label is; 0: it was not pushed. */
+typedef uint32_t grec_label_place;
 
 /* Pushes a label. Pop what this returns in the same thread, the last push first. text (NULL: none) is borrowed until
- * then. Returns NULL when not recording. Always inlined, because it notes the caller's stack frame. [signal-safe] */
-static inline struct grec_label_stack *grec_label_push(struct grec_label *label, const char *text);
+ * then. Returns 0 when not recording, and if the label is too deep. [signal-safe] */
+GREC_INLINE grec_label_place grec_label_push(struct grec_label *label, const char *text);
 
-/* Pops a label. Does nothing if `pushed` is NULL. [signal-safe] */
-static inline void grec_label_pop(struct grec_label_stack *pushed);
+/* Pops a label, and those that were pushed after it on the same stack. Does nothing if `pushed` is 0. [signal-safe] */
+GREC_INLINE void grec_label_pop(grec_label_place pushed);
 
 /* Pushes a frame of an interpreter: the function that a script runs, and its file, both borrowed until grec_label_pop.
  * line and column count from 1; 0: unknown. The category is that of `label`, which describes the interpreter.
  * [signal-safe] */
-static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
-                                                        const char *file, uint32_t line, uint32_t column);
+GREC_INLINE grec_label_place grec_script_push(struct grec_label *label, const char *function, const char *file,
+                                              uint32_t line, uint32_t column);
 
-/* Sets the line and column of the innermost frame, which must be a script's. [signal-safe] */
-static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column);
+/* Sets the line and column of a script's frame. [signal-safe] */
+GREC_INLINE void grec_script_line(grec_label_place pushed, uint32_t line, uint32_t column);
 
 /* ---- Markers. ----
  *
@@ -316,7 +324,7 @@ static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t li
 typedef uint64_t grec_time;
 
 /* Returns the current time; 0 when not recording. [signal-safe] */
-static inline grec_time grec_now(void);
+GREC_INLINE grec_time grec_now(void);
 
 /* Returns the time at which CLOCK_MONOTONIC had that value, for times that other libraries report. Exact to a
  * microsecond for times since the start of the recording. Returns 0 when not recording. [signal-safe] */
@@ -347,12 +355,12 @@ GREC_API void grec_interval_start(struct grec_marker *marker, const struct grec_
 GREC_API void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count);
 
 /* Records a marker with a text. [signal-safe] */
-static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text);
+GREC_INLINE void grec_text_marker(const char *name, struct grec_category *category, const char *text);
 
 enum grec_log_level { GREC_LOG_ERROR = 1, GREC_LOG_WARNING, GREC_LOG_INFO, GREC_LOG_DEBUG, GREC_LOG_VERBOSE };
 
 /* Records a line of a log, as the viewer knows it. [signal-safe] */
-static inline void grec_log(enum grec_log_level level, const char *module, const char *message);
+GREC_INLINE void grec_log(enum grec_log_level level, const char *module, const char *message);
 
 /* How a network request ended. */
 enum grec_network_end { GREC_NETWORK_STOP = 0, GREC_NETWORK_REDIRECT, GREC_NETWORK_CANCEL };
@@ -379,7 +387,7 @@ struct grec_network_request {
 
 /* Records a request that has ended for the viewer's network track and network chart, as two markers of the type
  * "Network" in the calling thread. request: borrowed. [signal-safe] */
-static inline void grec_network(struct grec_category *category, const struct grec_network_request *request);
+GREC_INLINE void grec_network(struct grec_category *category, const struct grec_network_request *request);
 
 enum grec_phase { GREC_PHASE_INSTANT = 0, GREC_PHASE_INTERVAL = 1, GREC_PHASE_START = 2, GREC_PHASE_END = 3 };
 
@@ -603,13 +611,13 @@ GREC_API enum grec_error grec_wait_for_sampling(void);
 
 /* Tell the sampler that the calling thread is about to wait, or works again. A thread that tells costs the sampler less
  * than one whose processor time the sampler has to read. [signal-safe] */
-static inline void grec_thread_sleep(void);
-static inline void grec_thread_wake(void);
+GREC_INLINE void grec_thread_sleep(void);
+GREC_INLINE void grec_thread_wake(void);
 
 /* Tell the sampler that the calling thread's event loop has begun to handle an event, or waits for events. Samples then
  * show how long an event that arrived at that time would wait. [signal-safe] */
-static inline void grec_event_loop_busy(void);
-static inline void grec_event_loop_idle(void);
+GREC_INLINE void grec_event_loop_busy(void);
+GREC_INLINE void grec_event_loop_idle(void);
 
 /* ---- Counters. ---- */
 
@@ -642,23 +650,23 @@ struct grec_counter {
 
 /* Adds to the counter. In a pause, changes are added up, and grec_resume records the sum. The sum of a counter that is
  * not sampled is at most 2^62 - 1 then. [signal-safe] */
-static inline void grec_counter_add(struct grec_counter *counter, int64_t change);
+GREC_INLINE void grec_counter_add(struct grec_counter *counter, int64_t change);
 
 /* Sets the counter's value. [signal-safe] */
-static inline void grec_counter_set(struct grec_counter *counter, int64_t value);
+GREC_INLINE void grec_counter_set(struct grec_counter *counter, int64_t value);
 
 /* ---- Samples on demand. ---- */
 
 /* Records the calling thread's stack as a sample, and the sums of the sampled counters. [signal-safe] */
-static inline void grec_sample(void);
+GREC_INLINE void grec_sample(void);
 
 /* ---- Memory. Custom allocators call these; preloading libgecko_recorder_memory.so does it for malloc. ---- */
 
 /* Record that memory was allocated or freed. All of it is counted. About one allocation in 512 KiB is recorded with its
  * stack, and stands for the others. In a pause, memory is only counted; grec_resume then records which of the recorded
  * allocations were freed. [signal-safe] */
-static inline void grec_memory_allocated(const void *address, size_t bytes_count);
-static inline void grec_memory_freed(const void *address, size_t bytes_count);
+GREC_INLINE void grec_memory_allocated(const void *address, size_t bytes_count);
+GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count);
 
 /* ---- Programs need not read further: from here on, the header implements what it declares above. ---- */
 
@@ -726,7 +734,7 @@ GREC_API extern uint32_t grec_recording_;
 /* Not 0 from grec_start to grec_stop, also while paused: labels are kept then, and counters counted. */
 GREC_API extern uint32_t grec_labelling_;
 
-static inline int grec_is_recording(void) {
+GREC_INLINE int grec_is_recording(void) {
     return __builtin_expect(__atomic_load_n(&grec_recording_, __ATOMIC_RELAXED) - 1 < GREC_PAUSED_ - 1, 0) ? 1 : 0;
 }
 
@@ -740,103 +748,167 @@ static inline int grec_is_counting_(void) {
 
 /* ---- Labels. ---- */
 
+/* The address of the function's frame on the stack tells when the frame is gone. Other functions may have frames there
+ * then: so a label also has the return address behind its frame, and where its variable is, each in 32 bits. */
 struct grec_label_frame {
     struct grec_label *label;
-    const char *text;    /* shown after the name, or the function of a script frame; NULL: none */
-    const char *file;    /* of a script frame; NULL: this is none */
-    const void *address; /* of the stack at the push: orders labels among native frames */
-    uint32_t line;       /* of a script frame: the line that runs */
-    uint32_t column;
+    const char *text;    /* shown after the name; NULL: none */
+    const void *address; /* of the frame, orders labels among native frames; NULL: the label is not complete */
+    uint64_t identity;   /* return address << 32 | variable; 0: the label stays until it is popped */
 };
 
-/* depth counts all labels; the first GREC_LABEL_DEPTH_MAX have frames. A push first raises the depth, so that a signal
- * handler that pushes in the middle of it takes another frame, and sets the address last: a frame without an address is
- * not complete. */
+/* The labels of the thread's own stack are the first `depth` frames. Those of other stacks, which coroutines and signal
+ * handlers may run on, are the last other_count ones. A push first raises the depth, so that a signal handler that
+ * pushes in the middle of it takes another frame, and sets the address last. Frames that are not used have no address.
+ */
 struct grec_label_stack {
     uint32_t depth;
-    uint32_t reserved;
+    uint32_t other_count;
+    const char *own_end; /* the end of the thread's own stack */
     struct grec_label_frame frames[GREC_LABEL_DEPTH_MAX];
 };
+
+/* The thread's own stack is taken to have this size, which most threads' have. */
+#define GREC_OWN_STACK_BYTES_ ((size_t)8 << 20)
+
+/* grec_label_push is a part of the function that calls it, so its frame is the one that the label belongs to. */
+#ifndef GREC_IN_CALLER_
+#define GREC_IN_CALLER_          __attribute__((always_inline))
+#define GREC_LABEL_ADDRESS_(own) (own)
+#endif
+
+/* A place on another stack than the thread's own. */
+#define GREC_OTHER_PLACE_ ((grec_label_place)1 << 31)
 
 GREC_API extern __thread struct grec_label_stack *grec_label_stack_ __attribute__((tls_model("initial-exec")));
 /* Registers the thread. Returns NULL when that is not possible. */
 GREC_API struct grec_label_stack *grec_label_stack_acquire_(void);
+/* For labels of other stacks. */
+GREC_API grec_label_place grec_label_push_other_(struct grec_label *label, const char *text, const void *address,
+                                                 uint64_t identity);
+GREC_API void grec_label_pop_other_(grec_label_place pushed, const void *variable);
 
-__attribute__((always_inline)) static inline struct grec_label_stack *grec_label_push(struct grec_label *label,
-                                                                                      const char *text) {
-    struct grec_label_stack *stack;
+static inline uint64_t grec_label_identity_(const void *address, const void *variable) {
+    return (uint64_t)((const uintptr_t *)address)[1] << 32 | (uint32_t)(uintptr_t)variable;
+}
+
+/* Whether a label's function has been left without popping it. address, identity: of the label that is pushed now. */
+static inline int grec_label_is_left_(const struct grec_label_frame *frame, const void *address, uint64_t identity) {
+    const char *at = (const char *)frame->address;
+    if (!at || !frame->identity) return 0;
+    if (at < (const char *)address) return 1;
+    if ((uint32_t)((const uintptr_t *)at)[1] != (uint32_t)(frame->identity >> 32)) return 1;
+    return at == (const char *)address && frame->identity == identity;
+}
+
+__attribute__((always_inline)) static inline grec_label_place grec_label_push_at_(struct grec_label *label,
+                                                                                  const char *text, const void *address,
+                                                                                  uint64_t identity) {
+    struct grec_label_stack *stack = grec_label_stack_;
     uint32_t depth;
-    if (__builtin_expect(__atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) == 0, 1)) return NULL;
-    stack = grec_label_stack_;
     if (__builtin_expect(!stack, 0)) {
         stack = grec_label_stack_acquire_();
-        if (!stack) return NULL;
+        if (!stack) return 0;
     }
+    if (__builtin_expect((size_t)(stack->own_end - (const char *)address) >= GREC_OWN_STACK_BYTES_, 0))
+        return grec_label_push_other_(label, text, address, identity);
     depth = stack->depth;
-    __atomic_store_n(&stack->depth, depth + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_ACQ_REL);
-    if (__builtin_expect(depth < GREC_LABEL_DEPTH_MAX, 1)) {
+    while (depth && __builtin_expect(grec_label_is_left_(&stack->frames[depth - 1], address, identity), 0))
+        __atomic_store_n(&stack->frames[--depth].address, (const void *)NULL, __ATOMIC_RELAXED);
+    if (__builtin_expect(depth + stack->other_count < GREC_LABEL_DEPTH_MAX, 1)) {
         struct grec_label_frame *frame = &stack->frames[depth];
+        __atomic_store_n(&stack->depth, depth + 1, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_ACQ_REL);
         frame->label = label;
         frame->text = text;
-        frame->file = NULL;
+        frame->identity = identity;
         __atomic_signal_fence(__ATOMIC_RELEASE);
-        __atomic_store_n(&frame->address, (const void *)__builtin_frame_address(0), __ATOMIC_RELAXED);
+        __atomic_store_n(&frame->address, address, __ATOMIC_RELAXED);
+        return depth + 1;
     }
-    return stack;
+    __atomic_store_n(&stack->depth, depth, __ATOMIC_RELAXED);
+    return 0;
 }
 
-static inline void grec_label_pop(struct grec_label_stack *pushed) {
-    uint32_t depth;
-    if (!pushed) return;
-    depth = pushed->depth - 1;
-    if (__builtin_expect(depth < GREC_LABEL_DEPTH_MAX, 1))
-        __atomic_store_n(&pushed->frames[depth].address, (const void *)NULL, __ATOMIC_RELAXED);
+__attribute__((always_inline)) static inline void grec_label_pop_at_(struct grec_label_stack *stack,
+                                                                     grec_label_place pushed) {
+    uint32_t depth = stack->depth;
+    while (depth >= pushed) __atomic_store_n(&stack->frames[--depth].address, (const void *)NULL, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_ACQ_REL);
-    __atomic_store_n(&pushed->depth, depth, __ATOMIC_RELAXED);
+    __atomic_store_n(&stack->depth, depth, __ATOMIC_RELAXED);
 }
 
-GREC_API struct grec_label_stack *grec_script_push_(struct grec_label *label, const char *function, const char *file,
-                                                    uint32_t line, uint32_t column);
-static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
-                                                        const char *file, uint32_t line, uint32_t column) {
-    return __atomic_load_n(&grec_labelling_, __ATOMIC_RELAXED) ? grec_script_push_(label, function, file, line, column)
-                                                               : NULL;
+GREC_IN_CALLER_ GREC_INLINE grec_label_place grec_label_push(struct grec_label *label, const char *text) {
+    if (__builtin_expect(!grec_is_counting_(), 1)) return 0;
+    return grec_label_push_at_(label, text, GREC_LABEL_ADDRESS_(__builtin_frame_address(0)), 0);
 }
 
-static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column) {
-    if (pushed && pushed->depth && pushed->depth <= GREC_LABEL_DEPTH_MAX) {
-        __atomic_store_n(&pushed->frames[pushed->depth - 1].line, line, __ATOMIC_RELAXED);
-        __atomic_store_n(&pushed->frames[pushed->depth - 1].column, column, __ATOMIC_RELAXED);
-    }
+GREC_INLINE void grec_label_pop(grec_label_place pushed) {
+    struct grec_label_stack *stack = grec_label_stack_;
+    if (!pushed || !stack) return;
+    if (__builtin_expect(pushed >= GREC_OTHER_PLACE_, 0))
+        grec_label_pop_other_(pushed, NULL);
+    else
+        grec_label_pop_at_(stack, pushed);
 }
 
-static inline void grec_label_scope_end_(struct grec_label_stack **pushed) { grec_label_pop(*pushed); }
+/* The same for a label whose place is kept in `variable`, on the stack: it ends with the function. */
+__attribute__((always_inline)) static inline grec_label_place grec_label_enter_(struct grec_label *label,
+                                                                                const char *text,
+                                                                                const void *variable) {
+    const void *address = __builtin_frame_address(0);
+    if (__builtin_expect(!grec_is_counting_(), 1)) return 0;
+    return grec_label_push_at_(label, text, address, grec_label_identity_(address, variable));
+}
+
+/* The place may have another label by now, if this one was left out. */
+__attribute__((always_inline)) static inline void grec_label_leave_(grec_label_place pushed, const void *variable) {
+    struct grec_label_stack *stack = grec_label_stack_;
+    if (!pushed || !stack) return;
+    if (__builtin_expect(pushed >= GREC_OTHER_PLACE_, 0))
+        grec_label_pop_other_(pushed, variable);
+    else if (__builtin_expect((uint32_t)stack->frames[pushed - 1].identity == (uint32_t)(uintptr_t)variable, 1))
+        grec_label_pop_at_(stack, pushed);
+}
+
+GREC_API grec_label_place grec_script_push_(struct grec_label *label, const char *function, const char *file,
+                                            uint32_t line, uint32_t column);
+GREC_INLINE grec_label_place grec_script_push(struct grec_label *label, const char *function, const char *file,
+                                              uint32_t line, uint32_t column) {
+    return grec_is_counting_() ? grec_script_push_(label, function, file, line, column) : 0;
+}
+
+GREC_API void grec_script_line_(grec_label_place pushed, uint32_t line, uint32_t column);
+GREC_INLINE void grec_script_line(grec_label_place pushed, uint32_t line, uint32_t column) {
+    if (pushed) grec_script_line_(pushed, line, column);
+}
+
+static inline void grec_label_scope_end_(grec_label_place *pushed) { grec_label_leave_(*pushed, pushed); }
 
 #define GREC_LABEL(name, category)            GREC_LABEL_TEXT(name, category, NULL)
 #define GREC_LABEL_TEXT(name, category, text) GREC_LABEL_TEXT_(name, category, text, __COUNTER__)
 #define GREC_LABEL_TEXT_(name, category, text, number)                                                            \
     static struct grec_label GREC_JOIN_(grec_label_, number) = GREC_LABEL_AT(name, category, __FILE__, __LINE__); \
-    __attribute__((cleanup(grec_label_scope_end_), unused)) struct grec_label_stack *GREC_JOIN_(                  \
-        grec_pushed_, number) = grec_label_push(&GREC_JOIN_(grec_label_, number), text)
+    __attribute__((cleanup(grec_label_scope_end_), unused)) grec_label_place GREC_JOIN_(grec_pushed_, number) =   \
+        grec_label_enter_(&GREC_JOIN_(grec_label_, number), text, &GREC_JOIN_(grec_pushed_, number))
 
 /* ---- Markers. ---- */
 
 GREC_API grec_time grec_now_(void);
-static inline grec_time grec_now(void) { return grec_is_recording() ? grec_now_() : 0; }
+GREC_INLINE grec_time grec_now(void) { return grec_is_recording() ? grec_now_() : 0; }
 
 GREC_API void grec_text_marker_(const char *name, struct grec_category *category, const char *text);
-static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
+GREC_INLINE void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
     if (grec_may_record_()) grec_text_marker_(name, category, text);
 }
 
 GREC_API void grec_log_(enum grec_log_level level, const char *module, const char *message);
-static inline void grec_log(enum grec_log_level level, const char *module, const char *message) {
+GREC_INLINE void grec_log(enum grec_log_level level, const char *module, const char *message) {
     if (grec_may_record_()) grec_log_(level, module, message);
 }
 
 GREC_API void grec_network_(struct grec_category *category, const struct grec_network_request *request);
-static inline void grec_network(struct grec_category *category, const struct grec_network_request *request) {
+GREC_INLINE void grec_network(struct grec_category *category, const struct grec_network_request *request) {
     if (grec_may_record_() && request) grec_network_(category, request);
 }
 
@@ -887,19 +959,19 @@ static inline void grec_interval_scope_end_(struct grec_interval_scope *scope) {
 /* ---- Threads. ---- */
 
 GREC_API void grec_thread_sleep_(void);
-static inline void grec_thread_sleep(void) {
+GREC_INLINE void grec_thread_sleep(void) {
     if (grec_may_record_()) grec_thread_sleep_();
 }
 GREC_API void grec_thread_wake_(void);
-static inline void grec_thread_wake(void) {
+GREC_INLINE void grec_thread_wake(void) {
     if (grec_may_record_()) grec_thread_wake_();
 }
 GREC_API void grec_event_loop_busy_(void);
-static inline void grec_event_loop_busy(void) {
+GREC_INLINE void grec_event_loop_busy(void) {
     if (grec_may_record_()) grec_event_loop_busy_();
 }
 GREC_API void grec_event_loop_idle_(void);
-static inline void grec_event_loop_idle(void) {
+GREC_INLINE void grec_event_loop_idle(void) {
     if (grec_may_record_()) grec_event_loop_idle_();
 }
 
@@ -918,7 +990,7 @@ GREC_API void grec_counter_add_(struct grec_counter *counter, int64_t change);
 GREC_API void grec_counter_set_(struct grec_counter *counter, int64_t value);
 GREC_API void grec_counter_list_(struct grec_counter *counter);
 
-static inline void grec_counter_add(struct grec_counter *counter, int64_t change) {
+GREC_INLINE void grec_counter_add(struct grec_counter *counter, int64_t change) {
     if (grec_is_counting_() && counter) {
         if (counter->flags & GREC_COUNTER_SAMPLED) {
             __atomic_fetch_add(&counter->sum_, change, __ATOMIC_RELAXED);
@@ -930,21 +1002,21 @@ static inline void grec_counter_add(struct grec_counter *counter, int64_t change
     }
 }
 
-static inline void grec_counter_set(struct grec_counter *counter, int64_t value) {
+GREC_INLINE void grec_counter_set(struct grec_counter *counter, int64_t value) {
     if (grec_is_counting_() && counter) grec_counter_set_(counter, value);
 }
 
 GREC_API void grec_sample_(void);
-static inline void grec_sample(void) {
+GREC_INLINE void grec_sample(void) {
     if (grec_may_record_()) grec_sample_();
 }
 
 GREC_API void grec_memory_allocated_(const void *address, size_t bytes_count);
-static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
+GREC_INLINE void grec_memory_allocated(const void *address, size_t bytes_count) {
     if (grec_is_counting_()) grec_memory_allocated_(address, bytes_count);
 }
 GREC_API void grec_memory_freed_(const void *address, size_t bytes_count);
-static inline void grec_memory_freed(const void *address, size_t bytes_count) {
+GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count) {
     if (grec_is_counting_()) grec_memory_freed_(address, bytes_count);
 }
 
@@ -995,7 +1067,7 @@ GREC_API enum grec_error grec_save(const char *path) {
     (void)path;
     return GREC_ERROR_STATE;
 }
-static inline int grec_is_recording(void) { return 0; }
+GREC_INLINE int grec_is_recording(void) { return 0; }
 GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]) {
     location[0] = 0;
     return GREC_ERROR_STATE;
@@ -1014,28 +1086,28 @@ GREC_API void grec_get_status(struct grec_status *status) {
     for (i = 0; status && i < sizeof *status; i++) ((unsigned char *)status)[i] = 0;
 }
 
-static inline struct grec_label_stack *grec_label_push(struct grec_label *label, const char *text) {
+GREC_INLINE grec_label_place grec_label_push(struct grec_label *label, const char *text) {
     (void)label;
     (void)text;
-    return NULL;
+    return 0;
 }
-static inline void grec_label_pop(struct grec_label_stack *pushed) { (void)pushed; }
-static inline struct grec_label_stack *grec_script_push(struct grec_label *label, const char *function,
-                                                        const char *file, uint32_t line, uint32_t column) {
+GREC_INLINE void grec_label_pop(grec_label_place pushed) { (void)pushed; }
+GREC_INLINE grec_label_place grec_script_push(struct grec_label *label, const char *function, const char *file,
+                                              uint32_t line, uint32_t column) {
     (void)label;
     (void)function;
     (void)file;
     (void)line;
     (void)column;
-    return NULL;
+    return 0;
 }
-static inline void grec_script_line(struct grec_label_stack *pushed, uint32_t line, uint32_t column) {
+GREC_INLINE void grec_script_line(grec_label_place pushed, uint32_t line, uint32_t column) {
     (void)pushed;
     (void)line;
     (void)column;
 }
 
-static inline grec_time grec_now(void) { return 0; }
+GREC_INLINE grec_time grec_now(void) { return 0; }
 GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns) {
     (void)monotonic_ns;
     return 0;
@@ -1056,17 +1128,17 @@ GREC_API void grec_interval_start(struct grec_marker *marker, const struct grec_
 GREC_API void grec_interval_end(struct grec_marker *marker, const struct grec_value *values, size_t count) {
     grec_instant(marker, values, count);
 }
-static inline void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
+GREC_INLINE void grec_text_marker(const char *name, struct grec_category *category, const char *text) {
     (void)name;
     (void)category;
     (void)text;
 }
-static inline void grec_log(enum grec_log_level level, const char *module, const char *message) {
+GREC_INLINE void grec_log(enum grec_log_level level, const char *module, const char *message) {
     (void)level;
     (void)module;
     (void)message;
 }
-static inline void grec_network(struct grec_category *category, const struct grec_network_request *request) {
+GREC_INLINE void grec_network(struct grec_category *category, const struct grec_network_request *request) {
     (void)category;
     (void)request;
 }
@@ -1104,22 +1176,22 @@ GREC_API enum grec_error grec_sample_thread(struct grec_thread thread) {
     return GREC_ERROR_STATE;
 }
 GREC_API enum grec_error grec_wait_for_sampling(void) { return GREC_ERROR_STATE; }
-static inline void grec_thread_sleep(void) {}
-static inline void grec_thread_wake(void) {}
-static inline void grec_event_loop_busy(void) {}
-static inline void grec_event_loop_idle(void) {}
+GREC_INLINE void grec_thread_sleep(void) {}
+GREC_INLINE void grec_thread_wake(void) {}
+GREC_INLINE void grec_event_loop_busy(void) {}
+GREC_INLINE void grec_event_loop_idle(void) {}
 
-static inline void grec_counter_add(struct grec_counter *counter, int64_t change) {
+GREC_INLINE void grec_counter_add(struct grec_counter *counter, int64_t change) {
     (void)counter;
     (void)change;
 }
-static inline void grec_counter_set(struct grec_counter *counter, int64_t value) { grec_counter_add(counter, value); }
-static inline void grec_sample(void) {}
-static inline void grec_memory_allocated(const void *address, size_t bytes_count) {
+GREC_INLINE void grec_counter_set(struct grec_counter *counter, int64_t value) { grec_counter_add(counter, value); }
+GREC_INLINE void grec_sample(void) {}
+GREC_INLINE void grec_memory_allocated(const void *address, size_t bytes_count) {
     (void)address;
     (void)bytes_count;
 }
-static inline void grec_memory_freed(const void *address, size_t bytes_count) {
+GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count) {
     grec_memory_allocated(address, bytes_count);
 }
 
@@ -1135,22 +1207,21 @@ static inline void grec_memory_freed(const void *address, size_t bytes_count) {
         return grec_here_;                                                                \
     }())
 
-#ifndef GREC_DISABLE
-#define GREC_ALWAYS_INLINE_ __attribute__((always_inline))
-#else
-#define GREC_ALWAYS_INLINE_
-#endif
-
 namespace grec {
 
 /* A label until the end of the scope. `text` (nullptr: none) is borrowed until then. */
 class label_scope {
-    grec_label_stack *pushed_;
+    grec_label_place pushed_;
 
    public:
-    GREC_ALWAYS_INLINE_ explicit label_scope(grec_label &label, const char *text = nullptr)
-        : pushed_(grec_label_push(&label, text)) {}
+#ifndef GREC_DISABLE
+    __attribute__((always_inline)) explicit label_scope(grec_label &label, const char *text = nullptr)
+        : pushed_(grec_label_enter_(&label, text, this)) {}
+    ~label_scope() { grec_label_leave_(pushed_, this); }
+#else
+    explicit label_scope(grec_label &label, const char *text = nullptr) : pushed_(grec_label_push(&label, text)) {}
     ~label_scope() { grec_label_pop(pushed_); }
+#endif
     label_scope(const label_scope &) = delete;
     label_scope &operator=(const label_scope &) = delete;
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "recorder/write/definitions.h"
-#include "recorder/write/stack.h"
 
 enum {
     CATEGORY_LEVEL_MAX = 9,
@@ -88,31 +87,40 @@ static struct grec_label *keep_label(struct copying *copying, const struct grec_
 }
 
 /* Returns false if something of the label could not be read, or does not fit. */
-static bool keep_frame(struct copying *copying, struct grec_label_frame *frame) {
+static bool keep_view(struct copying *copying, struct label_view *view) {
     copying->is_whole = true;
-    frame->label = keep_label(copying, frame->label, frame->file != NULL);
-    frame->text = keep_text(copying, frame->text);
-    frame->file = keep_text(copying, frame->file);
+    view->label = keep_label(copying, view->label, view->file != NULL);
+    view->text = keep_text(copying, view->text);
+    view->file = keep_text(copying, view->file);
     return copying->is_whole;
 }
 
 void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
-                     const struct label_reader *reader) {
+                     struct stack_part part, const struct label_reader *reader) {
     struct copying copying = {.reader = reader, .kept = memory, .bytes_max = memory_bytes};
-    uint32_t depth = stack_frame_count(labels);
-    size_t frames_bytes = depth * sizeof *labels->frames;
-    *copy = (struct label_copy){.frames = keep(&copying, frames_bytes)};
-    if (!copy->frames || read_bytes(&copying, copy->frames, labels->frames, frames_bytes) != frames_bytes) {
-        copy->left_out_count = depth;
-        return;
+    uint8_t places[GREC_LABEL_DEPTH_MAX];
+    uint32_t count = labels_find(labels, part, reader, places);
+    *copy = (struct label_copy){.labels = keep(&copying, count * sizeof *copy->labels)};
+    for (uint32_t i = 0; i < count && copy->labels; i++) {
+        struct label_view view = labels_view(labels, places[i]);
+        if (keep_view(&copying, &view)) copy->labels[copy->count++] = view;
     }
-    for (uint32_t i = 0; i < depth; i++) {
-        struct grec_label_frame frame = copy->frames[i];
-        if (!stack_frame_is_there(&frame)) continue;
-        if (keep_frame(&copying, &frame))
-            copy->frames[copy->count++] = frame;
-        else
-            copy->left_out_count++;
-    }
+    copy->left_out_count = count - copy->count;
     copy->bytes_count = copying.kept_bytes_count;
+}
+
+/* The outermost frame of a coroutine ends with its memory as far as the walk knows. Stacks of other coroutines may lie
+ * in the same memory. */
+struct stack_part label_part(const struct grec_label_stack *labels, uint64_t sp, const struct walked_frame *walked,
+                             size_t walked_count, bool is_alternate) {
+    enum { OUTERMOST_BYTES = 4096 };
+    struct stack_part part = {.low = sp, .high = sp + OTHER_STACK_BYTES, .reaches_own = is_alternate};
+    if (labels_are_own(labels, sp)) return part;
+    for (size_t i = 0; i < walked_count && !part.reaches_own; i++)
+        part.reaches_own = labels_are_own(labels, walked[i].stack_end);
+    if (part.reaches_own || !walked_count) return part;
+    uint64_t inner_end = walked_count > 1 ? walked[walked_count - 2].stack_end : sp;
+    uint64_t end = walked[walked_count - 1].stack_end;
+    part.high = end < inner_end + OUTERMOST_BYTES ? end : inner_end + OUTERMOST_BYTES;
+    return part;
 }

@@ -7,25 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/gecko_recorder.h"
+#include "recorder/unwind/stack_walk.h"
+#include "recorder/write/labels.h"
 
 struct label_copy {
     uint32_t count;
     uint32_t left_out_count; /* labels that could not be read, or did not fit */
-    struct grec_label_frame *frames;
-    size_t bytes_count; /* of the caller's memory that the frames and all that they point to take */
+    struct label_view *labels;
+    size_t bytes_count; /* of the caller's memory that the labels and all that they point to take */
 };
 
-/* How memory is read. `copy` returns how many bytes from the address on it could copy. A NULL reader means that the
- * labels are the calling thread's own, and do not change meanwhile. */
-struct label_reader {
-    size_t (*copy)(void *context, void *to, uint64_t address, size_t bytes_count);
-    void *context;
-};
+/* Returns the part of the stack that has been walked, from sp on. is_alternate: it is an alternate signal stack.
+ * [signal-safe] */
+struct stack_part label_part(const struct grec_label_stack *labels, uint64_t sp, const struct walked_frame *walked,
+                             size_t walked_count, bool is_alternate);
 
-/* Copies the labels of a thread to `memory`, which must be aligned for pointers. Labels that do not fit are left out.
- * With a reader, `labels` itself is read through the reader too, except its depth. [signal-safe] */
+/* Copies the labels of that part of the thread's stack to `memory`, which must be aligned for pointers. Labels that do
+ * not fit are left out. reader NULL: the labels are the calling thread's own, and do not change meanwhile.
+ * [signal-safe] */
 void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
-                     const struct label_reader *reader);
+                     struct stack_part part, const struct label_reader *reader);
 
 #endif

@@ -11,7 +11,7 @@
 /* ---- Merging. ---- */
 
 /* Appends a label frame. Returns false if the labels would take more than bytes_max. */
-static bool add_label(struct merged_stack *stack, const struct grec_label_frame *frame, uint32_t bytes_max) {
+static bool add_label(struct merged_stack *stack, const struct label_view *frame, uint32_t bytes_max) {
     struct room room = {.at = stack->bytes + stack->bytes_count, .end = stack->bytes + bytes_max};
     unsigned char *start = room.at;
     if (stack->frame_count == MERGED_FRAME_COUNT_MAX || !stack_write_frame(&room, frame)) return false;
@@ -33,16 +33,12 @@ static void add_native(struct merged_stack *stack, const struct walked_frame *fr
 /* Goes from the outermost frame inwards: the labels of a function come right after it. struct walked_frame says which
  * function a label belongs to. */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
-                       const struct grec_label_frame *labels, uint32_t label_count) {
+                       const struct label_view *labels, uint32_t label_count) {
     stack->frame_count = 0;
     stack->bytes_count = 0;
     uint32_t label = 0;
     for (size_t left = walked_count; left || label < label_count;) {
-        const struct grec_label_frame *frame = label < label_count ? &labels[label] : NULL;
-        if (frame && !stack_frame_is_there(frame)) {
-            label++;
-            continue;
-        }
+        const struct label_view *frame = label < label_count ? &labels[label] : NULL;
         bool is_native_first = left && (!frame || walked[left - 1].stack_end > (uint64_t)(uintptr_t)frame->address);
         if (is_native_first) {
             add_native(stack, &walked[--left]);
@@ -60,7 +56,7 @@ void merged_stack_make_empty(struct merged_stack *stack) {
 }
 
 void merged_stack_add_innermost(struct merged_stack *stack, struct grec_label *label) {
-    const struct grec_label_frame frame = {.label = label, .address = stack};
+    const struct label_view frame = {.label = label, .address = stack};
     add_label(stack, &frame, sizeof stack->bytes);
 }
 

@@ -8,6 +8,7 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/unwind/stack_walk.h"
+#include "recorder/write/labels.h"
 
 enum {
     NATIVE_FRAME_COUNT_MAX = 256,
@@ -36,7 +37,7 @@ struct merged_stack {
 /* Merges walked frames, the innermost one first, with the labels of the same thread, the outermost one first. Labels
  * that do not fit are left out and counted. Call this in a recording call. [signal-safe] */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
-                       const struct grec_label_frame *labels, uint32_t label_count);
+                       const struct label_view *labels, uint32_t label_count);
 
 /* Makes a stack that is complete and has no frames. */
 void merged_stack_make_empty(struct merged_stack *stack);

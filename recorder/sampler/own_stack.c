@@ -1,17 +1,18 @@
 #include "own_stack.h"
 
+#include "label_copy.h"
 #include "last_mapping.h"
 #include "merged_stack.h"
 #include "recorder/state/scratch.h"
 #include "recorder/unwind/stack_walk.h"
 #include "recorder/unwind/thread_stack.h"
 #include "recorder/write/packed_stack.h"
-#include "recorder/write/stack.h"
 #include "recorder/write/thread_registry.h"
 
 struct walk {
     _Alignas(16) struct merged_stack merged;
     struct walked_frame walked[NATIVE_FRAME_COUNT_MAX];
+    struct label_view labels[GREC_LABEL_DEPTH_MAX];
 };
 
 SCRATCH_DEFINE(walks, sizeof(struct walk));
@@ -25,15 +26,23 @@ static size_t own_frame_count(const struct walked_frame *walked, size_t count, c
     return own_count;
 }
 
-static void walk_stack(struct walk *walk, const struct unwind_snapshot *snapshot, const void *entry) {
+static uint32_t find_labels(struct walk *walk, size_t walked_count, const void *entry) {
     const struct grec_label_stack *labels = &thread_record_self->labels;
+    uint8_t places[GREC_LABEL_DEPTH_MAX];
+    struct stack_part part = label_part(labels, (uint64_t)(uintptr_t)entry, walk->walked, walked_count, false);
+    uint32_t count = labels_find(labels, part, NULL, places);
+    for (uint32_t i = 0; i < count; i++) walk->labels[i] = labels_view(labels, places[i]);
+    return count;
+}
+
+static void walk_stack(struct walk *walk, const struct unwind_snapshot *snapshot, const void *entry) {
     struct stack_limits limits = thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
     size_t count = stack_walk_here(snapshot, limits, walk->walked, NATIVE_FRAME_COUNT_MAX, &walk->merged.is_truncated);
     /* The thread may not ask for its next stack for a long time. That stack must be complete. */
     if (walk->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     size_t own_count = own_frame_count(walk->walked, count, entry);
-    merged_stack_make(&walk->merged, walk->walked + own_count, count - own_count, labels->frames,
-                      stack_frame_count(labels));
+    uint32_t label_count = find_labels(walk, count, entry);
+    merged_stack_make(&walk->merged, walk->walked + own_count, count - own_count, walk->labels, label_count);
 }
 
 /* The running address is that of the first frame, so the first address takes one byte. */

@@ -29,6 +29,10 @@ READS_CONTEXT bool sample_is_behind_call(const ucontext_t *interrupted) {
     return interrupted->uc_mcontext.gregs[REG_RCX] == interrupted->uc_mcontext.gregs[REG_RIP];
 }
 
+READS_CONTEXT static uint64_t sp_of(const ucontext_t *interrupted) {
+    return (uint64_t)interrupted->uc_mcontext.gregs[REG_RSP];
+}
+
 #elif defined(__aarch64__)
 
 READS_CONTEXT bool sample_is_behind_call(const ucontext_t *interrupted) {
@@ -40,6 +44,8 @@ READS_CONTEXT bool sample_is_behind_call(const ucontext_t *interrupted) {
     return instruction == (uint32_t)SVC_0;
 }
 
+READS_CONTEXT static uint64_t sp_of(const ucontext_t *interrupted) { return interrupted->uc_mcontext.sp; }
+
 #else
 
 bool sample_is_behind_call(const ucontext_t *interrupted) {
@@ -47,7 +53,19 @@ bool sample_is_behind_call(const ucontext_t *interrupted) {
     return false;
 }
 
+/* The handler's own frame lies below. */
+static uint64_t sp_of(const ucontext_t *interrupted) {
+    (void)interrupted;
+    return (uint64_t)(uintptr_t)__builtin_frame_address(0);
+}
+
 #endif
+
+READS_CONTEXT static bool is_on_alternate(const ucontext_t *interrupted) {
+    const stack_t *alternate = &interrupted->uc_stack;
+    uint64_t offset = sp_of(interrupted) - (uint64_t)(uintptr_t)alternate->ss_sp;
+    return !(alternate->ss_flags & SS_DISABLE) && offset < alternate->ss_size;
+}
 
 /* Returns true for a stack that is not known. */
 READS_CONTEXT static bool has_room(struct stack_limits limits, const ucontext_t *context) {
@@ -87,7 +105,10 @@ static void fill_in(struct sample_ring *ring, struct ring_sample *sample, const 
     sample->walked_count = (uint32_t)stack_walk(unwind_snapshot_current(), source->interrupted, ring->limits,
                                                 sample->walked, NATIVE_FRAME_COUNT_MAX, &is_truncated);
     sample->is_truncated = is_truncated;
-    label_copy_take(&sample->labels, sample->walked + sample->walked_count, LABEL_BYTES_MAX, source->labels, NULL);
+    struct stack_part part = label_part(source->labels, sp_of(source->interrupted), sample->walked,
+                                        sample->walked_count, is_on_alternate(source->interrupted));
+    label_copy_take(&sample->labels, sample->walked + sample->walked_count, LABEL_BYTES_MAX, source->labels, part,
+                    NULL);
     size_t walked_bytes = sample->walked_count * sizeof *sample->walked;
     sample->bytes_count += (uint32_t)(walked_bytes + (sample->labels.bytes_count + 15) / 16 * 16);
 }

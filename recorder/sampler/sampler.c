@@ -280,24 +280,39 @@ static void describe_interval(void) {
 }
 
 static void prepare(void) {
-    if (sampler.is_prepared) return;
     sampler.is_prepared = true;
     describe_interval();
     sampler.can_be_quiet = work_alarm_open();
-    libraries_refresh(true);
-    mappings_read(NULL);
     process_counters_open();
     sampled_threads_begin();
     thread_signal_begin();
     thread_observer_open();
 }
 
-static void take_up(void) {
-    prepare();
-    uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
-    sampler.knows_threads = false;
+/* Learning where the program's code is takes milliseconds. The threads' clocks run from before that, so the processor
+ * time until the first stacks can be taken is counted. A child that begins late has begun to record long before. */
+static void find_threads(uint64_t now_ns) {
+    const struct thread_observer_rules rules = {
+        .interval_ns = sampler.interval_ns,
+        .finds_new_threads = sampler.begins_late,
+        .only_opens_clocks = true,
+        .takes_no_stacks = asked_flags() & GREC_NO_STACKS,
+        .takes_demanded_alone = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED)};
     thread_observer_begin();
+    thread_observer_limit(&rules);
     task_list_open(sampler.flags & GREC_ALL_THREADS);
+    task_list_refresh(now_ns);
+    thread_observer_round();
+    sampler.knows_threads = true;
+}
+
+static void take_up(void) {
+    uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
+    bool is_first = !sampler.is_prepared;
+    if (is_first) prepare();
+    find_threads(now_ns);
+    if (is_first) libraries_refresh(true);
+    if (is_first) mappings_read(NULL);
     sampler.worked_ns = sampler.round_ns = now_ns;
     take_program_cpu_ns();
     __atomic_store_n(&sampler.makes_rounds, 1, __ATOMIC_SEQ_CST);

@@ -256,7 +256,7 @@ static void write_sample(struct thread_record *record, struct sampled_thread *th
     if (!is_wanted(record, thread, round)) return;
     if (sample->has_no_room) thread_signal_report_refused(thread);
     recording_count_loss(LOSS_TEXT, labels->left_out_count);
-    merged_stack_make(&stack, sample->walked, sample->walked_count, labels->frames, labels->count);
+    merged_stack_make(&stack, sample->walked, sample->walked_count, labels->labels, labels->count);
     stack.is_truncated = sample->is_truncated;
     write_stack(thread, round, sample->has_no_room ? NULL : &stack, &facts);
     thread->wait_fingerprint = 0;
@@ -414,6 +414,11 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         end_thread(thread, round, thread->tid);
         thread->state = SAMPLED_LEFT_OUT;
         thread_registry_drop(writers);
+        return;
+    }
+    if (observer.rules.only_opens_clocks) {
+        if (!observer.rules.takes_no_stacks)
+            thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks);
         return;
     }
     collect(record, thread, round);

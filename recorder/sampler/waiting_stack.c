@@ -91,13 +91,14 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const s
     uint64_t cpu_ns;
     if (!task_read_cpu_ns(tid, &cpu_ns)) return WAITING_STACK_MOVED;
     if (!own_memory_begin(&copy.memory)) return WAITING_STACK_FORBIDDEN;
-    label_copy_take(&copy.labels, copy.label_bytes, sizeof copy.label_bytes, &record->labels,
-                    &(const struct label_reader){copy_memory, &copy.memory});
     copy_and_walk(wait, &stack->is_truncated);
+    label_copy_take(&copy.labels, copy.label_bytes, sizeof copy.label_bytes, &record->labels,
+                    label_part(&record->labels, wait->sp, copy.walked, copy.walked_count, false),
+                    &(const struct label_reader){copy_memory, &copy.memory});
     own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
     if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
     recording_count_loss(LOSS_TEXT, copy.labels.left_out_count);
-    merged_stack_make(stack, copy.walked, copy.walked_count, copy.labels.frames, copy.labels.count);
+    merged_stack_make(stack, copy.walked, copy.walked_count, copy.labels.labels, copy.labels.count);
     return WAITING_STACK_TAKEN;
 }

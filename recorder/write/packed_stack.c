@@ -1,5 +1,7 @@
 #include "packed_stack.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "recorder/state/sampler_hooks.h"
@@ -10,16 +12,28 @@
 
 /* ---- Taking. ---- */
 
-static void pack_labels(struct packed_stack *stack, uint32_t bytes_max) {
+static bool is_on_alternate_stack(void) {
+    stack_t stack;
+    int saved_errno = errno;
+    bool is_known = sigaltstack(NULL, &stack) == 0;
+    errno = saved_errno;
+    return is_known && stack.ss_flags & SS_ONSTACK;
+}
+
+static void pack_labels(struct packed_stack *stack, uint32_t bytes_max, const void *entry) {
     unsigned char *bytes = packed_stack_bytes(stack);
     struct room room = {bytes, bytes + bytes_max};
-    stack_write(&room, &thread_record_self->labels);
+    const struct grec_label_stack *labels = &thread_record_self->labels;
+    uint64_t low = (uint64_t)(uintptr_t)entry;
+    struct stack_part part = {.low = low, .high = low + OTHER_STACK_BYTES};
+    part.reaches_own = !labels_are_own(labels, low) && is_on_alternate_stack();
+    stack_write(&room, labels, part);
     stack->bytes_count = stack->address_at = stack->address_end = (uint32_t)(room.at - bytes);
 }
 
 void packed_stack_take(struct packed_stack *stack, uint32_t bytes_max, const void *entry) {
     *stack = (struct packed_stack){0};
-    if (!sampler_hooks || !sampler_hooks->pack_stack(stack, bytes_max, entry)) pack_labels(stack, bytes_max);
+    if (!sampler_hooks || !sampler_hooks->pack_stack(stack, bytes_max, entry)) pack_labels(stack, bytes_max, entry);
 }
 
 /* Deeper stacks lose their outermost frames. */

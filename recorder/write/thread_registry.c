@@ -40,17 +40,10 @@ __thread struct grec_label_stack *grec_label_stack_;
 
 static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
-/* Removes labels that the record's last thread did not pop. */
-static void forget_labels(struct grec_label_stack *labels) {
-    uint32_t count = labels->depth < GREC_LABEL_DEPTH_MAX ? labels->depth : GREC_LABEL_DEPTH_MAX;
-    for (uint32_t i = 0; i < count; i++) labels->frames[i].address = NULL;
-    __atomic_store_n(&labels->depth, 0, __ATOMIC_RELAXED);
-}
-
 static void end_thread(void *record) {
     (void)record;
     if (sampler_hooks) sampler_hooks->end_of_thread(own_tid() == (uint32_t)getpid());
-    if (thread_record_self) forget_labels(&thread_record_self->labels);
+    if (thread_record_self) labels_forget(&thread_record_self->labels);
     grec_thread_unregister();
 }
 
@@ -156,7 +149,7 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
-    forget_labels(&record->labels);
+    labels_forget(&record->labels); /* that its last thread did not pop */
     __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
 }
@@ -195,6 +188,7 @@ static void claim_and_name(void) {
     thread_record_self = entry.record;
     thread_writers_self = entry.writers;
     thread_registry_name(entry.record, NULL);
+    labels_find_own_end(&entry.record->labels);
     grec_label_stack_ = &entry.record->labels;
     call_at_exit();
 }
@@ -259,7 +253,7 @@ static void keep_record(struct thread_record *record) {
 
 void thread_registry_release(void) {
     struct thread_writers *writers = thread_writers_self;
-    bool has_labels = thread_record_self->labels.depth;
+    bool has_labels = labels_are_pushed(&thread_record_self->labels);
     sigset_t before;
     signal_mask_block_all(&before);
     if (has_labels) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "block.h"
+#include "labels.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/shared.h"

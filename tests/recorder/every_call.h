@@ -156,12 +156,12 @@ static void add_markers(void) {
 }
 
 static void push_labels(void) {
-    struct grec_label_stack *pushed;
+    grec_label_place pushed;
     GREC_LABEL("label macro", &outer_category);
     GREC_LABEL_TEXT("label macro with text", &inner_category, "dynamic text");
     GREC_INTERVAL_SCOPE("interval scope", &outer_category);
     pushed = grec_label_push(&explicit_label, NULL);
-    EXPECT(pushed != NULL);
+    EXPECT(pushed != 0);
     grec_sample();
     grec_label_pop(pushed);
     pushed = grec_script_push(&script_label, "script_function", "script.file", 3, 4);
@@ -213,10 +213,10 @@ static void call_without_recording(void) {
     struct grec_backtrace backtrace;
     EXPECT_ALWAYS(!grec_is_recording());
     EXPECT_ALWAYS(grec_now() == 0);
-    EXPECT_ALWAYS(grec_label_push(&explicit_label, NULL) == NULL);
+    EXPECT_ALWAYS(grec_label_push(&explicit_label, NULL) == 0);
     EXPECT_ALWAYS(grec_thread_self().uid == 0);
-    grec_label_pop(NULL);
-    grec_script_line(NULL, 1, 1);
+    grec_label_pop(0);
+    grec_script_line(0, 1, 1);
     grec_take_backtrace(&backtrace);
     GREC_INSTANT("without recording", &outer_category);
     grec_counter_add(&rate_counter, 1000);

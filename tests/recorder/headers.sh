@@ -3,7 +3,7 @@
 # clang without a warning, linked with the static and the shared library, and run. Their traces are converted, and the
 # profiles must have what the programs recorded. With GREC_DISABLE the programs are linked without the library, and must
 # record nothing. The shared libraries must export what the header declares, and a program that knows nothing of them is
-# recorded by preloading.
+# recorded by preloading. Programs in Python and Rust record by the exported functions.
 #
 #     headers.sh BUILD
 #
@@ -86,7 +86,7 @@ check_exported() {
     [ "$names" ] || fail "$library exports nothing"
     for name in $names; do
         case $name in grec_shared_* | grec_sampler_hooks_) continue ;; esac
-        if grep -qE "GREC_API .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | tr '\n' ' ' | grep -q " $name "; then
+        if grep -qE "GREC_(API|INLINE) .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | tr '\n' ' ' | grep -q " $name "; then
             pass
         else
             fail "$library exports $name"
@@ -313,6 +313,43 @@ check_needs_only_a_compiler() {
     fi
 }
 
+# check_binding NAME TEXTS COMMAND…: a program that does not read the header records by the exported functions.
+check_binding() {
+    name=$1
+    texts=$2
+    shift 2
+    rm -f "$work/trace"
+    if LD_LIBRARY_PATH=$installed$prefix/lib "$@" "$work/trace" 2>"$work/errors"; then
+        pass
+    else
+        fail "$name: $(cat "$work/errors")"
+        return
+    fi
+    convert "$name" "$work/trace" processed "$work/processed.json" && check_texts "$name" "$work/processed.json" "$texts"
+}
+
+# Every public function of the header is in the library, the inline ones too.
+check_functions() {
+    exported_names libgecko_recorder.so >"$work/exported"
+    for name in $(public_names | grep '^grec_'); do
+        if grep -qx "$name" "$work/exported"; then pass; else fail "libgecko_recorder.so has no $name"; fi
+    done
+}
+
+texts_of_python='
+instant of Python
+interval of Python
+text of Python
+the text itself
+label of Python with a text
+Process CPU utilization'
+texts_of_rust='
+interval of Rust
+the text itself
+label of Rust
+bindings::work
+Process CPU utilization'
+
 texts_of_preloaded='
 sort
 Process CPU utilization
@@ -339,6 +376,13 @@ check_preload libgecko_preload.so "$texts_of_preloaded"
 check_labels_only "$(printf '%s\n' "$texts_of_all$texts_of_c" | grep -vx main)" "$main_name_of_c"
 check_preload libgecko_recorder_memory.so "$texts_of_preloaded
 malloc"
+check_functions
+check_binding "Python" "$texts_of_python" python3 "$tests/bindings.py" "$installed$prefix/lib/libgecko_recorder.so"
+if rustc -g -O "$tests/bindings.rs" -l gecko_recorder -L "$installed$prefix/lib" -o "$work/bindings" 2>"$work/errors"; then
+    check_binding "Rust" "$texts_of_rust" "$work/bindings"
+else
+    fail "Rust: $(cat "$work/errors")"
+fi
 check_portable
 for compiler in gcc clang; do check_disabled $compiler c11 every_call.c; done
 for compiler in g++ clang++; do check_disabled $compiler c++17 every_call.cc; done

@@ -101,7 +101,7 @@ static inline void crash_record_stack(unsigned slot, uint32_t number, const stru
     char text[CRASH_TEXT_BYTES];
     struct grec_marker_options options = {.with_stack = 1};
     crash_write_text(text, slot, number);
-    struct grec_label_stack *pushed = grec_label_push(&crash_label, text);
+    grec_label_place pushed = grec_label_push(&crash_label, text);
     grec_add_marker(&crash_marker, &options, values, 3);
     grec_label_pop(pushed);
 }

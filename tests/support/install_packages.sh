@@ -37,6 +37,7 @@ for group in "$@"; do
     done
     # Some builds of Node.js come with npm, and Debian's npm package would conflict with them.
     if [ "$group" = test ] && ! command -v npm >/dev/null; then missing="$missing npm"; fi
+    if [ "$group" = test ] && ! command -v rustc >/dev/null; then missing="$missing rustc"; fi
     if [ "$group" = programs ] && ! command -v node >/dev/null; then missing="$missing nodejs"; fi
     if [ "$group" = programs ] && ! command -v go >/dev/null; then missing="$missing golang-go"; fi
 done

@@ -106,7 +106,7 @@ static void record_one(unsigned kind) {
         }
         case 17: {
             static struct grec_label script = GREC_LABEL_AT("script", &inner, NULL, 0);
-            struct grec_label_stack *pushed = grec_script_push(&script, "function", "file", 1, 2);
+            grec_label_place pushed = grec_script_push(&script, "function", "file", 1, 2);
             grec_script_line(pushed, 3, 4);
             grec_sample();
             grec_label_pop(pushed);

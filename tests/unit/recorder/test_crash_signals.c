@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
+#include "recorder/write/labels.h"
 #include "tests/support/crash_events.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/temp_folder.h"
@@ -347,30 +348,35 @@ static void test_three_handlers_deep(void **state) {
 
 /* ---- Labels. ---- */
 
-enum { LABEL_COUNT = 8, LABEL_DEPTH_MAX = 40 };
+enum { LABEL_COUNT = 8, LABEL_DEPTH_MAX = 24 };
 
 static struct grec_label labels[LABEL_COUNT];
 static char label_texts[LABEL_COUNT][8];
 
 static void push_some(uint32_t count, struct random_numbers *numbers);
 
-/* Checks in a signal handler that every frame of the label stack was pushed, and is unchanged. */
+/* Checks in a signal handler that every label was pushed, and is unchanged. */
+static void check_label(const struct label_view *view) {
+    ptrdiff_t number = view->label - labels;
+    CRASH_CHECK(number >= 0 && number < LABEL_COUNT);
+    CRASH_CHECK(view->text == label_texts[number]);
+    CRASH_CHECK((view->file != NULL) == (number % 2));
+    CRASH_CHECK(!view->file || view->file == label_texts[number]);
+}
+
 static void check_labels(int signal_number) {
     int saved_errno = errno;
     const struct grec_label_stack *stack = grec_label_stack_;
+    struct stack_part part = {.low = (uint64_t)(uintptr_t)__builtin_frame_address(0)};
     if (self && stack && level < LEVEL_COUNT) {
         level++;
-        uint32_t depth = __atomic_load_n(&stack->depth, __ATOMIC_RELAXED);
-        struct random_numbers numbers = {depth + __atomic_load_n(&label_look_count, __ATOMIC_RELAXED)};
-        CRASH_CHECK(depth <= (LEVEL_COUNT + 1) * LABEL_DEPTH_MAX);
-        for (uint32_t i = 0; i < depth; i++) {
-            struct grec_label_frame frame = stack->frames[i];
-            if (!frame.address) continue;
-            ptrdiff_t number = frame.label - labels;
-            CRASH_CHECK(number >= 0 && number < LABEL_COUNT);
-            CRASH_CHECK(frame.text == label_texts[number]);
-            CRASH_CHECK((frame.file != NULL) == (number % 2));
-            CRASH_CHECK(!frame.file || frame.file == label_texts[number]);
+        uint8_t places[GREC_LABEL_DEPTH_MAX];
+        uint32_t count = labels_find(stack, part, NULL, places);
+        struct random_numbers numbers = {count + __atomic_load_n(&label_look_count, __ATOMIC_RELAXED)};
+        CRASH_CHECK(count <= (LEVEL_COUNT + 1) * LABEL_DEPTH_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct label_view view = labels_view(stack, places[i]);
+            check_label(&view);
         }
         __atomic_fetch_add(&label_look_count, 1, __ATOMIC_RELAXED);
         grec_sample();
@@ -382,9 +388,9 @@ static void check_labels(int signal_number) {
 
 static void push_some(uint32_t count, struct random_numbers *numbers) {
     uint32_t number = random_below(numbers, LABEL_COUNT);
-    struct grec_label_stack *pushed =
-        number % 2 ? grec_script_push(&labels[number], label_texts[number], label_texts[number], 1, 1)
-                   : grec_label_push(&labels[number], label_texts[number]);
+    grec_label_place pushed = number % 2
+                                  ? grec_script_push(&labels[number], label_texts[number], label_texts[number], 1, 1)
+                                  : grec_label_push(&labels[number], label_texts[number]);
     if (count > 1) push_some(count - 1, numbers);
     grec_label_pop(pushed);
 }

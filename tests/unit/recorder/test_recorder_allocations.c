@@ -133,7 +133,7 @@ static void record_round(uint64_t number) {
     grec_add_named_marker("by name", &category, &type, &options, &tagged, 1);
     grec_text_marker("text", &category, "a text");
     grec_log(GREC_LOG_INFO, "module", "message");
-    struct grec_label_stack *pushed = grec_script_push(&script, "function", "file.js", 1, 1);
+    grec_label_place pushed = grec_script_push(&script, "function", "file.js", 1, 1);
     grec_script_line(pushed, 2, 1);
     grec_counter_add(&plain, 1);
     grec_counter_set(&plain, 5);

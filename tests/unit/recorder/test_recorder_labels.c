@@ -3,8 +3,12 @@
 #include <stdlib.h>
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
 
 #include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
 static struct grec_options no_options;
@@ -126,15 +130,15 @@ static void test_push_and_pop(void **state) {
     static struct grec_label label = GREC_LABEL_AT("by hand", NULL, NULL, 0);
     struct recorded recorded;
     start_recording(*state, "push.trace", no_options);
-    struct grec_label_stack *first = grec_label_push(&label, NULL);
-    struct grec_label_stack *second = grec_label_push(&label, "twice");
+    grec_label_place first = grec_label_push(&label, NULL);
+    grec_label_place second = grec_label_push(&label, "twice");
     assert_non_null(first);
     grec_sample();
     grec_label_pop(second);
     grec_sample();
     grec_label_pop(first);
     grec_sample();
-    grec_label_pop(NULL);
+    grec_label_pop(0);
     grec_sample();
     stop_and_read(&recorded, *state, "push.trace");
     assert_nothing_lost(&recorded);
@@ -170,7 +174,7 @@ static void test_texts(void **state) {
         GREC_LABEL_TEXT("", NULL, "text alone");
         grec_sample();
     }
-    struct grec_label_stack *pushed = grec_label_push(&nameless, "of the nameless");
+    grec_label_place pushed = grec_label_push(&nameless, "of the nameless");
     grec_sample();
     grec_label_pop(pushed);
     pushed = grec_label_push(NULL, NULL);
@@ -206,9 +210,9 @@ static void test_positions_and_categories(void **state) {
     static struct grec_label placeless = GREC_LABEL_AT("placeless", &category, NULL, 0);
     struct recorded recorded;
     start_recording(*state, "positions.trace", no_options);
-    struct grec_label_stack *outer = grec_label_push(&placed, NULL);
-    struct grec_label_stack *middle = grec_label_push(&placed, "with a text");
-    struct grec_label_stack *inner = grec_label_push(&placeless, NULL);
+    grec_label_place outer = grec_label_push(&placed, NULL);
+    grec_label_place middle = grec_label_push(&placed, "with a text");
+    grec_label_place inner = grec_label_push(&placeless, NULL);
     grec_sample();
     grec_label_pop(inner);
     grec_label_pop(middle);
@@ -252,15 +256,15 @@ static void test_scripts(void **state) {
     struct recorded recorded;
     assert_null(grec_script_push(&script, "f", "f.js", 1, 1));
     start_recording(*state, "scripts.trace", no_options);
-    struct grec_label_stack *outer = grec_script_push(&script, "main", "main.js", 10, 3);
-    struct grec_label_stack *inner = grec_script_push(&script, "helper", "helper.js", 0, 0);
+    grec_label_place outer = grec_script_push(&script, "main", "main.js", 10, 3);
+    grec_label_place inner = grec_script_push(&script, "helper", "helper.js", 0, 0);
     grec_sample();
     grec_script_line(inner, 7, 21);
     grec_sample();
     grec_label_pop(inner);
     /* Scripts without a file, without a function, or without a label. */
     inner = grec_script_push(NULL, "no file", NULL, 5, 6);
-    struct grec_label_stack *innermost = grec_script_push(&script, NULL, "nameless.js", 1, 0);
+    grec_label_place innermost = grec_script_push(&script, NULL, "nameless.js", 1, 0);
     grec_sample();
     grec_label_pop(innermost);
     grec_label_pop(inner);
@@ -270,7 +274,7 @@ static void test_scripts(void **state) {
         grec_sample();
     }
     grec_label_pop(outer);
-    grec_script_line(NULL, 1, 1);
+    grec_script_line(0, 1, 1);
     grec_sample();
     stop_and_read(&recorded, *state, "scripts.trace");
     assert_nothing_lost(&recorded);
@@ -305,36 +309,38 @@ static void test_scripts(void **state) {
 
 /* ---- Labels beyond the maximum depth. ---- */
 
-static void test_depth(void **state) {
-    enum { BEYOND = 5, DEPTH = GREC_LABEL_DEPTH_MAX + BEYOND };
-    static struct grec_label labels[DEPTH];
-    static char names[DEPTH][8];
-    struct grec_label_stack *pushed[DEPTH];
+/* A script's frame takes the room of two labels. */
+static void check_depth(const struct temp_folder *folder, uint32_t depth_max, bool are_scripts) {
+    enum { BEYOND = 5, COUNT_MAX = GREC_LABEL_DEPTH_MAX + BEYOND };
+    static struct grec_label labels[COUNT_MAX];
+    static char names[COUNT_MAX][8];
+    grec_label_place pushed[COUNT_MAX];
     struct recorded recorded;
-    start_recording(*state, "depth.trace", no_options);
+    uint32_t count = depth_max + BEYOND;
+    start_recording(folder, "depth.trace", no_options);
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < DEPTH; i++) {
-            snprintf(names[i], sizeof names[i], "l%d", i);
+        for (uint32_t i = 0; i < count; i++) {
+            snprintf(names[i], sizeof names[i], "l%u", i);
             labels[i].name = names[i];
-            pushed[i] = i % 2 ? grec_label_push(&labels[i], NULL) : grec_script_push(&labels[i], names[i], NULL, 1, 1);
-            /* Sets the line of the innermost frame, or of no frame if the innermost one is beyond the maximum depth. */
-            if (i % 2 == 0) grec_script_line(pushed[i], (uint32_t)i + 100, 2);
-            if (i >= GREC_LABEL_DEPTH_MAX - 2) grec_sample();
+            pushed[i] =
+                are_scripts ? grec_script_push(&labels[i], names[i], NULL, 1, 1) : grec_label_push(&labels[i], NULL);
+            if (are_scripts) grec_script_line(pushed[i], i + 100, 2);
+            if (i >= depth_max - 2) grec_sample();
         }
-        for (int i = DEPTH - 1; i >= 0; i--) {
+        for (uint32_t i = count; i-- > 0;) {
             grec_label_pop(pushed[i]);
-            if (i >= GREC_LABEL_DEPTH_MAX - 2) grec_sample();
+            if (i >= depth_max - 2) grec_sample();
         }
         grec_sample();
     }
-    stop_and_read(&recorded, *state, "depth.trace");
+    stop_and_read(&recorded, folder, "depth.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
     const struct thread *thread = only_thread(profile);
     size_t row = 0;
     for (int round = 0; round < 2; round++) {
-        for (int depth = GREC_LABEL_DEPTH_MAX - 1; depth <= DEPTH; depth++, row++) {
-            uint32_t expected = depth < GREC_LABEL_DEPTH_MAX ? (uint32_t)depth : GREC_LABEL_DEPTH_MAX;
+        for (uint32_t depth = depth_max - 1; depth <= count; depth++, row++) {
+            uint32_t expected = depth < depth_max ? depth : depth_max;
             stack_id stack = samples_at(&thread->samples, row)->stack;
             assert_int_equal(stack_depth(profile, stack), expected);
             for (uint32_t i = expected; i > 0; i--) {
@@ -342,12 +348,12 @@ static void test_depth(void **state) {
                 const struct stack *at = profile_stack_at(profile, stack);
                 snprintf(name, sizeof name, "l%u", i - 1);
                 assert_true(text_equal(frame_func_name(profile, at->frame), text_of(name)));
-                assert_int_equal(profile_frame_at(profile, at->frame)->line, i % 2 ? i - 1 + 100 : 0);
+                assert_int_equal(profile_frame_at(profile, at->frame)->line, are_scripts ? i - 1 + 100 : 0);
                 stack = at->prefix;
             }
         }
-        for (int depth = DEPTH - 1; depth >= GREC_LABEL_DEPTH_MAX - 2; depth--, row++) {
-            uint32_t expected = depth < GREC_LABEL_DEPTH_MAX ? (uint32_t)depth : GREC_LABEL_DEPTH_MAX;
+        for (uint32_t depth = count; depth-- > depth_max - 2; row++) {
+            uint32_t expected = depth < depth_max ? depth : depth_max;
             assert_int_equal(stack_depth(profile, samples_at(&thread->samples, row)->stack), expected);
         }
         assert_true(stack_is_none(samples_at(&thread->samples, row++)->stack));
@@ -356,13 +362,18 @@ static void test_depth(void **state) {
     recorded_fini(&recorded);
 }
 
+static void test_depth(void **state) {
+    check_depth(*state, GREC_LABEL_DEPTH_MAX, false);
+    check_depth(*state, GREC_LABEL_DEPTH_MAX / 2, true);
+}
+
 /* If the texts of a stack do not fit into a block together, the trace has the outer frames, and the missing frames
  * are counted. */
 static void test_more_than_a_block(void **state) {
     enum { DEPTH = 20, TEXT_BYTES = 300, CHUNK_BYTES = 4096 };
     static struct grec_label label = GREC_LABEL_AT("deep", NULL, NULL, 0);
     static char text[TEXT_BYTES + 1];
-    struct grec_label_stack *pushed[DEPTH];
+    grec_label_place pushed[DEPTH];
     struct recorded recorded;
     memset(text, 't', TEXT_BYTES);
     start_recording(*state, "block.trace", (struct grec_options){.chunk_bytes = CHUNK_BYTES, .limit_bytes = 1 << 20});
@@ -552,6 +563,208 @@ static void test_labels_left_open(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Functions that longjmp leaves. ---- */
+
+/* Put this after a function's last call, so that the compiler does not turn the call into a jump. */
+#define NOT_THE_LAST_THING() __asm__ volatile("" ::: "memory")
+
+static jmp_buf caught;
+
+__attribute__((noinline)) static void fail_within(void) {
+    GREC_LABEL("fails", NULL);
+    {
+        GREC_LABEL("deeper", NULL);
+        longjmp(caught, 1);
+    }
+}
+
+__attribute__((noinline)) static void sample_within(void) {
+    GREC_LABEL("after", NULL);
+    grec_sample();
+    NOT_THE_LAST_THING();
+}
+
+__attribute__((noinline)) static void sample_deep_within(int depth) {
+    char room[200];
+    room[0] = (char)depth;
+    __asm__ volatile("" : : "r"(room) : "memory");
+    if (depth) {
+        sample_deep_within(depth - 1);
+    } else {
+        GREC_LABEL("deep after", NULL);
+        grec_sample();
+    }
+    NOT_THE_LAST_THING();
+}
+
+/* The labels of a function that longjmp has left are gone, for samples and for later labels, at any depth. */
+static void test_longjmp(void **state) {
+    enum { JUMP_COUNT = 3 * GREC_LABEL_DEPTH_MAX };
+    struct recorded recorded;
+    start_recording(*state, "jumps.trace", no_options);
+    {
+        GREC_LABEL("main", NULL);
+        if (!setjmp(caught)) fail_within();
+        grec_sample();
+        sample_deep_within(8);
+        for (volatile int i = 0; i < JUMP_COUNT; i++)
+            if (!setjmp(caught)) fail_within();
+        grec_sample();
+        sample_within();
+    }
+    grec_sample();
+    stop_and_read(&recorded, *state, "jumps.trace");
+    assert_nothing_lost(&recorded);
+    assert_samples(&recorded.profile, "main\nmain;deep after\nmain\nmain;after\n\n");
+    recorded_fini(&recorded);
+}
+
+/* A function may catch its own jump, and have labels of its own before and after. */
+static void test_longjmp_within_a_function(void **state) {
+    struct recorded recorded;
+    volatile int count = 0;
+    start_recording(*state, "jumps.trace", no_options);
+    {
+        GREC_LABEL("before", NULL);
+        setjmp(caught);
+        {
+            GREC_LABEL("within", NULL);
+            grec_sample();
+            if (count++ < 2) longjmp(caught, 1);
+        }
+        grec_sample();
+    }
+    stop_and_read(&recorded, *state, "jumps.trace");
+    assert_samples(&recorded.profile, "before;within\nbefore;within\nbefore;within\nbefore\n");
+    recorded_fini(&recorded);
+}
+
+/* ---- Coroutines. ---- */
+
+/* Sanitizers do not know that the stack changes. */
+static void skip_coroutines_under_sanitizers(void) {
+    if (IS_SANITIZED) skip();
+}
+
+enum { COROUTINE_COUNT = 3, COROUTINE_BYTES = 64 * 1024 };
+
+static ucontext_t scheduler, coroutines[COROUTINE_COUNT];
+static char coroutine_stacks[COROUTINE_COUNT][COROUTINE_BYTES];
+
+static void yield_from(int number) { swapcontext(&coroutines[number], &scheduler); }
+static void resume(int number) { swapcontext(&scheduler, &coroutines[number]); }
+
+static void run_coroutine(int number) {
+    static const char *const texts[COROUTINE_COUNT] = {"one", "two", "three"};
+    GREC_LABEL_TEXT("coroutine", NULL, texts[number]);
+    grec_sample();
+    yield_from(number);
+    {
+        GREC_LABEL("again", NULL);
+        grec_sample();
+        yield_from(number);
+    }
+    grec_sample();
+    yield_from(number);
+}
+
+static void start_coroutine(int number) {
+    ucontext_t *context = &coroutines[number];
+    assert_int_equal(getcontext(context), 0);
+    context->uc_stack = (stack_t){.ss_sp = coroutine_stacks[number], .ss_size = COROUTINE_BYTES};
+    context->uc_link = &scheduler;
+    makecontext(context, (void (*)(void))run_coroutine, 1, number);
+}
+
+/* Each coroutine, and the thread itself, has only its own labels, in whatever order they are pushed and popped. */
+static void test_coroutines(void **state) {
+    struct recorded recorded;
+    skip_coroutines_under_sanitizers();
+    start_recording(*state, "coroutines.trace", no_options);
+    for (int i = 0; i < COROUTINE_COUNT; i++) start_coroutine(i);
+    {
+        GREC_LABEL("main", NULL);
+        for (int i = 0; i < COROUTINE_COUNT; i++) resume(i);
+        sample_within();
+        resume(1);
+        resume(0);
+        {
+            GREC_LABEL("elsewhere", NULL);
+            resume(0);
+            grec_sample();
+            resume(2);
+        }
+        resume(1);
+        resume(2);
+        grec_sample();
+        for (int i = 0; i < COROUTINE_COUNT; i++) resume(i);
+        grec_sample();
+    }
+    grec_sample();
+    stop_and_read(&recorded, *state, "coroutines.trace");
+    assert_nothing_lost(&recorded);
+    assert_samples(&recorded.profile,
+                   "coroutine one\ncoroutine two\ncoroutine three\nmain;after\n"
+                   "coroutine two;again\ncoroutine one;again\ncoroutine one\nmain;elsewhere\ncoroutine three;again\n"
+                   "coroutine two\ncoroutine three\nmain\nmain\n\n");
+    recorded_fini(&recorded);
+}
+
+static void enter_and_stay(void) {
+    GREC_LABEL("stays", NULL);
+    swapcontext(&coroutines[0], &scheduler);
+}
+
+/* If coroutines end within their labels, the thread still has room for others. */
+static void test_coroutines_that_end(void **state) {
+    enum { ENDED_COUNT = 2 * GREC_LABEL_DEPTH_MAX, ROOM_BYTES = 16 * 1024 };
+    struct recorded recorded;
+    skip_coroutines_under_sanitizers();
+    char *room = malloc((size_t)ENDED_COUNT * ROOM_BYTES);
+    assert_non_null(room);
+    start_recording(*state, "coroutines.trace", no_options);
+    for (size_t i = 0; i < ENDED_COUNT; i++) {
+        assert_int_equal(getcontext(&coroutines[0]), 0);
+        coroutines[0].uc_stack = (stack_t){.ss_sp = room + i * ROOM_BYTES, .ss_size = ROOM_BYTES};
+        makecontext(&coroutines[0], enter_and_stay, 0);
+        resume(0);
+    }
+    start_coroutine(1);
+    resume(1);
+    sample_within();
+    stop_and_read(&recorded, *state, "coroutines.trace");
+    assert_nothing_lost(&recorded);
+    assert_samples(&recorded.profile, "coroutine two\nafter\n");
+    recorded_fini(&recorded);
+    free(room);
+}
+
+static void sample_in_handler(int number) {
+    GREC_LABEL("handler", NULL);
+    grec_sample();
+}
+
+/* A handler on an alternate stack interrupts the labels of the thread's own stack. */
+static void test_alternate_stack(void **state) {
+    static char room[64 * 1024];
+    struct recorded recorded;
+    stack_t alternate = {.ss_sp = room, .ss_size = sizeof room}, before;
+    struct sigaction action = {.sa_handler = sample_in_handler, .sa_flags = SA_ONSTACK}, action_before;
+    start_recording(*state, "alternate.trace", no_options);
+    assert_int_equal(sigaltstack(&alternate, &before), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, &action_before), 0);
+    {
+        GREC_LABEL("interrupted", NULL);
+        raise(SIGUSR1);
+        grec_sample();
+    }
+    assert_int_equal(sigaction(SIGUSR1, &action_before, NULL), 0);
+    assert_int_equal(sigaltstack(&before, NULL), 0);
+    stop_and_read(&recorded, *state, "alternate.trace");
+    assert_samples(&recorded.profile, "interrupted;handler\ninterrupted\n");
+    recorded_fini(&recorded);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
@@ -568,6 +781,11 @@ int main(void) {
         TEST(test_hand_over),
         TEST(test_threads),
         TEST(test_labels_left_open),
+        TEST(test_longjmp),
+        TEST(test_longjmp_within_a_function),
+        TEST(test_coroutines),
+        TEST(test_coroutines_that_end),
+        TEST(test_alternate_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -872,7 +872,7 @@ static void *be_a_target(void *argument) {
 
 static void aim(const char *name, struct grec_thread thread) {
     static struct grec_label label = GREC_LABEL_AT("the marking thread's", NULL, NULL, 0);
-    struct grec_label_stack *pushed = grec_label_push(&label, NULL);
+    grec_label_place pushed = grec_label_push(&label, NULL);
     struct grec_marker_options options = {.thread = thread, .with_stack = 1};
     const struct grec_value values[] = {GREC_INT(1), GREC_TEXT("aimed")};
     grec_add_named_marker(name, NULL, &pair_type, &options, values, 2);

@@ -124,7 +124,7 @@ IN_SECTION(labelled) static void run_labelled(struct busy_thread *self, int dept
     static struct grec_label labels[] = {
         GREC_LABEL_AT("depth 0", NULL, NULL, 0), GREC_LABEL_AT("depth 1", NULL, NULL, 0),
         GREC_LABEL_AT("depth 2", NULL, NULL, 0), GREC_LABEL_AT("depth 3", NULL, NULL, 0)};
-    struct grec_label_stack *pushed = grec_label_push(&labels[depth], NULL);
+    grec_label_place pushed = grec_label_push(&labels[depth], NULL);
     if (depth)
         run_labelled(self, depth - 1);
     else

@@ -341,8 +341,8 @@ static void run_with_labels(struct busy_thread *thread) {
     static struct grec_category part = GREC_SUBCATEGORY("Part", &work);
     static struct grec_label interpreter = GREC_LABEL_AT("interpreter", &work, NULL, 0);
     struct grec_label on_stack = GREC_LABEL_AT("of a part", &part, "source.c", 7);
-    struct grec_label_stack *pushed = grec_label_push(&on_stack, NULL);
-    struct grec_label_stack *script = grec_script_push(&interpreter, "function", "file.js", 3, 4);
+    grec_label_place pushed = grec_label_push(&on_stack, NULL);
+    grec_label_place script = grec_script_push(&interpreter, "function", "file.js", 3, 4);
     GREC_LABEL_TEXT("vanished", NULL, vanished_text);
     wait_once(waiter_of(thread));
     grec_label_pop(script);
