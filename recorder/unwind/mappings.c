@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "recorder/state/own_files.h"
 #include "recorder/state/clock.h"
+#include "recorder/state/own_files.h"
 #include "search.h"
 
 enum {

@@ -17,8 +17,8 @@ struct stack_part {
     bool reaches_own; /* it goes on on the thread's own stack, which a signal has interrupted */
 };
 
-/* If the end of another stack than the thread's own is not known, this much of it is looked at: the next stack may begin
- * right behind it. */
+/* If the end of another stack than the thread's own is not known, this much of it is looked at: the next stack may
+ * begin right behind it. */
 enum { OTHER_STACK_BYTES = 16 * 1024 };
 
 /* How the memory of another thread is read. `copy` returns how many bytes from the address on it could copy. */
