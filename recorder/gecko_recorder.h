@@ -320,14 +320,15 @@ GREC_INLINE void grec_script_line(grec_label_place pushed, uint32_t line, uint32
  *
  * Names, categories and types are constants: each of these places has a static description of its own. */
 
-/* An instant, on the recorder's own clock; 0: unknown, because nothing was recorded at that time. */
+/* An instant, on the recorder's own clock; 0: unknown, because there was no recording at that time. */
 typedef uint64_t grec_time;
 
-/* Returns the current time; 0 when not recording. [signal-safe] */
+/* Returns the current time, also in a pause; 0 without a recording. [signal-safe] */
 GREC_INLINE grec_time grec_now(void);
 
 /* Returns the time at which CLOCK_MONOTONIC had that value, for times that other libraries report. Exact to a
- * microsecond for times since the start of the recording. Returns 0 when not recording. [signal-safe] */
+ * microsecond for times since the start of the recording. Returns 0 when not recording, and in a pause.
+ * [signal-safe] */
 GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns);
 
 struct grec_marker_type;
@@ -895,7 +896,7 @@ static inline void grec_label_scope_end_(grec_label_place *pushed) { grec_label_
 /* ---- Markers. ---- */
 
 GREC_API grec_time grec_now_(void);
-GREC_INLINE grec_time grec_now(void) { return grec_is_recording() ? grec_now_() : 0; }
+GREC_INLINE grec_time grec_now(void) { return grec_may_record_() ? grec_now_() : 0; }
 
 GREC_API void grec_text_marker_(const char *name, struct grec_category *category, const char *text);
 GREC_INLINE void grec_text_marker(const char *name, struct grec_category *category, const char *text) {

@@ -155,7 +155,7 @@ static void test_events(void **state) {
 static void test_lengths(void **state) {
     enum { NAP_US = 20000 };
     struct recorded recorded;
-    struct bracket start, end, pause, resume, real;
+    struct bracket start, end, pause, in_pause, resume, real;
     real.before_ns = now_ns(CLOCK_REALTIME);
     start_recording(*state, "lengths.trace", no_options);
     real.after_ns = now_ns(CLOCK_REALTIME);
@@ -170,11 +170,15 @@ static void test_lengths(void **state) {
     pause.before_ns = now_ns(CLOCK_MONOTONIC);
     grec_pause();
     pause.after_ns = now_ns(CLOCK_MONOTONIC);
-    assert_int_equal(grec_now(), 0);
+    usleep(NAP_US);
+    in_pause.before_ns = now_ns(CLOCK_MONOTONIC);
+    from = grec_now();
+    in_pause.after_ns = now_ns(CLOCK_MONOTONIC);
     usleep(NAP_US);
     resume.before_ns = now_ns(CLOCK_MONOTONIC);
     grec_resume();
     resume.after_ns = now_ns(CLOCK_MONOTONIC);
+    GREC_INTERVAL("begun in the pause", NULL, from);
     stop_and_read(&recorded, *state, "lengths.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
@@ -187,6 +191,8 @@ static void test_lengths(void **state) {
     const struct paused_range *range = column_at(&profile->paused_ranges, 0);
     assert_true(error_of(&pause, on_clock(profile, range->start_ns)) <= tolerance_ns);
     assert_true(error_of(&resume, on_clock(profile, range->end_ns)) <= tolerance_ns);
+    const struct marker *begun = find_marker(profile, "begun in the pause", NULL);
+    assert_true(error_of(&in_pause, on_clock(profile, begun->start_ns)) <= tolerance_ns);
     /* The profile's range begins with the recording, and the profile has its date. */
     assert_int_equal(find_marker(profile, "from the start", NULL)->start_ns, profile->start_ns);
     assert_in_range(profile->meta.start_time_ms + profile->start_ns / 1000000, real.before_ns / 1000000 - 2,

@@ -668,9 +668,8 @@ static void test_phases(void **state) {
 static void test_scopes(void **state) {
     static struct grec_category category = GREC_CATEGORY("Scopes", GREC_COLOR_GREEN);
     struct recorded recorded;
-    {
-        GREC_INTERVAL_SCOPE("never", NULL);
-    }
+    grec_time begun_in_pause[2];
+    { GREC_INTERVAL_SCOPE("never", NULL); }
     {
         GREC_INTERVAL_SCOPE("from before", NULL);
         start_recording(*state, "scopes.trace", no_options);
@@ -688,9 +687,13 @@ static void test_scopes(void **state) {
             grec_pause();
         }
         {
+            begun_in_pause[0] = grec_now();
             GREC_INTERVAL_SCOPE("begun in a pause", NULL);
+            begun_in_pause[1] = grec_now();
             grec_resume();
         }
+        GREC_INTERVAL("before it", NULL, begun_in_pause[0]);
+        GREC_INTERVAL("after it", NULL, begun_in_pause[1]);
         {
             GREC_INTERVAL_SCOPE("over a pause", NULL);
             grec_pause();
@@ -714,8 +717,9 @@ static void test_scopes(void **state) {
     }
     assert_true(outer->end_ns >= last_ns);
     assert_int_equal(find_marker(profile, "from before", NULL)->start_ns, profile->start_ns);
-    /* An interval that begins in a pause has no start of its own. */
-    assert_int_equal(find_marker(profile, "begun in a pause", NULL)->start_ns, profile->start_ns);
+    int64_t begun_ns = find_marker(profile, "begun in a pause", NULL)->start_ns;
+    assert_in_range(begun_ns, find_marker(profile, "before it", NULL)->start_ns,
+                    find_marker(profile, "after it", NULL)->start_ns);
     assert_int_equal(count_markers(profile, "over a pause"), 1);
     static const char *const absent[] = {"never", "paused at its end", "until after"};
     for (size_t i = 0; i < COUNT_OF(absent); i++) assert_int_equal(count_markers(profile, absent[i]), 0);
