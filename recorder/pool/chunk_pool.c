@@ -286,9 +286,15 @@ static struct trace_chunk_header *take(struct pool *pool, enum pool_entry_state 
     return number < 0 ? NULL : pool_chunk(pool, (uint64_t)number);
 }
 
+/* A thread that copies the chunk sees nothing of a new use before it sees that the chunk is free. */
+static void free_chunk(struct trace_chunk_header *chunk) {
+    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 /* Fills in the header. At every instant it is that of a free chunk, or complete. */
 static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chunk_header *values) {
-    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    free_chunk(chunk);
     chunk->pid = values->pid;
     __atomic_store_n(&chunk->owner, values->pid, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->pid_namespace, process_self()->pid_namespace, __ATOMIC_RELAXED);
@@ -306,8 +312,8 @@ static void begin_chunk(struct trace_chunk_header *chunk, const struct trace_chu
     chunk->end_ticks = 0;
     chunk->end_ns = 0;
     struct clock_pair now = clock_read_pair();
-    chunk->base_ticks = now.ticks;
-    /* A thread that looks for a kept chunk may read this. */
+    /* Threads that copy the chunk, or look for a kept one, may read these. */
+    __atomic_store_n(&chunk->base_ticks, now.ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->base_ns, now.monotonic_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->commit, values->commit, __ATOMIC_RELAXED);
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_LIVE, __ATOMIC_RELEASE);
@@ -339,7 +345,7 @@ struct trace_chunk_header *pool_take_pinned(struct pool *pool, uint32_t pid, uin
         return NULL;
     }
     /* A word of 0 ends the log, so clear what an earlier use has left. */
-    __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_FREE, __ATOMIC_RELEASE);
+    free_chunk(chunk);
     memset((unsigned char *)chunk + TRACE_CHUNK_HEADER_BYTES, 0, pool->chunk_bytes - TRACE_CHUNK_HEADER_BYTES);
     struct trace_chunk_header values = {.kind = TRACE_CHUNK_DEFINITIONS,
                                         .pid = pid,

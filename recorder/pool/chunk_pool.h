@@ -66,12 +66,13 @@ bool pool_has_other_saver(const struct pool *pool);
 /* Unmaps the pool and closes its file. */
 void pool_close(struct pool *pool);
 
-/* Copies chunks and counts into an empty pool with the same chunk size. No thread may write meanwhile. Returns false
- * with errno set. */
+/* Copies chunks and counts into an empty pool with the same chunk size. Other processes may write into `from`
+ * meanwhile, but no thread of this one. Returns false with errno set. */
 bool pool_copy(const struct pool *from, struct pool *to);
 
 /* Writes a copy of the trace to a file, which replaces `path` once it is complete. Other threads may write into the
- * pool meanwhile. Returns false with errno set. */
+ * pool meanwhile. The copy has all that was recorded before the call, except what was recycled, which it counts.
+ * Returns false with errno set. */
 bool pool_save(const struct pool *pool, const char *path);
 
 /* Renames the file, on the same file system. Returns false with errno set. */

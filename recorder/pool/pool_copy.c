@@ -1,5 +1,6 @@
 /* Copies of pools: into a file, while other threads record, and into another pool. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,10 @@ static bool write_all(int file, const void *bytes, size_t bytes_count, uint64_t 
     return true;
 }
 
-/* Copies a chunk that its thread may be writing into: the copy has what was published so far, and no end time. Returns
- * false if the chunk is given to another thread meanwhile: then the bytes that were read are worthless. */
+/* Copies a chunk that threads may be writing into: the copy has what was published so far, and no end time. Returns
+ * false if the chunk is used again meanwhile, which changes its base: then the bytes that were read are worthless.
+ * While a thread continues the chunk, seals it or takes it, the chunk keeps its base and its blocks. So nobody waits
+ * for that thread, which may be stopped or killed at any instant. */
 #if defined(__clang__) || defined(__GNUC__)
 __attribute__((no_sanitize("thread")))
 #endif
@@ -33,32 +36,31 @@ static bool
 try_copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
     struct trace_chunk_header *header = (struct trace_chunk_header *)copy;
-    uint64_t entry = table_load(pool, number);
     memset(copy, 0, pool->chunk_bytes);
+    uint64_t base_ticks = __atomic_load_n(&chunk->base_ticks, __ATOMIC_ACQUIRE);
     uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
-    /* The chunk has a new owner, but its header is still the old one's. */
-    bool is_between = pool->table && __atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8;
-    if (is_between) return false;
     if (state == TRACE_CHUNK_FREE) return true;
     uint64_t commit = __atomic_load_n(&chunk->commit, __ATOMIC_ACQUIRE);
     uint32_t end = (uint32_t)commit;
     if (chunk->kind == TRACE_CHUNK_DEFINITIONS || end > pool->chunk_bytes) end = pool->chunk_bytes;
-    for (uint32_t i = 0; i < end; i++) copy[i] = ((const volatile unsigned char *)chunk)[i];
-    header->commit = commit;
+    /* A definition is published by a change of its first word, so words must be read whole. */
+    const volatile uint32_t *words = (const volatile uint32_t *)(const void *)chunk;
+    for (uint32_t i = 0; i * sizeof *words < end; i++) ((uint32_t *)(void *)copy)[i] = words[i];
     header->state = state;
+    header->commit = commit;
+    header->global_index = __atomic_load_n(&chunk->global_index, __ATOMIC_RELAXED);
     if (state == TRACE_CHUNK_LIVE) {
         header->hash = 0;
         header->end_ticks = header->end_ns = 0;
     }
-    return table_load(pool, number) >> 8 == entry >> 8;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) != TRACE_CHUNK_FREE &&
+           __atomic_load_n(&chunk->base_ticks, __ATOMIC_RELAXED) == base_ticks;
 }
 
-/* A chunk that changes hands all the time, or whose taker was killed in the middle, becomes a free one. */
+/* Each new try follows a new use of the chunk, so the old contents were recycled, and are counted as such. */
 static void copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
-    enum { TRIES = 100 };
-    for (int i = 0; i < TRIES; i++)
-        if (try_copy_chunk(pool, number, copy)) return;
-    memset(copy, 0, pool->chunk_bytes);
+    while (!try_copy_chunk(pool, number, copy)) sched_yield();
 }
 
 static bool write_chunk_copy(const struct pool *pool, uint64_t number, unsigned char *buffer, int file) {
@@ -151,10 +153,13 @@ static bool choose_first_index(const struct pool *from, uint64_t room_count, uin
     return true;
 }
 
-static bool append_chunk(struct pool *to, const struct trace_chunk_header *chunk, enum pool_entry_state state) {
+/* Appends a copy of the chunk, unless the chunk is free by now. */
+static bool append_chunk(const struct pool *from, uint64_t from_number, struct pool *to, enum pool_entry_state state) {
     uint64_t number = to->header->chunk_count;
     if (!pool_reserve_chunks(to, number + 1)) return false;
-    memcpy(pool_chunk(to, number), chunk, to->chunk_bytes);
+    struct trace_chunk_header *chunk = pool_chunk(to, number);
+    copy_chunk(from, from_number, (unsigned char *)chunk);
+    if (chunk->state == TRACE_CHUNK_FREE) return true;
     to->header->chunk_count = number + 1;
     table_store(to, number, entry_of(state, chunk->global_index));
     return true;
@@ -164,13 +169,13 @@ static bool append_chunk(struct pool *to, const struct trace_chunk_header *chunk
 static bool copy_definitions(const struct pool *from, struct pool *to) {
     uint64_t number = 0;
     for (;;) {
-        const struct trace_chunk_header *chunk = pool_chunk(from, number);
         uint64_t place = to->header->chunk_count;
-        if (!append_chunk(to, chunk, POOL_PINNED)) return false;
+        if (!append_chunk(from, number, to, POOL_PINNED)) return false;
         to->shared->definition_chunk_count++;
+        struct trace_chunk_header *chunk = pool_chunk(to, place);
         if (!chunk->next_chunk) return true;
-        pool_chunk(to, place)->next_chunk = (uint32_t)(place + 2);
         number = chunk->next_chunk - 1;
+        chunk->next_chunk = (uint32_t)(place + 2);
     }
 }
 
@@ -180,7 +185,7 @@ static bool copy_events(const struct pool *from, struct pool *to, uint64_t first
         if (!is_event_chunk(chunk)) continue;
         if (chunk->global_index < first_index)
             pool_count_recycled(to, chunk);
-        else if (!append_chunk(to, chunk, POOL_SEALED))
+        else if (!append_chunk(from, i, to, POOL_SEALED))
             return false;
     }
     return true;

@@ -4,6 +4,7 @@
 
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
+#include "recorder/state/recording_state.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/recorder_workers.h"
 #include "tests/support/sanitizers.h"
@@ -516,6 +517,69 @@ static void test_kept_chunks_at_the_end(void **state) {
     pool_close(&pool);
 }
 
+/* ---- Copies while a thread takes a chunk. It may be stopped, or killed, after each of its steps. ---- */
+
+enum { COPIED_COUNT = 100 };
+
+static void *record_some(void *unused) {
+    for (uint64_t i = 0; i < COPIED_COUNT; i++) record_number(i);
+    return unused;
+}
+
+static struct trace_chunk_header *chunk_with(uint32_t state, uint64_t number) {
+    for (uint64_t i = 0; i < recording_pool.header->chunk_count; i++) {
+        struct trace_chunk_header *chunk = pool_chunk(&recording_pool, i);
+        if (chunk->kind == TRACE_CHUNK_EVENTS && chunk->state == state && number-- == 0) return chunk;
+    }
+    fail_msg("there is no such chunk");
+    return NULL;
+}
+
+static uint64_t *table_entry_of(const struct trace_chunk_header *chunk) {
+    return &recording_pool.table[pool_chunk_number(&recording_pool, chunk)];
+}
+
+/* Saves a copy. Returns how many of the numbers it has. */
+static uint64_t count_in_copy(const struct temp_folder *folder, uint64_t recycled_count) {
+    struct recorded copy;
+    assert_int_equal(grec_save(temp_folder_file(folder, "copy.trace")), GREC_OK);
+    recorded_read(&copy, temp_folder_file(folder, "copy.trace"));
+    assert_nothing_lost(&copy);
+    assert_int_equal(copy.header.recycled_chunk_count, recycled_count);
+    uint64_t count = count_markers(&copy.profile, "number");
+    recorded_fini(&copy);
+    return count;
+}
+
+/* The next thread to continue a kept chunk gives it a new index, first in the chunk and then in the table. */
+static void test_saved_while_a_kept_chunk_is_taken(void **state) {
+    pthread_t thread;
+    start_recording(*state, "kept.trace", (struct grec_options){.flags = GREC_NO_HELPER});
+    assert_int_equal(pthread_create(&thread, NULL, record_some, NULL), 0);
+    pthread_join(thread, NULL);
+    struct trace_chunk_header *kept = chunk_with(TRACE_CHUNK_LIVE, 0);
+    kept->global_index = recording_pool.header->next_global_index++;
+    assert_int_equal(count_in_copy(*state, 0), COPIED_COUNT);
+}
+
+/* The thread that uses a chunk again first changes the table, counts the loss, makes the chunk free, and fills in its
+ * header. Its old contents are in copies until it is free. */
+static void test_saved_while_a_chunk_is_used_again(void **state) {
+    start_recording(*state, "again.trace",
+                    (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20, .flags = GREC_NO_HELPER});
+    for (uint64_t i = 0; i < COPIED_COUNT; i++) record_padded(i, TEXT_BYTES_MAX);
+    struct trace_chunk_header *chunk = chunk_with(TRACE_CHUNK_SEALED, 1);
+    uint64_t *entry = table_entry_of(chunk), kept_entry = *entry;
+    uint64_t count_in_chunk = (chunk->commit >> 32) - 2; /* process, thread */
+    *entry = (uint64_t)POOL_LIVE | recording_pool.header->next_global_index++ << 8;
+    assert_int_equal(count_in_copy(*state, 0), COPIED_COUNT);
+    recording_pool.header->recycled_chunk_count = 1;
+    chunk->state = TRACE_CHUNK_FREE;
+    assert_int_equal(count_in_copy(*state, 1), COPIED_COUNT - count_in_chunk);
+    chunk->state = TRACE_CHUNK_SEALED;
+    *entry = kept_entry;
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
@@ -536,6 +600,8 @@ int main(void) {
         TEST(test_kept_chunks_of_another_namespace),
         TEST(test_kept_chunks_are_as_old_as_their_last_use),
         TEST(test_kept_chunks_at_the_end),
+        TEST(test_saved_while_a_kept_chunk_is_taken),
+        TEST(test_saved_while_a_chunk_is_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
