@@ -23,9 +23,10 @@ int pool_file_move_away(int file) {
     return moved;
 }
 
-/* Retries, because a process that tests for the lock holds one for a moment. */
+/* Retries, because a process that tests for the lock holds one for a moment, or longer on a busy machine. Without the
+ * lock, another recording could replace the trace. */
 static void lock_file(int file) {
-    enum { TRIES = 5, NAP_US = 1000 };
+    enum { TRIES = 1000, NAP_US = 1000 };
     for (int i = 0; i < TRIES && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++) usleep(NAP_US);
 }
 

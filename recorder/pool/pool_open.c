@@ -304,10 +304,11 @@ void pool_write_settings(struct pool *pool, const struct pool_settings *settings
                      __ATOMIC_RELAXED);
 }
 
-/* If the version stays odd, the process that changed the settings was killed meanwhile. */
+/* If the version stays odd, the process that changes the settings was killed or stopped meanwhile. A stopped one tells
+ * the others to read the settings again when it has changed them. */
 __attribute__((no_sanitize("thread"))) void pool_read_settings(const struct pool *pool,
                                                                struct pool_settings *settings) {
-    enum { TRIES = 10, NAP_US = 100 };
+    enum { TRIES = 1000, NAP_US = 100 };
     const uint64_t *version = &pool->shared->settings_version;
     for (int i = 0; i < TRIES; i++) {
         uint64_t before = __atomic_load_n(version, __ATOMIC_ACQUIRE);
