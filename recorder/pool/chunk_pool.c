@@ -74,6 +74,7 @@ bool pool_reserve_ahead(struct pool *pool) {
         uint64_t next = reserved + TAKER_BATCH_COUNT < target ? reserved + TAKER_BATCH_COUNT : target;
         if (!pool_file_reserve(pool, pool_chunk_offset(pool, reserved), pool_chunk_offset(pool, next))) return false;
         populate(pool->base + pool_chunk_offset(pool, reserved), (size_t)(next - reserved) * pool->chunk_bytes);
+        for (uint64_t i = reserved; i < next; i++) pool_pages_touch(pool, i, pool->chunk_bytes);
         uint64_t seen = reserved;
         bool is_ours = __atomic_compare_exchange_n(&pool->shared->reserved_count, &seen, next, false, __ATOMIC_ACQ_REL,
                                                    __ATOMIC_ACQUIRE);
@@ -172,11 +173,17 @@ static bool is_of_own_namespace(const struct trace_chunk_header *chunk) {
     return __atomic_load_n(&chunk->pid_namespace, __ATOMIC_RELAXED) == process_self()->pid_namespace;
 }
 
+/* Returns a chunk whose header will be read. If that page is not mapped yet, the kernel maps up to 64 KiB around it. */
+static struct trace_chunk_header *look_at(const struct pool *pool, uint64_t number) {
+    pool_pages_touch(pool, number, pool->chunk_bytes);
+    return pool_chunk(pool, number);
+}
+
 /* The owner is stored before the global index. So if the header has the table's index, it has that owner, or a later
  * one. A process may keep its chunk for others and end while this one looks at it: then the second look finds another
  * owner. */
 static bool is_owner_dead(const struct pool *pool, uint64_t number, uint64_t entry) {
-    const struct trace_chunk_header *chunk = pool_chunk(pool, number);
+    const struct trace_chunk_header *chunk = look_at(pool, number);
     if (__atomic_load_n(&chunk->global_index, __ATOMIC_ACQUIRE) != entry >> 8 || !is_of_own_namespace(chunk))
         return false;
     uint32_t owner = __atomic_load_n(&chunk->owner, __ATOMIC_ACQUIRE);
@@ -244,7 +251,7 @@ void pool_drop_old(struct pool *pool) {
     if (!pool->table || !__atomic_load_n(&pool->shared->duration_ticks, __ATOMIC_RELAXED)) return;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t entry = table_load(pool, i);
-        const struct trace_chunk_header *chunk = pool_chunk(pool, i);
+        const struct trace_chunk_header *chunk = look_at(pool, i);
         bool is_dropped =
             entry_state(entry) != POOL_SEALED || __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == TRACE_CHUNK_FREE;
         if (!is_dropped && is_old(pool, chunk, now_ticks)) drop_chunk(pool, i, entry);
@@ -331,6 +338,7 @@ struct trace_chunk_header *pool_take(struct pool *pool, const struct pool_owner 
                                         .global_index = global_index,
                                         .commit = TRACE_CHUNK_HEADER_BYTES};
     begin_chunk(chunk, &values);
+    pool_pages_touch(pool, pool_chunk_number(pool, chunk), values.commit);
     return chunk;
 }
 
@@ -352,6 +360,7 @@ struct trace_chunk_header *pool_take_pinned(struct pool *pool, uint32_t pid, uin
                                         .global_index = global_index,
                                         .first_definition = first_definition};
     begin_chunk(chunk, &values);
+    pool_pages_touch(pool, pool_chunk_number(pool, chunk), pool->chunk_bytes);
     return chunk;
 }
 
@@ -373,6 +382,7 @@ void pool_seal(struct pool *pool, struct trace_chunk_header *chunk) {
     uint32_t end = (uint32_t)__atomic_load_n(&chunk->commit, __ATOMIC_RELAXED);
     /* In a child that was forked in the middle of this function, the chunk has become zeros: see detach_child. */
     if (end < hashed_from) return;
+    pool_pages_touch(pool, number, end);
     chunk->hash = hash_bytes((const unsigned char *)chunk + hashed_from, end - hashed_from);
     __atomic_store_n(&chunk->state, (uint32_t)TRACE_CHUNK_SEALED, __ATOMIC_RELEASE);
     if (pool->table) table_change(pool, number, entry_of(POOL_LIVE, global_index), entry_of(POOL_SEALED, global_index));
@@ -386,6 +396,7 @@ static uint64_t partial_value(const struct pool *pool, const struct trace_chunk_
 
 void pool_put_partial(struct pool *pool, struct trace_chunk_header *chunk) {
     uint64_t value = partial_value(pool, chunk);
+    pool_pages_touch(pool, pool_chunk_number(pool, chunk), (uint32_t)chunk->commit);
     __atomic_or_fetch(&chunk->owner, OWNER_HAS_LEFT, __ATOMIC_RELEASE);
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t empty = 0;
@@ -403,7 +414,7 @@ static struct trace_chunk_header *remove_partial(struct pool *pool, bool is_any_
     for (int i = 0; i < POOL_PARTIAL_COUNT; i++) {
         uint64_t value = __atomic_load_n(&pool->shared->partial[i], __ATOMIC_ACQUIRE);
         if (!value) continue;
-        struct trace_chunk_header *chunk = pool_chunk(pool, (value & UINT32_MAX) - 1);
+        struct trace_chunk_header *chunk = look_at(pool, (value & UINT32_MAX) - 1);
         if (!is_any_namespace_good && !is_of_own_namespace(chunk)) continue;
         if (__atomic_compare_exchange_n(&pool->shared->partial[i], &value, 0, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))

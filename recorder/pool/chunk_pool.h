@@ -117,6 +117,10 @@ bool pool_seal_partial(struct pool *pool);
 /* Frees the chunks that ended longer ago than the pool keeps any. Reads the header of each chunk. */
 void pool_drop_old(struct pool *pool) GREC_SHARED(pool_drop_old);
 
+/* Returns how many bytes of this process's resident memory are pages of the trace. Reads a word for each chunk, and the
+ * headers of those that are not full. */
+uint64_t pool_resident_bytes(const struct pool *pool);
+
 /* ---- For the helper. ---- */
 
 /* Allocates disk space for chunks ahead of need. Returns false when all chunks have theirs, or with errno set when

@@ -61,6 +61,7 @@ try_copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
 /* Each new try follows a new use of the chunk, so the old contents were recycled, and are counted as such. */
 static void copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
     while (!try_copy_chunk(pool, number, copy)) sched_yield();
+    pool_pages_touch(pool, number, pool->chunk_bytes);
 }
 
 static bool write_chunk_copy(const struct pool *pool, uint64_t number, unsigned char *buffer, int file) {
@@ -159,6 +160,7 @@ static bool append_chunk(const struct pool *from, uint64_t from_number, struct p
     if (!pool_reserve_chunks(to, number + 1)) return false;
     struct trace_chunk_header *chunk = pool_chunk(to, number);
     copy_chunk(from, from_number, (unsigned char *)chunk);
+    pool_pages_touch(to, number, to->chunk_bytes);
     if (chunk->state == TRACE_CHUNK_FREE) return true;
     to->header->chunk_count = number + 1;
     table_store(to, number, entry_of(state, chunk->global_index));

@@ -33,6 +33,13 @@ bool pool_reserve_chunks(struct pool *pool, uint64_t target_count);
 /* Counts a chunk whose contents are lost, unless it is free. [signal-safe] */
 void pool_count_recycled(struct pool *pool, const struct trace_chunk_header *chunk);
 
+/* Makes the table of touched pages, for a pool that is mapped. */
+void pool_pages_open(struct pool *pool);
+void pool_pages_close(struct pool *pool);
+
+/* Notes that this process has touched the first bytes of a chunk. [signal-safe] */
+void pool_pages_touch(const struct pool *pool, uint64_t number, uint64_t bytes_count);
+
 void pool_hash_header(struct trace_header *header);
 
 #endif

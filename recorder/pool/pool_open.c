@@ -49,6 +49,7 @@ static void point_into_mapping(struct pool *pool) {
     pool->table = pool->shared->entry_count ? (uint64_t *)(pool->base + pool->shared->table_offset) : NULL;
     pool->definitions = (struct pool_definition_slot *)(pool->base + pool->shared->definitions_offset);
     pool->chunks = pool->base + pool->header->chunks_offset;
+    pool_pages_open(pool);
 }
 
 static bool map_bytes(struct pool *pool, uint64_t bytes_count) {
@@ -333,6 +334,7 @@ void pool_leave(struct pool *pool) {
 }
 
 void pool_close(struct pool *pool) {
+    pool_pages_close(pool);
     if (pool->base) munmap(pool->base, pool->mapped_bytes);
     if (pool->file >= 0 && pool_file_number(pool) >= 0) close(pool->file);
     close_memory(pool);

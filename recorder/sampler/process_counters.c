@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "recorder/gecko_recorder.h"
+#include "recorder/pool/chunk_pool.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/own_files.h"
 #include "recorder/state/text_file.h"
@@ -53,7 +54,7 @@ static struct {
     uint64_t page_bytes;
     uint64_t last_cpu_ns;
     uint64_t next_slow_ns;
-    int64_t last_pages;
+    int64_t last_bytes;
     uint32_t zone_count;
     struct zone zones[ZONE_COUNT_MAX];
 } counters;
@@ -146,10 +147,12 @@ static void sample_memory(void) {
     snprintf(path, sizeof path, "%ld/statm", syscall(SYS_gettid));
     if (!own_file_read(&counters.memory_file, path, text, sizeof text)) return;
     strtoull(text, &at, 10); /* skip the mapped pages */
-    int64_t pages = (int64_t)strtoull(at, NULL, 10);
-    if (pages == counters.last_pages) return;
-    counters.last_pages = pages;
-    grec_counter_set(&memory_counter, pages * (int64_t)counters.page_bytes);
+    uint64_t all_bytes = strtoull(at, NULL, 10) * counters.page_bytes;
+    uint64_t own_bytes = pool_resident_bytes(&recording_pool);
+    int64_t bytes = all_bytes > own_bytes ? (int64_t)(all_bytes - own_bytes) : 0;
+    if (bytes == counters.last_bytes) return;
+    counters.last_bytes = bytes;
+    grec_counter_set(&memory_counter, bytes);
 }
 
 /* ---- All. ---- */
@@ -158,7 +161,7 @@ void process_counters_open(void) {
     counters.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     counters.next_slow_ns = 0;
-    counters.last_pages = -1;
+    counters.last_bytes = -1;
     open_zones();
 }
 

@@ -82,6 +82,13 @@ struct pool_bookkeeping {
     struct pool_settings settings;
 };
 
+/* Which pages of the trace this process has touched. The kernel clears this memory in forked children, which have
+ * touched none. */
+struct pool_pages {
+    uint64_t all_count;
+    uint32_t counts[]; /* for each chunk: how many of its first pages */
+};
+
 #define POOL_CLOSED ((struct pool){.file = -1, .memory_file = -1})
 
 struct pool {
@@ -97,6 +104,7 @@ struct pool {
     uint64_t *table; /* NULL: the pool is unlimited */
     struct pool_definition_slot *definitions;
     unsigned char *chunks;      /* chunk 0 */
+    struct pool_pages *pages;   /* NULL: there was no memory for it */
     char path[POOL_PATH_BYTES]; /* absolute; empty if this process has created the pool in memory */
 };
 

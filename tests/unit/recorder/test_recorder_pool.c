@@ -9,6 +9,7 @@
 #include "tests/support/recorder_workers.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
 
 static struct grec_status status_now(void) {
     struct grec_status status;
@@ -517,6 +518,65 @@ static void test_kept_chunks_at_the_end(void **state) {
     pool_close(&pool);
 }
 
+/* ---- Pages of the trace in the memory of the process. ---- */
+
+/* Returns how many bytes of the trace the kernel counts as resident memory of this process. */
+static uint64_t resident_by_kernel(void) {
+    FILE *file = fopen("/proc/self/smaps", "r");
+    char line[512];
+    uint64_t kilobytes = 0;
+    uintptr_t start, end;
+    bool is_trace = false;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2)
+            is_trace = start == (uintptr_t)recording_pool.base;
+        if (is_trace && sscanf(line, "Rss: %" SCNu64 " kB", &kilobytes) == 1) break;
+    }
+    fclose(file);
+    return kilobytes * 1024;
+}
+
+/* The recorder does not note which pages of its tables it has touched. The kernel maps some pages around one that is
+ * read. */
+static bool is_resident_right(void) {
+    enum { ERROR_BYTES_MAX = 32 * 4096 };
+    uint64_t counted = pool_resident_bytes(&recording_pool), by_kernel = resident_by_kernel();
+    uint64_t error_bytes = counted > by_kernel ? counted - by_kernel : by_kernel - counted;
+    if (error_bytes > ERROR_BYTES_MAX) print_error("%" PRIu64 " bytes, not %" PRIu64 "\n", counted, by_kernel);
+    return error_bytes <= ERROR_BYTES_MAX;
+}
+
+static void record_pages(void) {
+    for (uint64_t i = 0; i < 5000; i++) record_padded(i, TEXT_BYTES_MAX);
+}
+
+/* Each process counts the pages that it has touched itself. */
+static void test_resident_pages(void **state) {
+    static const struct grec_options cases[] = {
+        {.flags = GREC_NO_HELPER},
+        {.flags = GREC_NO_HELPER, .storage = GREC_STORAGE_MEMORY},
+        {.flags = GREC_NO_HELPER, .limit_bytes = GREC_UNLIMITED},
+        {.flags = GREC_NO_HELPER, .limit_bytes = 1 << 20, .chunk_bytes = 16384},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start_recording(*state, "pages.trace", cases[i]);
+        assert_true(is_resident_right());
+        record_pages();
+        assert_true(is_resident_right());
+        pid_t child = fork();
+        if (!child) {
+            bool is_good = is_resident_right();
+            record_pages();
+            _exit(is_good && is_resident_right() ? 0 : 1);
+        }
+        assert_int_equal(wait_for_child(child), 0);
+        assert_int_equal(grec_save(temp_folder_file(*state, "copy.trace")), GREC_OK);
+        assert_true(is_resident_right());
+        grec_stop();
+    }
+}
+
 /* ---- Copies while a thread takes a chunk. It may be stopped, or killed, after each of its steps. ---- */
 
 enum { COPIED_COUNT = 100 };
@@ -600,6 +660,7 @@ int main(void) {
         TEST(test_kept_chunks_of_another_namespace),
         TEST(test_kept_chunks_are_as_old_as_their_last_use),
         TEST(test_kept_chunks_at_the_end),
+        TEST(test_resident_pages),
         TEST(test_saved_while_a_kept_chunk_is_taken),
         TEST(test_saved_while_a_chunk_is_used_again),
     };

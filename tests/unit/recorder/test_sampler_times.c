@@ -274,6 +274,33 @@ static void test_counters_of_the_process(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The trace is a mapping of the process, but its pages are no memory that the program uses. */
+static void test_memory_without_the_trace(void **state) {
+    enum { TRACE_BYTES = 32 << 20, GROWTH_BYTES_MAX = TRACE_BYTES / 4, LONGER_THAN_PERIOD_US = 20000 };
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct grec_status status;
+    start_sampling(*state, "memory.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_NO_STACKS});
+    wait_rounds(2);
+    do {
+        for (int i = 0; i < 1000; i++) grec_text_marker("filler", NULL, "a text that fills the trace");
+        grec_get_status(&status);
+    } while (status.size_bytes < TRACE_BYTES);
+    usleep(LONGER_THAN_PERIOD_US);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "memory.trace");
+    const struct counter *memory = find_counter(&recorded.profile, "resident set");
+    assert_non_null(memory);
+    int64_t bytes = 0, first_bytes = 0;
+    for (size_t i = 0; i < memory->samples.count; i++) {
+        bytes += ((const struct counter_sample *)column_at(&memory->samples, i))->change;
+        if (!first_bytes) first_bytes = bytes;
+        assert_true(bytes < first_bytes + GROWTH_BYTES_MAX && bytes > first_bytes - GROWTH_BYTES_MAX);
+    }
+    assert_true(first_bytes > 0);
+    recorded_fini(&recorded);
+}
+
 /* ---- Threads that wait. ---- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -760,6 +787,7 @@ int main(void) {
         TEST(test_processor_time),
         TEST(test_without_events),
         TEST(test_counters_of_the_process),
+        TEST(test_memory_without_the_trace),
         TEST(test_asleep),
         TEST(test_woken),
         TEST(test_threads_that_only_sleep),
