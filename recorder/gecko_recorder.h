@@ -643,11 +643,12 @@ struct grec_counter {
     uint32_t flags;      /* enum grec_counter_flag */
     uint64_t cache_;
     int64_t sum_;
+    uint64_t number_; /* of changes; 0: not counted, which would take a second addition */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };
 #define GREC_COUNTER(name, category, description, unit, graph, color, flags) \
-    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, NULL, 0 }
+    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, 0, NULL, 0 }
 
 /* Adds to the counter. In a pause, changes are added up, and grec_resume records the sum. The sum of a counter that is
  * not sampled is at most 2^62 - 1 then. [signal-safe] */

@@ -151,7 +151,8 @@ enum trace_entry_kind {
     TRACE_MARKER = 10,    /* t, leb flags (enum trace_marker_flag), id marker, the fields of the flags in their order */
     TRACE_COUNT = 11,     /* t, id counter, zigzag change */
     TRACE_COUNT_SET = 12, /* t, id counter, zigzag new value */
-    TRACE_COUNT_SAMPLE = 13, /* t, id counter, zigzag sum of all changes in this process, leb number of changes */
+    TRACE_COUNT_SAMPLE = 13, /* t, id counter, zigzag sum of all changes in this process, leb number of changes (0: not
+                                counted) */
     TRACE_SAMPLE = 14,       /* t, stack */
     TRACE_PAUSE = 15,        /* t. The process pauses recording */
     TRACE_RESUME = 16,       /* t. The process resumes recording. The sums of its counters in the pause come after it */

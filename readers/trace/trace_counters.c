@@ -60,9 +60,9 @@ static void finish_counter(struct counter *counter, bool is_complete) {
         if (count == COUNTER_ENTRY_SUM) sample->number -= number;
         /* If events were recycled, the first sum includes changes before this time. It is not a change of a rate, but
          * it is a level. */
-        bool is_from_before = !i && !is_complete && count == COUNTER_ENTRY_SUM && counter->graph == COUNTER_RATE;
+        bool is_from_before = !i && !is_complete && count == COUNTER_ENTRY_SUM;
         if (is_from_before) {
-            sample->change = 0;
+            if (counter->graph == COUNTER_RATE) sample->change = 0;
             number += sample->number;
             sample->number = 0;
         }

@@ -216,9 +216,14 @@ void allocations_resume(void) {
     for (size_t i = 0; i < SLOT_COUNT; i++) release_slot(&slots[i]);
 }
 
+static void count_operation(int64_t bytes_change) {
+    __atomic_fetch_add(&malloc_counter.number_, 1, __ATOMIC_RELAXED);
+    grec_counter_add(&malloc_counter, bytes_change);
+}
+
 /* Memory that is allocated in a pause is only counted, so freeing it is not recorded either. */
 void grec_memory_allocated_(const void *address, size_t bytes_count) {
-    grec_counter_add(&malloc_counter, (int64_t)bytes_count);
+    count_operation((int64_t)bytes_count);
     if (!address || !bytes_count || !grec_may_record_() || !is_chosen(bytes_count)) return;
     uint64_t stands_for = (uint64_t)((double)bytes_count * weight_of((double)bytes_count / SAMPLE_BYTES));
     if (record_allocation(stands_for, (uint64_t)(uintptr_t)address, __builtin_frame_address(0)))
@@ -227,7 +232,7 @@ void grec_memory_allocated_(const void *address, size_t bytes_count) {
 
 void grec_memory_freed_(const void *address, size_t bytes_count) {
     uint64_t stood_for;
-    grec_counter_add(&malloc_counter, -(int64_t)bytes_count);
+    count_operation(-(int64_t)bytes_count);
     struct slot *slot = find_slot((uint64_t)(uintptr_t)address, &stood_for);
     if (!slot) return;
     bool is_recorded =

@@ -7,15 +7,15 @@
 
 #include "writer.h"
 
-static inline __attribute__((always_inline)) unsigned char *write_count(struct writer *writer,
-                                                                        enum trace_entry_kind kind, uint64_t time,
-                                                                        uint32_t id, int64_t value) {
+/* id: that of the counter's definition. */
+static inline __attribute__((always_inline)) void write_count(struct writer *writer, enum trace_entry_kind kind,
+                                                              uint64_t time, const struct grec_counter *counter,
+                                                              uint32_t id, int64_t value) {
     unsigned char *at = leb128_write(short_block_begin(writer, kind), time);
     at = leb128_write(at, id);
     at = leb128_write(at, leb128_zigzag(value));
-    if (kind == TRACE_COUNT_SAMPLE)
-        *at++ = 0; /* the number of changes is unknown: counting them would cost a second addition */
-    return at;
+    if (kind == TRACE_COUNT_SAMPLE) at = leb128_write(at, __atomic_load_n(&counter->number_, __ATOMIC_RELAXED));
+    short_block_end(writer, at);
 }
 
 /* Records in the ordinary case. Returns false without any effect in any other case: changes that are held from a pause,
@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_count
     bool is_held = kind != TRACE_COUNT_SAMPLE && __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
     bool is_ordinary = !is_held && cache >> 32 == recording_generation && id && id < LEB128_SMALL_END &&
                        recording_try_time(writer, &time);
-    if (__builtin_expect(is_ordinary, 1)) short_block_end(writer, write_count(writer, kind, time, id, value));
+    if (__builtin_expect(is_ordinary, 1)) write_count(writer, kind, time, counter, id, value);
     recording_leave(&recording);
     return is_ordinary;
 }
@@ -47,7 +47,7 @@ static __attribute__((noinline)) bool record_long(struct grec_counter *counter, 
         recording_count_loss(LOSS_EVENT, 1);
     } else if (recording_reserve(&recording, SHORT_BLOCK_BYTES_MAX)) {
         uint64_t time = recording_time(recording.writer);
-        short_block_end(recording.writer, write_count(recording.writer, kind, time, id, value));
+        write_count(recording.writer, kind, time, counter, id, value);
     }
     recording_leave_admitted(&recording);
     return true;
@@ -76,6 +76,7 @@ void counters_forget(void) {
     while (counter) {
         struct grec_counter *next = next_of(counter);
         __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&counter->number_, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&counter->is_listed_, 0, __ATOMIC_RELEASE);
         counter = next;
     }

@@ -73,6 +73,40 @@ static int64_t level_of(const struct profile *profile) {
     return sum / (int64_t)LARGE_BYTES;
 }
 
+/* Compares the numbers of operations in the samples of the counter with a text, without those that are 0. */
+static void assert_numbers_are(const struct profile *profile, const char *expected) {
+    const struct counter *counter = find_counter(profile, "malloc");
+    struct profile_text *got = profile_text_create();
+    assert_non_null(counter);
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        uint32_t number = ((const struct counter_sample *)column_at(&counter->samples, i))->number;
+        if (number) profile_text_print(got, "%s%" PRIu32, got->used_bytes ? " " : "", number);
+    }
+    if (strcmp(got->bytes, expected) != 0) fail_msg("\"%s\", not \"%s\"", got->bytes, expected);
+    free(got);
+}
+
+/* Allocations and deallocations since the last sample are counted, also in a pause, and from 0 in each recording. */
+static void test_numbers(void **state) {
+    for (int i = 0; i < 2; i++) {
+        struct recorded recorded;
+        take(100);
+        start_recording(*state, "numbers.trace", (struct grec_options){.flags = 0});
+        take(1);
+        take(2);
+        give_back(1);
+        grec_sample();
+        give_back(2);
+        grec_sample();
+        grec_pause();
+        for (uintptr_t number = 1; number <= 5; number++) take(number);
+        grec_resume();
+        stop_and_read(&recorded, *state, "numbers.trace");
+        assert_numbers_are(&recorded.profile, "3 1 5");
+        recorded_fini(&recorded);
+    }
+}
+
 static void test_pause(void **state) {
     struct recorded recorded;
     start_recording(*state, "pause.trace", (struct grec_options){.flags = 0});
@@ -220,8 +254,8 @@ static void test_pauses_at_any_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_pause),  TEST(test_level_after_pause),  TEST(test_stop_and_start),
-        TEST(test_filter), TEST(test_pauses_at_any_time),
+        TEST(test_numbers),        TEST(test_pause),  TEST(test_level_after_pause),
+        TEST(test_stop_and_start), TEST(test_filter), TEST(test_pauses_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

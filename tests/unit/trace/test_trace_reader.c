@@ -1028,15 +1028,23 @@ static void test_counters_of_rates(void **state) {
         "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
-/* Changes that were summed up before the oldest chunk are not part of a rate. */
+/* Changes that were summed up before the oldest chunk are not part of a rate. They are part of a level, but are no
+ * operations of its first sample. */
 static void test_counters_of_a_recycled_trace(void **state) {
     build_counters(&fixture.trace, 1);
+    trace_definitions_chunk(&fixture.trace);
+    uint64_t level = define_counter(&fixture.trace, "level", 0);
+    begin_events(0);
+    add_counter_sample(&fixture.trace, 600, level, 1000, 3);
+    add_counter_sample(&fixture.trace, 100, level, 1100, 4);
+    seal();
     trace_write(&fixture.trace, BUILD_AT_RECYCLED, 1, 8);
     read_trace();
     assert_counters(
         "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
         "10 values: 0:0/0 1000000:10/3 2000000:0/0\n"
         "10 sums: 300:0/0 350:100/1 400:400/3\n"
+        "10 level: 250:0/0 300:1000/0 350:100/1 400:0/0\n"
         "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
