@@ -628,7 +628,9 @@ enum grec_counter_graph {
 };
 
 enum grec_counter_flag {
-    GREC_COUNTER_SAMPLED = 1 /* changes are only added up; the sampler and grec_sample record the sum */
+    /* Changes are only added up. The sum is recorded in each round of the sampler, by grec_sample, grec_pause,
+     * grec_save and grec_stop, and at exit. */
+    GREC_COUNTER_SAMPLED = 1
 };
 
 struct grec_counter {

@@ -6,6 +6,7 @@
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session_state.h"
 
@@ -13,6 +14,7 @@
 
 static void pause_here(void) {
     if (session.phase != SESSION_RUNS) return;
+    counters_sample();
     recording_write_mark(TRACE_PAUSE, 0);
     recording_switch_to_pause();
     session.phase = SESSION_IS_PAUSED;
@@ -27,6 +29,7 @@ static void resume_here(void) {
 }
 
 static void end_by_command(void) {
+    counters_sample();
     recording_write_mark(TRACE_PROCESS_END, TRACE_END_TOLD);
     session_switch_off();
     session.phase = SESSION_IS_OVER;

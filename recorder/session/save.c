@@ -4,11 +4,13 @@
 
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/write/counters.h"
 #include "session_state.h"
 
 enum grec_error session_save(const char *path) {
     session_catch_up();
     if (!recording_pool.base) return GREC_ERROR_STATE;
+    counters_sample();
     if (session_is_recording()) pool_drop_old(&recording_pool);
     if (!path) {
         if (session.settings.storage != GREC_STORAGE_MEMORY) return GREC_ERROR_OPTIONS;

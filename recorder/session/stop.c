@@ -5,6 +5,7 @@
 #include "recorder/state/clock.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session_state.h"
 
@@ -61,6 +62,7 @@ void session_forget_pool(bool is_unmappable) {
 void session_stop(bool is_process_ending) {
     if (!session_is_recording()) return;
     grec_time end = grec_now();
+    counters_sample();
     if (session.phase != SESSION_IS_OVER)
         recording_write_mark(TRACE_PROCESS_END, is_process_ending ? TRACE_END_EXITED : TRACE_END_STOPPED);
     session_stop_sampler(is_process_ending);

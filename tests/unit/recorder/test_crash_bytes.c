@@ -79,8 +79,6 @@ static void record_trace(void *path) {
     for (unsigned i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     grec_pause();
     grec_resume();
-    /* The last block must not end in zeros, because the reader ignores zeros at the end of a trace. */
-    GREC_INSTANT("last", NULL);
     /* A saved copy has no bookkeeping between the header and the chunks. */
     CRASH_CHECK(grec_save((const char *)path + strlen(path) + 1) == GREC_OK);
     grec_stop();
@@ -137,7 +135,9 @@ static int set_up_trace(void **state) {
     if (crash_run(record_trace, paths) != 0) return -1;
     sound.bytes = (unsigned char *)file_read(paths + length + 1, &sound.bytes_count);
     temp_folder_fini(&folder);
-    while (sound.bytes_count && !sound.bytes[sound.bytes_count - 1]) sound.bytes_count--;
+    /* The last block may end in one zero, that of a sum whose changes were not counted. */
+    while (sound.bytes_count > 1 && !sound.bytes[sound.bytes_count - 1] && !sound.bytes[sound.bytes_count - 2])
+        sound.bytes_count--;
     crash_trace_read_bytes(&trace, (struct text){(const char *)sound.bytes, sound.bytes_count});
     if (failure_is_set(&trace.failure) || loss_count(&trace.profile)) return -1;
     sound.event_count = count_events(&trace.profile);

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include <pthread.h>
-#include <sys/wait.h>
 
 #include "recorder/sampler/process_counters.h"
 #include "tests/support/recorder_trace.h"
 #include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
 
 static struct grec_options no_options;
 
@@ -130,7 +130,7 @@ static void test_add_and_set(void **state) {
 static void test_sampled(void **state) {
     static struct grec_counter level = PLAIN("level", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter rate = PLAIN("sampled rate", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
-    static struct grec_counter never = PLAIN("never sampled", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter late = PLAIN("late", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter was_set = PLAIN("sampled set", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     struct recorded recorded;
     /* Changes made while no recording runs are not recorded. */
@@ -152,19 +152,100 @@ static void test_sampled(void **state) {
     sample();
     /* Changes made after the last sample. */
     grec_counter_add(&level, 1);
-    grec_counter_add(&never, 1);
+    grec_counter_add(&late, 1);
     stop_and_read(&recorded, *state, "sampled.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
-    assert_changes(profile, "level", "+12 -2");
+    assert_changes(profile, "level", "+12 -2 +1");
     assert_changes(profile, "sampled rate", "+3 +4 +499500");
     assert_changes(profile, "sampled set", "+40 +2");
-    assert_null(find_counter(profile, "never sampled"));
+    assert_changes(profile, "late", "+1");
     assert_int_equal(operations_of(profile, "level"), 0);
     assert_int_equal(counter_of(profile, "level")->samples.count >= 4, true);
     const struct thread *thread = column_at(&profile->threads, 0);
     assert_int_equal(samples_count(&thread->samples), 5);
     recorded_fini(&recorded);
+}
+
+/* ---- What was added up before the end. ---- */
+
+static struct grec_counter last = PLAIN("last", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+
+static void stop_at_once(void) { grec_stop(); }
+
+static void pause_and_stop(void) {
+    grec_pause();
+    grec_counter_add(&last, 100);
+    grec_stop();
+}
+
+/* The copy replaces the trace. */
+static void save_and_stop(const char *path, const char *copy) {
+    assert_int_equal(grec_save(copy), GREC_OK);
+    grec_counter_add(&last, 100);
+    grec_stop();
+    assert_int_equal(rename(copy, path), 0);
+}
+
+static void assert_last(const char *path, int64_t pid, int64_t expected) {
+    struct recorded recorded;
+    int64_t sum = 0;
+    recorded_read(&recorded, path);
+    assert_nothing_lost(&recorded);
+    for (size_t i = 0; i < recorded.profile.counters.count; i++) {
+        const struct counter *counter = column_at(&recorded.profile.counters, i);
+        if (profile_process_at(&recorded.profile, counter->process)->pid != pid) continue;
+        for (size_t j = 0; j < counter->samples.count; j++)
+            sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
+    }
+    assert_int_equal(sum, expected);
+    recorded_fini(&recorded);
+}
+
+/* Sums are recorded before a pause, a copy and the end, without a sampler too. */
+static void test_last_sums(void **state) {
+    const char *path = temp_folder_file(*state, "last.trace");
+    void (*const ends[])(void) = {stop_at_once, pause_and_stop};
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        start_recording(*state, "last.trace", no_options);
+        grec_counter_add(&last, 7);
+        ends[i]();
+        assert_last(path, getpid(), 7);
+    }
+    start_recording(*state, "last.trace", no_options);
+    grec_counter_add(&last, 7);
+    save_and_stop(path, temp_folder_file(*state, "copy.trace"));
+    assert_last(path, getpid(), 7);
+}
+
+/* Counts, tells that by the pipe, and ends: by exit, or when the parent stops all processes. */
+static _Noreturn void count_in_child(int pipe_end, bool exits) {
+    grec_counter_add(&last, 3);
+    if (write(pipe_end, "", 1) != 1) _exit(1);
+    if (exits) exit(0);
+    while (grec_is_recording()) GREC_INSTANT("until told to stop", NULL);
+    _exit(0);
+}
+
+static void test_last_sums_of_children(void **state) {
+    for (int exits = 0; exits < 2; exits++) {
+        int pipe_ends[2];
+        char byte;
+        assert_int_equal(pipe(pipe_ends), 0);
+        start_recording(*state, "last.trace", no_options);
+        grec_counter_add(&last, 7);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) count_in_child(pipe_ends[1], exits);
+        assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
+        if (exits) assert_int_equal(wait_for_child(child), 0);
+        grec_stop();
+        if (!exits) assert_int_equal(wait_for_child(child), 0);
+        assert_last(temp_folder_file(*state, "last.trace"), getpid(), 7);
+        assert_last(temp_folder_file(*state, "last.trace"), child, 3);
+        close(pipe_ends[0]);
+        close(pipe_ends[1]);
+    }
 }
 
 /* ---- Attributes for the viewer. ---- */
@@ -663,6 +744,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_add_and_set),
         TEST(test_sampled),
+        TEST(test_last_sums),
+        TEST(test_last_sums_of_children),
         TEST(test_attributes),
         TEST(test_same_names),
         TEST(test_energy_that_starts_again),
