@@ -12,9 +12,10 @@
  * included, every call and macro does nothing, no library is needed, and any C99 or C++11 compiler on any system will
  * do.
  *
- * Costs: while recording is off, each call is one relaxed load and a predicted branch. While recording is on, no event
- * allocates memory, takes a lock or makes a system call. Each thread writes into its own part of a shared mapping of
- * the trace, so a crash loses nothing that was recorded.
+ * Costs: while recording is off, each call is one relaxed load and a predicted branch; a change of an accumulated
+ * counter is also an atomic addition, which keeps the counter's level. While recording is on, no event allocates
+ * memory, takes a lock or makes a system call. Each thread writes into its own part of a shared mapping of the trace,
+ * so a crash loses nothing that was recorded.
  *
  * Threads: every function may be called from any thread at any time unless its comment says otherwise.
  * Signals: functions marked [signal-safe] may be called in signal handlers, also in a handler that interrupted a call
@@ -644,19 +645,22 @@ struct grec_counter {
     int32_t sort_weight; /* tracks with a lower weight are shown higher; the viewer's own have 10 to 50 */
     uint32_t flags;      /* enum grec_counter_flag */
     uint64_t cache_;
-    int64_t sum_;
-    uint64_t number_; /* of changes; 0: not counted, which would take a second addition */
+    int64_t sum_;      /* of a sampled counter: of all changes. Else of those that are not yet recorded, shifted */
+    int64_t recorded_; /* sum of the other changes of an accumulated counter */
+    uint64_t number_;  /* of changes; 0: not counted, which would take a second addition */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };
 #define GREC_COUNTER(name, category, description, unit, graph, color, flags) \
-    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, 0, NULL, 0 }
+    { name, category, description, NULL, unit, graph, color, 50, flags, 0, 0, 0, 0, NULL, 0 }
 
-/* Adds to the counter. In a pause, changes are added up, and grec_resume records the sum. The sum of a counter that is
- * not sampled is at most 2^62 - 1 then. [signal-safe] */
+/* Adds to the counter. In a pause, changes are added up, and grec_resume records the sum. While recording is off, an
+ * accumulated counter keeps its level, at the cost of a relaxed atomic addition, and the next recording begins with
+ * that level. In both cases, the sum of a counter that is not sampled is at most 2^62 - 1. A forked child of a recorded
+ * process begins with 0. [signal-safe] */
 GREC_INLINE void grec_counter_add(struct grec_counter *counter, int64_t change);
 
-/* Sets the counter's value. [signal-safe] */
+/* Sets the counter's value, also while recording is off. [signal-safe] */
 GREC_INLINE void grec_counter_set(struct grec_counter *counter, int64_t value);
 
 /* ---- Samples on demand. ---- */
@@ -994,20 +998,30 @@ GREC_API void grec_counter_add_(struct grec_counter *counter, int64_t change);
 GREC_API void grec_counter_set_(struct grec_counter *counter, int64_t value);
 GREC_API void grec_counter_list_(struct grec_counter *counter);
 
+/* Bit 0 of the sum of a counter that is not sampled has another meaning. */
+static inline int64_t grec_counter_shifted_(const struct grec_counter *counter, int64_t number) {
+    return counter->flags & GREC_COUNTER_SAMPLED ? number : (int64_t)((uint64_t)number << 1);
+}
+
 GREC_INLINE void grec_counter_add(struct grec_counter *counter, int64_t change) {
-    if (grec_is_counting_() && counter) {
-        if (counter->flags & GREC_COUNTER_SAMPLED) {
-            __atomic_fetch_add(&counter->sum_, change, __ATOMIC_RELAXED);
-            if (__builtin_expect(!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED), 0))
-                grec_counter_list_(counter);
-        } else {
-            grec_counter_add_(counter, change);
-        }
+    if (!counter) return;
+    if (!grec_is_counting_()) {
+        if (counter->graph != GREC_COUNTER_RATE)
+            __atomic_fetch_add(&counter->sum_, grec_counter_shifted_(counter, change), __ATOMIC_RELAXED);
+    } else if (counter->flags & GREC_COUNTER_SAMPLED) {
+        if (__builtin_expect(!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED), 0)) grec_counter_list_(counter);
+        __atomic_fetch_add(&counter->sum_, change, __ATOMIC_RELAXED);
+    } else {
+        grec_counter_add_(counter, change);
     }
 }
 
 GREC_INLINE void grec_counter_set(struct grec_counter *counter, int64_t value) {
-    if (grec_is_counting_() && counter) grec_counter_set_(counter, value);
+    if (!counter) return;
+    if (grec_is_counting_())
+        grec_counter_set_(counter, value);
+    else if (counter->graph != GREC_COUNTER_RATE)
+        __atomic_store_n(&counter->sum_, grec_counter_shifted_(counter, value), __ATOMIC_RELAXED);
 }
 
 GREC_API void grec_sample_(void);

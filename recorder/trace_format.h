@@ -178,6 +178,7 @@ enum trace_entry_kind {
     TRACE_THREAD_REST = 25, /* t, leb uid, leb ns of CPU time that the thread has used between its samples, when it or
                                the recording ends. It belongs to all of them, in proportion to their CPU times. In the
                                sampler's chunk */
+    TRACE_COUNT_START = 26, /* t, id counter, zigzag level that the counter had when the process began to record */
 };
 
 /* How a process stopped recording. */

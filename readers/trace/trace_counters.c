@@ -35,8 +35,9 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
                         uint64_t number, bool is_of_sampler) {
     struct counter *counter = find(counters, process, definition_row, definition);
     struct counter_sample *sample = counter ? column_push(&counter->samples) : NULL;
+    bool is_change = count == COUNTER_ENTRY_CHANGE || count == COUNTER_ENTRY_VALUE;
     bool is_of_round = is_of_sampler && definition->graph == COUNTER_RATE;
-    if (counter && count != COUNTER_ENTRY_SUM && !is_of_round) counter->has_each_change = true;
+    if (counter && is_change && !is_of_round) counter->has_each_change = true;
     /* Numbers are stored modulo 2^32, which keeps their differences correct. */
     if (sample)
         *sample = (struct counter_sample){
@@ -48,9 +49,21 @@ static int compare_times(const void *left, const void *right) {
     return (a->time_ticks > b->time_ticks) - (a->time_ticks < b->time_ticks);
 }
 
-static void finish_counter(struct counter *counter, bool is_complete) {
-    column_sort(&counter->samples, compare_times);
-    uint64_t sum = 0; /* may wrap around if the trace is damaged */
+/* Takes the level from before the recording out of the entries. */
+static uint64_t take_start(struct counter *counter) {
+    uint64_t level = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample *sample = column_at(&counter->samples, i);
+        if (sample->reserved != COUNTER_ENTRY_START) continue;
+        level += (uint64_t)sample->change;
+        *sample = (struct counter_sample){.time_ticks = sample->time_ticks, .reserved = COUNTER_ENTRY_CHANGE};
+    }
+    return level;
+}
+
+/* level: before all entries. */
+static void convert(struct counter *counter, uint64_t level, bool is_complete) {
+    uint64_t sum = level; /* may wrap around if the trace is damaged */
     uint32_t number = 0;
     for (size_t i = 0; i < counter->samples.count; i++) {
         struct counter_sample *sample = column_at(&counter->samples, i);
@@ -72,9 +85,23 @@ static void finish_counter(struct counter *counter, bool is_complete) {
     }
 }
 
-void trace_counters_finish(struct trace_counters *counters, bool is_complete) {
+/* Shows a level before all entries from that time on, or from the first entry if that is earlier. */
+static void show_start(struct counter *counter, uint64_t level, int64_t from_ticks) {
+    struct counter_sample start = {.time_ticks = from_ticks, .change = (int64_t)level};
+    if (!level || !counter->samples.count) return;
+    start.time_ticks = time_earlier(from_ticks, ((struct counter_sample *)column_at(&counter->samples, 0))->time_ticks);
+    struct counter_sample *sample = column_push(&counter->samples);
+    if (sample) *sample = start;
+}
+
+void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks, bool is_complete) {
     for (size_t i = 0; i < counters->counters.count; i++) {
         struct counter *counter = *(struct counter **)column_at(&counters->counters, i);
-        if (counter) finish_counter(counter, is_complete);
+        if (!counter) continue;
+        const struct trace_process *process = column_at(&tasks->processes, counter->process.index);
+        column_sort(&counter->samples, compare_times);
+        uint64_t level = take_start(counter);
+        convert(counter, level, is_complete);
+        show_start(counter, level, process->first_ticks);
     }
 }

@@ -4,9 +4,15 @@
 #define GECKO_TRACE_COUNTERS_H
 
 #include "libconvert/profile/profile.h"
+#include "trace_tasks.h"
 
 /* How an entry gives the counter's value. */
-enum trace_count { COUNTER_ENTRY_CHANGE, COUNTER_ENTRY_VALUE, COUNTER_ENTRY_SUM };
+enum trace_count {
+    COUNTER_ENTRY_CHANGE,
+    COUNTER_ENTRY_VALUE,
+    COUNTER_ENTRY_SUM,
+    COUNTER_ENTRY_START, /* the level before all changes */
+};
 
 struct trace_counters {
     struct profile *profile; /* borrowed */
@@ -25,8 +31,8 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
                         const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
                         uint64_t number, bool is_of_sampler);
 
-/* Converts all entries to changes. Call it once. `is_complete` means that nothing of the trace was recycled, so
- * counters start at 0. */
-void trace_counters_finish(struct trace_counters *counters, bool is_complete);
+/* Converts all entries to changes. Call it once. tasks: the processes. `is_complete` means that nothing of the trace
+ * was recycled, so counters start at 0. */
+void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks, bool is_complete);
 
 #endif

@@ -297,7 +297,7 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
     int64_t ticks = take_time(entry);
     uint64_t id = trace_cursor_leb(cursor);
     int64_t value = trace_cursor_zigzag(cursor);
-    uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : 1;
+    uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : kind != COUNTER_ENTRY_START;
     if (cursor->is_bad) return TRACE_DAMAGED;
     uint32_t row = 0;
     const struct counter *definition = trace_definitions_counter(&trace->definitions, id, &entry->is_open, &row);
@@ -314,6 +314,7 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
 static enum trace_verdict read_count(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_CHANGE); }
 static enum trace_verdict read_count_set(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_VALUE); }
 static enum trace_verdict read_count_sample(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_SUM); }
+static enum trace_verdict read_count_start(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_START); }
 
 static enum trace_verdict read_sample(struct entry *entry) {
     struct trace_thread *thread = entry->context->thread;
@@ -605,6 +606,7 @@ static const struct kind_traits {
     [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false},
     [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
     [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false},
+    [TRACE_COUNT_START] = {read_count_start, NEEDS_PROCESS, false},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -695,7 +697,9 @@ static void check_count(struct trace_reader *trace, const struct trace_blocks *b
 /* Call it after each entry. */
 static void note_life(const struct trace_chunk_context *context) {
     struct trace_process *process = context->process;
-    if (process && context->now_ticks > process->last_ticks) process->last_ticks = context->now_ticks;
+    if (!process) return;
+    process->first_ticks = time_earlier(process->first_ticks, context->now_ticks);
+    process->last_ticks = time_later(process->last_ticks, context->now_ticks);
 }
 
 /* Returns false if the rest of the blocks was set aside. */

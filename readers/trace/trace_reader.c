@@ -146,7 +146,7 @@ static void set_recording_times(struct trace_reader *trace) {
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.jit.is_ready) trace_clock_finish(&trace->clock);
-    trace_counters_finish(&trace->counters, !trace->header.recycled_chunk_count);
+    trace_counters_finish(&trace->counters, &trace->tasks, !trace->header.recycled_chunk_count);
     trace_tasks_finish(&trace->tasks);
     add_paused_ranges(trace);
     describe(trace);

@@ -40,6 +40,7 @@ static struct trace_process *add_process(struct trace_tasks *tasks, const struct
         *process = (struct trace_process){.id = id,
                                           .start_ns = key->start_ns,
                                           .parent_pid = PID_UNKNOWN,
+                                          .first_ticks = TIME_NONE,
                                           .last_ticks = TIME_NONE,
                                           .successor = process_none()};
     return process;

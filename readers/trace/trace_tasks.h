@@ -19,10 +19,11 @@ enum trace_fate {
 
 struct trace_process {
     process_id id;
-    uint64_t start_ns;  /* of CLOCK_MONOTONIC */
-    int64_t parent_pid; /* PID_UNKNOWN: not known */
-    int64_t name_ticks; /* time of the name */
-    int64_t last_ticks; /* time of its last entry, the last sign of life; TIME_NONE: it has no entry */
+    uint64_t start_ns;   /* of CLOCK_MONOTONIC */
+    int64_t parent_pid;  /* PID_UNKNOWN: not known */
+    int64_t name_ticks;  /* time of the name */
+    int64_t first_ticks; /* time of its first entry; TIME_NONE: it has none */
+    int64_t last_ticks;  /* time of its last entry, the last sign of life; TIME_NONE */
     bool has_name;
     bool has_live_chunk;    /* some chunk of the process was never returned */
     bool has_ended;         /* the trace has the end of the process */

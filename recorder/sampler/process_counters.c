@@ -162,6 +162,8 @@ void process_counters_open(void) {
     counters.last_cpu_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     counters.next_slow_ns = 0;
     counters.last_bytes = -1;
+    /* The level at the end of the last recording is not that at the start of this one. */
+    __atomic_store_n(&memory_counter.sum_, 0, __ATOMIC_RELAXED);
     open_zones();
 }
 

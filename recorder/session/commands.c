@@ -31,7 +31,8 @@ static void resume_here(void) {
 static void end_by_command(void) {
     counters_sample();
     recording_write_mark(TRACE_PROCESS_END, TRACE_END_TOLD);
-    session_switch_off();
+    recording_switch(false);
+    __atomic_store_n(&grec_labelling_, 0, __ATOMIC_RELAXED);
     session.phase = SESSION_IS_OVER;
 }
 

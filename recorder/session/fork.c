@@ -52,6 +52,7 @@ bool session_enter_child(void) {
     pool_enter_child(&recording_pool);
     recording_first_uid = __atomic_load_n(&recording_pool.header->next_thread_uid, __ATOMIC_RELAXED);
     definitions_enter_child();
+    counters_enter_child();
     packed_stacks_enter_child();
     if (sampler_hooks) sampler_hooks->enter_child();
     return true;
@@ -130,7 +131,6 @@ static void continue_in_child(void) {
     }
     thread_registry_reclaim();
     if (thread_record_self) thread_record_start(thread_record_self, clock_ticks());
-    counters_forget();
     if (session_enter_child() && at_fork.can_sample) session_start_sampler();
 }
 

@@ -70,7 +70,6 @@ void session_begin_generation(void) {
     recording_first_uid = 0;
     process_forget_chunks();
     __atomic_store_n(&recording_generation, recording_generation + 1, __ATOMIC_RELEASE);
-    counters_forget();
     allocations_forget();
 }
 

@@ -16,6 +16,7 @@ void session_switch_off(void) {
     recording_switch(false);
     session.phase = SESSION_IS_OFF;
     __atomic_store_n(&grec_labelling_, 0, __ATOMIC_RELAXED);
+    counters_end();
 }
 
 /* ---- All threads leave their recording calls. ---- */

@@ -74,6 +74,8 @@ static struct slot *find_slot(uint64_t address, uint64_t *bytes_count) {
 }
 
 void allocations_forget(void) {
+    /* Memory that was freed while recording was off was not counted. */
+    __atomic_store_n(&malloc_counter.sum_, 0, __ATOMIC_RELAXED);
     if (!__atomic_exchange_n(&are_slots_used, 0, __ATOMIC_RELAXED)) return;
     for (size_t i = 0; i < SLOT_COUNT; i++) {
         __atomic_store_n(&slots[i].address, SLOT_EMPTY, __ATOMIC_RELAXED);

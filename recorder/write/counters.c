@@ -1,4 +1,9 @@
-/* Counters, and samples on demand. */
+/* Counters, and samples on demand.
+ *
+ * sum_ of a sampled counter adds up all changes, and is recorded now and then. Each change of any other counter is an
+ * entry of the trace, if recording is on. sum_ of such a counter adds up the changes that are not entries, because
+ * recording was paused or, if the counter is accumulated, off. recorded_ adds up those that are entries. Together, the
+ * two are the level of an accumulated counter. */
 #include "counters.h"
 
 #include "definitions.h"
@@ -6,6 +11,20 @@
 #include "recorder/state/recording_state.h"
 
 #include "writer.h"
+
+static bool is_sampled(const struct grec_counter *counter) { return counter->flags & GREC_COUNTER_SAMPLED; }
+
+static bool has_level(const struct grec_counter *counter) { return counter->graph != GREC_COUNTER_RATE; }
+
+/* Call this in a recording call, so that recorded_ does not change while nothing is recorded. */
+static inline __attribute__((always_inline)) void keep_level(struct grec_counter *counter, enum trace_entry_kind kind,
+                                                             int64_t value) {
+    if (kind == TRACE_COUNT_SAMPLE || !has_level(counter)) return;
+    if (kind == TRACE_COUNT_SET)
+        __atomic_store_n(&counter->recorded_, value, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_add(&counter->recorded_, value, __ATOMIC_RELAXED);
+}
 
 /* id: that of the counter's definition. */
 static inline __attribute__((always_inline)) void write_count(struct writer *writer, enum trace_entry_kind kind,
@@ -31,7 +50,10 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_count
     bool is_held = kind != TRACE_COUNT_SAMPLE && __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
     bool is_ordinary = !is_held && cache >> 32 == recording_generation && id && id < LEB128_SMALL_END &&
                        recording_try_time(writer, &time);
-    if (__builtin_expect(is_ordinary, 1)) write_count(writer, kind, time, counter, id, value);
+    if (__builtin_expect(is_ordinary, 1)) {
+        write_count(writer, kind, time, counter, id, value);
+        keep_level(counter, kind, value);
+    }
     recording_leave(&recording);
     return is_ordinary;
 }
@@ -49,45 +71,16 @@ static __attribute__((noinline)) bool record_long(struct grec_counter *counter, 
         uint64_t time = recording_time(recording.writer);
         write_count(recording.writer, kind, time, counter, id, value);
     }
+    if (!is_sampled(counter)) keep_level(counter, kind, value);
     recording_leave_admitted(&recording);
     return true;
 }
 
-/* ---- A counter is listed when it first gets a sum. ---- */
-
-static struct grec_counter *first_counter;
-
-/* A thread may be here while a new recording begins and the counter is listed again. */
-static struct grec_counter *next_of(struct grec_counter *counter) {
-    return __atomic_load_n(&counter->next_, __ATOMIC_ACQUIRE);
-}
-
-void grec_counter_list_(struct grec_counter *counter) {
-    uint64_t unlisted = 0;
-    if (!__atomic_compare_exchange_n(&counter->is_listed_, &unlisted, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return;
-    struct grec_counter *first = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
-    do __atomic_store_n(&counter->next_, first, __ATOMIC_RELEASE);
-    while (!__atomic_compare_exchange_n(&first_counter, &first, counter, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
-}
-
-void counters_forget(void) {
-    struct grec_counter *counter = __atomic_exchange_n(&first_counter, NULL, __ATOMIC_ACQ_REL);
-    while (counter) {
-        struct grec_counter *next = next_of(counter);
-        __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&counter->number_, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&counter->is_listed_, 0, __ATOMIC_RELEASE);
-        counter = next;
-    }
-}
-
-/* ---- Changes in a pause. ----
+/* ---- Changes while recording is off or paused. ----
  *
- * A counter that is not sampled has a sum only in a pause: sum_ then holds its last value or the sum of its changes,
- * which is recorded when recording is on again. */
+ * The sum_ of a counter that is not sampled then holds its last value or the sum of its changes. */
 
-enum { HELD_IS_VALUE = 1, HELD_VALUE_SHIFT = 1 };
+enum { HELD_IS_VALUE = 1, HELD_VALUE_SHIFT = 1 }; /* see grec_counter_shifted_ */
 static const int64_t HELD_MAX = INT64_MAX >> HELD_VALUE_SHIFT;
 
 /* Packs a value that was set, or a sum of changes; 0: nothing. */
@@ -111,29 +104,102 @@ static void hold(struct grec_counter *counter, int64_t held, bool is_older) {
     int64_t seen = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED), joined;
     do joined = is_older ? held_join(held, seen) : held_join(seen, held);
     while (!__atomic_compare_exchange_n(&counter->sum_, &seen, joined, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
 }
 
 /* Records what is held, while recording is on. */
-static void release(struct grec_counter *counter) {
+static void release(struct grec_counter *counter, bool is_from_before) {
     while (recording_is_on()) {
         int64_t held = __atomic_exchange_n(&counter->sum_, 0, __ATOMIC_SEQ_CST);
-        enum trace_entry_kind kind = held_is_value(held) ? TRACE_COUNT_SET : TRACE_COUNT;
+        enum trace_entry_kind kind = is_from_before        ? TRACE_COUNT_START
+                                     : held_is_value(held) ? TRACE_COUNT_SET
+                                                           : TRACE_COUNT;
         if (!held || record_long(counter, kind, held_number(held))) return;
         hold(counter, held, true);
     }
 }
 
+/* ---- A counter is listed when it first changes in a recording. ---- */
+
+static struct grec_counter *first_counter;
+/* The process was forked from a recorded one, so its counters start at 0. */
+static uint32_t is_forked;
+
+/* A thread may be here while a new recording begins and the counter is listed again. */
+static struct grec_counter *next_of(struct grec_counter *counter) {
+    return __atomic_load_n(&counter->next_, __ATOMIC_ACQUIRE);
+}
+
+static bool is_listed(struct grec_counter *counter) { return __atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED); }
+
+static void add_to_list(struct grec_counter *counter) {
+    struct grec_counter *first = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
+    do __atomic_store_n(&counter->next_, first, __ATOMIC_RELEASE);
+    while (!__atomic_compare_exchange_n(&first_counter, &first, counter, true, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE));
+}
+
+/* Call this before the change. Then `before` has no changes of this process and recording. */
+void grec_counter_list_(struct grec_counter *counter) {
+    uint64_t unlisted = 0;
+    int64_t before = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(&counter->is_listed_, &unlisted, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    add_to_list(counter);
+    if (__atomic_load_n(&is_forked, __ATOMIC_RELAXED))
+        __atomic_fetch_sub(&counter->sum_, before, __ATOMIC_RELAXED);
+    else if (!is_sampled(counter))
+        release(counter, true);
+    else if (before)
+        record_long(counter, TRACE_COUNT_START, before);
+}
+
+static void for_each_unlisted(void (*change)(struct grec_counter *counter)) {
+    struct grec_counter *counter = __atomic_exchange_n(&first_counter, NULL, __ATOMIC_ACQ_REL);
+    while (counter) {
+        struct grec_counter *next = next_of(counter);
+        change(counter);
+        __atomic_store_n(&counter->number_, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&counter->is_listed_, 0, __ATOMIC_RELEASE);
+        counter = next;
+    }
+}
+
+static void end_counter(struct grec_counter *counter) {
+    if (!has_level(counter))
+        __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
+    else if (!is_sampled(counter))
+        hold(counter, held_of(false, __atomic_exchange_n(&counter->recorded_, 0, __ATOMIC_RELAXED)), true);
+}
+
+void counters_end(void) {
+    for_each_unlisted(end_counter);
+    __atomic_store_n(&is_forked, 0, __ATOMIC_RELAXED);
+}
+
+/* The cached id is as good in the child, but a counter with one would not be listed. */
+static void clear_counter(struct grec_counter *counter) {
+    __atomic_store_n(&counter->cache_, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&counter->recorded_, 0, __ATOMIC_RELAXED);
+}
+
+void counters_enter_child(void) {
+    for_each_unlisted(clear_counter);
+    __atomic_store_n(&is_forked, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- Changes. ---- */
+
 /* If recording is switched on meanwhile, the thread that does so may have looked before the change was held. So this
  * calls release afterwards. */
 static __attribute__((noinline)) void count_long(struct grec_counter *counter, enum trace_entry_kind kind,
                                                  int64_t value) {
+    if (!is_listed(counter)) grec_counter_list_(counter);
     if (grec_may_record_()) {
-        if (__atomic_load_n(&counter->sum_, __ATOMIC_RELAXED)) release(counter);
+        if (__atomic_load_n(&counter->sum_, __ATOMIC_RELAXED)) release(counter, false);
         if (record_long(counter, kind, value)) return;
     }
     hold(counter, held_of(kind == TRACE_COUNT_SET, value), false);
-    release(counter);
+    release(counter, false);
 }
 
 static inline __attribute__((always_inline)) void count(struct grec_counter *counter, enum trace_entry_kind kind,
@@ -143,15 +209,13 @@ static inline __attribute__((always_inline)) void count(struct grec_counter *cou
 
 void grec_counter_add_(struct grec_counter *counter, int64_t change) { count(counter, TRACE_COUNT, change); }
 
-static bool is_sampled(const struct grec_counter *counter) { return counter->flags & GREC_COUNTER_SAMPLED; }
-
 void grec_counter_set_(struct grec_counter *counter, int64_t value) {
     if (!is_sampled(counter)) {
         count(counter, TRACE_COUNT_SET, value);
         return;
     }
+    if (!is_listed(counter)) grec_counter_list_(counter);
     __atomic_store_n(&counter->sum_, value, __ATOMIC_RELAXED);
-    if (!__atomic_load_n(&counter->is_listed_, __ATOMIC_RELAXED)) grec_counter_list_(counter);
 }
 
 /* ---- All listed counters. ---- */
@@ -170,7 +234,7 @@ void counters_sample(void) {
 void counters_resume(void) {
     struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
     for (; counter; counter = next_of(counter))
-        if (!is_sampled(counter)) release(counter);
+        if (!is_sampled(counter)) release(counter, false);
     counters_sample();
 }
 

@@ -1,11 +1,15 @@
-/* The sums of the sampled counters, and those of the other counters in a pause. */
+/* The counters of the recording, which the program has changed in it. */
 #ifndef GREC_COUNTERS_H
 #define GREC_COUNTERS_H
 
 #include "recorder/state/shared.h"
 
-/* Sets all sums to 0, as in each new recording and process. Call this while nothing is recorded. [signal-safe] */
-void counters_forget(void);
+/* Forgets which counters the recording has, which keep their levels for the next one. Call this while nothing is
+ * recorded. [signal-safe] */
+void counters_end(void);
+
+/* Call this in a forked child that records: its counters start at 0. [signal-safe] */
+void counters_enter_child(void);
 
 /* Records the sums of the sampled counters. Does nothing while recording is off. [signal-safe] */
 void counters_sample(void) GREC_SHARED(counters_sample);

@@ -1,5 +1,5 @@
-/* Recording one event: enter, reserve, write, publish, leave. There is no lock, no atomic read-modify-write and no
- * system call unless a new chunk is due.
+/* Recording one event: enter, reserve, write, publish, leave. There is no lock, and unless a new chunk is due, no
+ * system call and no atomic read-modify-write. Only an accumulated counter has one, for its level.
  *
  * Short markers and counters use recording_try, which is inline, and which gives up without any effect if anything is
  * out of the ordinary. Such a call is a leaf function, and takes at most two nanoseconds more than reading the cycle

@@ -41,6 +41,7 @@ enum {
     BUILD_MAPPINGS = 22,
     BUILD_TICK = 23,
     BUILD_ALLOCATION = 24,
+    BUILD_COUNT_START = 25,
 };
 
 /* Flags of samples that the sampler takes of other threads. */

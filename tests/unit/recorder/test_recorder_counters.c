@@ -86,6 +86,7 @@ static void test_add_and_set(void **state) {
     static struct grec_counter large = PLAIN("large", GREC_COUNTER_ACCUMULATED, 0);
     struct recorded recorded;
     grec_counter_add(&added, 1000);
+    grec_counter_add(&rate, 1000);
     grec_counter_set(&was_set, 1000);
     start_recording(*state, "add.trace", no_options);
     static const int64_t changes[] = {5, -3, 63, 64, -64, -65, 8192, -1};
@@ -110,11 +111,11 @@ static void test_add_and_set(void **state) {
     grec_counter_add(&added, 1000);
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
-    assert_changes(profile, "added", "+5 -3 +63 +64 -64 -65 +8192 -1");
+    assert_changes(profile, "added", "+1000 +5 -3 +63 +64 -64 -65 +8192 -1");
     /* Changes of a rate are summed up by intervals. */
     assert_int_equal(sum_of(profile, "rate"), 8191);
     assert_int_equal(operations_of(profile, "rate"), COUNT_OF(changes));
-    assert_changes(profile, "set", "+5 -8 +66 +1 -128 -1 +8257 -8193");
+    assert_changes(profile, "set", "+1000 -995 -8 +66 +1 -128 -1 +8257 -8193");
     assert_changes(profile, "mixed", "+10 +90 -30 -70 +1");
     assert_changes(profile, "large", "+9223372036854775807 -9223372036854775808 -9223372036854775807");
     assert_int_equal(operations_of(profile, "added"), COUNT_OF(changes));
@@ -133,7 +134,6 @@ static void test_sampled(void **state) {
     static struct grec_counter late = PLAIN("late", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter was_set = PLAIN("sampled set", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     struct recorded recorded;
-    /* Changes made while no recording runs are not recorded. */
     grec_counter_add(&level, 100000);
     start_recording(*state, "sampled.trace", no_options);
     sample();
@@ -156,7 +156,7 @@ static void test_sampled(void **state) {
     stop_and_read(&recorded, *state, "sampled.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
-    assert_changes(profile, "level", "+12 -2 +1");
+    assert_changes(profile, "level", "+100000 +12 -2 +1");
     assert_changes(profile, "sampled rate", "+3 +4 +499500");
     assert_changes(profile, "sampled set", "+40 +2");
     assert_changes(profile, "late", "+1");
@@ -207,11 +207,13 @@ static void test_last_sums(void **state) {
     const char *path = temp_folder_file(*state, "last.trace");
     void (*const ends[])(void) = {stop_at_once, pause_and_stop};
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        grec_counter_set(&last, 0);
         start_recording(*state, "last.trace", no_options);
         grec_counter_add(&last, 7);
         ends[i]();
         assert_last(path, getpid(), 7);
     }
+    grec_counter_set(&last, 0);
     start_recording(*state, "last.trace", no_options);
     grec_counter_add(&last, 7);
     save_and_stop(path, temp_folder_file(*state, "copy.trace"));
@@ -232,6 +234,7 @@ static void test_last_sums_of_children(void **state) {
         int pipe_ends[2];
         char byte;
         assert_int_equal(pipe(pipe_ends), 0);
+        grec_counter_set(&last, 0);
         start_recording(*state, "last.trace", no_options);
         grec_counter_add(&last, 7);
         pid_t child = fork();
@@ -496,11 +499,12 @@ static void test_other_options_in_a_pause(void **state) {
     recorded_fini(&recorded);
 }
 
-/* Each recording starts its sums at 0. */
+/* Levels go on from recording to recording, also while nothing is recorded. Rates start again at 0. */
 static void test_start_and_stop(void **state) {
     static struct grec_counter plain = PLAIN("plain again", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed again", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter rate = PLAIN("rate again", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+    int64_t level = 0, summed_level = 0;
     for (int64_t i = 1; i <= 3; i++) {
         struct recorded recorded;
         char expected[64];
@@ -511,16 +515,77 @@ static void test_start_and_stop(void **state) {
         add(&rate, i);
         sample();
         stop_and_read(&recorded, *state, "again.trace");
-        grec_counter_add(&summed, 1000);
         assert_nothing_lost(&recorded);
-        assert_int_equal(sum_of(&recorded.profile, "plain again"), i);
-        assert_int_equal(sum_of(&recorded.profile, "summed again"), i);
+        level += i;
+        summed_level += i;
+        assert_int_equal(sum_of(&recorded.profile, "plain again"), level);
+        assert_int_equal(sum_of(&recorded.profile, "summed again"), summed_level);
+        grec_counter_add(&plain, 100);
+        grec_counter_add(&summed, 1000);
+        grec_counter_add(&rate, 1000);
+        level += 100;
+        summed_level += 1000;
         snprintf(expected, sizeof expected, "%+" PRId64, i);
         assert_changes(&recorded.profile, "rate again", expected);
         /* Counters of other recordings must not be in this one. */
         assert_int_equal(recorded.profile.counters.count, 3);
         recorded_fini(&recorded);
     }
+}
+
+/* Returns the level of a counter at that time of the profile. */
+static int64_t level_at(const struct profile *profile, const char *name, int64_t time_ns) {
+    const struct counter *counter = counter_of(profile, name);
+    int64_t level = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        if (sample->time_ns <= time_ns) level += sample->change;
+    }
+    return level;
+}
+
+/* An accumulated counter has its true level from the start of the recording on, although it is noticed only when it
+ * changes. */
+static void test_levels_from_before(void **state) {
+    static struct grec_counter added = PLAIN("added before", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter was_set = PLAIN("set before", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed before", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter constant = PLAIN("constant", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter in_pause = PLAIN("changed in a pause", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter *const all[] = {&added, &was_set, &summed, &constant, &in_pause};
+    struct recorded recorded;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        grec_counter_set(all[i], 300);
+        grec_counter_add(all[i], 200);
+    }
+    start_recording(*state, "before.trace", no_options);
+    GREC_INSTANT("early", NULL);
+    take_time();
+    grec_pause();
+    add(&in_pause, -3);
+    grec_resume();
+    add(&added, -3);
+    set(&was_set, 497);
+    add(&summed, -3);
+    GREC_INSTANT("late", NULL);
+    stop_and_read(&recorded, *state, "before.trace");
+    assert_nothing_lost(&recorded);
+    const struct profile *profile = &recorded.profile;
+    int64_t early_ns = find_marker(profile, "early", NULL)->start_ns;
+    static const char *const names[] = {"added before", "set before", "summed before"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        assert_changes(profile, names[i], "+500 -3");
+        assert_int_equal(level_at(profile, names[i], early_ns), 500);
+    }
+    assert_int_equal(sum_of(profile, "changed in a pause"), 497);
+    assert_null(find_counter(profile, "constant"));
+    recorded_fini(&recorded);
+    /* The level of a counter that a recording did not notice is not lost. */
+    start_recording(*state, "before.trace", no_options);
+    add(&constant, 1);
+    stop_and_read(&recorded, *state, "before.trace");
+    assert_changes(&recorded.profile, "constant", "+500 +1");
+    recorded_fini(&recorded);
 }
 
 static void test_hand_over(void **state) {
@@ -548,6 +613,7 @@ enum { THREAD_COUNT = 4, CHANGE_COUNT = 20000 };
 
 static struct grec_counter shared_plain = PLAIN("shared", GREC_COUNTER_ACCUMULATED, 0);
 static struct grec_counter shared_sum = PLAIN("shared sum", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+static struct grec_counter shared_level = PLAIN("shared level", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
 static struct grec_counter shared_balance = PLAIN("balance", GREC_COUNTER_ACCUMULATED, 0);
 
 static void *change_all(void *argument) {
@@ -564,6 +630,7 @@ static void *change_all(void *argument) {
 static void test_threads(void **state) {
     pthread_t threads[THREAD_COUNT];
     struct recorded recorded;
+    grec_counter_set(&shared_plain, 0);
     start_recording(*state, "threads.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
     for (int i = 0; i < THREAD_COUNT; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, change_all, (void *)(intptr_t)(i + 1)), 0);
@@ -594,6 +661,7 @@ static void *count_until_over(void *argument) {
     for (int64_t count = 1; !__atomic_load_n(&is_counting_over, __ATOMIC_ACQUIRE); count++) {
         grec_counter_add(&shared_plain, 1);
         grec_counter_add(&shared_sum, 1);
+        grec_counter_add(&shared_level, 1);
         __atomic_store_n(added, count, __ATOMIC_RELEASE);
         if (count % 16 == 0) sched_yield();
     }
@@ -623,6 +691,33 @@ static void test_pauses_at_any_time(void **state) {
     assert_nothing_lost(&recorded);
     assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1]);
     assert_int_equal(sum_of(&recorded.profile, "shared sum"), added[0] + added[1]);
+    recorded_fini(&recorded);
+}
+
+/* Changes while recordings start and stop are neither lost nor counted twice. */
+static void test_starts_at_any_time(void **state) {
+    enum { START_COUNT = 50 };
+    pthread_t threads[2];
+    int64_t added[2] = {0, 0};
+    struct recorded recorded;
+    grec_counter_set(&shared_plain, 0);
+    grec_counter_set(&shared_level, 0);
+    __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, count_until_over, &added[i]), 0);
+    for (int i = 0; i < START_COUNT; i++) {
+        start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+        sched_yield();
+        grec_stop();
+    }
+    start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
+    __atomic_store_n(&is_counting_over, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    grec_counter_add(&shared_plain, 1);
+    grec_counter_add(&shared_level, 1);
+    stop_and_read(&recorded, *state, "any.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1] + 1);
+    assert_int_equal(sum_of(&recorded.profile, "shared level"), added[0] + added[1] + 1);
     recorded_fini(&recorded);
 }
 
@@ -666,6 +761,8 @@ static void run(void *(*function)(void *name), const char *name) {
 /* Records with a thread filter. Returns the number of chunks that the recording has handed out. */
 static uint64_t record_queue(void **state, const char *words) {
     struct recorded recorded;
+    grec_counter_set(&queue, 0);
+    grec_counter_set(&queue_sum, 0);
     start_recording(*state, "queue.trace",
                     (struct grec_options){.threads = words, .chunk_bytes = 4096, .limit_bytes = GREC_UNLIMITED});
     run(produce, "producer");
@@ -701,7 +798,10 @@ static void test_filter(void **state) {
 static void test_child(void **state) {
     static struct grec_counter plain = PLAIN("of both", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("sum of both", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
+    static struct grec_counter early[] = {PLAIN("early", GREC_COUNTER_ACCUMULATED, 0),
+                                          PLAIN("early sum", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED)};
     struct recorded recorded;
+    for (size_t i = 0; i < 2; i++) grec_counter_add(&early[i], 100);
     start_recording(*state, "child.trace", no_options);
     add(&plain, 100);
     add(&summed, 100);
@@ -713,6 +813,7 @@ static void test_child(void **state) {
         add(&summed, 2);
         sample();
         add(&summed, 3);
+        for (size_t i = 0; i < 2; i++) add(&early[i], 1);
         sample();
         _exit(0);
     }
@@ -725,8 +826,8 @@ static void test_child(void **state) {
     stop_and_read(&recorded, *state, "child.trace");
     assert_nothing_lost(&recorded);
     const struct profile *profile = &recorded.profile;
-    assert_int_equal(profile->counters.count, 4);
-    for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(profile->counters.count, 6);
+    for (size_t i = 0; i < 6; i++) {
         const struct counter *counter = column_at(&profile->counters, i);
         bool is_child = profile_process_at(profile, counter->process)->pid == child;
         bool is_sum = counter->graph == COUNTER_RATE;
@@ -755,6 +856,8 @@ int main(void) {
         TEST(test_other_options_in_a_pause),
         TEST(test_pauses_at_any_time),
         TEST(test_start_and_stop),
+        TEST(test_levels_from_before),
+        TEST(test_starts_at_any_time),
         TEST(test_hand_over),
         TEST(test_threads),
         TEST(test_filter),

@@ -1048,6 +1048,31 @@ static void test_counters_of_a_recycled_trace(void **state) {
         "20 changes: 0:0/0 1000000:1/1 2000000:0/0\n");
 }
 
+/* The level from before the recording is that before all changes, whenever the counter is first noticed. It holds from
+ * the process's first entry on. */
+static void test_levels_at_the_start(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t changes = define_counter(trace, "changes", 0), values = define_counter(trace, "values", 0);
+    uint64_t sums = define_counter(trace, "sums", 0);
+    begin_events(0);
+    add_count(trace, BUILD_COUNT_START, 100, changes, 500);
+    add_count(trace, BUILD_COUNT, 0, changes, -3);
+    add_count(trace, BUILD_COUNT_START, 20, values, 70);
+    add_count(trace, BUILD_COUNT_SET, 0, values, 60);
+    add_count(trace, BUILD_COUNT_START, 20, sums, 7);
+    add_counter_sample(trace, 60, sums, 10, 2);
+    seal();
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, 2, 12, 0, "other");
+    add_count(trace, BUILD_COUNT, 40, changes, 1);
+    seal_and_read();
+    assert_counters(
+        "10 changes: -20:0/0 0:500/0 20:1/1 50:-3/1 100:0/0\n"
+        "10 values: -60:0/0 0:70/0 60:-10/1 100:0/0\n"
+        "10 sums: -70:0/0 0:7/0 70:0/0 100:3/2\n");
+}
+
 static void test_counters_that_are_odd(void **state) {
     struct trace_builder *trace = begin_definitions();
     put_text(trace, "odd");
@@ -2120,6 +2145,7 @@ int main(void) {
         TEST(test_process_without_samples),
         TEST(test_ends_of_processes),
         TEST(test_counters),
+        TEST(test_levels_at_the_start),
         TEST(test_counters_of_rates),
         TEST(test_counters_of_a_recycled_trace),
         TEST(test_counters_that_are_odd),
