@@ -179,6 +179,8 @@ enum trace_entry_kind {
                                the recording ends. It belongs to all of them, in proportion to their CPU times. In the
                                sampler's chunk */
     TRACE_COUNT_START = 26, /* t, id counter, zigzag level that the counter had when the process began to record */
+    TRACE_COUNT_LEVEL = 27, /* t, id counter, zigzag level. The changes before t are also in the trace, unless they were
+                               recycled */
 };
 
 /* How a process stopped recording. */

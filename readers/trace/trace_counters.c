@@ -35,9 +35,9 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
                         uint64_t number, bool is_of_sampler) {
     struct counter *counter = find(counters, process, definition_row, definition);
     struct counter_sample *sample = counter ? column_push(&counter->samples) : NULL;
-    bool is_change = count == COUNTER_ENTRY_CHANGE || count == COUNTER_ENTRY_VALUE;
     bool is_of_round = is_of_sampler && definition->graph == COUNTER_RATE;
-    if (counter && is_change && !is_of_round) counter->has_each_change = true;
+    if (counter && count != COUNTER_ENTRY_SUM && count != COUNTER_ENTRY_START && !is_of_round)
+        counter->has_each_change = true;
     /* Numbers are stored modulo 2^32, which keeps their differences correct. */
     if (sample)
         *sample = (struct counter_sample){
@@ -61,24 +61,41 @@ static uint64_t take_start(struct counter *counter) {
     return level;
 }
 
-/* level: before all entries. */
-static void convert(struct counter *counter, uint64_t level, bool is_complete) {
+/* Returns what the first level says of the time before: the level at the start of what is left in the trace. Keeps
+ * `level`, that of the start, if nothing is said. */
+static uint64_t level_before(const struct counter *counter, uint64_t level) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        if (sample->reserved == COUNTER_ENTRY_LEVEL) return (uint64_t)sample->change - sum;
+        if (sample->reserved != COUNTER_ENTRY_CHANGE) return level;
+        sum += (uint64_t)sample->change;
+    }
+    return level;
+}
+
+static bool has_gaps(const struct trace_gaps *gaps) { return gaps->has_recycled || gaps->has_lost; }
+
+/* level: before all entries. A level that was recorded during a change may lack it, and the next one corrects that. */
+static void convert(struct counter *counter, uint64_t level, const struct trace_gaps *gaps) {
     uint64_t sum = level; /* may wrap around if the trace is damaged */
     uint32_t number = 0;
+    bool has_sum = false;
     for (size_t i = 0; i < counter->samples.count; i++) {
         struct counter_sample *sample = column_at(&counter->samples, i);
         enum trace_count count = sample->reserved;
         uint64_t value = (uint64_t)sample->change;
+        if (count == COUNTER_ENTRY_LEVEL && !has_gaps(gaps)) value = sum;
         if (count != COUNTER_ENTRY_CHANGE) sample->change = (int64_t)(value - sum);
         if (count == COUNTER_ENTRY_SUM) sample->number -= number;
         /* If events were recycled, the first sum includes changes before this time. It is not a change of a rate, but
          * it is a level. */
-        bool is_from_before = !i && !is_complete && count == COUNTER_ENTRY_SUM;
-        if (is_from_before) {
+        if (count == COUNTER_ENTRY_SUM && gaps->has_recycled && !has_sum) {
             if (counter->graph == COUNTER_RATE) sample->change = 0;
             number += sample->number;
             sample->number = 0;
         }
+        has_sum |= count == COUNTER_ENTRY_SUM;
         sum = count == COUNTER_ENTRY_CHANGE ? sum + value : value;
         number += sample->number;
         sample->reserved = 0;
@@ -87,21 +104,24 @@ static void convert(struct counter *counter, uint64_t level, bool is_complete) {
 
 /* Shows a level before all entries from that time on, or from the first entry if that is earlier. */
 static void show_start(struct counter *counter, uint64_t level, int64_t from_ticks) {
-    struct counter_sample start = {.time_ticks = from_ticks, .change = (int64_t)level};
     if (!level || !counter->samples.count) return;
-    start.time_ticks = time_earlier(from_ticks, ((struct counter_sample *)column_at(&counter->samples, 0))->time_ticks);
+    int64_t first_ticks = ((const struct counter_sample *)column_at(&counter->samples, 0))->time_ticks;
     struct counter_sample *sample = column_push(&counter->samples);
-    if (sample) *sample = start;
+    if (sample)
+        *sample =
+            (struct counter_sample){.time_ticks = time_earlier(from_ticks, first_ticks), .change = (int64_t)level};
 }
 
-void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks, bool is_complete) {
+void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks,
+                           const struct trace_gaps *gaps) {
     for (size_t i = 0; i < counters->counters.count; i++) {
         struct counter *counter = *(struct counter **)column_at(&counters->counters, i);
         if (!counter) continue;
         const struct trace_process *process = column_at(&tasks->processes, counter->process.index);
         column_sort(&counter->samples, compare_times);
         uint64_t level = take_start(counter);
-        convert(counter, level, is_complete);
-        show_start(counter, level, process->first_ticks);
+        if (has_gaps(gaps)) level = level_before(counter, level);
+        convert(counter, level, gaps);
+        show_start(counter, level, time_later(process->first_ticks, gaps->complete_from_ticks));
     }
 }

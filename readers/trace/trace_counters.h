@@ -12,7 +12,12 @@ enum trace_count {
     COUNTER_ENTRY_VALUE,
     COUNTER_ENTRY_SUM,
     COUNTER_ENTRY_START, /* the level before all changes */
+    COUNTER_ENTRY_LEVEL, /* the sum of all changes, which are entries too, unless some are missing */
 };
+
+static inline bool trace_count_is_change(enum trace_count count) {
+    return count == COUNTER_ENTRY_CHANGE || count == COUNTER_ENTRY_VALUE;
+}
 
 struct trace_counters {
     struct profile *profile; /* borrowed */
@@ -31,8 +36,15 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
                         const struct counter *definition, int64_t ticks, enum trace_count count, int64_t value,
                         uint64_t number, bool is_of_sampler);
 
-/* Converts all entries to changes. Call it once. tasks: the processes. `is_complete` means that nothing of the trace
- * was recycled, so counters start at 0. */
-void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks, bool is_complete);
+/* What is missing in the trace. */
+struct trace_gaps {
+    bool has_recycled;
+    int64_t complete_from_ticks; /* if has_recycled: later entries were not recycled */
+    bool has_lost;               /* there was no room for some entries */
+};
+
+/* Converts all entries to changes. Call it once. tasks: the processes. */
+void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks,
+                           const struct trace_gaps *gaps);
 
 #endif

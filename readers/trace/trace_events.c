@@ -297,7 +297,7 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
     int64_t ticks = take_time(entry);
     uint64_t id = trace_cursor_leb(cursor);
     int64_t value = trace_cursor_zigzag(cursor);
-    uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : kind != COUNTER_ENTRY_START;
+    uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : trace_count_is_change(kind);
     if (cursor->is_bad) return TRACE_DAMAGED;
     uint32_t row = 0;
     const struct counter *definition = trace_definitions_counter(&trace->definitions, id, &entry->is_open, &row);
@@ -315,6 +315,7 @@ static enum trace_verdict read_count(struct entry *entry) { return read_counter(
 static enum trace_verdict read_count_set(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_VALUE); }
 static enum trace_verdict read_count_sample(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_SUM); }
 static enum trace_verdict read_count_start(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_START); }
+static enum trace_verdict read_count_level(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_LEVEL); }
 
 static enum trace_verdict read_sample(struct entry *entry) {
     struct trace_thread *thread = entry->context->thread;
@@ -607,6 +608,7 @@ static const struct kind_traits {
     [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
     [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false},
     [TRACE_COUNT_START] = {read_count_start, NEEDS_PROCESS, false},
+    [TRACE_COUNT_LEVEL] = {read_count_level, NEEDS_PROCESS, false},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 

@@ -31,6 +31,7 @@ static const struct ledger_cause CAUSES[TRACE_CAUSE_COUNT] = {
     [TRACE_ALLOCATION] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("allocation")},
     [TRACE_THREAD_REST] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("CPU time between the samples of a thread")},
     [TRACE_COUNT_START] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("level of a counter before the recording")},
+    [TRACE_COUNT_LEVEL] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("level of a counter")},
     [TRACE_KEPT_DEFINITION] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("definition")},
 
     [TRACE_LOST_CHUNK] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("chunk with a damaged header")},
@@ -96,7 +97,7 @@ static const struct ledger_cause CAUSES[TRACE_CAUSE_COUNT] = {
                              TEXT("file about generated code of more than 1 GiB, not read")},
     [TRACE_NOTE_JIT_RECORD] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("damaged part of a file about generated code")},
 };
-_Static_assert((int)TRACE_COUNT_START <= (int)TRACE_KEPT_LAST, "every known kind has its row");
+_Static_assert((int)TRACE_COUNT_LEVEL <= (int)TRACE_KEPT_LAST, "every known kind has its row");
 
 /* Returns NULL if there are too many. */
 static struct trace_misfit *find_misfit(struct trace_ledger *ledger, string_id marker, struct text field) {

@@ -143,10 +143,18 @@ static void set_recording_times(struct trace_reader *trace) {
     }
 }
 
+static struct trace_gaps find_gaps(const struct trace_reader *trace) {
+    const struct trace_header *header = &trace->header;
+    struct trace_gaps gaps = {.has_recycled = header->recycled_chunk_count, .has_lost = header->lost_event_count};
+    if (gaps.has_recycled) trace_clock_relative(&trace->clock, header->complete_from_ticks, &gaps.complete_from_ticks);
+    return gaps;
+}
+
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.jit.is_ready) trace_clock_finish(&trace->clock);
-    trace_counters_finish(&trace->counters, &trace->tasks, !trace->header.recycled_chunk_count);
+    const struct trace_gaps gaps = find_gaps(trace);
+    trace_counters_finish(&trace->counters, &trace->tasks, &gaps);
     trace_tasks_finish(&trace->tasks);
     add_paused_ranges(trace);
     describe(trace);

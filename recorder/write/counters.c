@@ -19,7 +19,7 @@ static bool has_level(const struct grec_counter *counter) { return counter->grap
 /* Call this in a recording call, so that recorded_ does not change while nothing is recorded. */
 static inline __attribute__((always_inline)) void keep_level(struct grec_counter *counter, enum trace_entry_kind kind,
                                                              int64_t value) {
-    if (kind == TRACE_COUNT_SAMPLE || !has_level(counter)) return;
+    if (kind == TRACE_COUNT_SAMPLE || kind == TRACE_COUNT_LEVEL || !has_level(counter)) return;
     if (kind == TRACE_COUNT_SET)
         __atomic_store_n(&counter->recorded_, value, __ATOMIC_RELAXED);
     else
@@ -218,22 +218,68 @@ void grec_counter_set_(struct grec_counter *counter, int64_t value) {
     __atomic_store_n(&counter->sum_, value, __ATOMIC_RELAXED);
 }
 
-/* ---- All listed counters. ---- */
+/* ---- Levels and sums. ---- */
 
-static void record_sum(struct grec_counter *counter) {
-    int64_t sum = __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
-    if (!record_short(counter, TRACE_COUNT_SAMPLE, sum)) record_long(counter, TRACE_COUNT_SAMPLE, sum);
+/* If a level does not change, its last entry is recycled some time. So once chunks are recycled, levels are recorded
+ * again, several times while all chunks are used once. */
+enum { LEVELS_PER_TURN = 16 };
+
+/* Returns whether levels must be recorded again, and the caller does that. Call this in a recording call. */
+static bool take_turn(void) {
+    static uint64_t last_index;
+    const struct trace_header *header = recording_pool.header;
+    uint64_t index = __atomic_load_n(&header->next_global_index, __ATOMIC_RELAXED);
+    uint64_t chunk_count = __atomic_load_n(&header->chunk_count, __ATOMIC_RELAXED);
+    uint64_t seen = __atomic_load_n(&last_index, __ATOMIC_RELAXED);
+    bool is_due = __atomic_load_n(&header->recycled_chunk_count, __ATOMIC_RELAXED) &&
+                  index - seen > chunk_count / LEVELS_PER_TURN;
+    return is_due && __atomic_compare_exchange_n(&last_index, &seen, index, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static struct grec_counter *load_first(void) { return __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE); }
+
+static int64_t load_level(const struct grec_counter *counter) {
+    return __atomic_load_n(is_sampled(counter) ? &counter->sum_ : &counter->recorded_, __ATOMIC_RELAXED);
+}
+
+static enum trace_entry_kind kind_of_level(const struct grec_counter *counter) {
+    return is_sampled(counter) ? TRACE_COUNT_SAMPLE : TRACE_COUNT_LEVEL;
+}
+
+void counters_begin_chunk(struct recording *recording, uint32_t bytes_count) {
+    struct writer *writer = recording->writer;
+    struct grec_counter *counter = load_first();
+    if (!counter || !take_turn()) return;
+    for (; counter; counter = next_of(counter)) {
+        uint64_t cache = __atomic_load_n(&counter->cache_, __ATOMIC_ACQUIRE);
+        if (!has_level(counter) || !definition_is_known(cache) || !(uint32_t)cache) continue;
+        if (writer->end - writer->next < (ptrdiff_t)bytes_count + SHORT_BLOCK_ROOM_BYTES) return;
+        uint64_t time = recording_time(writer);
+        write_count(writer, kind_of_level(counter), time, counter, (uint32_t)cache, load_level(counter));
+    }
+}
+
+static bool are_levels_due(void) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return false;
+    bool is_due = take_turn();
+    recording_leave(&recording);
+    return is_due;
 }
 
 void counters_sample(void) {
-    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
-    for (; counter; counter = next_of(counter))
-        if (is_sampled(counter)) record_sum(counter);
+    struct grec_counter *counter = load_first();
+    bool is_due = counter && are_levels_due();
+    for (; counter; counter = next_of(counter)) {
+        if (!is_sampled(counter) && !(is_due && has_level(counter))) continue;
+        enum trace_entry_kind kind = kind_of_level(counter);
+        int64_t level = load_level(counter);
+        if (!record_short(counter, kind, level)) record_long(counter, kind, level);
+    }
 }
 
 void counters_resume(void) {
-    struct grec_counter *counter = __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE);
-    for (; counter; counter = next_of(counter))
+    for (struct grec_counter *counter = load_first(); counter; counter = next_of(counter))
         if (!is_sampled(counter)) release(counter, false);
     counters_sample();
 }

@@ -37,11 +37,12 @@ enum {
     BUILD_THREAD_SAMPLE = 19,
     BUILD_THREAD_SAME = 20,
     BUILD_SAMPLED_THREAD_END = 21,
-    BUILD_THREAD_REST = 25,
     BUILD_MAPPINGS = 22,
     BUILD_TICK = 23,
     BUILD_ALLOCATION = 24,
-    BUILD_COUNT_START = 25,
+    BUILD_THREAD_REST = 25,
+    BUILD_COUNT_START = 26,
+    BUILD_COUNT_LEVEL = 27,
 };
 
 /* Flags of samples that the sampler takes of other threads. */

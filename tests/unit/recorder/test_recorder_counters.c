@@ -6,6 +6,7 @@
 
 #include "recorder/sampler/process_counters.h"
 #include "tests/support/recorder_trace.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
 
@@ -588,6 +589,97 @@ static void test_levels_from_before(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Levels at the limit, where the chunks with the changes are used again. ---- */
+
+static const struct grec_options small = {.limit_bytes = 16 * 4096, .chunk_bytes = 4096, .flags = GREC_NO_HELPER};
+
+static void fill_trace(void) {
+    for (int i = 0; i < 20000; i++) GREC_INSTANT("filler", NULL);
+}
+
+/* Checks the level at the time from which on the trace is complete, and at the end. */
+static void assert_levels(const struct profile *profile, const char *name, int64_t at_first, int64_t at_end) {
+    const struct marker *marker = find_marker(profile, "filler", NULL);
+    assert_int_equal(level_at(profile, name, marker->start_ns), at_first);
+    assert_int_equal(sum_of(profile, name), at_end);
+}
+
+static void test_levels_at_the_limit(void **state) {
+    enum { MANY = 50 };
+    static struct grec_counter was_set = PLAIN("set once", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter added = PLAIN("added once", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter later = PLAIN("added later", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter summed = PLAIN("summed once", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
+    static struct grec_counter rate = PLAIN("rate once", GREC_COUNTER_RATE, 0);
+    static struct grec_counter many[MANY];
+    char names[MANY][16];
+    grec_counter_add(&added, 400);
+    start_recording(*state, "limit.trace", small);
+    set(&was_set, 1000);
+    add(&added, 100);
+    add(&later, 7);
+    add(&summed, 70);
+    sample();
+    add(&rate, 5);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "many %d", i);
+        many[i] = (struct grec_counter){.name = names[i]};
+        add(&many[i], 1000 + i);
+    }
+    for (int turn = 0; turn < 3; turn++) fill_trace();
+    add(&later, 1);
+    /* The trace as it is now is what is left of a program that is killed. */
+    for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
+        struct recorded recorded;
+        if (is_stopped) grec_stop();
+        recorded_read(&recorded, temp_folder_file(*state, "limit.trace"));
+        const struct profile *profile = &recorded.profile;
+        assert_nothing_lost(&recorded);
+        assert_true(recorded.header.recycled_chunk_count > 30);
+        assert_levels(profile, "set once", 1000, 1000);
+        assert_levels(profile, "added once", 500, 500);
+        assert_levels(profile, "added later", 7, 8);
+        assert_int_equal(sum_of(profile, "summed once"), 70);
+        for (int i = 0; i < MANY; i++) assert_levels(profile, names[i], 1000 + i, 1000 + i);
+        assert_null(find_counter(profile, "rate once"));
+        recorded_fini(&recorded);
+    }
+}
+
+static struct grec_counter of_quiet = PLAIN("of a quiet process", GREC_COUNTER_ACCUMULATED, 0);
+
+static void *count_once(void *unused) {
+    grec_counter_add(&of_quiet, 900);
+    return unused;
+}
+
+/* The chunks with the level are used again by another process. The sampler of the quiet one records the level again. */
+static void test_level_of_a_quiet_process(void **state) {
+    if (HAS_THREAD_SANITIZER) skip(); /* a forked child cannot start threads */
+    struct recorded recorded;
+    struct grec_options options = small;
+    pthread_t thread;
+    options.flags |= GREC_SAMPLER;
+    start_recording(*state, "quiet.trace", options);
+    GREC_INSTANT("quiet", NULL);
+    assert_int_equal(pthread_create(&thread, NULL, count_once, NULL), 0);
+    pthread_join(thread, NULL);
+    for (int turn = 0; turn < 3; turn++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) {
+            fill_trace();
+            exit(0);
+        }
+        assert_int_equal(wait_for_child(child), 0);
+        while (grec_wait_for_sampling() != GREC_OK) continue;
+    }
+    recorded_read(&recorded, temp_folder_file(*state, "quiet.trace"));
+    assert_true(recorded.header.recycled_chunk_count > 30);
+    assert_int_equal(sum_of(&recorded.profile, "of a quiet process"), 900);
+    recorded_fini(&recorded);
+}
+
 static void test_hand_over(void **state) {
     static struct grec_counter plain = PLAIN("moved", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed and moved", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
@@ -857,6 +949,8 @@ int main(void) {
         TEST(test_pauses_at_any_time),
         TEST(test_start_and_stop),
         TEST(test_levels_from_before),
+        TEST(test_levels_at_the_limit),
+        TEST(test_level_of_a_quiet_process),
         TEST(test_starts_at_any_time),
         TEST(test_hand_over),
         TEST(test_threads),

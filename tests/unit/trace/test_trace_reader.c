@@ -1019,6 +1019,7 @@ static void test_counters_of_rates(void **state) {
     add_thread(&fixture.trace, 0, 4, 14, 0, "grec-sampler");
     add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 90);
     add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 80);
+    trace_write(&fixture.trace, BUILD_AT_LOST_EVENTS, 1, 8);
     seal_and_read();
     assert_counters(
         "10 changes: 0:0/0 1000000:13/3 2000000:0/0\n"
@@ -1071,6 +1072,49 @@ static void test_levels_at_the_start(void **state) {
         "10 changes: -20:0/0 0:500/0 20:1/1 50:-3/1 100:0/0\n"
         "10 values: -60:0/0 0:70/0 60:-10/1 100:0/0\n"
         "10 sums: -70:0/0 0:7/0 70:0/0 100:3/2\n");
+}
+
+/* Levels say what changes that are missing have made. In a trace that is complete, they say nothing new. */
+static void test_levels(void **state) {
+    static const struct {
+        size_t at; /* of a count in the header; 0: none */
+        const char *expected;
+    } cases[] = {
+        {0,
+         "10 changes: 0:0/0 50:1/1 100:0/0 150:2/1 200:0/0\n"
+         "10 constant: 100:0/0 200:0/0\n"
+         "10 values: 100:0/0 150:5/1 200:0/0\n"},
+        {BUILD_AT_RECYCLED,
+         "10 changes: 10:0/0 30:499/0 50:1/1 100:0/0 150:2/1 200:1/0\n"
+         "10 constant: -40:0/0 30:70/0 100:0/0 200:0/0\n"
+         "10 values: 100:0/0 150:5/1 200:1/0\n"},
+        {BUILD_AT_LOST_EVENTS,
+         "10 changes: -50:0/0 0:499/0 50:1/1 100:0/0 150:2/1 200:1/0\n"
+         "10 constant: -100:0/0 0:70/0 100:0/0 200:0/0\n"
+         "10 values: 100:0/0 150:5/1 200:1/0\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trace_builder *trace = begin_definitions();
+        uint64_t changes = define_counter(trace, "changes", 0), values = define_counter(trace, "values", 0);
+        uint64_t constant = define_counter(trace, "constant", 0);
+        begin_events(0);
+        add_count(trace, BUILD_COUNT, 100, changes, 1);
+        add_count(trace, BUILD_COUNT_LEVEL, 100, changes, 500);
+        add_count(trace, BUILD_COUNT_LEVEL, 0, constant, 70);
+        add_count(trace, BUILD_COUNT, 100, changes, 2);
+        add_count(trace, BUILD_COUNT_SET, 0, values, 5);
+        add_count(trace, BUILD_COUNT_LEVEL, 100, changes, 503);
+        add_count(trace, BUILD_COUNT_LEVEL, 0, constant, 70);
+        add_count(trace, BUILD_COUNT_LEVEL, 0, values, 6);
+        if (cases[i].at) trace_write(trace, cases[i].at, 1, 8);
+        trace_write(trace, BUILD_AT_COMPLETE_FROM, BUILD_START_TICKS + 60, 8);
+        seal_and_read();
+        assert_counters(cases[i].expected);
+        if (i + 1 < sizeof cases / sizeof *cases) {
+            teardown(state);
+            setup(state);
+        }
+    }
 }
 
 static void test_counters_that_are_odd(void **state) {
@@ -1992,6 +2036,8 @@ static void build_rich(void) {
             add_count(trace, BUILD_COUNT, 10, counter, 5);
             add_count(trace, BUILD_COUNT_SET, 10, counter, 50);
             add_counter_sample(trace, 10, counter, 70, 9);
+            add_count(trace, BUILD_COUNT_START, 10, counter, 3);
+            add_count(trace, BUILD_COUNT_LEVEL, 10, counter, 80);
             put_lebs(trace, 10, 2);
             put_label(trace, label);
             put_label(trace, label);
@@ -2146,6 +2192,7 @@ int main(void) {
         TEST(test_ends_of_processes),
         TEST(test_counters),
         TEST(test_levels_at_the_start),
+        TEST(test_levels),
         TEST(test_counters_of_rates),
         TEST(test_counters_of_a_recycled_trace),
         TEST(test_counters_that_are_odd),
