@@ -13,8 +13,9 @@ test:
 
 # The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
 # end. The first `make` above builds what the slow suites run.
-check: packages-test hosts-test install-test client-test batch-test cli-test headers-test batch-kill-test view-test \
-    viewer-test jobs-test profile-rules goldens perf-data-test readings include-test contributing-test unit-test
+check: packages-test hosts-test accuracy-test install-test client-test batch-test cli-test headers-test \
+    batch-kill-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
+    contributing-test unit-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
@@ -183,6 +184,17 @@ $(BUILD)/hosts/transfers: $(BUILD)/hosts/liballocation.so
 .PHONY: hosts-test test-programs
 hosts-test: $(host_programs) $(BUILD)/gecko-convert recorder
 	tests/hosts/run.py $(BUILD)
+
+# Small programs that measure where their processor time goes: see tests/accuracy/run.py.
+accuracy_programs := $(patsubst tests/accuracy/%.c,$(BUILD)/accuracy/%,$(wildcard tests/accuracy/*.c))
+
+$(accuracy_programs): $(BUILD)/accuracy/%: tests/accuracy/%.c $(wildcard tests/accuracy/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -o $@
+
+.PHONY: accuracy-test
+accuracy-test: $(accuracy_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+	tests/accuracy/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.
 install_programs = tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'

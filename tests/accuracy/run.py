@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Records programs with known shares of processor time, and compares the shares in their profiles.
+
+usage: tests/accuracy/run.py BUILD [--table] [CASE...]
+
+The programs in BUILD/accuracy measure how much processor time each of their functions uses. Each is recorded at 1 kHz:
+as it is, without events of the kernel, and beside busy loops. In its profile, each function must have the same share of
+the processor time as in truth, to within LIMIT_POINTS, and the same share of the samples, which the viewer counts. No
+system call may be cut short, and no stack may have a frame of the recorder. With --table, all shares are printed.
+
+Shares of samples vary by chance. The standard error of a share p of n samples is the square root of p * (1 - p) / n.
+Two seconds of processor time give 2000 samples, or 500 by clock ticks of 4 ms, where the kernel refuses events: that is
+2.2 points for p = 0.5. A thread that also sleeps has samples of different weights, which adds a third. Most programs
+work for longer than a tick in each function, which makes the error a fraction of that, but those with locks and short
+waits cannot. So if a share is wrong by more than the limit, the program is recorded again, up to ROUND_COUNT_MAX times,
+until the sums of all rounds are right. The standard error is then 0.7 points, so chance alone does not exceed the
+limit. If the recorder is wrong by more than the limit, the sums of all rounds show it.
+"""
+import collections
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LIMIT_POINTS = 3
+ROUND_COUNT_MAX = 10
+# Nearly all processor time of a program must be in its profile.
+TIME_PERCENT = 3
+GIVE_UP_SECONDS = 300
+
+# The second word is the processor time in milliseconds. The waits of `burst` take several times as long.
+CASES = {
+    "burst": ["burst", "1000"],
+    "calls": ["calls", "2000"],
+    "short transfers": ["transfers", "2000"],
+    "long transfers": ["transfers", "2000", "long"],
+    "pool": ["pool", "2000"],
+    "mix": ["mix", "2000"],
+    "faults": ["faults", "2000"],
+    "faults of large pages": ["faults", "2000", "large"],
+}
+CONDITIONS = ["as it is", "without events", "beside busy loops"]
+# Clock ticks do not see what the scheduler does with interrupts disabled when a thread begins and ends its wait: the
+# kernel's own division into user and system time is wrong by as much. On virtual machines, this takes several percent.
+TICK_LIMITS = {"burst": 10}
+
+
+class Fault(Exception):
+    """Raised if a round fails in a way that chance does not explain."""
+
+
+class Truth:
+    """What a program has measured: nanoseconds in all, and in each function."""
+
+    def __init__(self, text):
+        self.total = self.cut_count = 0
+        self.functions = {}
+        for line in text.splitlines():
+            kind, *words = line.split()
+            if kind == "total":
+                self.total = int(words[0])
+            elif kind == "cut":
+                self.cut_count = int(words[0])
+            elif kind == "function":
+                self.functions[words[0]] = int(words[1])
+
+
+class Profile:
+    """Processor time and samples of each function with its callees, and the libraries of all frames."""
+
+    def __init__(self, text):
+        profile = json.loads(text)
+        # The recorder reports that the kernel refuses events.
+        self.has_events = "perf_event_open: " not in text
+        self.shared, self.libs = profile["shared"], profile["libs"]
+        self.known_stacks = {}
+        self.libraries = set()
+        self.time, self.samples = collections.Counter(), collections.Counter()
+        self.total_time = self.total_samples = 0
+        unit = {"ns": 1, "µs": 1000, "us": 1000, "ms": 1000000}[profile["meta"]["sampleUnits"]["threadCPUDelta"]]
+        for thread in profile["threads"]:
+            samples = thread["samples"]
+            for stack, cpu in zip(samples["stack"], samples["threadCPUDelta"]):
+                self.add(stack, (cpu or 0) * unit)
+
+    def frames(self, stack):
+        """Returns the names of the functions of a stack, each once, and of their libraries."""
+        if stack in self.known_stacks:
+            return self.known_stacks[stack]
+        table, strings = self.shared["frameTable"], self.shared["stringArray"]
+        names, libraries, at = set(), set(), stack
+        while at is not None:
+            frame = self.shared["stackTable"]["frame"][at]
+            names.add(strings[self.shared["funcTable"]["name"][table["func"][frame]]])
+            if table["lib"][frame] >= 0:
+                libraries.add(self.libs[table["lib"][frame]]["name"])
+            offset = self.shared["stackTable"]["prefixOffset"][at]
+            at = at - offset if offset else None
+        self.known_stacks[stack] = names, libraries
+        return names, libraries
+
+    def add(self, stack, cpu_ns):
+        """Adds a sample. Samples without processor time are of threads that wait."""
+        names, libraries = self.frames(stack)
+        self.libraries |= libraries
+        if not cpu_ns:
+            return
+        self.total_time += cpu_ns
+        self.total_samples += 1
+        for name in names:
+            self.time[name] += cpu_ns
+            self.samples[name] += 1
+
+
+class Sums:
+    """Sums of all rounds of one case."""
+
+    def __init__(self):
+        self.true, self.time, self.samples = collections.Counter(), collections.Counter(), collections.Counter()
+        self.true_total = self.total_time = self.total_samples = 0
+        self.round_count = 0
+
+    def add(self, truth, profile):
+        self.round_count += 1
+        self.true_total += truth.total
+        self.total_time += profile.total_time
+        self.total_samples += profile.total_samples
+        for name, time in truth.functions.items():
+            self.true[name] += time
+            self.time[name] += profile.time[name]
+            self.samples[name] += profile.samples[name]
+
+    def rows(self):
+        """Yields each function with three shares: in truth, of processor time, and of samples."""
+        for name, true in self.true.items():
+            yield (name, 100 * true / self.true_total, 100 * self.time[name] / self.total_time,
+                   100 * self.samples[name] / self.total_samples)
+
+    def faults(self, limit):
+        for name, true, time, samples in self.rows():
+            for what, share in (("processor time", time), ("samples", samples)):
+                if abs(share - true) > limit:
+                    yield f"{name} has {share:.1f} % of the {what} in place of {true:.1f} %"
+
+
+def run(words, **others):
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GIVE_UP_SECONDS,
+                           check=False, **others)
+    if ended.returncode != 0:
+        raise Fault(f"{pathlib.Path(words[0]).name}: exit {ended.returncode}: {ended.stdout}{ended.stderr}")
+    return ended.stdout
+
+
+def record(build, words, variables):
+    """Returns what the program has measured, and its profile."""
+    program, *arguments = words
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
+    with tempfile.TemporaryDirectory() as folder:
+        trace, path = pathlib.Path(folder) / "the.trace", pathlib.Path(folder) / "profile.json"
+        environment.update(variables, LD_PRELOAD=str(build / "libgecko_recorder.so"), GECKO_RECORDER="1",
+                           GECKO_RECORDER_OUTPUT=str(trace))
+        truth = Truth(run([build / "accuracy" / program, *arguments], env=environment))
+        run([build / "gecko-convert", "--quiet", trace, "-o", path])
+        run([build / "gecko-convert", "check", path])
+        return truth, Profile(path.read_text())
+
+
+def check_round(truth, profile, condition):
+    """Raises a fault for whatever chance does not explain."""
+    if truth.cut_count:
+        raise Fault(f"{truth.cut_count} system calls were cut short")
+    if any("gecko_recorder" in name for name in profile.libraries):
+        raise Fault("a stack has frames of the recorder")
+    if abs(profile.total_time - truth.total) * 100 > truth.total * TIME_PERCENT:
+        raise Fault(f"{profile.total_time / 1e6:.0f} ms of processor time in place of {truth.total / 1e6:.0f} ms")
+    if condition == "without events" and profile.has_events:
+        raise Fault("the recorder uses events")
+
+
+def check(build, case, condition):
+    """Returns the sums of a case and its faults."""
+    variables = {"GECKO_RECORDER_EVENTS": "0"} if condition == "without events" else {}
+    sums, faults = Sums(), []
+    while sums.round_count < ROUND_COUNT_MAX:
+        try:
+            truth, profile = record(build, CASES[case], variables)
+            check_round(truth, profile, condition)
+        except (Fault, subprocess.TimeoutExpired) as fault:
+            return sums, [str(fault)]
+        sums.add(truth, profile)
+        faults = list(sums.faults(LIMIT_POINTS if profile.has_events else TICK_LIMITS.get(case, LIMIT_POINTS)))
+        if not faults:
+            break
+    return sums, faults
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """Keeps the processors busy. The loops also end if this program is killed."""
+    code = f"import signal\nsignal.alarm({GIVE_UP_SECONDS})\nwhile True: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def check_all(build, cases, conditions, job_count):
+    """Yields each case with its condition, sums and faults."""
+    with concurrent.futures.ThreadPoolExecutor(job_count) as pool:
+        jobs = {pool.submit(check, build, case, condition): (case, condition)
+                for case in cases for condition in conditions}
+        for job in concurrent.futures.as_completed(jobs):
+            yield *jobs[job], *job.result()
+
+
+def check_everywhere(build, cases):
+    """Shares are of processor time, so programs may run side by side. Beside the loops, all of them do."""
+    yield from check_all(build, cases, CONDITIONS[:2], os.cpu_count())
+    with busy_loops(max(4, 2 * os.cpu_count())):
+        yield from check_all(build, cases, CONDITIONS[2:], len(cases))
+
+
+def print_table(case, condition, sums):
+    for name, true, time, samples in sums.rows():
+        print(f"{case:22} {condition:18} {name:16} true {true:5.1f}  time {time - true:+5.1f}"
+              f"  samples {samples - true:+5.1f}  rounds {sums.round_count}", flush=True)
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    wanted = [word for word in sys.argv[2:] if word != "--table"]
+    passed = failed = 0
+    for case, condition, sums, faults in check_everywhere(build, [case for case in CASES if not wanted or case in wanted]):
+        if "--table" in sys.argv:
+            print_table(case, condition, sums)
+        for fault in faults:
+            print(f"accuracy: {case}, {condition}: {fault}", file=sys.stderr, flush=True)
+        passed += not faults
+        failed += bool(faults)
+    print(f"accuracy: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
