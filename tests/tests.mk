@@ -202,6 +202,7 @@ install_programs = tests/support/install_packages.sh programs || echo 'real prog
 test-programs: all
 	$(install_programs)
 	tests/programs/run.py $(BUILD)
+	tests/programs/shares.py $(BUILD)
 
 # ---- Sanitizers. ----
 

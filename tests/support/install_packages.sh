@@ -12,7 +12,8 @@ test_packages="clang clang-format clang-tidy g++ libcmocka-dev python3 gzip bzip
     cmake meson fakeroot man-db mandoc zsh fish python3-venv
     python3-yaml shellcheck"
 
-program_packages="apache2-utils chromium nginx-light postgresql procps python3 redis-server sqlite3 util-linux xz-utils"
+program_packages="apache2-utils chromium linux-perf nginx-light postgresql procps python3 redis-server sqlite3 util-linux
+    xz-utils"
 fuzz_packages="clang libclang-rt-14-dev"
 bench_packages="liblttng-ust-dev lttng-tools uftrace strace linux-perf libgoogle-perftools4"
 
