@@ -4,6 +4,9 @@
 #include <sys/auxv.h>
 #include <sys/random.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "memory.h"
 
 enum { FIRST_SLOT_COUNT = 64 };
@@ -22,6 +25,15 @@ __attribute__((constructor)) static void draw_secret(void) {
         uint64_t part = XXH3_64bits_withSeed(kernel_random, KERNEL_RANDOM_BYTES, i);
         memcpy(index_set_secret + i * sizeof part, &part, sizeof part);
     }
+}
+
+uint32_t index_set_hash(const void *bytes, size_t bytes_count) {
+    return (uint32_t)XXH3_64bits_withSecret(bytes, bytes_count, index_set_secret, INDEX_SET_SECRET_BYTES);
+}
+
+struct index_identity index_set_identity(const void *bytes, size_t bytes_count) {
+    XXH128_hash_t hash = XXH3_128bits_withSecret(bytes, bytes_count, index_set_secret, INDEX_SET_SECRET_BYTES);
+    return (struct index_identity){hash.low64, hash.high64};
 }
 
 void index_set_init(struct index_set *set, struct failure *failure) { *set = (struct index_set){.failure = failure}; }

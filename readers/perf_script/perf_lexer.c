@@ -6,16 +6,16 @@
 
 /* Compared as bytes. */
 struct perf_lexed_name {
-    XXH128_hash_t name_hash; /* index_set_identity */
-    XXH128_hash_t library_hash;
+    struct index_identity name_hash;
+    struct index_identity library_hash;
     uint64_t form; /* enum perf_frame_form */
 };
 
 void perf_lexer_init(struct perf_lexer *lexer, struct memory_limit *limit) {
     lexer->failure.memory = limit;
     index_set_init(&lexer->lines, &lexer->failure);
-    column_init(&lexer->hashes, sizeof(XXH128_hash_t), &lexer->failure);
-    column_init(&lexer->own_hashes, sizeof(XXH128_hash_t), &lexer->failure);
+    column_init(&lexer->hashes, sizeof(struct index_identity), &lexer->failure);
+    column_init(&lexer->own_hashes, sizeof(struct index_identity), &lexer->failure);
     row_table_init(&lexer->names, sizeof(struct perf_lexed_name), &lexer->failure);
     stack_table_init(&lexer->nodes, &lexer->failure);
 }
@@ -60,13 +60,14 @@ static uint32_t number_of_name(struct perf_lexer *lexer, const struct perf_frame
 }
 
 /* Returns the number of a new line; ID_NONE if memory ran out (latched). */
-static uint32_t add_line(struct perf_lexer *lexer, struct perf_block *block, struct text line, XXH128_hash_t hash) {
+static uint32_t add_line(struct perf_lexer *lexer, struct perf_block *block, struct text line,
+                         struct index_identity hash) {
     uint32_t number = lexer->hashes.count;
     struct perf_new_line *added = column_push(&block->new_lines);
     if (!added) return ID_NONE;
     added->is_frame = perf_frame_line_parse(line, &added->frame);
     added->name_number = number_of_name(lexer, &added->frame);
-    XXH128_hash_t *stored = column_push(&lexer->hashes);
+    struct index_identity *stored = column_push(&lexer->hashes);
     if (!stored) return ID_NONE;
     *stored = hash;
     return number;
@@ -178,10 +179,10 @@ static bool hash_lines(struct perf_lexer *lexer, struct perf_block *block, struc
     if (!index_set_reserve(&lexer->lines)) return false;
     for (uint32_t i = 0; i < sample->own_count; i++) {
         struct text line = text_of_line(block, sample, i);
-        XXH128_hash_t *hash = column_push(&lexer->own_hashes);
+        struct index_identity *hash = column_push(&lexer->own_hashes);
         if (!hash) return false;
         *hash = index_set_identity(line.bytes, line.bytes_count);
-        __builtin_prefetch(index_set_first(&lexer->lines, (uint32_t)hash->low64));
+        __builtin_prefetch(index_set_first(&lexer->lines, (uint32_t)hash->low));
     }
     return true;
 }
@@ -191,23 +192,24 @@ static bool hash_lines(struct perf_lexer *lexer, struct perf_block *block, struc
 /* Returns the number of a line of the sample with that hash; ID_NONE if memory ran out (latched). The text is only
  * touched if the line is new. */
 static uint32_t number_of_line(struct perf_lexer *lexer, struct perf_block *block,
-                               const struct perf_lexed_sample *sample, uint32_t row, XXH128_hash_t hash) {
+                               const struct perf_lexed_sample *sample, uint32_t row, struct index_identity hash) {
     if (!index_set_reserve(&lexer->lines)) return ID_NONE;
-    struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash.low64);
+    struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash.low);
     for (; !index_slot_is_empty(slot); slot = index_set_next(&lexer->lines, slot)) {
-        if (slot->hash != (uint32_t)hash.low64) continue;
-        if (XXH128_isEqual(*(const XXH128_hash_t *)column_at(&lexer->hashes, slot->index), hash)) return slot->index;
+        if (slot->hash != (uint32_t)hash.low) continue;
+        if (index_identity_equal(*(const struct index_identity *)column_at(&lexer->hashes, slot->index), hash))
+            return slot->index;
     }
     uint32_t number = add_line(lexer, block, text_of_line(block, sample, row), hash);
-    if (number != ID_NONE) index_set_fill(&lexer->lines, slot, (uint32_t)hash.low64, number);
+    if (number != ID_NONE) index_set_fill(&lexer->lines, slot, (uint32_t)hash.low, number);
     return number;
 }
 
 /* Begins to fetch the hash that an own line of the block will probably be compared with. */
 static void prefetch_hash(const struct perf_lexer *lexer, uint32_t own_line) {
     if (own_line >= lexer->own_hashes.count) return;
-    const XXH128_hash_t *hash = column_at(&lexer->own_hashes, own_line);
-    const struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash->low64);
+    const struct index_identity *hash = column_at(&lexer->own_hashes, own_line);
+    const struct index_slot *slot = index_set_first(&lexer->lines, (uint32_t)hash->low);
     if (!index_slot_is_empty(slot)) __builtin_prefetch(column_at(&lexer->hashes, slot->index));
 }
 
@@ -220,7 +222,7 @@ static bool number_lines(struct perf_lexer *lexer, struct perf_block *block, str
     struct perf_lexed_line *lines = block->lines + sample->first_line;
     for (uint32_t i = 0; i < sample->own_count; i++) {
         prefetch_hash(lexer, first_own + i + FETCHED_AHEAD);
-        const XXH128_hash_t *hash = column_at(&lexer->own_hashes, first_own + i);
+        const struct index_identity *hash = column_at(&lexer->own_hashes, first_own + i);
         lines[i].number = number_of_line(lexer, block, sample, i, *hash);
         if (lines[i].number == ID_NONE) return false;
     }

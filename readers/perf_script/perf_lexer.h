@@ -71,11 +71,11 @@ enum { PERF_LEXED_THREADS_MAX = 512 };
 struct perf_lexer {
     struct failure failure;   /* its own latch; counts against the same limit as the conversion's */
     struct index_set lines;   /* of hashes */
-    struct column hashes;     /* XXH128_hash_t, by line number (index_set_identity) */
+    struct column hashes;     /* struct index_identity, by line number */
     struct row_table names;   /* struct perf_lexed_name */
     struct stack_table nodes; /* a line's number takes the place of a frame, a node that of a stack */
     uint32_t generation;
-    struct column own_hashes; /* XXH128_hash_t, of the block's lines that no base shares */
+    struct column own_hashes; /* struct index_identity, of the block's lines that no base shares */
     struct perf_event_memo event_memo;
     struct perf_lexed_thread threads[PERF_LEXED_THREADS_MAX];
 };

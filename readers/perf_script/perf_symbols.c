@@ -5,7 +5,7 @@
 
 /* Symbols with the same key differ only in their addresses. */
 struct name_key {
-    XXH128_hash_t name_hash; /* index_set_identity */
+    struct index_identity name_hash;
     uint32_t library;
     uint32_t form; /* enum perf_frame_form */
 };
@@ -192,20 +192,20 @@ static uint32_t add_frame(struct perf_symbols *symbols, const struct perf_frame_
 }
 
 uint32_t perf_symbols_of_line(struct perf_symbols *symbols, struct text line) {
-    XXH128_hash_t hash = index_set_identity(line.bytes, line.bytes_count);
+    struct index_identity hash = index_set_identity(line.bytes, line.bytes_count);
     if (!index_set_reserve(&symbols->lines)) return ID_NONE;
-    struct index_slot *slot = index_set_first(&symbols->lines, (uint32_t)hash.low64);
+    struct index_slot *slot = index_set_first(&symbols->lines, (uint32_t)hash.low);
     for (; !index_slot_is_empty(slot); slot = index_set_next(&symbols->lines, slot)) {
-        if (slot->hash != (uint32_t)hash.low64) continue;
+        if (slot->hash != (uint32_t)hash.low) continue;
         const struct perf_known_line *known = column_at(&symbols->known_lines, slot->index);
-        if (XXH128_isEqual(known->hash, hash)) return known->row;
+        if (index_identity_equal(known->hash, hash)) return known->row;
     }
     struct perf_frame_line frame;
     uint32_t row = perf_frame_line_parse(line, &frame) ? add_frame(symbols, &frame) : ID_NONE;
     struct perf_known_line *added = row == ID_NONE ? NULL : column_push(&symbols->known_lines);
     if (!added) return ID_NONE;
     *added = (struct perf_known_line){hash, row};
-    index_set_fill(&symbols->lines, slot, (uint32_t)hash.low64, symbols->known_lines.count - 1);
+    index_set_fill(&symbols->lines, slot, (uint32_t)hash.low, symbols->known_lines.count - 1);
     return row;
 }
 

@@ -38,7 +38,7 @@ enum perf_symbol_flags {
 };
 
 struct perf_known_line {
-    XXH128_hash_t hash; /* index_set_identity */
+    struct index_identity hash;
     uint32_t row;
 };
 

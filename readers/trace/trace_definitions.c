@@ -40,7 +40,7 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     arena_init(&definitions->texts, failure);
     row_table_init(&definitions->ids, sizeof(uint64_t), failure);
     column_init(&definitions->rows, sizeof(struct definition), failure);
-    row_table_init(&definitions->bodies, sizeof(XXH128_hash_t), failure);
+    row_table_init(&definitions->bodies, sizeof(struct index_identity), failure);
     column_init(&definitions->contents, sizeof(struct content), failure);
     column_init(&definitions->categories, sizeof(struct category_definition), failure);
     column_init(&definitions->marker_types, sizeof(struct trace_marker_type), failure);
@@ -436,7 +436,7 @@ void trace_definitions_complete(struct trace_definitions *definitions) {
 void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
     struct definition *definition = row_of(definitions, id);
     if (!definition) return;
-    XXH128_hash_t hash = index_set_identity(body.bytes, body.bytes_count);
+    struct index_identity hash = index_set_identity(body.bytes, body.bytes_count);
     uint32_t content = row_table_intern(&definitions->bodies, &hash);
     if (content == ID_NONE) return;
     if (content == definitions->contents.count) {
