@@ -14,7 +14,7 @@ $(fuzz_objects): private target_flags = $(call package_flags,--cflags,$(all_pack
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(fuzz_support) $(BUILD)/obj/tests/fuzz/replay.o $(program_objects) \
     $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) $^ $(program_libs) -o $@
+	$(call quiet,LINK,$@)$(link) $^ $(test_linker) $(program_libs) -o $@
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(fuzz_support) $(program_objects) $(library_objects)
 	$(call quiet,LINK,$@)$(link) -fsanitize=fuzzer $^ $(program_libs) -o $@
