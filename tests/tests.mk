@@ -120,7 +120,7 @@ readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)
 
 cli-test: $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) tests/cli/run.sh
+	GECKO_CONVERT=$(abspath $<) tests/cli/run.py
 
 batch-test: $(BUILD)/gecko-convert
 	tests/support/check_batches.py $< whole
