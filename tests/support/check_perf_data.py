@@ -5,6 +5,7 @@ Both read each recording in fixtures/perf-data, and recordings that are made now
 looked up: threads must have the same samples, whose frames lie at the same addresses in the same files.
 """
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -87,8 +88,8 @@ def options_of(case):
     return (case / "options").read_text().replace("CASE", str(case)).split()
 
 
-def compare(name, data, text, folder, options=("--symbols=none",)):
-    """Returns whether both profiles have the same samples and markers. The text lacks samples without frames."""
+def differences(name, data, text, folder, options=("--symbols=none",)):
+    """Returns lines that tell how the samples and markers of the profiles differ. The text lacks samples without frames."""
     ours, theirs = convert(data, folder, "data", options), convert(text, folder, "text")
     printed = samples(theirs)
     if name in HAS_CALLS:
@@ -97,16 +98,12 @@ def compare(name, data, text, folder, options=("--symbols=none",)):
     surplus = samples(ours) - printed
     if name in UNCOMPARABLE:
         has_fewer = sum(samples(ours).values()) < sum(samples(theirs).values())
-        if has_fewer:
-            print(f"perf.data: {name}: fewer samples than the text")
-        return not has_fewer
-    is_same = not missing and not surplus and markers(ours) == markers(theirs)
-    if not is_same:
-        print(f"perf.data: {name}: of the text alone: {sum(missing.values())}, of perf.data alone: {sum(surplus.values())}")
-        for only, sign in ((missing, "<"), (surplus, ">")):
-            for sample, count in list(only.items())[:3]:
-                print(f"  {sign} {count} {sample}")
-    return is_same
+        return [f"perf.data: {name}: fewer samples than the text"] if has_fewer else []
+    if not missing and not surplus and markers(ours) == markers(theirs):
+        return []
+    return [f"perf.data: {name}: of the text alone: {sum(missing.values())}, of perf.data alone: {sum(surplus.values())}",
+            *(f"  {sign} {count} {sample}" for only, sign in ((missing, "<"), (surplus, ">"))
+              for sample, count in list(only.items())[:3])]
 
 
 def recording_of(case, folder):
@@ -133,21 +130,32 @@ def record(name, options, folder):
     return data, text
 
 
-def main():
-    passed = failed = skipped = 0
+def check_fixture(text):
+    case = text.parent
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        return differences(case.name, recording_of(case, folder), text, folder, options_of(case))
+
+
+def check_recording(name, options):
+    """Returns None if perf is not there or may not record."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for text in sorted(fixtures.glob("*/script.txt.zst")):
-            case = text.parent
-            is_same = compare(case.name, recording_of(case, folder), text, folder, options_of(case))
-            passed, failed = passed + is_same, failed + (not is_same)
-        for name, options in RECORDINGS.items():
-            recorded = record(name, options, folder)
-            if not recorded:
-                skipped += 1
-                continue
-            is_same = compare(name, *recorded, folder)
-            passed, failed = passed + is_same, failed + (not is_same)
+        recorded = record(name, options, folder)
+        return differences(name, *recorded, folder) if recorded else None
+
+
+def main():
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        of_fixtures = pool.map(check_fixture, sorted(fixtures.glob("*/script.txt.zst")))
+        # One after another, because the recordings of one user share the memory that perf may lock.
+        of_recordings = [check_recording(*recording) for recording in RECORDINGS.items()]
+        results = [*of_fixtures, *of_recordings]
+    for lines in filter(None, results):
+        print("\n".join(lines))
+    skipped = results.count(None)
+    passed = results.count([])
+    failed = len(results) - passed - skipped
     if skipped:
         print(f"perf.data: {skipped} recordings were not made: perf may not record here")
     print(f"perf.data beside perf script: {passed} passed, {failed} failed")
