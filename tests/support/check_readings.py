@@ -14,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 
+import read_collapsed
+import read_perf_script
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(HERE, "..", "..", "fixtures")
-READERS = {"perf-script": "read_perf_script.py", "collapsed": "read_collapsed.py"}
+READERS = {"perf-script": read_perf_script, "collapsed": read_collapsed}
 
 
 def cases():
@@ -112,8 +115,7 @@ def differences(program, reader, path, options, temporary):
         return
     if not json.load(open(report))["ledger"]["balanced"]:
         yield "the ledger does not balance"
-    command = [sys.executable, os.path.join(HERE, READERS[reader]), *options, plain(path, temporary)]
-    expected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    expected = json.loads(READERS[reader].read([*options, plain(path, temporary)]))
     profile = json.load(open(output))
     threads, multiset = read_profile(profile)
     wanted = {(thread["pid"], str(thread["tid"])): thread for thread in expected["threads"] if thread["samples"]}

@@ -119,9 +119,10 @@ def plain_number(value):
     raise TypeError(value)
 
 
-def main():
-    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
-    paths = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+def read(arguments):
+    """Returns the answer as text."""
+    options = [argument for argument in arguments if argument.startswith("--")]
+    paths = [argument for argument in arguments if not argument.startswith("--")]
     if len(paths) != 1 or not set(options) <= {"--root=frame", "--root=thread"}:
         sys.exit(__doc__)
     with open(paths[0], "rb") as file:
@@ -137,8 +138,8 @@ def main():
         frames, numbers = parsed[0].split(";"), parsed[1]
         thread = whole if "--root=thread" not in options else threads.find(frames.pop(0))
         add_sample(thread, frames, numbers[-1] - (numbers[0] if columns == 2 else 0))
-    print(json.dumps({"threads": list(threads.by_text.values())}, default=plain_number, ensure_ascii=False, indent=1))
+    return json.dumps({"threads": list(threads.by_text.values())}, default=plain_number, ensure_ascii=False, indent=1)
 
 
 if __name__ == "__main__":
-    main()
+    print(read(sys.argv[1:]))

@@ -398,16 +398,16 @@ class Reader:
         }
 
 
-def main(arguments):
+def read(arguments):
+    """Returns the answer as text."""
     weigh_periods = "--weight=period" in arguments
     paths = [argument for argument in arguments if not argument.startswith("--weight=")]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], "rb") as source:
         text = source.read().decode("utf-8", "replace")
-    json.dump(Reader(text).profile(weigh_periods), sys.stdout, indent=1, ensure_ascii=False)
-    print()
+    return json.dumps(Reader(text).profile(weigh_periods), indent=1, ensure_ascii=False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(read(sys.argv[1:]))
