@@ -155,10 +155,10 @@ profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.sh check)
+	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.py check)
 
 update-goldens: $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) tests/support/goldens.sh update
+	GECKO_CONVERT=$(abspath $<) tests/support/goldens.py update
 
 client-test: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/client/setup.sh build/client

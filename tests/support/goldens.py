@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Compares conversions with golden outputs, byte for byte: fixtures/READER/CASE/{processed,gecko}.json.
+
+    goldens.py check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
+                         output with `gecko-convert check`
+    goldens.py update    writes the golden outputs again; read the diff before you commit it
+
+A case in fixtures/together has several inputs, part.*, which become one profile. If the Gecko format cannot hold a profile,
+the golden output is gecko.refused. A file `options` in a case has options for the program, in which the placeholder CASE
+stands for the folder of the case. GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the
+files that it names may exist on this machine.
+"""
+import concurrent.futures
+import difflib
+import gzip
+import io
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = os.environ.get("GECKO_CONVERT")
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
+FORMATS = ("processed", "gecko")
+REFUSED = b"refused: use --format processed\n"
+SHOWN_LINES_MAX, SHOWN_COLUMNS_MAX = 6, 400
+
+
+class Case:
+    def __init__(self, folder):
+        self.folder, self.name = folder, folder.relative_to(FIXTURES)
+        self.inputs = sorted(folder.glob("part.*")) or sorted(folder.glob("input.*"))
+        reader = folder.parent.name
+        self.options = [] if reader == "together" else ["--from", reader]
+        if reader == "perf-script":
+            self.options.append("--symbols=none")
+        options = folder / "options"
+        if options.exists():
+            self.options += options.read_text().replace("CASE", str(folder)).split()
+
+    def convert(self, form, inputs, piped=None):
+        """Returns the output. Raises RuntimeError if the conversion fails."""
+        with tempfile.TemporaryDirectory() as temporary:
+            output = pathlib.Path(temporary) / "out.json"
+            done = subprocess.run([PROGRAM, "--quiet", "--format", form, *self.options, *inputs, "-o", output], input=piped,
+                                  stdin=None if piped else subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            # The Gecko format cannot hold every profile. The error then names the other format.
+            if done.returncode == 1 and b"--format processed" in done.stderr:
+                return REFUSED
+            if done.returncode:
+                raise RuntimeError(f"exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+            return output.read_bytes()
+
+    def conversions(self, form):
+        """Yields what is converted, and the output."""
+        yield "file", self.convert(form, self.inputs)
+        if len(self.inputs) == 1:
+            packed = io.BytesIO()
+            with gzip.GzipFile(self.inputs[0].name, "wb", fileobj=packed) as stream:
+                stream.write(self.inputs[0].read_bytes())
+            yield "gzip pipe", self.convert(form, ["-"], packed.getvalue())
+
+    def golden(self, form):
+        path = self.folder / f"{form}.json"
+        return path if path.exists() else self.folder / f"{form}.refused"
+
+
+def check(case):
+    """Returns how many conversions have their golden output, and what is wrong with the others."""
+    passed, faults = 0, []
+    for form in FORMATS:
+        golden = case.golden(form)
+        try:
+            for source, output in case.conversions(form):
+                if output == golden.read_bytes():
+                    passed += 1
+                    continue
+                faults.append(f"{golden} differs ({source})")
+                lines = (text.decode(errors="replace").splitlines() for text in (golden.read_bytes(), output))
+                differences = difflib.unified_diff(*lines, "golden", source, lineterm="")
+                faults += (line[:SHOWN_COLUMNS_MAX] for line in itertools.islice(differences, SHOWN_LINES_MAX))
+        except (OSError, RuntimeError) as error:
+            faults.append(f"{case.name} as {form}: {error}")
+    return passed, faults
+
+
+def update(case):
+    faults = []
+    for form in FORMATS:
+        try:
+            output = case.convert(form, case.inputs)
+        except RuntimeError as error:
+            faults.append(f"{case.name} as {form}: {error}")
+            continue
+        case.golden(form).unlink(missing_ok=True)
+        (case.folder / f"{form}.{'refused' if output == REFUSED else 'json'}").write_bytes(output)
+    return 0, faults
+
+
+def check_profiles():
+    """Returns how many golden outputs are valid profiles, and the verdicts on the others."""
+    goldens = sorted(path for form in FORMATS for path in FIXTURES.glob(f"*/*/{form}.json"))
+    done = subprocess.run([PROGRAM, "check", *goldens], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    verdicts = done.stdout.splitlines()
+    good = sum(verdict.endswith(": good") for verdict in verdicts)
+    return good, [f"no good profile: {verdict}" for verdict in verdicts if not verdict.endswith(": good")]
+
+
+def main():
+    if sys.argv[1:] not in (["check"], ["update"]) or not PROGRAM:
+        sys.exit(__doc__)
+    is_update = sys.argv[1] == "update"
+    cases = [Case(folder) for folder in sorted({path.parent for name in ("input.*", "part.*")
+                                                for path in FIXTURES.glob(f"*/*/{name}")})]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(update if is_update else check, cases))
+    if not is_update:
+        results.append(check_profiles())
+    passed, failed = sum(passed for passed, _ in results), 0
+    for _, faults in results:
+        failed += bool(faults)
+        for fault in faults:
+            print(f"goldens: {fault}")
+    if not is_update:
+        print(f"goldens: {passed} passed, {failed} failed")
+    return 1 if failed or not (passed or is_update) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
