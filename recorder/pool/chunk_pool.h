@@ -119,7 +119,7 @@ void pool_drop_old(struct pool *pool) GREC_SHARED(pool_drop_old);
 
 /* Returns how many bytes of this process's resident memory are pages of the trace. Reads a word for each chunk, and the
  * headers of those that are not full. */
-uint64_t pool_resident_bytes(const struct pool *pool);
+uint64_t pool_resident_bytes(const struct pool *pool) GREC_SHARED(pool_resident_bytes);
 
 /* ---- For the helper. ---- */
 

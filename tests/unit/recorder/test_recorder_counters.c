@@ -591,7 +591,7 @@ static void test_levels_from_before(void **state) {
 
 /* ---- Levels at the limit, where the chunks with the changes are used again. ---- */
 
-static const struct grec_options small = {.limit_bytes = 16 * 4096, .chunk_bytes = 4096, .flags = GREC_NO_HELPER};
+static const struct grec_options small = {.limit_bytes = 16 * 4096, .chunk_bytes = 4096};
 
 static void fill_trace(void) {
     for (int i = 0; i < 20000; i++) GREC_INSTANT("filler", NULL);

@@ -554,10 +554,10 @@ static void record_pages(void) {
 /* Each process counts the pages that it has touched itself. */
 static void test_resident_pages(void **state) {
     static const struct grec_options cases[] = {
-        {.flags = GREC_NO_HELPER},
-        {.flags = GREC_NO_HELPER, .storage = GREC_STORAGE_MEMORY},
-        {.flags = GREC_NO_HELPER, .limit_bytes = GREC_UNLIMITED},
-        {.flags = GREC_NO_HELPER, .limit_bytes = 1 << 20, .chunk_bytes = 16384},
+        {.limit_bytes = 0},
+        {.storage = GREC_STORAGE_MEMORY},
+        {.limit_bytes = GREC_UNLIMITED},
+        {.limit_bytes = 1 << 20, .chunk_bytes = 16384},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         start_recording(*state, "pages.trace", cases[i]);
@@ -614,7 +614,7 @@ static uint64_t count_in_copy(const struct temp_folder *folder, uint64_t recycle
 /* The next thread to continue a kept chunk gives it a new index, first in the chunk and then in the table. */
 static void test_saved_while_a_kept_chunk_is_taken(void **state) {
     pthread_t thread;
-    start_recording(*state, "kept.trace", (struct grec_options){.flags = GREC_NO_HELPER});
+    start_recording(*state, "kept.trace", (struct grec_options){0});
     assert_int_equal(pthread_create(&thread, NULL, record_some, NULL), 0);
     pthread_join(thread, NULL);
     struct trace_chunk_header *kept = chunk_with(TRACE_CHUNK_LIVE, 0);
@@ -626,7 +626,7 @@ static void test_saved_while_a_kept_chunk_is_taken(void **state) {
  * header. Its old contents are in copies until it is free. */
 static void test_saved_while_a_chunk_is_used_again(void **state) {
     start_recording(*state, "again.trace",
-                    (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20, .flags = GREC_NO_HELPER});
+                    (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20});
     for (uint64_t i = 0; i < COPIED_COUNT; i++) record_padded(i, TEXT_BYTES_MAX);
     struct trace_chunk_header *chunk = chunk_with(TRACE_CHUNK_SEALED, 1);
     uint64_t *entry = table_entry_of(chunk), kept_entry = *entry;
