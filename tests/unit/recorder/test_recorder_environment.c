@@ -618,7 +618,8 @@ static void test_signal(void **state) {
         take(&recorded, *state, "s.trace");
         recorded_fini(&recorded);
     }
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    /* Without the sampler, nobody reads the name. */
+    for (size_t i = 0; i < COUNT_OF(bad) && !HAS_THREAD_SANITIZER; i++) {
         char setting[64], said[256];
         snprintf(setting, sizeof setting, "GECKO_RECORDER_SIGNAL=%s", bad[i]);
         snprintf(said, sizeof said,

@@ -625,8 +625,7 @@ static void test_saved_while_a_kept_chunk_is_taken(void **state) {
 /* The thread that uses a chunk again first changes the table, counts the loss, makes the chunk free, and fills in its
  * header. Its old contents are in copies until it is free. */
 static void test_saved_while_a_chunk_is_used_again(void **state) {
-    start_recording(*state, "again.trace",
-                    (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20});
+    start_recording(*state, "again.trace", (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20});
     for (uint64_t i = 0; i < COPIED_COUNT; i++) record_padded(i, TEXT_BYTES_MAX);
     struct trace_chunk_header *chunk = chunk_with(TRACE_CHUNK_SEALED, 1);
     uint64_t *entry = table_entry_of(chunk), kept_entry = *entry;

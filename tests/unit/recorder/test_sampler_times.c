@@ -221,15 +221,17 @@ static void test_processor_time(void **state) {
     recorded_fini(&recorded);
 }
 
+#define EVENTS "GECKO_RECORDER_EVENTS"
+
 /* Without events, threads are sampled at clock ticks. The samples have all processor time, and are as many as at the
  * interval. */
 static void test_without_events(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
-    setenv("GECKO_RECORDER_EVENTS", "0", 1);
+    *getenv(EVENTS) = '0';
     start_sampling(*state, "ticks.trace", (struct grec_options){.interval_us = 1000});
-    unsetenv("GECKO_RECORDER_EVENTS");
+    *getenv(EVENTS) = '1';
     wait_rounds(1);
     busy_thread_start(&thread);
     wait_cpu(&thread, WORK_NS);
@@ -798,5 +800,7 @@ int main(void) {
         TEST(test_hints),
         TEST(test_sleeps_are_not_cut_short),
     };
+    /* A recording replaces the array of variables, and the C library the recorder's, which a later setenv would leak. */
+    setenv(EVENTS, "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
