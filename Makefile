@@ -100,6 +100,7 @@ $(BUILD)/packages: force
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(compile) $(warned_elsewhere) -MMD -MP -c $< -o $@
+	$(after_compile)
 
 # The converter shares some objects with the recorder, which needs no packages.
 converter_objects := $(filter-out $(recorder_objects) $(sampler_objects),$(library_objects) $(program_objects) $(main_object))
@@ -112,8 +113,12 @@ $(sampler_objects) $(preload_objects): private target_flags = $(in_signals) $(un
 # These only read the program and call back with what they found. The thread sanitizer would make them slow for nothing.
 $(filter %/unwind_cfi.o %/unwind_program.o,$(sampler_objects)): \
     private unthreaded = $(if $(filter thread,$(SANITIZE)),-fno-sanitize=thread)
+# By this section, the recorder knows its own code: see recorder/state/own_code.h.
+$(recorder_objects) $(sampler_file_object) $(sampler_objects) $(preload_objects) $(memory_preload_object): \
+    private after_compile = @$(OBJCOPY) $(foreach part,.text .text.unlikely .text.startup .text.hot,\
+        --rename-section $(part)=grec_text) $@
 # Without -fno-builtin, the compiler may turn a malloc-like function of this library into a call of malloc, which calls it again.
-$(memory_preload_object): private target_flags = -fno-builtin
+$(memory_preload_object): private target_flags = -fno-builtin -fno-plt
 
 -include $(wildcard $(patsubst %.o,%.d,$(library_objects) $(program_objects) $(main_object) $(recorder_objects) \
     $(sampler_file_object) $(sampler_objects) $(preload_objects) $(memory_preload_object)))

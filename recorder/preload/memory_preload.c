@@ -11,6 +11,7 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/preload/next_function.h"
+#include "recorder/state/own_code.h"
 
 /* The allocator that the program would use without this library. */
 static struct {
@@ -67,7 +68,10 @@ static bool find_next(void) {
 }
 
 /* The constructor runs before there are other threads, so only the lookup itself allocates early memory. */
-__attribute__((constructor)) static void begin(void) { find_next(); }
+__attribute__((constructor)) static void begin(void) {
+    own_code_register();
+    find_next();
+}
 
 static void *count(void *memory) {
     if (memory && grec_is_counting_()) {

@@ -20,6 +20,7 @@
 #include "recorder/preload/call_filter.h"
 #include "recorder/preload/next_function.h"
 #include "recorder/session/session.h"
+#include "recorder/state/own_code.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 
@@ -39,7 +40,10 @@ struct arguments {
  * program can have the kernel forbid those that other code makes (PR_SET_SYSCALL_USER_DISPATCH). */
 __attribute__((visibility("hidden"))) void *single_thread_next;
 
-__attribute__((constructor)) static void find_next(void) { find_next_function(&single_thread_next, "syscall"); }
+__attribute__((constructor)) static void begin(void) {
+    own_code_register();
+    find_next_function(&single_thread_next, "syscall");
+}
 
 /* Makes a system call, like the C library's syscall. It is in assembly and leaves the stack as it is, because some
  * system calls return on another stack. */

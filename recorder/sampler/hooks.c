@@ -6,10 +6,16 @@
 #include "own_signal.h"
 #include "own_stack.h"
 #include "own_thread.h"
+#include "recorder/state/own_code.h"
 #include "recorder/state/own_files.h"
 #include "recorder/unwind/unwind_table.h"
 #include "sampled_thread.h"
 #include "sampler.h"
+
+static void init(void) {
+    own_code_register();
+    own_thread_init();
+}
 
 static bool is_signal_name(const char *text) {
     int number;
@@ -23,7 +29,7 @@ static void enter_child(void) {
 
 const struct sampler_hooks grec_sampler_hooks_ = {
     .version = GREC_VERSION,
-    .init = own_thread_init,
+    .init = init,
     .start = sampler_start,
     .is_started = sampler_is_started,
     .has_begun = sampler_has_begun,

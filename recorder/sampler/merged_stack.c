@@ -4,6 +4,7 @@
 
 #include "recorder/state/hash.h"
 #include "recorder/state/leb128.h"
+#include "recorder/state/own_code.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/trace_format.h"
 #include "recorder/write/stack.h"
@@ -24,8 +25,11 @@ static bool add_label(struct merged_stack *stack, const struct label_view *frame
     return true;
 }
 
+/* A return address may be that of the next function, if the call was the last instruction. */
+static bool is_own(const struct walked_frame *frame) { return own_code_has(frame->address - !frame->is_exact); }
+
 static void add_native(struct merged_stack *stack, const struct walked_frame *frame) {
-    if (stack->frame_count == MERGED_FRAME_COUNT_MAX) return;
+    if (stack->frame_count == MERGED_FRAME_COUNT_MAX || is_own(frame)) return;
     stack->frames[stack->frame_count++] = (struct merged_frame){
         .value = frame->address, .kind = frame->is_exact ? TRACE_FRAME_EXACT : TRACE_FRAME_RETURNS};
 }

@@ -35,7 +35,8 @@ struct merged_stack {
 };
 
 /* Merges walked frames, the innermost one first, with the labels of the same thread, the outermost one first. Labels
- * that do not fit are left out and counted. Call this in a recording call. [signal-safe] */
+ * that do not fit are left out and counted, and frames of the recorder are left out. Call this in a recording call.
+ * [signal-safe] */
 void merged_stack_make(struct merged_stack *stack, const struct walked_frame *walked, size_t walked_count,
                        const struct label_view *labels, uint32_t label_count);
 

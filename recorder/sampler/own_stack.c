@@ -17,15 +17,6 @@ struct walk {
 
 SCRATCH_DEFINE(walks, sizeof(struct walk));
 
-/* Counts the innermost frames, which belong to the recorder: their parts of the stack end no later than that of the
- * public function, two words above its frame address. */
-static size_t own_frame_count(const struct walked_frame *walked, size_t count, const void *entry) {
-    uint64_t end = (uint64_t)(uintptr_t)entry + 2 * sizeof(void *);
-    size_t own_count = 0;
-    while (own_count < count && walked[own_count].stack_end <= end) own_count++;
-    return own_count;
-}
-
 static uint32_t find_labels(struct walk *walk, size_t walked_count, const void *entry) {
     const struct grec_label_stack *labels = &thread_record_self->labels;
     uint8_t places[GREC_LABEL_DEPTH_MAX];
@@ -40,9 +31,8 @@ static void walk_stack(struct walk *walk, const struct unwind_snapshot *snapshot
     size_t count = stack_walk_here(snapshot, limits, walk->walked, NATIVE_FRAME_COUNT_MAX, &walk->merged.is_truncated);
     /* The thread may not ask for its next stack for a long time. That stack must be complete. */
     if (walk->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
-    size_t own_count = own_frame_count(walk->walked, count, entry);
     uint32_t label_count = find_labels(walk, count, entry);
-    merged_stack_make(&walk->merged, walk->walked + own_count, count - own_count, walk->labels, label_count);
+    merged_stack_make(&walk->merged, walk->walked, count, walk->labels, label_count);
 }
 
 /* The running address is that of the first frame, so the first address takes one byte. */

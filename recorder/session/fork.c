@@ -11,6 +11,7 @@
 #include "environment.h"
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/clock.h"
+#include "recorder/state/own_code.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
@@ -139,6 +140,7 @@ static void continue_in_child(void) {
 /* Threads may register before a recording starts. Everything else is initialized by the first start, because many
  * programs load this library and record nothing. */
 __attribute__((constructor)) static void begin_process(void) {
+    own_code_register();
     thread_registry_init();
     pthread_atfork(prepare_fork, continue_in_parent, continue_in_child);
     environment_start();

@@ -1,0 +1,23 @@
+/* Where the recorder's code is in this process, so that no stack shows it. The Makefile moves the code of its libraries
+ * into a section of their own, whose ends the linker defines in each library, and in each program that is linked with
+ * the static ones. */
+#ifndef GREC_OWN_CODE_H
+#define GREC_OWN_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared.h"
+
+extern const unsigned char own_code_start[] __asm__("__start_grec_text") __attribute__((visibility("hidden")));
+extern const unsigned char own_code_end[] __asm__("__stop_grec_text") __attribute__((visibility("hidden")));
+
+void own_code_add(const void *start, const void *end) GREC_SHARED(own_code_add);
+
+/* Call this when a library has been loaded. */
+static inline void own_code_register(void) { own_code_add(own_code_start, own_code_end); }
+
+/* Whether the instruction at the address is the recorder's. [any thread] [signal-safe] */
+bool own_code_has(uint64_t address) GREC_SHARED(own_code_has);
+
+#endif
