@@ -200,7 +200,7 @@ $(accuracy_programs): $(BUILD)/accuracy/%: tests/accuracy/%.c $(wildcard tests/a
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O1 -g $< -lpthread -o $@
 
 .PHONY: accuracy-test
-accuracy-test: $(accuracy_programs) $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.so
+accuracy-test: $(accuracy_programs) $(BUILD)/gecko-convert recorder
 	tests/accuracy/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.

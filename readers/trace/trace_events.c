@@ -430,13 +430,21 @@ static int64_t count_intervals(struct trace_sampled_thread *sampled, int64_t cpu
     return count;
 }
 
+/* Returns how long an event had waited some time before the sample. */
+static int64_t delay_before(const struct sample_head *head, double before_ns) {
+    if (head->delay_ns == TIME_NONE) return TIME_NONE;
+    int64_t delay_ns = head->delay_ns - (int64_t)before_ns;
+    return delay_ns > 0 ? delay_ns : 0;
+}
+
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
  * come after the last sample that found it waiting. */
 static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
+    double ticks_per_ns = (double)entry->trace->clock.ticks_per_second / 1e9;
     if (count > 1) {
-        step_ticks = (int64_t)((double)sampled->interval_ns * (double)entry->trace->clock.ticks_per_second / 1e9);
+        step_ticks = (int64_t)((double)sampled->interval_ns * ticks_per_ns);
         int64_t since_ticks = sampled->last_idle_ticks == TIME_NONE ? 0 : sampled->last_idle_ticks;
         int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
         if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;
@@ -444,7 +452,7 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
     for (int64_t i = count; i-- > 0;) {
         int64_t cpu_ns = head->cpu_ns == TIME_NONE ? TIME_NONE : head->cpu_ns / count + (i < head->cpu_ns % count);
         thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);
-        samples_set_details(&thread->samples, cpu_ns, head->delay_ns);
+        samples_set_details(&thread->samples, cpu_ns, delay_before(head, (double)(i * step_ticks) / ticks_per_ns));
     }
     if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
 }

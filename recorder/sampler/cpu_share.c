@@ -4,16 +4,22 @@
  * are right to within three points. */
 enum {
     WINDOW_MS = 4000,        /* older time counts half */
-    JUDGED_MS_MIN = 250,     /* with less time, chance would decide */
     FAULT_PART = 20,         /* faults may take this part of the time */
     CALL_TICK_COUNT = 8,     /* as much as one tick in a call may take */
     BACKLOG_TICK_COUNT = 16, /* chance alone makes no thread owe more */
+    /* Each time that a thread with an event is given a processor, the kernel sets a timer for the event, and stops it
+     * afterwards. On virtual machines, the two take 4 to 7 µs. */
+    SWITCHES_PER_MS_MAX = 20,
 };
 
 static const int64_t NS_PER_MS = 1000000;
 
 /* What a page fault takes at most: the kernel clears a large page. */
 static const int64_t FAULT_NS_MAX = 250000;
+
+/* The part of a thread's own time that interrupts take, before anything is known: the mean and the standard deviation.
+ */
+static const double INTERRUPTED_PART = 0.02, INTERRUPTED_DEVIATION = 0.02;
 
 void cpu_share_add(struct cpu_share *share, uint64_t used_ns) {
     share->owed_ns += (int64_t)used_ns;
@@ -22,7 +28,15 @@ void cpu_share_add(struct cpu_share *share, uint64_t used_ns) {
     share->used_ns /= 2;
     share->code_ns /= 2;
     share->seen_ns /= 2;
+    share->call_ns /= 2;
+    share->wait_count /= 2;
+    share->preemption_count /= 2;
     share->fault_ns_max /= 2;
+}
+
+void cpu_share_add_switches(struct cpu_share *share, uint64_t wait_count, uint64_t preemption_count) {
+    share->wait_count += (int64_t)wait_count;
+    share->preemption_count += (int64_t)preemption_count;
 }
 
 void cpu_share_add_faults(struct cpu_share *share, uint64_t count) {
@@ -30,15 +44,52 @@ void cpu_share_add_faults(struct cpu_share *share, uint64_t count) {
     share->fault_ns_max += count < (uint64_t)(limit_ns / FAULT_NS_MAX) ? (int64_t)count * FAULT_NS_MAX : limit_ns;
 }
 
-/* The excess of ticks in code must also be twice what chance makes of their number, which is its square root. */
+bool cpu_share_is_switching(const struct cpu_share *share, bool was_switching) {
+    int64_t limit = share->used_ns / NS_PER_MS * SWITCHES_PER_MS_MAX;
+    return share->wait_count + share->preemption_count > (was_switching ? limit / 2 : limit);
+}
+
+/* Returns the variance of the number of ticks outside of calls. If a thread keeps its processor, there are as many
+ * ticks as its processor time has room for, and chance decides only which of them are in calls. Each time that it runs
+ * between two waits, it may or may not see a tick. */
+static double variance_of_seen(const struct cpu_share *share, double tick_ns) {
+    enum { WAITS_PER_TICK = 4, OF_EDGES = 1 };
+    double seen_count = (double)share->seen_ns / tick_ns, call_count = (double)share->call_ns / tick_ns;
+    double count = seen_count + call_count, part = count > 0 ? seen_count / count : 0;
+    double random_count = (double)share->wait_count / WAITS_PER_TICK;
+    if (random_count > count) random_count = count;
+    return OF_EDGES + part * call_count + part * part * random_count;
+}
+
+/* Returns the time in code that the event does not tell of. The scheduler gives a processor to a thread at a clock
+ * tick, and may take it away before the next one. Ticks that are missing for this reason would have found the same as
+ * the others. Those that are missing because the thread waits would have found calls. */
+static double excess_ns(const struct cpu_share *share) {
+    double seen = (double)share->seen_ns, told = seen + (double)share->call_ns, unseen = (double)share->used_ns - told;
+    double switches = (double)(share->wait_count + share->preemption_count);
+    double preempted = switches > 0 ? unseen * (double)share->preemption_count / switches : 0;
+    return seen - (double)share->code_ns + (told > 0 ? preempted * seen / told : 0);
+}
+
 bool cpu_share_has_excess(const struct cpu_share *share, uint64_t tick_ns) {
-    int64_t excess_ns = share->seen_ns - share->code_ns;
-    if (share->used_ns < JUDGED_MS_MIN * NS_PER_MS || excess_ns * FAULT_PART <= share->used_ns) return false;
-    return (double)excess_ns * (double)excess_ns > 4.0 * (double)tick_ns * (double)share->seen_ns;
+    double excess = excess_ns(share), tick = (double)tick_ns;
+    if (excess * FAULT_PART <= (double)share->used_ns) return false;
+    return excess * excess > 4 * tick * tick * variance_of_seen(share, tick);
 }
 
 static bool has_faults(const struct cpu_share *share, int64_t tick_ns) {
     return share->fault_ns_max * FAULT_PART > share->used_ns && cpu_share_has_excess(share, (uint64_t)tick_ns);
+}
+
+/* Returns the part of the thread's own time that interrupts take, as the mean of what is known before and what ticks
+ * tell, each with the weight of its certainty. */
+static double interrupted_part(const struct cpu_share *share, int64_t tick_ns) {
+    double code = (double)share->code_ns, tick = (double)tick_ns;
+    double told_weight = code * code / (tick * tick * variance_of_seen(share, tick));
+    double known_weight = 1 / (INTERRUPTED_DEVIATION * INTERRUPTED_DEVIATION);
+    double told = code > 0 ? excess_ns(share) / code : 0;
+    double part = (told * told_weight + INTERRUPTED_PART * known_weight) / (told_weight + known_weight);
+    return part > 0 ? part : 0;
 }
 
 /* Takes up to asked_ns, or nothing if less than least_ns are owed. */
@@ -49,28 +100,41 @@ static uint64_t take(struct cpu_share *share, int64_t asked_ns, int64_t least_ns
     return (uint64_t)taken_ns;
 }
 
-/* Less than nothing may be owed: the thread's processor time may have been read before the sample was taken. */
-static uint64_t take_interval(struct cpu_share *share, int64_t interval_ns) {
+/* The time of interrupts is set aside with each interval, and taken once it is owed. Less than nothing may be owed: the
+ * thread's processor time may have been read before the sample was taken. */
+static uint64_t take_interval(struct cpu_share *share, int64_t interval_ns, int64_t tick_ns) {
     share->owed_ns -= interval_ns;
-    return (uint64_t)interval_ns;
+    share->aside_ns += (int64_t)((double)interval_ns * interrupted_part(share, tick_ns));
+    uint64_t more_ns = take(share, share->aside_ns, 1);
+    share->aside_ns -= (int64_t)more_ns;
+    return (uint64_t)interval_ns + more_ns;
+}
+
+static uint64_t take_all(struct cpu_share *share) {
+    share->aside_ns = 0;
+    return take(share, share->owed_ns, 1);
 }
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sample) {
     int64_t interval_ns = (int64_t)sample->interval_ns, tick_ns = larger(interval_ns, (int64_t)sample->tick_ns);
+    /* The call may have lasted for many ticks. */
+    int64_t call_ns = larger(tick_ns * CALL_TICK_COUNT, (int64_t)sample->passed_ns);
     if (sample->origin == SAMPLE_OF_EVENT) share->code_ns += interval_ns;
     if (sample->origin == SAMPLE_OF_TICK) share->seen_ns += tick_ns;
+    if (sample->origin == SAMPLE_OF_CALL) share->call_ns += tick_ns;
     if (!sample->has_event || has_faults(share, tick_ns))
-        return sample->origin == SAMPLE_OF_EVENT ? 0 : take(share, share->owed_ns, 1);
+        return sample->origin == SAMPLE_OF_EVENT ? 0 : take_all(share);
     switch (sample->origin) {
         case SAMPLE_OF_EVENT:
-            return take_interval(share, interval_ns);
+            return take_interval(share, interval_ns, tick_ns);
         case SAMPLE_OF_CALL:
-            /* The call may have lasted for many ticks. */
-            return take(share, larger(tick_ns * CALL_TICK_COUNT, (int64_t)sample->passed_ns), interval_ns / 2);
+            return take(share, smaller(call_ns, share->owed_ns - share->aside_ns), interval_ns / 2);
         case SAMPLE_OF_TICK:
             break;
     }
-    return take(share, share->owed_ns - tick_ns * BACKLOG_TICK_COUNT, interval_ns / 2);
+    return take(share, share->owed_ns - share->aside_ns - tick_ns * BACKLOG_TICK_COUNT, interval_ns / 2);
 }

@@ -5,10 +5,11 @@
  * decides whether a tick finds a call: what is owed goes up and down. A tick that finds the thread's own code takes
  * only what no tick in a call has taken for long.
  *
- * The kernel may also work for a thread outside of system calls, above all in page faults. A tick at that time looks as
- * if it had found the thread's own code. Then more ticks find code than the event tells of, and the event's samples
- * would show the wrong functions. So then, and where there are no events, each tick takes all that is owed, and the
- * event's samples are dropped. A thread whose work keeps time with the ticks looks the same, but has few faults. */
+ * The kernel also works outside of system calls, in interrupts and page faults. A tick at that time looks as if it had
+ * found the thread's own code. So more ticks find code than the event tells of. Interrupts hit all code alike: samples
+ * of the event stand for a little more than the interval. Page faults do not, and the event's samples would show the
+ * wrong functions. So if faults take much, and where there are no events, each tick takes all that is owed, and the
+ * event's samples are dropped. */
 #ifndef GREC_CPU_SHARE_H
 #define GREC_CPU_SHARE_H
 
@@ -19,11 +20,16 @@
 
 /* From all zero. */
 struct cpu_share {
-    int64_t owed_ns; /* processor time that no sample stands for yet */
+    int64_t owed_ns;  /* processor time that no sample stands for yet */
+    int64_t aside_ns; /* of that, what samples of the event will stand for: the time of interrupts */
     /* Of the last seconds: */
-    int64_t used_ns;      /* all processor time */
-    int64_t code_ns;      /* time in the thread's own code, by its event */
-    int64_t seen_ns;      /* time outside of calls, by clock ticks */
+    int64_t used_ns; /* all processor time */
+    int64_t code_ns; /* time in the thread's own code, by its event */
+    int64_t seen_ns; /* time outside of calls, by clock ticks */
+    int64_t call_ns; /* time in calls, by clock ticks */
+    /* How often the thread has begun to wait, and how often it had to leave its processor to others, as far as that was
+     * counted. */
+    int64_t wait_count, preemption_count;
     int64_t fault_ns_max; /* time in page faults at most, as far as they were counted */
 };
 
@@ -39,12 +45,19 @@ struct shared_sample {
 /* Adds processor time that the thread has used. */
 void cpu_share_add(struct cpu_share *share, uint64_t used_ns);
 
-/* Returns whether ticks find more code than the event. Then cpu_share_add_faults decides whether that is because of
- * page faults. tick_ns: see struct shared_sample. */
+/* Adds how often the thread has begun to wait, and how often it had to leave its processor to others. */
+void cpu_share_add_switches(struct cpu_share *share, uint64_t wait_count, uint64_t preemption_count);
+
+/* Returns whether ticks find so much more code than the event that it is not by chance. Then cpu_share_add_faults
+ * decides whether that is because of page faults. tick_ns: see struct shared_sample. */
 bool cpu_share_has_excess(const struct cpu_share *share, uint64_t tick_ns);
 
 /* Adds page faults that the thread has had. */
 void cpu_share_add_faults(struct cpu_share *share, uint64_t count);
+
+/* Returns whether the thread begins and ends waits so often that it does better without an event. was_switching: what
+ * this has returned before. */
+bool cpu_share_is_switching(const struct cpu_share *share, bool was_switching);
 
 /* Returns the processor time that the thread's next sample stands for, and takes it from what is owed. 0: the sample is
  * not needed. */

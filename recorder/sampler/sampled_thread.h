@@ -51,10 +51,14 @@ struct sampled_thread {
     uint32_t idle_count;     /* rounds in a row in which it has not run */
     uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
     struct cpu_share share;
-    uint64_t fault_count;      /* page faults that are in `share` */
-    uint64_t next_count_ticks; /* when to count them again */
+    uint64_t fault_count;       /* page faults that are in `share` */
+    uint64_t wait_count;        /* how often it has begun to wait, when last counted */
+    uint64_t preemption_count;  /* how often it has had to leave its processor to others, at that time */
+    uint64_t next_count_cpu_ns; /* when to count both again */
+    bool is_switching;          /* see cpu_share_is_switching */
     struct thread_clocks clocks;
-    int signal; /* that the clocks send */
+    bool was_switching; /* when the clocks were opened */
+    int signal;         /* that the clocks send */
     uint64_t interval_ns;
     uint64_t control_block; /* that the C library has for it; 0: not known */
 

@@ -113,14 +113,29 @@ uint64_t task_read_fault_count(uint32_t tid) {
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-bool task_blocks_signal(uint32_t tid, int number) {
-    static const char key[] = "\nSigBlk:";
+/* Returns the text behind a key of the thread's status; NULL: there is none. */
+static const char *read_status(uint32_t tid, const char *key) {
     static char text[STATUS_BYTES_MAX];
     char path[32];
     snprintf(path, sizeof path, "%u/status", tid);
     own_file_read(NULL, path, text, sizeof text);
     const char *found = strstr(text, key);
-    return found && strtoull(found + sizeof key - 1, NULL, 16) >> (number - 1) & 1;
+    return found ? found + strlen(key) : NULL;
+}
+
+bool task_blocks_signal(uint32_t tid, int number) {
+    const char *mask = read_status(tid, "\nSigBlk:");
+    return mask && strtoull(mask, NULL, 16) >> (number - 1) & 1;
+}
+
+bool task_read_switches(uint32_t tid, uint64_t *wait_count, uint64_t *preemption_count) {
+    static const char next_key[] = "\nnonvoluntary_ctxt_switches:";
+    const char *waits = read_status(tid, "\nvoluntary_ctxt_switches:"),
+               *preemptions = waits ? strstr(waits, next_key) : NULL;
+    if (!preemptions) return false;
+    *wait_count = strtoull(waits, NULL, 10);
+    *preemption_count = strtoull(preemptions + sizeof next_key - 1, NULL, 10);
+    return true;
 }
 
 /* ---- The list. ---- */

@@ -38,6 +38,10 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns);
  * 0: unknown. */
 uint64_t task_read_fault_count(uint32_t tid);
 
+/* Finds how often a thread of this process has begun to wait, and how often it has had to leave its processor to
+ * others; takes about 15 µs. Returns false if that is unknown. */
+bool task_read_switches(uint32_t tid, uint64_t *wait_count, uint64_t *preemption_count);
+
 /* Whether a thread of this process blocks the signal now; takes about 15 µs. A new thread blocks all signals until
  * glibc has set it up, and a thread that ends blocks them again. */
 bool task_blocks_signal(uint32_t tid, int number);

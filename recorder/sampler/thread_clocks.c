@@ -88,9 +88,10 @@ static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interv
 
 /* ---- Both. ---- */
 
-bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns) {
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns,
+                        bool wants_event) {
     clocks->tid = tid;
-    clocks->event = can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
+    clocks->event = wants_event && can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
     __atomic_store_n(&clocks->has_event, clocks->event >= 0, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, open_timer(clocks, signal, interval_ns), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;

@@ -9,7 +9,8 @@
  * once. The timer's signal is sent after the call (x86-64 and aarch64 since Linux 5.9; before, and on other machines, a
  * tick in the middle of a call may cut it short).
  *
- * Where the kernel refuses events, or descriptors have run out, the timer does for both. Call these in the sampler's
+ * Where the kernel refuses events, where descriptors have run out, and in threads for which events would cost too much,
+ * the timer does for both. Call these in the sampler's
  * thread alone, unless said otherwise. */
 #ifndef GREC_THREAD_CLOCKS_H
 #define GREC_THREAD_CLOCKS_H
@@ -31,9 +32,10 @@ struct thread_clocks {
  * events. */
 void thread_clocks_begin(void);
 
-/* Opens the clocks of a thread of this process. signal: what they send to it. clocks: must stay where it is while they
- * run, since the timer's signals carry its address. Returns false if neither clock can be opened. */
-bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns);
+/* Opens the clocks of a thread of this process: the timer, and the event if that is wanted. signal: what they send to
+ * it. clocks: must stay where it is while they run, since the timer's signals carry its address. Returns false if
+ * neither clock can be opened. */
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns, bool wants_event);
 
 /* Closes the clocks. Signals that are on their way still arrive. */
 void thread_clocks_close(struct thread_clocks *clocks);

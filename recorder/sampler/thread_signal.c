@@ -159,9 +159,10 @@ static bool open_clocks(struct thread_record *record, struct sampled_thread *thr
     thread->signal = signal_state.number;
     if (thread->interval_ns != interval_ns) thread->is_renamed = true;
     thread->interval_ns = interval_ns;
+    thread->was_switching = thread->is_switching;
     if (!thread->fault_count) thread->fault_count = task_read_fault_count(thread->tid);
     sample_ring_open(&thread->ring);
-    bool is_open = thread_clocks_open(&thread->clocks, thread->tid, thread->signal, interval_ns);
+    bool is_open = thread_clocks_open(&thread->clocks, thread->tid, thread->signal, interval_ns, !thread->is_switching);
     report_refusal();
     return is_open;
 }
@@ -181,7 +182,8 @@ enum thread_reach thread_signal_follow(const struct thread_writers *writers, str
                                        struct sampled_thread *thread, uint64_t interval_ns, uint64_t now_ticks) {
     if (is_demanded(record) && interval_ns > DEMANDED_INTERVAL_NS) interval_ns = DEMANDED_INTERVAL_NS;
     bool can_reach = is_reachable(writers, record, thread, now_ticks);
-    bool is_right = thread->signal == signal_state.number && thread->interval_ns == interval_ns;
+    bool is_right = thread->signal == signal_state.number && thread->interval_ns == interval_ns &&
+                    thread->was_switching == thread->is_switching;
     if (can_reach && thread->signal && is_right) return THREAD_IS_REACHED;
     thread_signal_leave(thread);
     if (can_reach && open_clocks(record, thread, interval_ns)) {

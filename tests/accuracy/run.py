@@ -161,7 +161,7 @@ def record(build, words, variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
     with tempfile.TemporaryDirectory() as folder:
         trace, path = pathlib.Path(folder) / "the.trace", pathlib.Path(folder) / "profile.json"
-        environment.update(variables, LD_PRELOAD=str(build / "libgecko_recorder.so"), GECKO_RECORDER="1",
+        environment.update(variables, LD_PRELOAD=str(build / "libgecko_preload.so"), GECKO_RECORDER="1",
                            GECKO_RECORDER_OUTPUT=str(trace))
         truth = Truth(run([build / "accuracy" / program, *arguments], env=environment))
         run([build / "gecko-convert", "--quiet", trace, "-o", path])
@@ -173,7 +173,7 @@ def check_round(truth, profile, condition):
     """Raises a fault for whatever chance does not explain."""
     if truth.cut_count:
         raise Fault(f"{truth.cut_count} system calls were cut short")
-    if any("gecko_recorder" in name for name in profile.libraries):
+    if any("libgecko" in name for name in profile.libraries):
         raise Fault("a stack has frames of the recorder")
     if abs(profile.total_time - truth.total) * 100 > truth.total * TIME_PERCENT:
         raise Fault(f"{profile.total_time / 1e6:.0f} ms of processor time in place of {truth.total / 1e6:.0f} ms")

@@ -193,12 +193,77 @@ static void test_child_with_another_root(void **state) {
     assert_int_equal(wait_for_child(pid), 0);
 }
 
+/* ---- Events. ---- */
+
+struct search {
+    uint32_t tid;
+    bool has_event;
+};
+
+static void find_event(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct search *search = context;
+    const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    if (thread && thread_registry_tid(writers) == search->tid)
+        search->has_event = __atomic_load_n(&thread->clocks.has_event, __ATOMIC_ACQUIRE);
+}
+
+static bool has_event(const struct busy_thread *thread) {
+    struct search search = {.tid = atomic_load(&thread->tid)};
+    thread_registry_each_record(find_event, &search);
+    return search.has_event;
+}
+
+/* Waits until the thread, which works, has an event or none. */
+static void wait_event(const struct busy_thread *thread, bool is_wanted) {
+    enum { STEP_NS = 5000000, GIVE_UP_NS = 2000000000 };
+    for (uint64_t ns = 0; has_event(thread) != is_wanted; ns += STEP_NS) {
+        if (ns > GIVE_UP_NS) fail_msg("an event: %d", !is_wanted);
+        wait_cpu(thread, STEP_NS);
+        wait_rounds(2);
+    }
+}
+
+static atomic_bool is_waiting_often;
+
+static void work_and_wait_often(struct busy_thread *self) {
+    while (goes_on(self)) {
+        for (volatile int i = 0; i < 1000; i++) continue;
+        if (atomic_load(&is_waiting_often)) usleep(1);
+    }
+}
+
+/* The kernel works for an event each time that its thread begins and ends a wait. */
+static void test_no_event_for_a_thread_that_waits_often(void **state) {
+    skip_under_thread_sanitizer();
+    struct busy_thread thread = {.name = "busy", .run = work_and_wait_often};
+    atomic_store(&is_waiting_often, false);
+    start_sampling(*state, "files.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 3);
+    bool had_event = has_event(&thread);
+    if (had_event) {
+        atomic_store(&is_waiting_often, true);
+        wait_event(&thread, false);
+        atomic_store(&is_waiting_often, false);
+        wait_event(&thread, true);
+    }
+    stop_and_check(*state);
+    busy_thread_join(&thread);
+    if (!had_event) skip(); /* the kernel refuses events */
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_file_is_seen),        TEST(test_lowest_number), TEST(test_closed_is_closed),
-        TEST(test_without_room_for_files), TEST(test_other_root),    TEST(test_child_with_another_root),
+        TEST(test_no_file_is_seen),
+        TEST(test_lowest_number),
+        TEST(test_closed_is_closed),
+        TEST(test_without_room_for_files),
+        TEST(test_other_root),
+        TEST(test_child_with_another_root),
+        TEST(test_no_event_for_a_thread_that_waits_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

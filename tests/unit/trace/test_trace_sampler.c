@@ -491,6 +491,19 @@ static void test_intervals_after_a_wait(void **state) {
     assert_spans("1000:0 11000:0 11150:1000 11300:1000 11450:1000 11600:1000");
 }
 
+/* An event that waits at the time of the sample has waited less long before. */
+static void test_delays_of_several_intervals(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    put_lebs(&fixture.trace, 9000 * TICKS_PER_NS, 7, BUILD_HAS_CPU | BUILD_HAS_DELAY, 3000, 1500, 0, 0);
+    trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    const struct samples *samples = &profile_ordered_thread(&fixture.profile, 0)->samples;
+    assert_int_equal(samples_count(samples), 4);
+    static const int64_t delays_ns[] = {0, 500, 1500};
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(samples_delay_ns(samples, i + 1), delays_ns[i]);
+}
+
 static void test_samples_that_were_taken_before(void **state) {
     begin_spans();
     add_span(1000, 0, 0);
@@ -1579,6 +1592,7 @@ int main(void) {
         TEST(test_stacks_without_a_base),
         TEST(test_samples_of_several_intervals),
         TEST(test_intervals_after_a_wait),
+        TEST(test_delays_of_several_intervals),
         TEST(test_samples_that_were_taken_before),
         TEST(test_time_between_samples),
         TEST(test_more_time_between_samples),
