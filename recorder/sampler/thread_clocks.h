@@ -29,7 +29,7 @@ struct thread_clocks {
 };
 
 /* Call this in the thread that starts the sampler, since it reads the environment. Forgets that the kernel has refused
- * events. */
+ * events. Under a filter of system calls, events count as refused unless the environment asks for them. */
 void thread_clocks_begin(void);
 
 /* Opens the clocks of a thread of this process: the timer, and the event if that is wanted. signal: what they send to

@@ -124,6 +124,25 @@ static void filter_handlers(void) {
     printf("child %d\n", wait_for(pid));
 }
 
+static void work_and_say_so(void) {
+    work(200);
+    puts("worked");
+}
+
+/* Executes a program under a filter that kills whoever asks the kernel for events, as those of many services do. */
+static void execute_under_filter(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        FORBID(perf_event_open),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    execl("/proc/self/exe", "confined", "work-and-say-so", NULL);
+    puts("not executed");
+}
+
 enum { TRANSFER_BYTES = 1 << 22, TRANSFER_COUNT = 6 };
 
 static char transferred[TRANSFER_BYTES];
@@ -390,6 +409,8 @@ static const struct host_case cases[] = {
     {"filter-calls", filter_calls},
     {"filter-calls-of-all", filter_calls_of_all},
     {"filter-handlers", filter_handlers},
+    {"work-and-say-so", work_and_say_so},
+    {"execute-under-filter", execute_under_filter},
     {"filter-and-transfer", filter_and_transfer},
     {"confine-strictly", confine_strictly},
     {"dispatch-calls", dispatch_calls},
