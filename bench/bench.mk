@@ -22,9 +22,9 @@ bench-recorder: all
 
 # Records in one process, and then in many, for BENCH_SECONDS each.
 BENCH_SECONDS ?= 10
-bench-processes: $(BUILD)/libgecko_recorder.a
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/processes.c $< -lpthread \
-	    -o $(BUILD)/bench-of-processes
+bench-processes: $(static_recorder)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder $(with_sampler) bench/recorder/processes.c $^ \
+	    -lpthread -o $(BUILD)/bench-of-processes
 	for count in 1 64; do $(BUILD)/bench-of-processes $$count $(BENCH_SECONDS) $(BUILD)/bench-processes.trace; done
 
 bench-markers: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
@@ -33,9 +33,9 @@ bench-markers: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
 	$(BUILD)/marker-trace 5000000 $(BUILD)/markers.trace
 	GECKO_CONVERT=$< bench/convert.py $(BUILD)/markers.trace
 
-bench-merge: $(BUILD)/gecko-convert $(BUILD)/libgecko_recorder.a
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder bench/recorder/large_trace.c \
-	    $(BUILD)/libgecko_recorder.a -lpthread -o $(BUILD)/large-trace
+bench-merge: $(BUILD)/gecko-convert $(static_recorder)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) -Irecorder $(with_sampler) bench/recorder/large_trace.c \
+	    $(static_recorder) -lpthread -o $(BUILD)/large-trace
 	GECKO_CONVERT=$< bench/merge.py $(BUILD)/large-trace
 
 bench-programs: all

@@ -13,7 +13,6 @@ Their run time is that of the work, and their processor time that from their sta
 import argparse
 import collections
 import contextlib
-import os
 import pathlib
 import random
 import shutil
@@ -24,7 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
-from real_programs import PROGRAMS, Missing, Server, cpu_seconds, prepared  # noqa: E402
+from real_programs import PROGRAMS, Missing, Server, cpu_seconds, libraries_for_all, prepared  # noqa: E402
 
 # Sizes for which a run takes about two seconds.
 SIZES = {"python3 computing in threads": 12, "bash forking": 5, "sqlite3": 8, "xz -T2": 2, "node": 2, "Go with cgo": 15,
@@ -123,10 +122,7 @@ def main():
     parser.add_argument("name", nargs="*", help="part of a program's name")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        for name in ("recorder", "sampler"):
-            shutil.copy(arguments.build / f"libgecko_{name}.so.0", folder)
-        library = shutil.copy(arguments.build / "libgecko_preload.so", folder)
+        library = libraries_for_all(arguments.build, folder)
         names = [row[0] for row in modes(library, folder)]
         print("Run time, processor time\n")
         print("| program | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1), flush=True)

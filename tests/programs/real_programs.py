@@ -34,6 +34,15 @@ def find(*names):
     raise Missing(" or ".join(names))
 
 
+def libraries_for_all(build, folder):
+    """Copies the recorder's libraries into the folder, since users of servers may not enter the build folder. Returns the
+    path of the library to preload."""
+    os.chmod(folder, 0o755)
+    for name in ("recorder", "sampler"):
+        shutil.copy(build / f"libgecko_{name}.so.0", folder)
+    return shutil.copy(build / "libgecko_preload.so", folder)
+
+
 def unprivileged():
     """Returns arguments of subprocess for programs that refuse to run as root, and the user's id; nothing if not root."""
     if os.getuid():

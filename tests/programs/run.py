@@ -11,12 +11,11 @@ samples runs again.
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from real_programs import PROGRAMS, Missing, prepared
+from real_programs import PROGRAMS, Missing, libraries_for_all, prepared
 
 INTERVALS_MS = ("1", "0.1")
 STACKS_PERCENT = 95
@@ -100,11 +99,7 @@ def main():
         if name.startswith("GECKO_RECORDER"):
             del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
-        # A copy of the libraries that users without access to the build folder can read.
-        os.chmod(folder, 0o755)
-        for name in ("recorder", "sampler"):
-            shutil.copy(build / f"libgecko_{name}.so.0", folder)
-        library = shutil.copy(build / "libgecko_preload.so", folder)
+        library = libraries_for_all(build, folder)
         for kind in PROGRAMS:
             if wanted and not any(word in kind.name for word in wanted):
                 continue

@@ -12,12 +12,11 @@ import collections
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from real_programs import Missing, Nginx, Redis, find, prepared
+from real_programs import Missing, Nginx, Redis, find, libraries_for_all, prepared
 
 LIMIT_POINTS = 3
 ROUND_COUNT_MAX = 8
@@ -151,9 +150,7 @@ def main():
         if name.startswith("GECKO_RECORDER"):
             del os.environ[name]
     with tempfile.TemporaryDirectory() as folder:
-        # A copy of the library that users without access to the build folder can read.
-        os.chmod(folder, 0o755)
-        library = shutil.copy(build / "libgecko_recorder.so", folder)
+        library = libraries_for_all(build, folder)
         refusal = perf_refusal(folder)
         if refusal:
             print(f"{NAME}: NOT TESTED: {refusal}")
