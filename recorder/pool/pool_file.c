@@ -117,8 +117,9 @@ bool pool_file_is_beyond_limit(uint64_t end) {
 /* Zero-fills from the current end of the file, which other threads may have moved: they may already write where the end
  * was before. */
 static ssize_t append_zeros(int file, uint64_t bytes_count) {
-    static const unsigned char zeros[16 * 1024];
-    struct iovec part = {(void *)(uintptr_t)zeros, bytes_count < sizeof zeros ? (size_t)bytes_count : sizeof zeros};
+    /* Nobody writes here. A constant array would take up room in the library's file. */
+    static unsigned char zeros[16 * 1024];
+    struct iovec part = {zeros, bytes_count < sizeof zeros ? (size_t)bytes_count : sizeof zeros};
     return pwritev2(file, &part, 1, 0, RWF_APPEND);
 }
 
