@@ -90,7 +90,8 @@ static void wake_helpers(struct pool *pool, int count_max) {
     errno = saved_errno;
 }
 
-void pool_wake_helper(struct pool *pool) { wake_helpers(pool, 1); }
+/* Wakes any one helper, which may run in another process of the trace. */
+static void wake_helper(struct pool *pool) { wake_helpers(pool, 1); }
 
 void pool_wake_all_helpers(struct pool *pool) { wake_helpers(pool, INT_MAX); }
 
@@ -133,7 +134,7 @@ static int64_t take_new(struct pool *pool) {
         if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
             !pool_reserve_chunks(pool, target) && !pool_reserve_chunks(pool, count + 1)) {
             if (is_file_elsewhere()) {
-                pool_wake_helper(pool);
+                wake_helper(pool);
                 return LATE_CHUNK;
             }
             recording_stop_for_storage(errno);
@@ -141,7 +142,7 @@ static int64_t take_new(struct pool *pool) {
         }
     } while (!__atomic_compare_exchange_n(&pool->header->chunk_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    if (is_low(pool, count + 1)) pool_wake_helper(pool);
+    if (is_low(pool, count + 1)) wake_helper(pool);
     return (int64_t)count;
 }
 

@@ -3,10 +3,10 @@
  * the pool from each valid state to the next.
  *
  * A chunk's disk space is allocated before the chunk is given out, so a full disk is an error of fallocate and never a
- * SIGBUS. The helper thread allocates ahead of need; without a helper, the thread that takes a chunk does. At the
- * limit, the oldest sealed chunk is used again. Chunks of definitions are never sealed, so they stay. A thread that
- * ends leaves the rest of its chunk to later threads, which may be those of another process: a build has thousands of
- * processes that record little. */
+ * SIGBUS. A helper allocates ahead of need: the sampler's thread, of any process. Without one, the thread that takes a
+ * chunk allocates it. At the limit, the oldest sealed chunk is used again. Chunks of definitions are never sealed, so
+ * they stay. A thread that ends leaves the rest of its chunk to later threads, which may be those of another process: a
+ * build has thousands of processes that record little. */
 #ifndef GREC_CHUNK_POOL_H
 #define GREC_CHUNK_POOL_H
 
@@ -135,8 +135,6 @@ bool pool_restore_file(const struct pool *pool) GREC_SHARED(pool_restore_file);
 /* Whether pool_reserve_ahead should be called soon. */
 bool pool_is_low(const struct pool *pool) GREC_SHARED(pool_is_low);
 
-/* Wakes any one helper, which may run in another process of the trace. [signal-safe] */
-void pool_wake_helper(struct pool *pool);
 /* Wakes the helpers of all processes of the trace. */
 void pool_wake_all_helpers(struct pool *pool) GREC_SHARED(pool_wake_all_helpers);
 /* Waits until a helper is woken after `seen` was read from helper_word, or the timeout (less than a second) has passed.

@@ -13,6 +13,7 @@
 #include "last_mapping.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/mappings.h"
+#include "recorder/unwind/unwind_table.h"
 #include "recorder/write/definitions.h"
 #include "recorder/write/writer.h"
 #include "thread_observer.h"

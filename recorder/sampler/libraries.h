@@ -4,9 +4,6 @@
 #define GREC_LIBRARIES_H
 
 #include <stdbool.h>
-#include <stdint.h>
-
-#include "recorder/unwind/unwind_table.h"
 
 /* If objects were loaded or unloaded since the last call, defines what is loaded now. is_start: this is the first call
  * of a sampler. Do not call this in a recording call. */

@@ -202,7 +202,7 @@ static void *run_created(void *thread) {
     return NULL;
 }
 
-/* Waits until the thread has a table of descriptors of its own, and its name, by which the sampler knows the helper.
+/* Waits until the thread has a table of descriptors of its own, and its name, by which it is left out of the samples.
  * Without the wait, a program that closes all of its descriptors right after it has started the recorder would close
  * the trace's, too. The wait is bounded: a thread may not begin while the caller holds a lock of the dynamic linker. */
 void own_thread_await_begin(struct own_thread *thread) {

@@ -68,15 +68,6 @@ void session_apply(const struct settings *settings);
 /* Forgets what belonged to the last recording. */
 void session_begin_generation(void);
 
-/* Starts a recording. A recording that is on stops only when the new one can begin. */
-enum grec_error session_start_new(const struct settings *settings);
-
-/* Changes the options of the recording that is on. */
-enum grec_error session_continue_with(const struct grec_options *options);
-
-/* Creates the file of a trace. Returns false, and errno says why, if that cannot be done. */
-bool session_create_pool(struct pool *pool, const struct settings *settings);
-
 /* Returns what to report for the errno of a failure. */
 enum grec_error session_error_of_errno(void);
 

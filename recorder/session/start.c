@@ -51,7 +51,7 @@ void session_apply(const struct settings *settings) {
     recording_set_thread_filter(settings->threads);
 }
 
-bool session_create_pool(struct pool *pool, const struct settings *settings) {
+static bool create_pool(struct pool *pool, const struct settings *settings) {
     struct pool_options options = {.path = settings->storage == GREC_STORAGE_FILE ? settings->path : NULL,
                                    .limit_bytes = settings->limit_bytes,
                                    .chunk_bytes = settings->chunk_bytes,
@@ -89,11 +89,11 @@ void session_write_resume(void) {
     allocations_resume();
 }
 
-enum grec_error session_start_new(const struct settings *settings) {
+static enum grec_error start_new(const struct settings *settings) {
     struct pool pool;
     const struct process_state *process = process_self();
     if (!session_load_sampler(settings->flags)) return GREC_ERROR_SAMPLER;
-    if (!session_create_pool(&pool, settings)) return session_error_of_errno();
+    if (!create_pool(&pool, settings)) return session_error_of_errno();
     if (!pool_take_pinned(&pool, process->pid, 1)) {
         pool_discard(&pool);
         return GREC_ERROR_STORAGE;
@@ -153,7 +153,7 @@ static void leave_old_pool(bool is_unmappable) {
 
 static enum grec_error replace_pool(const struct settings *settings, bool is_quiet) {
     struct pool pool;
-    if (!session_create_pool(&pool, settings) || !copy_into(&pool)) return session_error_of_errno();
+    if (!create_pool(&pool, settings) || !copy_into(&pool)) return session_error_of_errno();
     /* If only the limit has changed, the new file has the path of the old one, which must not be unlinked. */
     if (!strcmp(recording_pool.path, pool.path)) recording_pool.path[0] = '\0';
     leave_old_pool(is_quiet);
@@ -183,13 +183,13 @@ static enum grec_error change_settings(const struct settings *settings, bool rep
 
 static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-enum grec_error session_continue_with(const struct grec_options *options) {
+static enum grec_error continue_with(const struct grec_options *options) {
     struct settings settings;
     const struct settings *old = &session.settings;
     if (!options) return GREC_OK;
     if (!resolve_new_options(options, &settings)) return GREC_ERROR_OPTIONS;
     /* A guest that names a path begins a trace of its own. */
-    if (session_is_guest() && options->path) return session_start_new(&settings);
+    if (session_is_guest() && options->path) return start_new(&settings);
     if (!session_load_sampler(settings.flags)) return GREC_ERROR_SAMPLER;
     if (!is_same_pool(&settings, old)) return change_settings(&settings, true);
     bool is_renamed = settings.storage == GREC_STORAGE_FILE && !is_same_text(settings.path, old->path);
@@ -212,9 +212,9 @@ static enum grec_error start(const struct grec_options *options) {
     if (!session_initialize()) return GREC_ERROR_MEMORY;
     clock_init();
     session_catch_up();
-    if (session_is_recording()) return session_continue_with(options);
+    if (session_is_recording()) return continue_with(options);
     if (settings_resolve(options ? options : &defaults, &settings)) return GREC_ERROR_OPTIONS;
-    return session_start_new(&settings);
+    return start_new(&settings);
 }
 
 enum grec_error grec_start(const struct grec_options *options) {

@@ -1,5 +1,6 @@
 /* The state of the recording that all of the recorder reads: its pool and number, whether threads record now, which
- * threads are wanted, and what was lost. session.c starts and stops the recording, and so changes most of it. */
+ * threads are wanted, and what was lost. The files of
+ * recorder/session start and stop the recording, and so change most of it. */
 #ifndef GREC_RECORDING_STATE_H
 #define GREC_RECORDING_STATE_H
 
