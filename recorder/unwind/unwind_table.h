@@ -22,6 +22,7 @@
 struct unwind_table;
 struct unwind_snapshot;
 
+/* What tests check of tables. */
 struct unwind_figures {
     uint64_t object_count;
     uint64_t function_count;

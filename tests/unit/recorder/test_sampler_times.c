@@ -800,7 +800,8 @@ int main(void) {
         TEST(test_hints),
         TEST(test_sleeps_are_not_cut_short),
     };
-    /* A recording replaces the array of variables, and the C library the recorder's, which a later setenv would leak. */
+    /* A recording replaces the array of variables, and the C library the recorder's, which a later setenv would leak.
+     */
     setenv(EVENTS, "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
