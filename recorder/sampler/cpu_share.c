@@ -88,8 +88,7 @@ static double interrupted_part(const struct cpu_share *share, int64_t tick_ns) {
     double told_weight = code * code / (tick * tick * variance_of_seen(share, tick));
     double known_weight = 1 / (INTERRUPTED_DEVIATION * INTERRUPTED_DEVIATION);
     double told = code > 0 ? excess_ns(share) / code : 0;
-    double part = (told * told_weight + INTERRUPTED_PART * known_weight) / (told_weight + known_weight);
-    return part > 0 ? part : 0;
+    return (told * told_weight + INTERRUPTED_PART * known_weight) / (told_weight + known_weight);
 }
 
 /* Takes up to asked_ns, or nothing if less than least_ns are owed. */
@@ -100,24 +99,36 @@ static uint64_t take(struct cpu_share *share, int64_t asked_ns, int64_t least_ns
     return (uint64_t)taken_ns;
 }
 
-/* The time of interrupts is set aside with each interval, and taken once it is owed. Less than nothing may be owed: the
- * thread's processor time may have been read before the sample was taken. */
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Takes an interval, of which a call may have taken a part already: samples may stand for up to an interval more than
+ * the thread has used. */
+static uint64_t take_lent(struct cpu_share *share, int64_t interval_ns) {
+    int64_t taken_ns = smaller(interval_ns, share->owed_ns + interval_ns);
+    if (taken_ns <= 0) return 0;
+    share->owed_ns -= taken_ns;
+    return (uint64_t)taken_ns;
+}
+
+/* The time of interrupts is set aside with each interval, and taken once more is owed than the part of the next
+ * interval that may have passed. On virtual machines, the event also counts time in which the host runs others, which
+ * the thread has not used: then the part is less than nothing. */
 static uint64_t take_interval(struct cpu_share *share, int64_t interval_ns, int64_t tick_ns) {
-    share->owed_ns -= interval_ns;
-    share->aside_ns += (int64_t)((double)interval_ns * interrupted_part(share, tick_ns));
-    uint64_t more_ns = take(share, share->aside_ns, 1);
-    share->aside_ns -= (int64_t)more_ns;
-    return (uint64_t)interval_ns + more_ns;
+    int64_t more_ns = (int64_t)((double)interval_ns * interrupted_part(share, tick_ns));
+    if (more_ns < 0) return take_lent(share, interval_ns + more_ns);
+    share->aside_ns = smaller(share->aside_ns + more_ns, interval_ns);
+    uint64_t taken_ns = take_lent(share, interval_ns);
+    uint64_t aside_ns = take(share, smaller(share->aside_ns, share->owed_ns - interval_ns), 1);
+    share->aside_ns -= (int64_t)aside_ns;
+    return taken_ns + aside_ns;
 }
 
 static uint64_t take_all(struct cpu_share *share) {
     share->aside_ns = 0;
     return take(share, share->owed_ns, 1);
 }
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sample) {
     int64_t interval_ns = (int64_t)sample->interval_ns, tick_ns = larger(interval_ns, (int64_t)sample->tick_ns);
@@ -130,6 +141,7 @@ uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sam
         return sample->origin == SAMPLE_OF_EVENT ? 0 : take_all(share);
     switch (sample->origin) {
         case SAMPLE_OF_EVENT:
+            if (sample->is_of_ended && share->owed_ns < interval_ns) share->owed_ns = interval_ns;
             return take_interval(share, interval_ns, tick_ns);
         case SAMPLE_OF_CALL:
             return take(share, smaller(call_ns, share->owed_ns - share->aside_ns), interval_ns / 2);

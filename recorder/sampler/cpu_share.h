@@ -37,6 +37,7 @@ struct cpu_share {
 struct shared_sample {
     enum sample_origin origin;
     bool has_event;       /* the thread has an event besides its timer */
+    bool is_of_ended;     /* the thread has ended since its processor time was read, so its event tells of more */
     uint64_t interval_ns; /* of the event and the timer */
     uint64_t tick_ns;     /* between clock ticks */
     uint64_t passed_ns;   /* processor time since the timer's last signal */

@@ -40,12 +40,14 @@ struct sampled_thread {
     enum sampled_reach reach;
 
     bool is_cpu_read;           /* cpu_ns was read before */
+    bool has_ended;             /* since cpu_ns was read */
     bool is_named;              /* by the program */
     bool is_renamed;            /* since it was introduced in the trace */
     bool is_unreached_reported; /* in the log */
     bool is_refusal_reported;   /* in the log, that its stack had no room for a handler */
 
     uint64_t cpu_ns;         /* processor time that it has used, when last read */
+    uint64_t read_ticks;     /* when that was */
     uint64_t used_ticks;     /* the last round in which it had used more */
     uint64_t sampled_ns;     /* that samples stand for */
     uint32_t idle_count;     /* rounds in a row in which it has not run */

@@ -64,6 +64,7 @@ static struct {
     bool begins_late;
     bool is_prepared; /* for sampling */
     bool can_be_quiet;
+    bool was_quiet;                  /* before this round, which is due because a thread has run */
     bool knows_threads;              /* the last round has found all threads of that time */
     void (*callback)(void *context); /* after each round */
     void *callback_context;
@@ -136,6 +137,7 @@ static void make_round(uint64_t now_ns) {
     bool samples_threads = !is_paused || is_demanded();
     const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
                                                 .finds_new_threads = sampler.knows_threads,
+                                                .looks_at_all = sampler.was_quiet,
                                                 .takes_no_stacks = flags & GREC_NO_STACKS,
                                                 .takes_demanded_alone = is_paused};
     thread_observer_limit(&rules);
@@ -352,7 +354,8 @@ static bool await_round(uint64_t *deadline_ns) {
     if (!serve_unasked(deadline_ns)) return false;
     follow_flags();
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
-    if (!is_quiet(now_ns)) return sleep_until(*deadline_ns);
+    sampler.was_quiet = is_quiet(now_ns);
+    if (!sampler.was_quiet) return sleep_until(*deadline_ns);
     bool is_due = sleep_quietly(now_ns);
     *deadline_ns = clock_ns_of(CLOCK_MONOTONIC);
     return is_due;

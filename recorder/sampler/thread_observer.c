@@ -91,6 +91,7 @@ static void ask_kernel(struct sampled_thread *thread) {
 static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
     uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : task_list_cpu_ns(thread->tid);
     *used_ns = 0;
+    thread->read_ticks = clock_ticks();
     if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
     bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
     if (is_counted && cpu_ns > known_ns) *used_ns = cpu_ns - known_ns;
@@ -107,7 +108,7 @@ static bool read_used_ns(struct sampled_thread *thread, struct round *round, uin
 /* Returns whether the thread need not be looked at in this round. A thread that says that it sleeps is looked at seldom
  * at once. A thread that leaves a stack is looked at again. */
 static bool is_passed_over(const struct thread_record *record, struct sampled_thread *thread) {
-    if (thread->unlooked_count) {
+    if (thread->unlooked_count && !observer.rules.looks_at_all) {
         thread->unlooked_count--;
         return true;
     }
@@ -286,6 +287,7 @@ static void collect_one(struct thread_record *record, struct sampled_thread *thr
                         const struct ring_sample *sample) {
     const struct shared_sample shared = {.origin = sample->origin,
                                          .has_event = thread->clocks.has_event,
+                                         .is_of_ended = thread->has_ended,
                                          .interval_ns = thread->interval_ns,
                                          .tick_ns = observer.tick_ns,
                                          .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
@@ -306,7 +308,8 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
     thread->heard_ticks = round->now_ticks;
     thread->unlooked_count = 0;
     observer.lost_count += sample_ring_take_lost_count(&thread->ring);
-    while ((sample = sample_ring_first(&thread->ring))) {
+    /* Processor time was read before a later sample was taken, so that sample has to wait for the next round. */
+    while ((sample = sample_ring_first(&thread->ring)) && sample->ticks <= thread->read_ticks) {
         if (thread->state != SAMPLED_LEFT_OUT) collect_one(record, thread, round, sample);
         sample_ring_drop(&thread->ring);
     }
@@ -406,6 +409,8 @@ static void drop_if_ended(struct thread_writers *writers) {
 static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
+    thread->has_ended = true;
+    thread->read_ticks = round->now_ticks;
     collect(record, thread, round);
     end_thread(thread, round, tid);
     thread->found_ticks = round->now_ticks;

@@ -23,6 +23,7 @@ struct thread_observer_rules {
     bool finds_new_threads;    /* a thread that was not known before has begun since */
     bool takes_no_stacks;      /* processor time alone, so that no thread is interrupted */
     bool only_opens_clocks;    /* nothing is written yet */
+    bool looks_at_all;         /* also at threads that have been idle for long */
     bool takes_demanded_alone; /* threads that grec_sample_thread waits for. Those have stacks in any case */
 };
 void thread_observer_limit(const struct thread_observer_rules *rules);
