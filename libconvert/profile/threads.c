@@ -56,6 +56,12 @@ void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_
     set_last(&samples->details->delay_ns, sample_count, delay_ns);
 }
 
+void samples_forget_cpu(struct samples *samples) {
+    if (!samples->details) return;
+    column_fini(&samples->details->cpu_ns);
+    column_init(&samples->details->cpu_ns, sizeof(int64_t), samples->rows.failure);
+}
+
 static int64_t known_cpu_ns(const struct samples *samples, size_t row) {
     int64_t cpu_ns = samples_cpu_ns(samples, (uint32_t)row);
     return cpu_ns == TIME_NONE ? 0 : cpu_ns;

@@ -111,6 +111,9 @@ void samples_add_no_details(struct samples *samples);
 /* Sets the details of the last sample, which must still be unknown. Running out of memory is latched. */
 void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
 
+/* Makes the CPU time of all samples unknown. */
+void samples_forget_cpu(struct samples *samples);
+
 /* Adds CPU time to the samples, in proportion to that which each of them has. Does nothing if they have less than that
  * together. */
 void samples_spread_cpu(struct samples *samples, int64_t cpu_ns);

@@ -326,8 +326,9 @@ static enum trace_verdict read_sample(struct entry *entry) {
     entry->context->now_ticks = ticks;
     struct samples *samples = &profile_thread_at(profile_of(entry), thread->id)->samples;
     samples_add(samples, ticks, stack, 1);
-    /* The sampler's next sample counts all CPU time since its previous sample, so this one has none of its own. */
-    if (samples_have_cpu(samples)) samples_set_details(samples, 0, TIME_NONE);
+    /* The sampler's next sample counts all CPU time since its previous sample, so this one has none of its own. Whether
+     * there is a sampler is known at the end: its chunks may come later. */
+    samples_set_details(samples, 0, TIME_NONE);
     return kept(entry);
 }
 
@@ -449,6 +450,7 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
         int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
         if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;
     }
+    sampled->thread->has_sampled_cpu |= head->cpu_ns != TIME_NONE;
     for (int64_t i = count; i-- > 0;) {
         int64_t cpu_ns = head->cpu_ns == TIME_NONE ? TIME_NONE : head->cpu_ns / count + (i < head->cpu_ns % count);
         thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);

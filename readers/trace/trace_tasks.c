@@ -268,7 +268,16 @@ static void add_rests(struct trace_tasks *tasks) {
     }
 }
 
+/* Without a sampler, nothing is known of the CPU time of the samples that the thread took itself. */
+static void drop_unknown_cpu(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->threads.count; i++) {
+        const struct trace_thread *row = column_at(&tasks->threads, i);
+        if (!row->has_sampled_cpu) samples_forget_cpu(&profile_thread_at(tasks->profile, row->id)->samples);
+    }
+}
+
 void trace_tasks_finish(struct trace_tasks *tasks) {
+    drop_unknown_cpu(tasks);
     add_rests(tasks);
     note_lost_content(tasks);
     show_main_threads(tasks);

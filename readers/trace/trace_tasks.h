@@ -44,7 +44,8 @@ struct trace_thread {
     int64_t name_ticks;
     enum trace_name_rank name_rank;
     struct stack_path path;
-    int64_t rest_ns; /* CPU time that it used between its samples */
+    int64_t rest_ns;      /* CPU time that it used between its samples */
+    bool has_sampled_cpu; /* a sampler has recorded its CPU time */
 };
 
 struct trace_tasks {
@@ -78,8 +79,8 @@ void trace_tasks_name_process(struct trace_tasks *tasks, struct trace_process *p
 void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thread, struct text name,
                              enum trace_name_rank rank, int64_t ticks);
 
-/* Sets start times, parents and generation numbers (members `generation`) of all processes and threads. Call it when
- * all are known. */
+/* Completes samples. Sets start times, parents and generation numbers (members `generation`) of all processes and
+ * threads. Call it when all are known. */
 void trace_tasks_finish(struct trace_tasks *tasks);
 
 /* Ends processes without an end in the trace, unless they are known to record still: when another one has taken their

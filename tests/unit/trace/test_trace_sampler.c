@@ -336,6 +336,40 @@ static void test_thread_that_has_entries_of_its_own(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* Adds a sample that thread `uid`, with that tid, took of itself at `ticks` after the chunk's base. */
+static void add_own_sample(uint64_t uid, unsigned tid, uint64_t ticks, uint64_t label) {
+    struct trace_builder *trace = &fixture.trace;
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 10, BUILD_START_NS, "app");
+    add_thread(trace, 0, uid, tid, 0, "own");
+    put_lebs(trace, ticks, 1);
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+    trace_block(trace, BUILD_SAMPLE);
+}
+
+/* The sampler counts all CPU time, so a sample that the thread took itself has none, wherever its chunk is. Without a
+ * sampler nothing is known. */
+static void test_cpu_of_own_samples(void **state) {
+    uint64_t label = define_label(begin_definitions(), "label", 0, "", 0);
+    add_own_sample(7, 20, 1000, label);
+    seal();
+    add_own_sample(8, 21, 1000, label);
+    seal();
+    begin_events();
+    add_sampled_thread(&fixture.trace, 7, 20, 0, "own");
+    add_running_sample(4000, 7);
+    seal();
+    add_own_sample(7, 20, 6000, label);
+    seal_and_read();
+    const struct samples *sampled = &profile_ordered_thread(&fixture.profile, 0)->samples;
+    assert_int_equal(samples_count(sampled), 3);
+    assert_int_equal(samples_cpu_ns(sampled, 0), 0);
+    assert_int_equal(samples_cpu_ns(sampled, 1), 1000);
+    assert_int_equal(samples_cpu_ns(sampled, 2), 0);
+    assert_false(samples_have_cpu(&profile_ordered_thread(&fixture.profile, 1)->samples));
+}
+
 /* The sampler records a name that it saw earlier than the thread recorded its own name. */
 static void test_ranks_of_names(void **state) {
     enum { IS_NAMED = 2 };
@@ -1581,6 +1615,7 @@ int main(void) {
         TEST(test_origins_in_gecko),
         TEST(test_origins_that_cannot_be),
         TEST(test_thread_that_has_entries_of_its_own),
+        TEST(test_cpu_of_own_samples),
         TEST(test_ranks_of_names),
         TEST(test_latest_name_of_the_system),
         TEST(test_threads_that_are_not_named),
