@@ -84,6 +84,11 @@ static enum trace_verdict read_process(struct entry *entry) {
     return kept(entry);
 }
 
+/* A thread that began before the recording does not know when. The sampler may have found it before its first entry. */
+static void set_start(struct thread *thread, int64_t start_ticks) {
+    if (thread->start_ticks == TIME_NONE || start_ticks < thread->start_ticks) thread->start_ticks = start_ticks;
+}
+
 static enum trace_verdict read_thread(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_chunk_context *context = entry->context;
@@ -106,7 +111,7 @@ static enum trace_verdict read_thread(struct entry *entry) {
     struct thread *thread = profile_thread_at(trace->profile, context->thread->id);
     thread->tid = (int64_t)tid;
     if (outer_tid) thread->outer_tid = (int64_t)outer_tid;
-    thread->start_ticks = start_ticks;
+    set_start(thread, start_ticks);
     trace_tasks_name_thread(&trace->tasks, context->thread, name,
                             flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_OWN : TRACE_NAME_OF_SYSTEM, now_ticks);
     return kept(entry);
@@ -378,7 +383,7 @@ static enum trace_verdict read_sampled_thread(struct entry *entry) {
     sampled->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(trace->profile, sampled->thread->id);
-    if (thread->start_ticks == TIME_NONE) thread->start_ticks = start_ticks;
+    set_start(thread, start_ticks);
     trace_tasks_name_thread(&trace->tasks, sampled->thread, name,
                             flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_SAMPLED : TRACE_NAME_OF_SYSTEM,
                             context->now_ticks);

@@ -276,8 +276,22 @@ static void drop_unknown_cpu(struct trace_tasks *tasks) {
     }
 }
 
+/* The sampler takes a sample first, and then asks which thread that was. The viewer greys out what comes before the
+ * start. */
+static void start_before_samples(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->profile->threads.count; i++) {
+        struct thread *thread = column_at(&tasks->profile->threads, i);
+        if (thread->start_ticks == TIME_NONE) continue;
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            int64_t ticks = samples_at(&thread->samples, j)->time_ticks;
+            if (ticks < thread->start_ticks) thread->start_ticks = ticks;
+        }
+    }
+}
+
 void trace_tasks_finish(struct trace_tasks *tasks) {
     drop_unknown_cpu(tasks);
+    start_before_samples(tasks);
     add_rests(tasks);
     note_lost_content(tasks);
     show_main_threads(tasks);

@@ -370,6 +370,37 @@ static void test_cpu_of_own_samples(void **state) {
     assert_false(samples_have_cpu(&profile_ordered_thread(&fixture.profile, 1)->samples));
 }
 
+/* A thread that began before the recording tells its first entry's time, and the sampler the time at which it first
+ * wrote of the thread, which is after it took the sample. */
+static void test_start_before_the_first_sample(void **state) {
+    uint64_t label = define_label(begin_definitions(), "label", 0, "", 0);
+    enum { TAKEN_BEFORE_TICKS = 3000 };
+    begin_events();
+    for (unsigned uid = 7; uid < 9; uid++) {
+        add_sampled_thread(&fixture.trace, uid, 13 + uid, 6000, "sampled");
+        put_leb(&fixture.trace, uid == 7 ? 6000 : 0);
+        put_leb(&fixture.trace, uid);
+        put_leb(&fixture.trace, BUILD_HAS_CPU | BUILD_HAS_AGE);
+        put_leb(&fixture.trace, 1000);
+        put_leb(&fixture.trace, TAKEN_BEFORE_TICKS);
+        put_lebs(&fixture.trace, 0, 0);
+        trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
+    }
+    seal();
+    trace_events_chunk(&fixture.trace, 0, 0);
+    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    add_thread(&fixture.trace, 0, 7, 20, 100000, "late");
+    put_lebs(&fixture.trace, 100000, 1);
+    put_byte(&fixture.trace, BUILD_FRAME_LABEL);
+    put_leb(&fixture.trace, label);
+    trace_block(&fixture.trace, BUILD_SAMPLE);
+    seal_and_read();
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct thread *thread = profile_ordered_thread(&fixture.profile, i);
+        assert_int_equal(thread->start_ns, samples_at(&thread->samples, 0)->time_ns);
+    }
+}
+
 /* The sampler records a name that it saw earlier than the thread recorded its own name. */
 static void test_ranks_of_names(void **state) {
     enum { IS_NAMED = 2 };
@@ -1616,6 +1647,7 @@ int main(void) {
         TEST(test_origins_that_cannot_be),
         TEST(test_thread_that_has_entries_of_its_own),
         TEST(test_cpu_of_own_samples),
+        TEST(test_start_before_the_first_sample),
         TEST(test_ranks_of_names),
         TEST(test_latest_name_of_the_system),
         TEST(test_threads_that_are_not_named),
