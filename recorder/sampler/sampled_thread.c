@@ -179,7 +179,6 @@ void sampled_thread_write(struct sampled_thread *thread, struct recording *recor
     write_full(thread, recording, thread->last.frame_count == frame_count ? common : 0, facts);
 }
 
-/* A thread that was never introduced has nothing in the trace that could end. */
 void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *recording, uint64_t rest_ns) {
     if (!prepare(thread, recording, SAME_BYTES)) return;
     uint64_t time = recording_time(recording->writer);
@@ -188,6 +187,11 @@ void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *
     short_block_end(recording->writer, leb128_write(at, rest_ns));
 }
 
+void sampled_thread_write_name(struct sampled_thread *thread, struct recording *recording) {
+    if (thread->chunk_of_name && thread->is_renamed) prepare(thread, recording, 0);
+}
+
+/* A thread that was never introduced has nothing in the trace that could end. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording) {
     if (!thread->chunk_of_name || !prepare(thread, recording, 2 + 2 * LEB128_BYTES_MAX)) return;
     uint64_t time = recording_time(recording->writer);

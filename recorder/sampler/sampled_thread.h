@@ -36,6 +36,7 @@ struct sampled_thread {
     uint64_t uid;   /* in the trace; 0: not known yet */
     uint64_t start_ticks;
     uint64_t found_ticks; /* the round that found the thread */
+    uint64_t named_ticks; /* when the system's name for it was last read */
     enum sampled_state state;
     enum sampled_reach reach;
 
@@ -111,6 +112,9 @@ void sampled_thread_write(struct sampled_thread *thread, struct recording *recor
 
 /* Writes processor time that the thread has used between its samples. */
 void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *recording, uint64_t rest_ns);
+
+/* Writes the thread's name if it has changed since the thread was introduced. */
+void sampled_thread_write_name(struct sampled_thread *thread, struct recording *recording);
 
 /* Writes that the thread has ended. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording);

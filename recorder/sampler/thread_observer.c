@@ -173,9 +173,15 @@ static bool take_own_name(const struct thread_record *record, struct sampled_thr
     return thread->is_named;
 }
 
+static void read_system_name(struct sampled_thread *thread, uint64_t now_ticks) {
+    char name[TASK_NAME_BYTES];
+    uint32_t bytes_count = task_read_name(thread->tid, name);
+    thread->named_ticks = now_ticks;
+    if (bytes_count) set_name(thread, name, bytes_count);
+}
+
 /* A thread that was unregistered and has recorded since has a new number in the trace: it is another thread there. */
 static void identify(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    char name[TASK_NAME_BYTES];
     uint64_t uid = thread_record_uid(record);
     if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
     bool is_named = take_own_name(record, thread);
@@ -183,7 +189,20 @@ static void identify(struct thread_record *record, struct sampled_thread *thread
     thread->uid = uid;
     thread->start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
     if (!thread->start_ticks) thread->start_ticks = clock_ticks();
-    if (!is_named) set_name(thread, name, task_read_name(thread->tid, name));
+    if (!is_named) read_system_name(thread, round->now_ticks);
+}
+
+static bool has_system_name(const struct sampled_thread *thread) {
+    return !thread->is_named && thread->name_bytes_count;
+}
+
+/* A thread mostly names itself, soon after it has begun, and may end before names are read again. So the name of a
+ * thread that has run since is read more often. Reading it takes some microseconds. */
+static void follow_name(struct sampled_thread *thread, const struct round *round) {
+    enum { PERIOD_MS = 10 };
+    uint64_t period_ticks = recorder_clock.ticks_per_second / 1000 * PERIOD_MS;
+    bool is_due = thread->used_ticks >= thread->named_ticks && round->now_ticks - thread->named_ticks >= period_ticks;
+    if (is_due && has_system_name(thread)) read_system_name(thread, round->now_ticks);
 }
 
 /* Identifies the thread. Returns false if its name leaves it out. */
@@ -427,6 +446,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         return;
     }
     see_demand(record, thread);
+    follow_name(thread, round);
     bool has_stacks = sample_ring_has_samples(&thread->ring);
     if (thread->state == SAMPLED_IN_WAIT && !has_stacks && is_passed_over(record, thread)) {
         write_as_before(record, thread, round);
@@ -488,16 +508,13 @@ static struct sampled_thread *known_thread(const struct thread_record *record) {
 /* If the system's name of a thread changes, the thread may come to be wanted. */
 static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
-    char name[TASK_NAME_BYTES];
     (void)writers;
     (void)context;
     if (!thread) return;
     if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_NOTHING;
     /* A thread that waits is not identified in each round, and may have named itself before it began to wait. */
     if (thread->uid) take_own_name(record, thread);
-    if (thread->is_named || !thread->name_bytes_count) return;
-    uint32_t bytes_count = task_read_name(thread->tid, name);
-    if (bytes_count) set_name(thread, name, bytes_count);
+    if (has_system_name(thread)) read_system_name(thread, clock_ticks());
 }
 
 void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }
@@ -555,6 +572,7 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     read_used_ns(thread, context, &used_ns);
     collect(record, thread, context);
     write_rest(thread, context);
+    sampled_thread_write_name(thread, &((struct round *)context)->recording);
 }
 
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {

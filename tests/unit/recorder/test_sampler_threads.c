@@ -138,6 +138,59 @@ static void test_all_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+/* A thread that names itself, works a little and ends has that name, although names are read again only each second. */
+static void test_name_of_a_short_thread(void **state) {
+    skip_under_thread_sanitizer();
+    enum { READ_MS = 10 };
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_under_two_names};
+    atomic_store(&rename_phase, 0);
+    start_sampling(*state, "short.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    while (atomic_load(&rename_phase) != 1) usleep(100);
+    wait_stacks(&thread, 10);
+    atomic_store(&rename_phase, 2);
+    while (atomic_load(&rename_phase) != 3) usleep(100);
+    sleep_ms(READ_MS);
+    wait_rounds(2);
+    atomic_store(&rename_phase, 4);
+    busy_thread_join(&thread);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "short.trace");
+    need_thread(&recorded, "second name");
+    assert_null(find_thread(&recorded.profile, "first name"));
+    recorded_fini(&recorded);
+}
+
+static void sleep_as_stranger(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    while (goes_on(self)) pause();
+}
+
+static void ignore_signal(int number) { (void)number; }
+
+/* A thread that does not run has no further sample that could tell its new name. */
+static void test_name_at_the_end(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.run = sleep_as_stranger};
+    signal(SIGUSR1, ignore_signal);
+    start_sampling(*state, "end.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    sleep_ms(30);
+    wait_rounds(20);
+    pthread_setname_np(thread.thread, "sleeper");
+    stop_and_read(&recorded, *state, "end.trace");
+    atomic_store(&thread.is_told_to_end, true);
+    while (!atomic_load(&thread.cpu_ns)) {
+        pthread_kill(thread.thread, SIGUSR1);
+        usleep(200);
+    }
+    busy_thread_join(&thread);
+    assert_true(samples_count(&need_thread(&recorded, "sleeper")->samples) > 0);
+    assert_null(find_thread(&recorded.profile, "stranger"));
+    recorded_fini(&recorded);
+}
+
 /* A thread that registers itself keeps the name that it gave. */
 static void test_own_name_stays(void **state) {
     struct recorded recorded;
@@ -555,7 +608,8 @@ int main(void) {
         TEST(test_short_threads),      TEST(test_handler_of_the_program), TEST(test_own_name_stays),
         TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
         TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
-        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),
+        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),      TEST(test_name_of_a_short_thread),
+        TEST(test_name_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
