@@ -415,6 +415,13 @@ static void await_new_signal(void) {
     if (sampler_has_begun()) sampler_demand_rounds(LIMIT_NS, NULL, NULL);
 }
 
+/* A program that registers its threads may take its own stacks, also right after the start. At long intervals, a stack
+ * that reaches a library for the first time, and is asked for again, comes too late: in a short recording never. */
+static bool needs_all_tables(const struct sampler_settings *settings) {
+    enum { LONG_US = 10000 };
+    return !(settings->flags & GREC_ALL_THREADS) || settings->interval_us >= LONG_US;
+}
+
 bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     thread_signal_take(await_new_signal);
     sampler.end_word = 0;
@@ -428,8 +435,7 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.next_slow_ns = 0;
     sampler_change(settings);
     sampler.interval_ns = (uint64_t)settings->interval_us * 1000;
-    /* A program that registers its threads may take its own stacks, also right after the start. */
-    if (!(settings->flags & GREC_ALL_THREADS)) unwind_snapshot_want_all();
+    if (needs_all_tables(settings)) unwind_snapshot_want_all();
     libc_thread_init();
     return start_thread(begins_late);
 }

@@ -92,6 +92,35 @@ static void test_all_instants(void **state) {
     recorded_fini(&recorded);
 }
 
+static void use_cpu(uint64_t ns) {
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) continue;
+}
+
+/* At a long interval, each stack counts: none may be dropped because tables are missing. No thread may wait, since its
+ * stack would make the sampler build them. */
+static void test_first_stacks_of_a_long_interval(void **state) {
+    skip_under_thread_sanitizer();
+    enum { INTERVAL_MS = 20, INTERVAL_COUNT = 5 };
+    struct recorded recorded;
+    start_sampling(*state, "long.trace",
+                   (struct grec_options){.interval_us = INTERVAL_MS * 1000, .flags = GREC_ALL_THREADS});
+    grec_thread_register("spinner");
+    uint64_t first_round = atomic_load(&round_count) + 1;
+    while (atomic_load(&round_count) < first_round) continue;
+    use_cpu(INTERVAL_COUNT * INTERVAL_MS * UINT64_C(1000000));
+    stop_and_read(&recorded, *state, "long.trace");
+    const struct thread *samples = need_thread(&recorded, "spinner");
+    int64_t sampled_ns = 0;
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
+        if (!stack_is_rest(&recorded.profile, sample_stack(samples, i)))
+            sampled_ns += samples_cpu_ns(&samples->samples, i);
+    /* The last interval may not be over. */
+    if (sampled_ns < (INTERVAL_COUNT - 1) * INTERVAL_MS * INT64_C(1000000))
+        fail_msg("stacks for %" PRId64 " ns", sampled_ns);
+    recorded_fini(&recorded);
+}
+
 /* ---- Sleeping with the program. ---- */
 
 enum { ALL_ASLEEP_MS = 1000 };
@@ -814,6 +843,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_pace),
         TEST(test_all_instants),
+        TEST(test_first_stacks_of_a_long_interval),
         TEST(test_all_asleep),
         TEST(test_parts_of_a_round),
         TEST(test_stopped_process),
