@@ -192,17 +192,14 @@ static void identify(struct thread_record *record, struct sampled_thread *thread
     if (!is_named) read_system_name(thread, round->now_ticks);
 }
 
-static bool has_system_name(const struct sampled_thread *thread) {
-    return !thread->is_named && thread->name_bytes_count;
-}
-
-/* A thread mostly names itself, soon after it has begun, and may end before names are read again. So the name of a
- * thread that has run since is read more often. Reading it takes some microseconds. */
+/* A thread mostly names itself, soon after it has begun, and may end before names are read again, or before its first
+ * sample is written. So the name is read when the thread is found, and often if the thread has run since. Reading it
+ * takes some microseconds. */
 static void follow_name(struct sampled_thread *thread, const struct round *round) {
     enum { PERIOD_MS = 10 };
     uint64_t period_ticks = recorder_clock.ticks_per_second / 1000 * PERIOD_MS;
     bool is_due = thread->used_ticks >= thread->named_ticks && round->now_ticks - thread->named_ticks >= period_ticks;
-    if (is_due && has_system_name(thread)) read_system_name(thread, round->now_ticks);
+    if (is_due && !thread->is_named) read_system_name(thread, round->now_ticks);
 }
 
 /* Identifies the thread. Returns false if its name leaves it out. */
@@ -514,7 +511,7 @@ static void refresh_name(struct thread_writers *writers, struct thread_record *r
     if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_NOTHING;
     /* A thread that waits is not identified in each round, and may have named itself before it began to wait. */
     if (thread->uid) take_own_name(record, thread);
-    if (has_system_name(thread)) read_system_name(thread, clock_ticks());
+    if (!thread->is_named && thread->name_bytes_count) read_system_name(thread, clock_ticks());
 }
 
 void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }

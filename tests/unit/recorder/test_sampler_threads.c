@@ -162,6 +162,32 @@ static void test_name_of_a_short_thread(void **state) {
     recorded_fini(&recorded);
 }
 
+enum { SELDOM_MS = 100 };
+
+static void work_for_more_than_an_interval(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    wait_rounds(1);
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + SELDOM_MS * UINT64_C(1300000);
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) continue;
+    atomic_store(&self->may_leave, true);
+}
+
+/* The thread is found in one round, and has ended in the round that writes its first sample. */
+static void test_name_of_one_sample(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = work_for_more_than_an_interval};
+    start_sampling(*state, "seldom.trace",
+                   (struct grec_options){.interval_us = SELDOM_MS * 1000, .flags = GREC_ALL_THREADS});
+    wait_rounds(1);
+    busy_thread_start(&thread);
+    busy_thread_join(&thread);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "seldom.trace");
+    assert_true(samples_count(&need_thread(&recorded, "stranger")->samples) > 0);
+    recorded_fini(&recorded);
+}
+
 static void sleep_as_stranger(struct busy_thread *self) {
     pthread_setname_np(pthread_self(), "stranger");
     while (goes_on(self)) pause();
@@ -609,7 +635,7 @@ int main(void) {
         TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
         TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
         TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),      TEST(test_name_of_a_short_thread),
-        TEST(test_name_at_the_end),
+        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
