@@ -235,8 +235,14 @@ static void finish_demand(struct thread_record *record, const struct sampled_thr
 
 /* ---- Writing samples. ---- */
 
+/* Whether the thread has an event loop. What it said before the recording does not count: what it has said since the
+ * last recording was not heard. */
+static bool has_event_loop(uint64_t busy_since_ticks) {
+    return busy_since_ticks && busy_since_ticks >= recording_pool.header->start_ticks;
+}
+
 static struct sample_facts facts_of(uint64_t busy_since_ticks, uint64_t ticks, uint64_t cpu_ns) {
-    struct sample_facts facts = {.ticks = ticks, .cpu_ns = cpu_ns, .has_delay = busy_since_ticks != 0};
+    struct sample_facts facts = {.ticks = ticks, .cpu_ns = cpu_ns, .has_delay = has_event_loop(busy_since_ticks)};
     if (!facts.has_delay || busy_since_ticks == EVENT_LOOP_IDLE) return facts;
     uint64_t now = ticks ? ticks : clock_ticks();
     facts.delay_ns = now > busy_since_ticks ? ns_of_ticks(now - busy_since_ticks) : 0;

@@ -750,6 +750,39 @@ static void test_event_delay(void **state) {
     recorded_fini(&recorded);
 }
 
+static atomic_bool is_between, is_again;
+
+static void handle_events_between(struct busy_thread *self) {
+    grec_event_loop_busy();
+    atomic_store(&is_busy, true);
+    while (!atomic_load(&is_between)) clock_now_ns(CLOCK_MONOTONIC);
+    grec_event_loop_idle();
+    atomic_store(&is_again, true);
+    while (goes_on(self)) clock_now_ns(CLOCK_MONOTONIC);
+}
+
+/* The loop was busy in the last recording. That it is idle now was not heard. */
+static void test_event_delay_of_the_last_recording(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "loop", .run = handle_events_between};
+    atomic_store(&is_busy, false);
+    start_sampling(*state, "first.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    while (!atomic_load(&is_busy)) usleep(1000);
+    grec_stop();
+    atomic_store(&is_between, true);
+    while (!atomic_load(&is_again)) usleep(1000);
+    start_sampling(*state, "second.trace", (struct grec_options){.interval_us = 1000});
+    wait_stacks(&thread, 10);
+    stop_and_read(&recorded, *state, "second.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "loop");
+    assert_true(samples_count(&samples->samples) > 0);
+    assert_false(samples_have_delays(&samples->samples));
+    recorded_fini(&recorded);
+}
+
 /* ---- Pauses, starts, another file. ---- */
 
 static void test_pause(void **state) {
@@ -856,6 +889,7 @@ int main(void) {
         TEST(test_threads_that_only_sleep),
         TEST(test_next_wait_in_the_quiet),
         TEST(test_event_delay),
+        TEST(test_event_delay_of_the_last_recording),
         TEST(test_pause),
         TEST(test_start_and_stop_again_and_again),
         TEST(test_hand_over),
