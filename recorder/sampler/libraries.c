@@ -75,14 +75,6 @@ static void find_build_id(const struct dl_phdr_info *object, unsigned char id[BU
     }
 }
 
-/* The program itself is the first object, and has no name. */
-static const char *name_object(const struct dl_phdr_info *object, char path[PATH_MAX]) {
-    if (object->dlpi_name && *object->dlpi_name) return object->dlpi_name;
-    ssize_t count = readlink("/proc/thread-self/exe", path, PATH_MAX - 1);
-    path[count > 0 ? count : 0] = '\0';
-    return path;
-}
-
 /* Returns the object's first page, which offsets in the trace count from. */
 static uint64_t image_base(const struct dl_phdr_info *object) {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), lowest = UINT64_MAX;
@@ -90,6 +82,39 @@ static uint64_t image_base(const struct dl_phdr_info *object) {
         if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_vaddr < lowest)
             lowest = object->dlpi_phdr[i].p_vaddr;
     return lowest & ~(page_bytes - 1);
+}
+
+/* The file that is mapped at an address. */
+static struct {
+    uint64_t address;
+    char path[PATH_MAX];
+} mapped_file;
+
+static void note_file(uint64_t start, uint64_t end, const char *path) {
+    if (mapped_file.address >= start && mapped_file.address < end)
+        snprintf(mapped_file.path, sizeof mapped_file.path, "%s", path);
+}
+
+/* Returns NULL if the kernel does not tell. */
+static const char *find_mapped_file(uint64_t address) {
+    mapped_file.address = address;
+    mapped_file.path[0] = '\0';
+    mappings_read(note_file);
+    return mapped_file.path[0] ? mapped_file.path : NULL;
+}
+
+/* A name of the kernel's own object has no slash. */
+static bool is_relative(const char *name) { return *name != '/' && strchr(name, '/'); }
+
+/* The program itself is the first object, and has no name. A relative path is that of the folder in which the program
+ * was when it loaded the object (LD_LIBRARY_PATH=., dlopen("./plugin.so")): later, nobody would find it. */
+static const char *name_object(const struct dl_phdr_info *object, char path[PATH_MAX]) {
+    const char *name = object->dlpi_name ? object->dlpi_name : "";
+    const char *mapped = is_relative(name) ? find_mapped_file(object->dlpi_addr + image_base(object)) : NULL;
+    if (*name) return mapped ? mapped : name;
+    ssize_t count = readlink("/proc/thread-self/exe", path, PATH_MAX - 1);
+    path[count > 0 ? count : 0] = '\0';
+    return path;
 }
 
 /* ---- Definitions. ---- */

@@ -584,12 +584,16 @@ static int take_and_compare(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
-static void *load_object(void) {
-    char path[PATH_MAX];
-    ssize_t count = readlink("/proc/self/exe", path, sizeof path - 1);
+static void find_object(char path[PATH_MAX]) {
+    ssize_t count = readlink("/proc/self/exe", path, PATH_MAX - 1);
     assert_true(count > 0);
     path[count] = '\0';
     strcpy(strrchr(path, '/') + 1, "walked_object.so");
+}
+
+static void *load_object(void) {
+    char path[PATH_MAX];
+    find_object(path);
     void *object = dlopen(path, RTLD_NOW);
     assert_non_null(object);
     return object;
@@ -614,6 +618,38 @@ static void test_kept_stack_of_what_was_unloaded(void **state) {
     const struct profile *profile = &recorded.profile;
     assert_true(stack_has_library(profile, find_marker(profile, "unloaded", NULL)->stack, "walked_object.so"));
     assert_false(stack_has_library(profile, find_marker(profile, "with a stack", NULL)->stack, "walked_object.so"));
+    recorded_fini(&recorded);
+}
+
+static bool has_library(const struct profile *profile, const char *path) {
+    for (uint32_t i = 0; i < libs_count(&profile->libs); i++)
+        if (text_equal(libs_at(&profile->libs, (lib_id){i})->path, text_of(path))) return true;
+    return false;
+}
+
+/* The file must be found later, from other folders. */
+static void test_object_with_a_relative_path(void **state) {
+    struct recorded recorded;
+    char path[PATH_MAX], before[PATH_MAX];
+    find_object(path);
+    char *name = strrchr(path, '/');
+    assert_non_null(getcwd(before, sizeof before));
+    *name = '\0';
+    assert_int_equal(chdir(path), 0);
+    *name = '/';
+    void *object = dlopen("./walked_object.so", RTLD_NOW), *symbol = object ? dlsym(object, "walked_call") : NULL;
+    assert_int_equal(chdir(before), 0);
+    int (*call)(struct walked_call *, int);
+    assert_non_null(symbol);
+    memcpy(&call, &symbol, sizeof call);
+    start_sampling(*state, "relative.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(3);
+    struct walked_call argument = {.compare = take_and_compare, .values = {3, 2, 1}};
+    call(&argument, 3);
+    mark("of the object", &taken_in_object);
+    stop_and_read(&recorded, *state, "relative.trace");
+    dlclose(object);
+    assert_true(has_library(&recorded.profile, path));
     recorded_fini(&recorded);
 }
 
@@ -647,6 +683,7 @@ int main(void) {
         TEST(test_stacks_on_demand),
         TEST(test_kept_stacks),
         TEST(test_deep_kept_stack),
+        TEST(test_object_with_a_relative_path),
         TEST(test_kept_stack_of_what_was_unloaded),
         TEST(test_kept_stack_in_a_child),
         TEST(test_without_frame_pointers),
