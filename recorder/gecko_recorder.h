@@ -14,8 +14,8 @@
  *
  * Costs: while recording is off, each call is one relaxed load and a predicted branch; a change of an accumulated
  * counter is also an atomic addition, which keeps the counter's level. While recording is on, no event allocates
- * memory, takes a lock or makes a system call. Each thread writes into its own part of a shared mapping of the trace,
- * so a crash loses nothing that was recorded.
+ * memory or takes a lock, and only one that begins a new chunk makes system calls. Each thread writes into its own part
+ * of a shared mapping of the trace, so a crash loses nothing that was recorded.
  *
  * Threads: every function may be called from any thread at any time unless its comment says otherwise.
  * Signals: functions marked [signal-safe] may be called in signal handlers, also in a handler that interrupted a call
@@ -123,10 +123,9 @@ struct grec_options {
  * change. Other processes of the recording take the interval, the threads and the flags for sampling, stacks and
  * counters, if this process has started the recording or the flags have GREC_GROUP, and not GREC_PROCESS. They notice
  * the new options as they notice commands: see grec_control. A process without a sampler starts one if it has a helper,
- * or else in its next call of a function that signal handlers must not call. Forked children have helpers if GREC_GROUP
- * was given before the fork. A process that records into the trace of another one, and
- * names a path, leaves that trace and starts its own. Calls of grec_start, grec_stop and grec_save in several threads
- * wait for each other. */
+ * or else in its next call of a function that signal handlers must not call. A process that records into the trace of
+ * another one, and names a path, leaves that trace and starts its own. Calls of grec_start, grec_stop and grec_save in
+ * several threads wait for each other. */
 GREC_API enum grec_error grec_start(const struct grec_options *options);
 
 /* Stops recording and completes the trace. Does nothing when not recording. A program that ends without this call

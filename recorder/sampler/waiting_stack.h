@@ -17,8 +17,8 @@ enum waiting_stack_result {
 };
 
 /* Takes the native frames and labels of the thread with that id and record, without the frame that names the wait.
- * wait: what task_wait_find has just returned for the thread. depth: that of the recording call. Most of the thread's
- * registers are unknown, which may end the stack early. */
+ * wait: what task_wait_find has just returned for the thread. Most of the thread's registers are unknown, which may end
+ * the stack early. */
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
                                              uint32_t tid, const struct task_wait *wait);
 
