@@ -8,7 +8,7 @@
 
 static const uint64_t LIMIT_NS = 1000000000;
 
-/* Returns the record of another thread that is recorded. */
+/* Returns the record of another thread, if that is recorded. */
 static struct thread_record *demand_thread(const struct grec_thread *thread) {
     struct recording recording = recording_enter();
     if (!recording.thread) return NULL;
@@ -26,11 +26,6 @@ static bool is_sampled(void *record) {
 enum grec_error on_demand_sample_thread(struct grec_thread thread) {
     struct thread_record *record = demand_thread(&thread);
     if (!record) return GREC_ERROR_STATE;
-    if (record == thread_record_self) {
-        __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_SEQ_CST);
-        grec_sample();
-        return GREC_OK;
-    }
     bool is_done = sampler_demand_rounds(LIMIT_NS, is_sampled, record);
     if (!is_done) __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_SEQ_CST);
     return is_done ? GREC_OK : GREC_ERROR_STATE;

@@ -6,6 +6,8 @@
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/write/definitions.h"
+#include "recorder/write/thread_handle.h"
+#include "recorder/write/thread_registry.h"
 #include "recorder/write/writer.h"
 #include "sampler_file.h"
 #include "session.h"
@@ -122,7 +124,20 @@ void session_prepare_filter(const struct session_filter *filter) {
 
 /* ---- Samples on demand. ---- */
 
+static bool is_recorded_self(const struct grec_thread *thread) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) return false;
+    bool is_self = thread_handle_is_recorded(thread) && thread_handle_record(thread) == thread_record_self;
+    recording_leave(&recording);
+    return is_self;
+}
+
+/* The calling thread needs no sampler. */
 enum grec_error grec_sample_thread(struct grec_thread thread) {
+    if (is_recorded_self(&thread)) {
+        grec_sample();
+        return GREC_OK;
+    }
     return sampler_hooks ? sampler_hooks->sample_thread(thread) : GREC_ERROR_STATE;
 }
 

@@ -6,9 +6,7 @@
 enum { LIBRARY_COUNT_MAX = 4 };
 
 /* A library is added before the count says so. Libraries are loaded one after the other, and never unloaded. */
-static struct {
-    uint64_t start, end;
-} libraries[LIBRARY_COUNT_MAX];
+static struct { uint64_t start, end; } libraries[LIBRARY_COUNT_MAX];
 static uint32_t library_count;
 
 void own_code_add(const void *start, const void *end) {
