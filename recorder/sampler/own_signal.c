@@ -14,8 +14,9 @@
 
 enum { CANDIDATE_COUNT_MAX = 2 };
 
-/* signal_preload.c may hide the C library's sigaction, which glibc also has under this name. */
-#ifdef __GLIBC__
+/* signal_preload.c may hide the C library's sigaction, which glibc also has under this name. The thread sanitizer needs
+ * to know of handlers, which must not interrupt its own code. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
 #else
 #define __sigaction sigaction

@@ -31,6 +31,10 @@ static void fill_in(struct grec_label_frame *frame, struct grec_label *label, co
     set_address(frame, address);
 }
 
+/* The sampler reads the labels of a thread that waits, and drops what it has read if the thread has moved meanwhile.
+ * The thread sanitizer does not know that. */
+#define READS_LABELS __attribute__((no_sanitize("thread")))
+
 /* ---- The thread's own stack. ---- */
 
 extern void *__libc_stack_end __attribute__((weak));
@@ -46,7 +50,7 @@ void labels_find_own_end(struct grec_label_stack *labels) {
     labels->own_end = is_first && !is_below(control_block, here) ? first_end : control_block;
 }
 
-bool labels_are_own(const struct grec_label_stack *labels, uint64_t address) {
+READS_LABELS bool labels_are_own(const struct grec_label_stack *labels, uint64_t address) {
     return (uint64_t)(uintptr_t)labels->own_end - address < GREC_OWN_STACK_BYTES_;
 }
 
@@ -143,28 +147,30 @@ static bool read_word(const struct label_reader *reader, uint64_t address, uint6
 }
 
 /* Whether the frame that the label is of is still there: behind it is the return address of its function. */
-static bool is_live(const struct grec_label_frame *frame, uint64_t address, const struct label_reader *reader) {
+READS_LABELS static bool is_live(const struct grec_label_frame *frame, uint64_t address,
+                                 const struct label_reader *reader) {
     uint64_t return_address = 0;
     return !frame->identity || (read_word(reader, address + sizeof(void *), &return_address) &&
                                 (uint32_t)return_address == (uint32_t)(frame->identity >> 32));
 }
 
 /* A label that stays until it is popped may be of a function that has returned. */
-static bool is_of_own_stack(const struct grec_label_frame *frame, const void *address, struct stack_part part,
-                            const struct label_reader *reader) {
+READS_LABELS static bool is_of_own_stack(const struct grec_label_frame *frame, const void *address,
+                                         struct stack_part part, const struct label_reader *reader) {
     if (!address || address == &script_details) return false;
     uint64_t at = (uint64_t)(uintptr_t)address;
     return !frame->identity || (at >= part.low && is_live(frame, at, reader));
 }
 
-static bool is_of_other_stack(const struct grec_label_frame *frame, const void *address, struct stack_part part,
-                              const struct label_reader *reader) {
+READS_LABELS static bool is_of_other_stack(const struct grec_label_frame *frame, const void *address,
+                                           struct stack_part part, const struct label_reader *reader) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     return address && at >= part.low && at < part.high && is_live(frame, at, reader);
 }
 
 /* On other stacks, labels are not in the order of their addresses. */
-static void add_place(const struct grec_label_stack *labels, uint8_t place, uint8_t *places, uint32_t count) {
+READS_LABELS static void add_place(const struct grec_label_stack *labels, uint8_t place, uint8_t *places,
+                                   uint32_t count) {
     const char *address = labels->frames[place].address;
     for (; count && (const char *)labels->frames[places[count - 1]].address < address; count--)
         places[count] = places[count - 1];
@@ -203,7 +209,7 @@ uint32_t labels_find(const struct grec_label_stack *labels, struct stack_part pa
     return count + find_other(labels, part, reader, places + count);
 }
 
-struct label_view labels_view(const struct grec_label_stack *labels, uint8_t place) {
+READS_LABELS struct label_view labels_view(const struct grec_label_stack *labels, uint8_t place) {
     const struct grec_label_frame *frame = &labels->frames[place];
     struct label_view view = {.label = frame->label, .text = frame->text, .address = load_address(frame)};
     if (!is_script(labels, place)) return view;
