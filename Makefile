@@ -156,7 +156,8 @@ $(BUILD)/libgecko_sampler.a: $(sampler_objects)
 # (nodelete), even if a plugin loaded them. They look for each other in their own folder. Set RECORDER_RPATH to nothing if
 # the dynamic linker finds them.
 RECORDER_RPATH ?= $$ORIGIN
-link_recorder   = $(link) -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-soname,$(@F).$(RECORDER_ABI)
+link_recorder   = $(link) -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,start-stop-visibility=hidden \
+    -Wl,-soname,$(@F).$(RECORDER_ABI)
 
 # Links against the library by the name that it has when it is installed.
 $(BUILD)/%.so.$(RECORDER_ABI): $(BUILD)/%.so

@@ -9,13 +9,14 @@
 
 #include "shared.h"
 
-extern const unsigned char own_code_start[] __asm__("__start_grec_text") __attribute__((visibility("hidden")));
-extern const unsigned char own_code_end[] __asm__("__stop_grec_text") __attribute__((visibility("hidden")));
+/* The linker's names. Each library has its own, since they are hidden. */
+extern const unsigned char __start_grec_text[] __attribute__((visibility("hidden")));
+extern const unsigned char __stop_grec_text[] __attribute__((visibility("hidden")));
 
 void own_code_add(const void *start, const void *end) GREC_SHARED(own_code_add);
 
 /* Call this when a library has been loaded. */
-static inline void own_code_register(void) { own_code_add(own_code_start, own_code_end); }
+static inline void own_code_register(void) { own_code_add(__start_grec_text, __stop_grec_text); }
 
 /* Whether the instruction at the address is the recorder's. [any thread] [signal-safe] */
 bool own_code_has(uint64_t address) GREC_SHARED(own_code_has);

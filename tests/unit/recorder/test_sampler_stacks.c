@@ -403,7 +403,7 @@ static void test_kernel_functions(void **state) {
 /* ---- The recorder's own code. ---- */
 
 static struct code recorder_code(void) {
-    return (struct code){(const char *)own_code_start, (const char *)own_code_end};
+    return (struct code){(const char *)__start_grec_text, (const char *)__stop_grec_text};
 }
 
 static struct grec_marker record_marker = GREC_MARKER("records", NULL, NULL);
