@@ -76,7 +76,11 @@ sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigse
 sysv_signal unshare'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
 
-exported_names() { nm -D --defined-only "$installed$prefix/lib/$1" | awk '{ print $NF }'; }
+# GNU ld lists the hidden ends of a section too, which nothing can use.
+exported_names() {
+    readelf --dyn-syms -W "$installed$prefix/lib/$1" |
+        awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 != "HIDDEN" && $7 != "UND" { print $8 }'
+}
 
 # check_exported LIBRARY NAMES: a library exports what the header declares, names with the prefix of those that the
 # libraries share, and NAMES.
