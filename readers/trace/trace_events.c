@@ -444,13 +444,16 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
 }
 
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
- * come after the last sample that found it waiting. */
+ * come within the processor time that the sample stands for, and after the last sample that found the thread waiting.
+ */
 static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
     double ticks_per_ns = (double)entry->trace->clock.ticks_per_second / 1e9;
     if (count > 1) {
-        step_ticks = (int64_t)((double)sampled->interval_ns * ticks_per_ns);
+        int64_t part_ns = head->cpu_ns / count;
+        step_ticks =
+            (int64_t)((double)(part_ns < sampled->interval_ns ? part_ns : sampled->interval_ns) * ticks_per_ns);
         int64_t since_ticks = sampled->last_idle_ticks == TIME_NONE ? 0 : sampled->last_idle_ticks;
         int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
         if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;

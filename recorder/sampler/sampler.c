@@ -31,8 +31,10 @@
 
 enum {
     SLOW_PERIOD_NS = 1000000000, /* between two rounds that also do the work that costs more and is needed less often */
-    /* The longest time between two rounds of a program that uses little processor time. */
-    STRETCHED_NS_MAX = 1000000,
+    /* At intervals below a millisecond: the times between two rounds of programs that use much processor time, and
+     * little of it. */
+    STEP_NS_MIN = 500000,
+    STEP_NS_MAX = 1000000,
     /* If no thread has run for this long, the sampler stops making regular rounds. */
     QUIET_AFTER_NS = 50000000,
     QUIET_ROUND_NS = 1000000000, /* the longest time between two rounds while no thread runs */
@@ -202,15 +204,14 @@ static uint64_t take_program_cpu_ns(void) {
     return used_ns;
 }
 
-/* With an interval below a millisecond, the sampler makes a round for each interval of processor time that the program
- * uses, but at least one a millisecond. So the samplers of many processes that share the processors make no more rounds
- * together than that of one busy program. */
+/* Threads leave their stacks without the sampler. With an interval below a millisecond, it takes several at once, but no
+ * more than a thread has room for. The samplers of many processes that share the processors make no more rounds together
+ * than that of one busy program. */
 static uint64_t next_step_ns(uint64_t now_ns) {
-    if (sampler.interval_ns >= STRETCHED_NS_MAX) return sampler.interval_ns;
+    if (sampler.interval_ns >= STEP_NS_MAX) return sampler.interval_ns;
     uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = take_program_cpu_ns();
     sampler.round_ns = now_ns;
-    uint64_t factor_max = STRETCHED_NS_MAX / sampler.interval_ns, factor = used_ns ? passed_ns / used_ns : factor_max;
-    return sampler.interval_ns * (factor < 1 ? 1 : factor < factor_max ? factor : factor_max);
+    return used_ns >= passed_ns / 2 ? STEP_NS_MIN : STEP_NS_MAX;
 }
 
 /* Rounds that were missed are left out: they would come in a burst. */
