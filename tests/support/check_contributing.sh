@@ -1,31 +1,100 @@
 #!/bin/sh
-# Follows CONTRIBUTING.md: registers the reader that it shows, compiles the reader and its test, and runs the test.
+# Follows CONTRIBUTING.md: compiles the reader, the emitter and the command that it shows, and runs their tests. Then
+# registers all three as the page says, builds the program with them, and uses them.
 #
 #     check_contributing.sh BUILD COMPILER_AND_FLAGS LIBRARIES
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-folder=$1/contributing
-mkdir -p "$folder/readers"
+case $1 in
+    /*) folder=$1/contributing ;;
+    *) folder=$PWD/$1/contributing ;;
+esac
+compiler_and_flags=$2 libraries=$3
+example_lines_max=60
+passed=0
+failed=0
+rm -rf "$folder"
+mkdir -p "$folder/readers" "$folder/writer/rows" "$folder/cli/threads"
 
-# Prints the code block with that number, without its indentation.
+check() {
+    what=$1
+    shift
+    if "$@" >"$folder/output" 2>&1; then
+        passed=$((passed + 1))
+    else
+        cat "$folder/output"
+        echo "contributing: FAIL $what"
+        failed=$((failed + 1))
+    fi
+}
+
+# block LANGUAGE NUMBER: prints the code block of that number among those of the language, without its indentation.
 block() {
-    awk -v wanted="$1" '
-        /^ *```c$/ { indent = index($0, "`"); count++; next }
+    awk -v language="$1" -v wanted="$2" '
+        $0 ~ "^ *```" language "$" { indent = index($0, "`"); count++; next }
         /^ *```$/ { indent = 0 }
         indent && count == wanted { print substr($0, indent) }' CONTRIBUTING.md
 }
 
-block 1 >"$folder/readers/steps.c"
-block 2 >"$folder/test_steps.c"
+# example NUMBER FILE: writes an example, which must be short.
+example() {
+    block c "$1" >"$folder/$2"
+    check "$2 has $example_lines_max lines or more" [ "$(wc -l <"$folder/$2")" -lt "$example_lines_max" ]
+}
+
+# Copies of headers in the folder come before the originals.
+compile() {
+    # Flags are words without blanks.
+    # shellcheck disable=SC2086
+    $compiler_and_flags -iquote "$folder" "$@" $libraries
+}
+
+# run_test NAME SOURCE: links a test with the source that it is for, and runs it.
+run_test() { compile "$folder/$1.c" "$2" -o "$folder/$1" && "$folder/$1"; }
+
+example 1 readers/steps.c
+block c 2 >"$folder/test_steps.c"
+example 3 writer/rows/rows.c
+block c 4 >"$folder/test_rows.c"
+example 5 cli/threads/threads_command.c
+
+# ---- Registering. ----
+
+cp readers/registry.c "$folder/readers/"
+cp writer/emitters.c writer/*.h "$folder/writer/"
+cp cli/main.c cli/command.c cli/*.h "$folder/cli/"
 sed 's/READER(collapsed) /READER(steps) &/' readers/reader.h >"$folder/readers/reader.h"
-compiler_and_flags=$2 libraries=$3
-# Flags are words without blanks.
-# shellcheck disable=SC2086
-if $compiler_and_flags "$folder/test_steps.c" "$folder/readers/steps.c" $libraries -o "$folder/test_steps" &&
-    "$folder/test_steps" >"$folder/output" 2>&1; then
-    echo "contributing: 1 passed, 0 failed"
-else
-    cat "$folder/output" 2>/dev/null
-    echo "contributing: 0 passed, 1 failed"
-    exit 1
-fi
+sed 's/EMITTER(processed) /EMITTER(rows) &/' writer/emitter.h >"$folder/writer/emitter.h"
+sed 's/^int check_command(.*/&\nint threads_command(int argument_count, char *const *arguments);/' cli/command.h >"$folder/cli/command.h"
+sed 's/^    {"check", check_command},/&\n    {"threads", threads_command},/' cli/command.c >"$folder/cli/command.c"
+
+# ---- Tests. ----
+
+check "the reader's test" run_test test_steps "$folder/readers/steps.c"
+check "the emitter's test" run_test test_rows "$folder/writer/rows/rows.c"
+
+GECKO_CONVERT=$folder/gecko-convert
+FIXTURES=$PWD/fixtures
+export GECKO_CONVERT FIXTURES
+check "building the program" compile "$folder/cli/main.c" "$folder/cli/command.c" "$folder/cli/threads/threads_command.c" \
+    "$folder/readers/registry.c" "$folder/readers/steps.c" "$folder/writer/emitters.c" "$folder/writer/rows/rows.c" \
+    -o "$GECKO_CONVERT"
+
+printf '12 main>parse>read\n13 main>parse\n' >"$folder/input.steps"
+converts_steps_to_rows() {
+    "$GECKO_CONVERT" --quiet "$folder/input.steps" --format rows -o - >"$folder/rows" &&
+        grep -F '[[0,"' "$folder/rows" | grep -qF '"read"],[1,"'
+}
+check "converting steps to rows" converts_steps_to_rows
+
+block sh 1 >"$folder/run"
+block text 1 >"$folder/expected"
+prints_threads() { sh "$folder/run" | diff "$folder/expected" -; }
+check "the command's case" prints_threads
+shows_help() { "$GECKO_CONVERT" threads --help | grep -q '^Usage: gecko-convert threads '; }
+check "the command's help" shows_help
+refuses_wrong_options() { ! "$GECKO_CONVERT" threads --wrong && ! "$GECKO_CONVERT" threads; }
+check "a wrong command line" refuses_wrong_options
+
+echo "contributing: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
