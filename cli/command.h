@@ -79,7 +79,7 @@ void command_write_error(struct json *json, const struct failure *failure);
 
 /* The output of a command for all its files. Only one of `json` and `text` is used. */
 struct command_output {
-    const char *name; /* of the command */
+    const char *name; /* the command's name */
     struct progress_tty bar;
     bool is_json;
     struct json json; /* within a list of files */

@@ -30,20 +30,20 @@ struct node {
 };
 _Static_assert(sizeof(struct node) == 16, "profiles have millions of them");
 
-/* Whether a member of an object is wanted. `depth` is that of the object: 1 for the root. */
+/* Returns whether a member of an object is wanted. `depth` is the depth of the object: 1 for the root. */
 typedef bool document_wants_member(unsigned depth, struct text key);
 
 struct document {
     struct failure *failure; /* borrowed */
-    /* NULL: all members are. Those that are not wanted are checked to be JSON and take no memory. Set it before
-     * document_read. */
+    /* Says which members are wanted; NULL: all are. Members that are not wanted are checked to be JSON and take no
+     * memory. Set it before document_read. */
     document_wants_member *wants_member;
     struct arena memory;
     struct strings keys;
     struct node root;
     struct column
         repeated_keys;    /* struct text: paths ("$.meta.a") of members hidden by a later member with the same key */
-    uint64_t bytes_count; /* of the JSON text */
+    uint64_t bytes_count; /* size of the JSON text */
     bool has_byte_order_mark;
     struct text wrapping; /* as from input_wrapping; empty: none */
 };

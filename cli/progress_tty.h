@@ -10,10 +10,10 @@ enum { PROGRESS_TTY_DELAY_NS = 500000000 };
 struct progress_tty {
     int fd;
     bool is_on;
-    uint64_t start_ns;      /* of the monotonic clock */
+    uint64_t start_ns;      /* time on CLOCK_MONOTONIC */
     uint64_t first_draw_ns; /* nothing is drawn earlier */
     uint64_t last_draw_ns;
-    uint64_t total_bytes; /* of the source being read; 0: not known */
+    uint64_t total_bytes; /* size of the source being read; 0: not known */
     unsigned last_percent;
     unsigned line_cells; /* width of the line on the terminal; 0: there is none */
 };

@@ -1,4 +1,4 @@
-/* Which file a path leads to, even if it does not exist yet: an output must not overwrite the input. */
+/* Tells which file a path leads to, even if it does not exist yet: an output must not overwrite the input. */
 #ifndef GECKO_FILE_IDENTITY_H
 #define GECKO_FILE_IDENTITY_H
 
@@ -9,7 +9,7 @@
 struct file_identity {
     bool is_known; /* false: it is not a regular file (a pipe, a device, a folder), or cannot be examined */
     dev_t device;
-    ino_t inode;      /* of the file, or of its folder if the file does not exist yet */
+    ino_t inode;      /* inode of the file, or of its folder if the file does not exist yet */
     struct text name; /* the last part of the path if the file does not exist yet; otherwise empty */
 };
 

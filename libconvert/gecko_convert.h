@@ -107,14 +107,14 @@ enum gecko_convert_timeline {
 /* Whether the profile contains the text of the source files that it names, so that the viewer shows it anywhere. */
 enum gecko_convert_sources {
     GECKO_CONVERT_SOURCES_NONE = 0, /* no; a profile with sources should not be shared lightly */
-    GECKO_CONVERT_SOURCES_EMBED = 1 /* of files found on this machine. Not with GECKO_CONVERT_SYMBOLS_NONE */
+    GECKO_CONVERT_SOURCES_EMBED = 1 /* embed the files found on this machine. Not with GECKO_CONVERT_SYMBOLS_NONE */
 };
 
 /* How far a conversion is. */
 struct gecko_convert_progress {
-    unsigned permille;    /* of the whole work; never decreases; 1000 once the output is complete */
-    uint64_t read_bytes;  /* of the input as it is stored, compressed or not */
-    uint64_t total_bytes; /* of the input as it is stored; 0: not known, since it is a pipe or a read function */
+    unsigned permille;    /* share of the whole work; never decreases; 1000 once the output is complete */
+    uint64_t read_bytes;  /* how much was read of the input as it is stored, compressed or not */
+    uint64_t total_bytes; /* size of the input as it is stored; 0: not known, since it is a pipe or a read function */
 };
 
 /* Called by the converting thread when permille has changed, and, as long as total_bytes is not known, when read_bytes
@@ -186,7 +186,7 @@ struct gecko_convert_options {
      * inputs have appears once. Needs input_path, and only one of the inputs may be standard input. */
     const char *const *more_input_paths;
     size_t more_input_count;
-    const struct gecko_convert_alignment *alignments; /* of input_path and of the others; NULL: all by clock */
+    const struct gecko_convert_alignment *alignments; /* one for each input, input_path first; NULL: all by clock */
     enum gecko_convert_samples samples;
 
     /* A folder with the file system of the recorded machine or container. Files that the trace names are searched below
@@ -252,7 +252,7 @@ struct gecko_convert_input {
     const char *format;
     const char *title;
     const char *wrapping;
-    uint64_t bytes; /* of the unpacked trace */
+    uint64_t bytes; /* size of the unpacked trace */
     enum gecko_convert_timeline timeline;
     int64_t offset_ns;  /* what was added to its times */
     const char *remark; /* what is doubtful about its place; empty: nothing */
@@ -271,7 +271,7 @@ struct gecko_convert_result {
     const char *input_format;  /* "perf-script" */
     const char *input_title;   /* "perf script text" */
     const char *wrapping;      /* how the trace was packed: "gzip" */
-    uint64_t input_bytes;      /* of the unpacked trace */
+    uint64_t input_bytes;      /* size of the unpacked trace */
     const char *output_format; /* "processed" */
     const char *output_title;  /* "processed v70" */
     uint64_t output_bytes;     /* written; 0 unless the status is GECKO_CONVERT_GOOD */

@@ -14,18 +14,18 @@ struct reading {
     const char *path;        /* NULL: the input is not a file */
     const char *name;        /* as messages call it */
     unsigned job_count;      /* most threads that work at a time */
-    struct profile *profile; /* whose latch gets all failures */
-    /* Of reading and symbolizing. Its root must be of this input alone: a cancelled reading is latched in
-     * input_failure. */
+    struct profile *profile; /* its latch gets all failures */
+    /* Progress of reading and symbolizing. Its root must belong to this input alone, because a cancelled reading is
+     * latched in input_failure. */
     struct progress progress;
 
     /* Set by reading_run. */
     const struct reader *reader; /* NULL: no format is known */
     struct text wrapping;        /* in the profile's texts */
-    uint64_t bytes_count;        /* of the input, unpacked */
+    uint64_t bytes_count;        /* size of the input, unpacked */
 
     /* Private. */
-    struct failure input_failure; /* of the input alone, until reading has ended */
+    struct failure input_failure; /* failure of the input alone, until reading has ended */
     uint64_t given_bytes;         /* how much of an input in memory or from a read function the reader has got */
     char *read_buffer;            /* owned; the read function fills it. NULL: not needed yet */
 };

@@ -10,7 +10,7 @@ struct result_sources {
     const struct profile *profile;
     const struct reading *readings; /* one for each input */
     size_t reading_count;           /* 0: nothing was read, since the conversion failed before */
-    const struct merge *merge;      /* of several inputs; zeroed: there is only one */
+    const struct merge *merge;      /* the merge of several inputs; zeroed: there is only one */
 };
 
 /* Sets counts, sums, entries, inputs and what describes the first input. Returns false if memory ran out. */

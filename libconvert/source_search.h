@@ -24,8 +24,8 @@ bool source_map_is_valid(const char *map);
  * path itself; in each folder the path, then the path without its first component, without its first two, and so on. A
  * path that contains ".." is not searched in folders.
  *
- * Returns a descriptor to close, and describes the file in *status. Returns -1 with errno set if there is none: that of
- * the first file that is there and cannot be opened, or ENOENT. Thread-safe. */
+ * Returns a descriptor to close, and describes the file in *status. Returns -1 if no file can be opened. errno then
+ * belongs to the first file that is there and cannot be opened; without such a file, it is ENOENT. Thread-safe. */
 int source_search_open(const struct source_search *search, struct text path, struct stat *status);
 
 #endif

@@ -16,7 +16,7 @@ void meta_json_product_and_machine(struct json *json, const struct profile_meta 
 
 void meta_json_categories(struct json *json, const struct categories *categories);
 
-/* Returns the unit of the samples' CPU time: that of their weights or, if weights are not CPU time, that of the
+/* Returns the unit of the samples' CPU time: the unit of their weights or, if weights are not CPU time, the unit of the
  * separate CPU times. */
 enum cpu_delta_unit meta_json_cpu_delta_unit(const struct profile *profile);
 

@@ -52,8 +52,8 @@ struct sink_batch {
 
 struct sink_written {
     uint64_t bytes_count;
-    uint64_t xxh3;  /* of the written bytes of a file of a batch; 0 for other files */
-    uint64_t stamp; /* file_stamp of a file of a batch; 0 for other files, or if another file has taken its place */
+    uint64_t xxh3;  /* hash of the written bytes, for a file of a batch; 0 for other files */
+    uint64_t stamp; /* file_stamp, for a file of a batch; 0 for other files, or if another file has taken its place */
 };
 
 /* Opens a sink for output that is too large to be held in memory. Write it with sink_put. `path`, `batch` (may be NULL)

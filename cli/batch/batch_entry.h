@@ -16,7 +16,7 @@ enum batch_status {
     BATCH_CONVERTED,
     BATCH_UNCHANGED, /* converted by an earlier batch; its profile still exists */
     BATCH_ARCHIVE,   /* its members have entries of their own */
-    BATCH_PART,      /* of a recording in several files, whose header has the entry that counts */
+    BATCH_PART,      /* a part of a recording in several files, whose header has the entry that counts */
     BATCH_FOLDER,    /* its files have sources of their own; left out of the report */
     BATCH_NO_TRACE,
     BATCH_EMPTY, /* a trace without samples and markers, of which nothing was lost */
@@ -42,7 +42,7 @@ struct batch_entry {
         struct batch_trace *trace;       /* owned; NULL: the entry is not a trace, or is not known to be one yet */
         const struct short_error *error; /* set if has_short_error; owned by the source's texts, or static */
     };
-    struct input_digest digest; /* of the bytes in the file system or the archive */
+    struct input_digest digest; /* digest of the bytes in the file system or the archive */
     atomic_bool has_digest;
     bool has_short_error;
     bool is_archive;
@@ -53,7 +53,7 @@ struct batch_entry {
 
 /* Texts of the entries of one source. Only the thread that works on the source may add to them. */
 struct entry_texts {
-    const char *path; /* of the source; borrowed */
+    const char *path; /* path of the source; borrowed */
     struct arena bytes;
     struct strings phrases; /* parts of messages that many members have in common */
 };

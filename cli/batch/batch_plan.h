@@ -27,8 +27,8 @@ struct batch_source {
     bool is_done; /* needs no further work */
     uint64_t file_bytes;
     uint64_t stamp;            /* file_stamp; 0: none that can be relied on later */
-    struct salted_xxh3 salted; /* of the file's bytes; valid if own.has_digest; the salt is a file_stamp of the file */
-    struct failure failure;    /* of reading this source */
+    struct salted_xxh3 salted; /* hashes of the file's bytes, salted with its file_stamp; valid if own.has_digest */
+    struct failure failure;    /* failure to read this source */
     atomic_bool is_known;      /* all entries are there; until then, only the identifying thread reads them */
     struct batch_entry own;    /* the entry of the file itself */
     struct entry_texts texts;
@@ -38,15 +38,15 @@ struct batch_source {
 
 struct batch_plan {
     const struct options *options;          /* borrowed */
-    const struct manifest_records *records; /* borrowed; of the earlier batch; NULL: none */
+    const struct manifest_records *records; /* borrowed; records of the earlier batch; NULL: none */
     const char *output_folder;              /* borrowed */
     const char *const *own_paths;           /* borrowed; files that the batch writes; elements may be NULL */
     size_t own_path_count;
     const atomic_bool *is_stopping; /* borrowed */
     struct memory_limit *memory;    /* borrowed; limits the whole batch */
-    struct failure failure;         /* of the whole plan */
+    struct failure failure;         /* failure of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
-    uint64_t total_bytes;           /* of all files found so far */
+    uint64_t total_bytes;           /* size of all files found so far */
     atomic_size_t next_source;
     _Atomic(uint64_t) identified_bytes;
 };

@@ -1,5 +1,5 @@
-/* Recordings of perf that are folders in an archive: which members are their files. The header `data` has the entry
- * that is converted, and the entries of its other files are BATCH_PART. */
+/* Finds the members of an archive that are the files of one recording of perf, which is a folder there. The header
+ * `data` has the entry that is converted, and the entries of its other files are BATCH_PART. */
 #ifndef GECKO_BATCH_RECORDINGS_H
 #define GECKO_BATCH_RECORDINGS_H
 

@@ -15,8 +15,9 @@ struct salted_xxh3 {
     uint64_t xxh3;
 };
 
-/* Reads the file once, as it is stored, and sets the digest and the salted hashes for the salts in `salted`. Of a
- * recording in a folder, reads all files. Returns false if a file cannot be read to its end: errno says why. */
+/* Reads the file once, as it is stored, and sets the digest and the salted hashes for the salts in `salted`. If the
+ * file is a recording in a folder, reads all of its files. Returns false if a file cannot be read to its end: errno
+ * says why. */
 bool file_digest(const char *path, struct input_digest *digest, struct salted_xxh3 *salted, size_t salted_count);
 
 uint64_t chunks_xxh3(const struct chunk_list *chunks);

@@ -12,7 +12,7 @@ enum { MANIFEST_VERSION = 1 };
 struct batch_totals {
     uint64_t status_counts[BATCH_STATUS_COUNT];
     uint64_t lossy_count; /* profiles that do not contain all of their trace */
-    uint64_t read_bytes;  /* of the files */
+    uint64_t read_bytes;  /* size of the files that were read */
     uint64_t written_bytes;
     uint64_t samples;
     uint64_t markers;

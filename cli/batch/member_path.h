@@ -1,4 +1,4 @@
-/* Which members of an archive are used, and under which path. */
+/* Decides which members of an archive are used, and under which path. */
 #ifndef GECKO_MEMBER_PATH_H
 #define GECKO_MEMBER_PATH_H
 

@@ -109,12 +109,12 @@ struct shape {
 struct check {
     struct document *document;     /* borrowed */
     struct violations *violations; /* borrowed */
-    const struct node *root;       /* of the profile */
+    const struct node *root;       /* root of the profile */
     bool is_gecko;
     bool is_known[TABLE_COUNT]; /* whether the table exists; its number of rows is in row_counts */
     uint64_t row_counts[TABLE_COUNT];
     const struct node *texts;    /* the list of TABLE_STRINGS; NULL: there is none */
-    struct strings schema_names; /* of marker schemas, and types that were looked up */
+    struct strings schema_names; /* names of marker schemas, and types that were looked up */
     struct column schemas;       /* struct marker_schema_view, by the id of its name */
 };
 
@@ -135,7 +135,7 @@ static inline const struct node *check_member(const struct check *check, const s
 
 struct column_view {
     const struct node *table; /* NULL: there is no such column, and count is 0 */
-    const struct node *list;  /* of values or, if is_of_rows, of rows */
+    const struct node *list;  /* the values or, if is_of_rows, the rows */
     const char *name;
     size_t number; /* position of the value in its row, if is_of_rows */
     bool is_of_rows;

@@ -10,7 +10,7 @@
 /* The path to a node from the root. Paths live on the stacks of the functions that walk the document. */
 struct node_path {
     const struct node_path *parent; /* NULL: this is the root */
-    struct text key;                /* of a member; if bytes is NULL: element `index` of a list */
+    struct text key;                /* key of a member; if bytes is NULL, the node is element `index` of a list */
     size_t index;
 };
 
@@ -63,7 +63,7 @@ struct violation_kind {
 struct violations {
     struct failure *failure; /* borrowed */
     struct strings texts;
-    struct row_table keys; /* of struct kind_key; its rows are the numbers of the kinds */
+    struct row_table keys; /* struct kind_key; the row numbers are the numbers of the kinds */
     struct column kinds;   /* struct violation_kind, in order of first appearance */
     uint64_t counts[2];    /* by severity */
 };

@@ -17,7 +17,7 @@ struct info_thread {
     uint64_t sample_count;
     uint64_t marker_count;
     uint64_t allocation_count;
-    double weight; /* of its samples */
+    double weight; /* sum of the weights of its samples */
 };
 
 struct info_process {
@@ -93,7 +93,7 @@ void info_fini(struct info *info);
 /* Returns a copy of the text, owned by the info; empty if memory ran out (latched). */
 static inline struct text info_text(struct info *info, struct text text) { return strings_copy(&info->texts, text); }
 
-/* Add a row. Those that return it return NULL if memory ran out (latched). */
+/* Add a row. The functions that return the row return NULL if memory ran out (latched). */
 struct info_process *info_add_process(struct info *info);
 struct info_thread *info_add_thread(struct info *info); /* belongs to the last process */
 struct info_counter *info_add_counter(struct info *info);

@@ -12,8 +12,8 @@ struct call_node {
 };
 
 struct function_weights {
-    double self;  /* of samples in which the function is innermost */
-    double total; /* of samples in which the function occurs anywhere; recursion counts once */
+    double self;  /* weight of the samples in which the function is innermost */
+    double total; /* weight of the samples in which the function occurs anywhere; recursion counts once */
 };
 
 /* Adds the weights of a tree's stacks to those of the functions. `self` has the weight of the samples with exactly that

@@ -8,7 +8,7 @@
 enum { BROWSER_NAME_BYTES = 64 };
 
 struct browser {
-    pid_t pid;                     /* of the program that was started */
+    pid_t pid;                     /* the program that was started */
     char name[BROWSER_NAME_BYTES]; /* the program's name for messages, cut if it does not fit */
 };
 

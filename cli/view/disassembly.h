@@ -11,7 +11,7 @@ enum { DISASSEMBLY_TEXT_BYTES = 256 };
 
 struct disassembly_instruction {
     uint64_t address;
-    uint64_t target; /* of a direct jump or call; 0: none */
+    uint64_t target; /* where a direct jump or call goes; 0: it is neither */
     const char *mnemonic;
     const char *operands;
 };

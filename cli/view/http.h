@@ -25,9 +25,9 @@ struct http_request {
     enum http_method method;
     struct text path; /* as it was sent: not percent-decoded, and without the query */
     unsigned host_count;
-    struct text host; /* of the last "Host" header */
+    struct text host; /* value of the last "Host" header */
     unsigned origin_count;
-    struct text origin; /* of the last "Origin" header */
+    struct text origin; /* value of the last "Origin" header */
     struct text body;
 };
 

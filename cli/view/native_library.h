@@ -21,8 +21,8 @@ struct native_call {
 struct native_place {
     bool is_found;
     bool has_symbol;
-    uint32_t offset_bytes;     /* of the address in the symbol's function */
-    uint64_t size_bytes;       /* of that function */
+    uint32_t offset_bytes;     /* offset of the address in the symbol's function */
+    uint64_t size_bytes;       /* size of that function */
     size_t call_count;         /* at least 1 */
     struct native_call *calls; /* the physical function, then each that is inlined into the one before */
 };

@@ -37,7 +37,7 @@ void served_profile_read(struct served_profile *served, struct input *input);
 const struct lib *served_profile_lib(const struct served_profile *served, struct text debug_name,
                                      struct text breakpad_id);
 
-/* Whether the profile names that source file. */
+/* Returns whether the profile names that source file. */
 bool served_profile_names_source(const struct served_profile *served, struct text path);
 
 #endif

@@ -21,7 +21,7 @@ enum { SITE_TOKEN_DIGITS = 32, SITE_HOST_BYTES = 32 };
 struct site {
     char host[SITE_HOST_BYTES];        /* "127.0.0.1:4000", as browsers send it */
     char token[SITE_TOKEN_DIGITS + 1]; /* 128 random bits in hex */
-    const char *viewer_origin;         /* of the pages that may ask: "https://profiler.firefox.com" */
+    const char *viewer_origin;         /* origin of the pages that may ask: "https://profiler.firefox.com" */
     const struct served_profile *profile;
     const struct viewer_folder *folder; /* NULL: the viewer is elsewhere */
     struct native_service *native;      /* NULL: no file that the profile names may be opened */

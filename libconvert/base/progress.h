@@ -28,8 +28,8 @@ struct progress progress_part(struct progress range, double from, double to);
 /* Reports that `done` of `total` of the range is done; does nothing if total is 0. */
 void progress_report(struct progress range, uint64_t done, uint64_t total);
 
-/* Notes how many bytes of its source an input has read, of how many. Of a source of unknown size (total_bytes is 0),
- * this is reported at once, since progress_report cannot say anything. */
+/* Notes how many bytes of its source an input has read, and how large the source is. If the size is unknown
+ * (total_bytes is 0), reports the number of bytes at once, since progress_report cannot report a share. */
 void progress_tell_source(struct progress range, uint64_t done_bytes, uint64_t total_bytes);
 
 #endif

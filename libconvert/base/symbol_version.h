@@ -11,7 +11,7 @@ static inline bool symbol_version_has_byte(char byte) {
 }
 
 /* Returns the name without its version: "memcpy" for "memcpy@@GLIBC_2.14" and for "memcpy@GLIBC_2.2.5". Other names
- * that contain "@" are returned as they are, "memcpy@plt" too: that one names a stub, not a version. */
+ * that contain "@" are returned as they are, "memcpy@plt" too, because it names a stub, not a version. */
 static inline struct text symbol_without_version(struct text name) {
     size_t at = text_find(name, '@');
     struct text version = text_from(name, at + 1);

@@ -12,7 +12,7 @@
 struct merge_input {
     /* Set by the caller. */
     struct profile profile; /* owned; read and symbolized, not finished */
-    struct failure failure; /* of the profile, so that inputs can be read side by side */
+    struct failure failure; /* latch of the profile, so that inputs can be read side by side */
     struct text name;       /* for messages; borrowed */
     bool is_recorder;       /* the input is a trace of the recorder */
     struct gecko_convert_alignment alignment;
@@ -28,7 +28,7 @@ struct merge {
     struct failure *failure;    /* borrowed */
     struct merge_input *inputs; /* owned */
     size_t input_count;
-    struct payloads *payloads; /* owned; of each input. The whole profile refers to them */
+    struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
 };
 

@@ -18,13 +18,13 @@ struct merge_input *merge_reference(const struct merge *merge);
 
 /* ---- merge_tasks.c. ---- */
 
-/* For the processes and threads of all inputs: which one of the whole profile each becomes. The rows of an input begin
- * at its number in the arrays of first rows. */
+/* Maps the processes and threads of all inputs to those of the whole profile. The rows of an input begin at its number
+ * in the arrays of first rows. */
 struct merge_tasks {
     uint32_t *first_processes; /* owned; one number for each input */
     uint32_t *first_threads;   /* owned; one number for each input */
-    process_id *processes;     /* owned; of the whole profile */
-    thread_id *threads;        /* owned; of the whole profile */
+    process_id *processes;     /* owned; processes of the whole profile */
+    thread_id *threads;        /* owned; threads of the whole profile */
 };
 
 /* Adds the processes and threads to the whole profile. Running out of memory is latched. */
@@ -33,7 +33,7 @@ void merge_tasks_fini(struct merge_tasks *tasks);
 
 /* ---- merge_tables.c. ---- */
 
-/* For one input: which row of the whole profile's tables each of its rows becomes. All owned. */
+/* Maps the rows of one input's tables to those of the whole profile. All members are owned. */
 struct merge_tables {
     string_id *strings;
     stack_id *stacks;

@@ -18,7 +18,7 @@ struct counter_sample {
         int64_t time_ns; /* see profile.h on times */
         int64_t time_ticks;
     };
-    int64_t change;    /* of the value since the previous sample; the front-end reads the first one as 0 */
+    int64_t change;    /* change of the value since the previous sample; the front-end reads the first one as 0 */
     uint32_t number;   /* how many operations made the change; 0 in all samples: unknown */
     uint32_t reserved; /* 0 */
 };

@@ -25,7 +25,7 @@ struct ledger_entry {
     struct text cause; /* "sample of event context-switches" */
     uint64_t count;
     bool has_first;
-    struct position first; /* of the first occurrence */
+    struct position first; /* place of the first occurrence */
 };
 
 struct ledger {

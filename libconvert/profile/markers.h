@@ -64,7 +64,7 @@ enum { MARKER_REAL = UINT32_MAX - 1, MARKER_ABSENT = UINT32_MAX };
 /* A range of the profile's marker_cells. */
 struct marker_cells {
     uint32_t first; /* ID_NONE: absent */
-    uint32_t count; /* the number of values; of a table, a multiple of its columns */
+    uint32_t count; /* the number of values; for a table, a multiple of the number of its columns */
 };
 
 /* Where and when the stack of a marker was taken. */
@@ -84,7 +84,7 @@ union marker_value {
     int64_t time_ns;       /* TIME_NONE: absent */
     int64_t time_ticks;
     struct marker_cells cells;
-    struct stack_origin origin; /* of no field: precedes the values of a marker that has one */
+    struct stack_origin origin; /* no field's value: precedes the values of a marker that has an origin */
 };
 _Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a field");
 
@@ -136,7 +136,7 @@ struct marker_field {
     /* The front-end shows only 32 bits of a hexadecimal number. If a value needs more, all values of the field are
      * written as strings "0x…". Maintained by profile_add_marker. */
     bool has_wide_values;
-    const struct marker_table_column *columns; /* of a table */
+    const struct marker_table_column *columns; /* the columns, if the field is a table */
     uint32_t column_count;
 };
 
@@ -172,7 +172,7 @@ enum graph_color {
 const char *graph_color_name(enum graph_color color);
 
 struct marker_graph {
-    struct text key; /* of a field with numbers */
+    struct text key; /* key of a field with numbers */
     enum marker_graph_type type;
     enum graph_color color;
 };

@@ -68,13 +68,13 @@ struct profile_configuration {
     struct text threads;     /* comma-separated words: only threads whose name contains one of them; empty: all */
 };
 
-/* Texts are made by profile_text. Of what the trace does not say, texts are empty and numbers 0. Names follow the
+/* Texts are made by profile_text. What the trace does not say is an empty text or the number 0. Names follow the
  * front-end's ProfileMeta. */
 struct profile_meta {
     struct text product;
-    struct text version;       /* of the product */
-    struct text build_id;      /* of the product */
-    struct text source_url;    /* of the product */
+    struct text version;       /* version of the product */
+    struct text build_id;      /* build id of the product */
+    struct text source_url;    /* where the product's source is */
     struct text imported_from; /* the program that wrote the trace: "Linux perf" */
     struct text arguments;
     struct text cpu_name;
@@ -82,12 +82,11 @@ struct profile_meta {
     struct text platform;
     struct text abi;
     struct text device;
-    struct text boot_id; /* random, of the machine's boot, after which CLOCK_MONOTONIC began at 0 */
+    struct text boot_id; /* random id of the machine's boot, at which CLOCK_MONOTONIC was 0 */
     uint32_t logical_cpu_count;
     uint32_t physical_cpu_count;
     uint64_t main_memory_bytes;
-    int64_t
-        start_time_ms; /* of the profile's start since the Unix epoch; 0: profile_finish derives it from the next two */
+    int64_t start_time_ms;   /* profile's start since the Unix epoch; 0: profile_finish derives it from the next two */
     int64_t captured_at_ms;  /* when the trace was written, since the epoch; 0: unknown */
     int64_t epoch_offset_ns; /* Unix time less the trace's clock; 0: unknown */
     int64_t interval_ns;     /* between samples; 0: profile_finish estimates it */

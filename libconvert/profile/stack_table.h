@@ -13,7 +13,7 @@ struct stack_table {
     struct column rows;       /* struct stack */
     struct stack_slot *slots; /* owned */
     size_t mask;              /* the number of slots, less 1 */
-    size_t used_slot_count;   /* of a sealed table: the number of slots that are filled when it is used again */
+    size_t used_slot_count;   /* number of used slots; in a sealed table, how many are filled when it is used again */
     size_t limit;             /* the count of used slots at which the hash grows */
 };
 

@@ -47,22 +47,22 @@ struct allocation {
     int64_t bytes;    /* how many it stands for; negative: freed */
     uint64_t address; /* links an allocation to its deallocation */
     stack_id stack;
-    thread_id thread; /* that allocated or freed; may differ from the thread whose table has the row */
+    thread_id thread; /* the thread that allocated or freed; may differ from the one whose table has the row */
 };
 
 struct process {
     int64_t pid;             /* PID_UNKNOWN if the trace does not have it */
-    uint64_t pid_namespace;  /* in which the pid is valid; 0: unknown */
-    uint64_t home_namespace; /* which the process is in; 0: unknown. In an outer one it has another pid */
-    int64_t outer_pid;       /* in an outer namespace; 0: it has none, or that is unknown */
+    uint64_t pid_namespace;  /* the namespace in which the pid is valid; 0: unknown */
+    uint64_t home_namespace; /* the namespace that the process is in; 0: unknown. In an outer one it has another pid */
+    int64_t outer_pid;       /* the pid in an outer namespace; 0: it has none, or that is unknown */
     uint32_t generation;     /* 0 for the first process with this pid, 1 for the next one, and so on */
     process_id parent;       /* none if unknown or not in the trace */
     thread_id main_thread;   /* none if the trace has none; set by profile_finish */
     bool has_children;       /* a written process has it as parent; set by profile_finish */
-    uint32_t place;          /* of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
-    bool is_replaced;        /* the next process with its pid is a program that it has executed */
-    bool lives_on;           /* end_ns is when it stopped recording; it went on without */
-    bool has_lost_content;   /* it is written even if it has nothing to show, because the trace has lost that */
+    uint32_t place;   /* place of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
+    bool is_replaced; /* the next process with its pid is a program that it has executed */
+    bool lives_on;    /* end_ns is when it stopped recording; it went on without */
+    bool has_lost_content; /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
     struct text pid_text;
@@ -79,7 +79,7 @@ struct process {
 struct thread {
     process_id process;
     int64_t tid;
-    int64_t outer_tid;    /* in the namespace of the process's outer_pid; 0: unknown */
+    int64_t outer_tid;    /* the tid in the namespace of the process's outer_pid; 0: unknown */
     uint32_t generation;  /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
     bool is_main;         /* its tid is the pid; set by profile_finish */
     struct text tid_text; /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
@@ -141,7 +141,7 @@ static inline void samples_add(struct samples *samples, int64_t time, stack_id s
     if (samples->details) samples_add_no_details(samples);
 }
 
-/* Whether the thread has anything to show: samples, markers or allocations. */
+/* Returns whether the thread has anything to show: samples, markers or allocations. */
 static inline bool thread_has_content(const struct thread *thread) {
     return thread->samples.rows.count > 0 || thread->markers.count > 0 || thread->allocations.count > 0;
 }

@@ -19,7 +19,7 @@ enum { DEBUG_ADDRESS_MIN = 52 };
 struct debug_file {
     struct Elf *elf; /* NULL: not open */
     int descriptor;
-    uint64_t base; /* of addresses in the library: that of its first segment, rounded down to 4096 */
+    uint64_t base; /* address of the library's first segment, rounded down to 4096 */
     uint64_t size_bytes;
     char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]; /* lower-case hex; empty if there is none */
     bool has_code; /* false: the code was split off, so offsets in the file mean nothing */

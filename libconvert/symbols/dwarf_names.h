@@ -1,4 +1,4 @@
-/* Qualified names of functions in DWARF, "outer::inner::name": which namespace or type each function is in. */
+/* Finds the namespace or type that each function in DWARF is in, for qualified names: "outer::inner::name". */
 #ifndef GECKO_DWARF_NAMES_H
 #define GECKO_DWARF_NAMES_H
 
@@ -15,7 +15,7 @@ struct dwarf_names {
 
 /* A function in a scope. */
 struct dwarf_scoped_function {
-    Dwarf_Off offset; /* of its entry */
+    Dwarf_Off offset; /* offset of its entry */
     uint32_t scope;
     const char *name; /* qualified, in the names' texts; NULL until dwarf_names_qualify */
 };

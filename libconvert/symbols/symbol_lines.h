@@ -17,7 +17,7 @@ struct symbol_lines;
  * until the next look-up. */
 struct symbol_call {
     const char *name;          /* as linkers see it, or as in the source */
-    const char *file;          /* of the function, if that is known, and of the line that runs */
+    const char *file;          /* file of the function, if that is known, and of the line that runs */
     const char *folder;        /* the folder that a relative file belongs to */
     uint32_t line;             /* the line that runs, from 1; 0: unknown */
     uint32_t column;           /* from 1; 0: unknown */

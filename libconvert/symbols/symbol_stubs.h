@@ -9,7 +9,7 @@
 struct symbol_stub {
     uint64_t start;
     uint64_t end;     /* the address after its last byte */
-    const char *name; /* of the function that the stub jumps to; belongs to the file. NULL: `target` selects it */
+    const char *name; /* the function that the stub jumps to; borrowed from the file. NULL: `target` selects it */
     uint64_t target;  /* if the name is NULL: an ifunc of this library, which selects the function at start-up */
 };
 

@@ -10,7 +10,7 @@ struct symbol {
     uint64_t end; /* after its last byte; if the table has no size, where the next symbol begins or the section ends */
     const char *name; /* as linkers see it, "function@plt" of a stub; belongs to the file or the table */
     bool has_size;
-    uint8_t rank;    /* private: of symbols with the same start, one with the lowest rank is preferred */
+    uint8_t rank;    /* private; if several symbols have the same start, one with the lowest rank is preferred */
     uint8_t section; /* private: the section with code that the symbol is in */
     uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of
                         them; 0: not chosen yet */

@@ -46,7 +46,7 @@ enum { SYMBOL_TEXT_BYTES_MAX = 4096 };
 
 struct symbol_message {
     uint32_t kind;
-    uint32_t bytes_count; /* of the text or struct that follows */
+    uint32_t bytes_count; /* size of the text or struct that follows */
 };
 
 /* Its links follow: the physical function first, then each function that is inlined into the previous one. */

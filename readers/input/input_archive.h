@@ -18,7 +18,7 @@ struct input_member {
     enum input_member_kind kind;
     struct text path; /* as in the archive; empty if there is none or it cannot be read; valid until the next member */
     bool has_size;
-    uint64_t size_bytes; /* of a file */
+    uint64_t size_bytes; /* size of the file, if has_size */
 };
 
 /* Opens the archive or compressed stream at the start of `below`, which must outlive it. Latches failures in the latch

@@ -11,7 +11,7 @@ bool input_file_open(struct input_source *source, const char *path, const char *
 /* Some bytes of an open file. */
 struct input_slice {
     int descriptor;  /* borrowed while the slice is opened */
-    uint64_t offset; /* of a page */
+    uint64_t offset; /* place in the file; a page must begin there */
     uint64_t bytes_count;
 };
 

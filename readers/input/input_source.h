@@ -30,7 +30,7 @@ struct input_source {
     const char
         *wrapping; /* what the source unwraps, for instance "gzip" or "tar > app.txt"; owned by the source; NULL */
     struct input_spool *spool; /* other files of the recording whose header is read; owned by the source; NULL */
-    const struct stat *status; /* of the regular file that is read; owned by the source; NULL */
+    const struct stat *status; /* status of the regular file that is read; owned by the source; NULL */
 };
 
 /* ---- For sources that read from another input. ---- */

@@ -12,9 +12,9 @@ struct input_spool;
 struct input_spool *input_spool_create(const char *name, struct failure *failure);
 void input_spool_destroy(struct input_spool *spool); /* NULL is allowed */
 
-/* Copies a file whose input_folder_number is `number`, in place of an earlier one with that number; of a file that
- * nothing reads, no bytes. read() returns its next bytes, as that of an input_source does. Returns false if it cannot
- * be copied (latched); failures of reading are the caller's. */
+/* Copies a file whose input_folder_number is `number`, in place of an earlier one with that number. Copies no bytes of
+ * a file that nothing reads. read() returns the next bytes of the file, as the read function of an input_source does.
+ * Returns false if it cannot be copied (latched); failures of reading are the caller's. */
 bool input_spool_add(struct input_spool *spool, uint32_t number, struct text (*read)(void *context), void *context,
                      struct failure *failure);
 

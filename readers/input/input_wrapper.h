@@ -4,7 +4,7 @@
 
 #include "input_source.h"
 
-struct archive; /* of libarchive */
+struct archive; /* defined by libarchive */
 struct input_wrapper;
 
 /* Makes *source unwrap the input `below`, which begins with a wrapper of that kind and must outlive the source. Returns
@@ -24,7 +24,7 @@ struct input_wrapper {
      * filter for a compression, a format for an archive. */
     int (*filter)(struct archive *reader);
     int (*format)(struct archive *reader);
-    const char *options; /* of the format; NULL if there are none */
+    const char *options; /* options of the format; NULL if there are none */
 
     /* Returns NULL if libarchive is built without the library. It would run a program instead. */
     const char *(*library_version)(void);

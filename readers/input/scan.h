@@ -12,7 +12,7 @@ struct scan {
     const char *next;         /* first byte of the next line */
     const char *window_end;   /* end of the available bytes */
     const char *window_start; /* start of the bytes that were peeked and not consumed */
-    struct position position; /* of the line that scan_line last returned */
+    struct position position; /* place of the line that scan_line last returned */
     uint64_t next_offset;
     uint64_t cut_line_count; /* lines longer than SCAN_LINE_BYTES_MAX */
     struct position first_cut;

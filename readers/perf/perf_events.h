@@ -12,7 +12,7 @@ struct perf_event {
     enum perf_event_unit unit;
     bool is_tracepoint;
     bool has_period;
-    uint64_t sample_count; /* of samples with a stack */
+    uint64_t sample_count; /* number of samples with a stack */
     uint64_t period_sum;
     uint64_t period_min;
     uint64_t period_max;
@@ -65,8 +65,8 @@ bool perf_event_period_fits(const struct perf_event *event);
  * other kind of event has a stack. */
 uint32_t perf_events_choose(const struct perf_events *events);
 
-/* Enters the samples and periods of all events in the ledger by event name. Those of `chosen` are kept; the others are
- * lost. */
+/* Enters the samples and periods of all events in the ledger by event name. The samples and periods of `chosen` are
+ * kept; the others are lost. */
 void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct profile *profile);
 
 #endif

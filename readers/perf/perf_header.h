@@ -6,7 +6,7 @@
 
 struct perf_header {
     bool has_dwarf_stacks; /* user stacks come from an unwinder, so return addresses already point into the call */
-    double frequency_hz;   /* of sampling; 0 if unknown */
+    double frequency_hz;   /* sampling frequency; 0 if unknown */
 };
 
 /* Enters a property of the recording under the name that perf script prints ("hostname"). An empty key or value enters

@@ -15,7 +15,7 @@ struct perf_library {
     bool is_kernel_image; /* vmlinux under its many names; false for modules */
     bool is_guest;
     bool has_own_category;             /* what follows is set */
-    struct category_pair own_category; /* of code that is known by its library alone */
+    struct category_pair own_category; /* category of code that is known by its library alone */
 };
 
 struct perf_libraries {

@@ -1,5 +1,5 @@
-/* Which programs the tasks of a perf recording execute. Records of tasks say so. Without them, the files of frames show
- * it. */
+/* Finds which programs the tasks of a perf recording execute. Records of tasks say so. Without them, the files of
+ * frames show it. */
 #ifndef GECKO_PERF_PROGRAMS_H
 #define GECKO_PERF_PROGRAMS_H
 

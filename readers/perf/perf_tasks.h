@@ -30,7 +30,7 @@ struct perf_task {
     uint32_t namespaces; /* a row of perf_activity's table; ID_NONE: unknown */
     int64_t off_cpu_ns;
     uint64_t cgroup;                 /* 0: unknown */
-    int64_t last_time_ns;            /* of its last sample; TIME_NONE until there is one */
+    int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
     struct perf_deferred *deferred;  /* owned: samples that wait for their user stacks, newest first */
 };
@@ -52,12 +52,12 @@ struct perf_tasks {
     struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
     struct row_table pids;                                /* struct tid_key, each with a pid */
     struct column processes;                              /* process_id: the process that has the pid now, per pid */
-    struct row_table former;                              /* struct task_key: of tasks that no longer have their tid */
+    struct row_table former;                              /* struct task_key, for tasks that no longer have their tid */
     struct column former_counts;                          /* uint32_t: how many tasks those were, per key */
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
-    uint64_t comparison_count;                            /* of names of programs with those of files */
+    uint64_t comparison_count; /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;
     bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };
@@ -76,7 +76,8 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 /* Names the task from now on. If the name changes after the first sample, a marker is added. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 
-/* Tells that the process of a task was made by that of another one. Of several parents the first one stays. */
+/* Tells that the process of one task was made by the process of another task. If there are several parents, the first
+ * one stays. */
 void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);
 
 /* Tells the parent of a task that began before the recording. parent may be NULL. */

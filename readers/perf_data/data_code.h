@@ -39,7 +39,7 @@ struct data_code {
     uint64_t mapping_count;
     struct text kernel_symbol; /* the symbol that the kernel's mapping names; empty: none */
     uint64_t kernel_symbol_address;
-    uint64_t kernel_start;         /* of the kernel's mapping; UINT64_MAX: unknown */
+    uint64_t kernel_start;         /* start of the kernel's mapping; UINT64_MAX: unknown */
     struct row_table file_keys;    /* struct file_key */
     struct column files;           /* struct data_file, one per key */
     struct row_table pids;         /* int64_t */

@@ -30,7 +30,7 @@ struct data_jit {
     struct column timed_dumps;  /* struct timed_dump */
     struct code_mappings valid; /* code that is there at the current time; library ids are rows of `timed` plus 1 */
     uint64_t valid_count;       /* entries of `valid` so far */
-    int64_t next_time_ns;       /* before this time, no code becomes valid */
+    int64_t next_time_ns;       /* no code becomes valid before this time */
     uint64_t code_count;
     uint64_t refused_count; /* files that were not read because neither this user nor the recording's owner owns them */
     uint64_t damaged_count; /* parts of files that could not be read */

@@ -24,7 +24,7 @@ struct data_kernel_module {
     struct text name;     /* "[nf_tables]" */
     struct text path;     /* as recorded */
     struct text build_id; /* hex; empty: unknown */
-    uint64_t address;     /* of its code, during the recording */
+    uint64_t address;     /* address of its code, during the recording */
 };
 
 struct data_kernel {
@@ -33,7 +33,7 @@ struct data_kernel {
     struct arena texts;
     struct column symbols;        /* struct kernel_symbol, by address */
     uint64_t shift;               /* address in the recording minus address in the list */
-    struct column module_symbols; /* struct kernel_symbol, by address: those of modules whose files were read */
+    struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
     struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
 };
 

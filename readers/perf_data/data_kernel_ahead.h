@@ -12,7 +12,7 @@ struct data_kernel_ahead {
     bool is_started; /* the thread was started, and not joined yet */
     bool is_loaded;  /* the kernel has the symbols for the identity */
     pthread_t thread;
-    struct failure failure; /* of the thread, then of everything that uses the kernel */
+    struct failure failure; /* failure of the thread, then of everything that uses the kernel */
     struct data_kernel_identity identity;
     struct data_kernel kernel;
 };

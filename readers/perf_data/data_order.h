@@ -18,7 +18,7 @@ struct data_order {
     char *bytes; /* copies of waiting records */
     size_t bytes_count;
     size_t bytes_capacity;
-    size_t waiting_bytes_count; /* of all waiting records, copied or not */
+    size_t waiting_bytes_count; /* size of all waiting records, copied or not */
     uint64_t arrival_count;
     struct waiting_record *rows; /* in the order of arrival */
     size_t row_count;

@@ -44,7 +44,7 @@ struct data_sample {
     int32_t pid;
     int32_t tid;
     uint64_t time_ns;
-    uint64_t address; /* of the data that the sample is about */
+    uint64_t address; /* address of the data that the sample is about */
     uint64_t id;
     uint64_t period;
     uint32_t cpu;

@@ -15,7 +15,7 @@ struct data_place {
 
 struct data_stacks {
     struct data_code *code;    /* borrowed */
-    struct data_place *places; /* of the stack that is being gathered, innermost first */
+    struct data_place *places; /* places of the stack that is being gathered, innermost first */
     uint32_t *rows;            /* room for one per place */
     size_t count;
     size_t capacity;

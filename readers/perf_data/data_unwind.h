@@ -11,7 +11,7 @@
 struct data_unwind_sources {
     struct data_code *code;
     struct data_vdso *vdso;              /* loaded when a walk first reaches the vDSO */
-    const struct text *os_release;       /* of the recorded machine; the text is empty as long as it is unknown */
+    const struct text *os_release;       /* kernel release of the recorded machine; empty as long as it is unknown */
     const struct debug_folders *folders; /* NULL: do not open files that the recording names */
 };
 

@@ -9,11 +9,11 @@
 /* The kernel or module of which symbols are wanted. All texts are borrowed. */
 struct kernel_file {
     struct text build_id;  /* hex; only a file with this build id is read */
-    struct text release;   /* of the kernel, as uname reports it; empty: unknown */
-    struct text reference; /* of the kernel: the name of a symbol to list in any case; empty: none */
-    struct text path;      /* of the module, as recorded; empty: the kernel itself is wanted */
+    struct text release;   /* release of the kernel, as uname reports it; empty: unknown */
+    struct text reference; /* name of a kernel symbol to list in any case; empty: none */
+    struct text path;      /* path of the module, as recorded; empty: the kernel itself is wanted */
     struct text module;    /* its name, "[nf_tables]" */
-    uint64_t address;      /* of the module's code */
+    uint64_t address;      /* address of the module's code */
     const struct debug_folders *folders;
 };
 

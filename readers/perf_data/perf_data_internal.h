@@ -69,9 +69,9 @@ struct perf_data {
     bool has_threads;                    /* may start threads */
     struct column tracepoints;           /* struct data_tracepoint */
     struct data_stacks stacks;
-    uint64_t cookie;             /* of the deferred user stack of the sample that is being read; 0: none */
-    bool has_no_kernel;          /* that sample has a deferred user stack and no kernel stack */
-    bool has_named_clock;        /* of -k, not perf's own */
+    uint64_t cookie;             /* cookie of the deferred user stack of the sample that is being read; 0: none */
+    bool has_no_kernel;          /* the sample that is being read has a deferred user stack and no kernel stack */
+    bool has_named_clock;        /* the clock is one that -k names, not perf's own */
     int64_t last_time_ns;        /* time of the last record that has one */
     uint64_t lost_count;         /* samples lost according to LOST records */
     uint64_t lost_samples_count; /* samples lost according to LOST_SAMPLES records, which count the same losses again */

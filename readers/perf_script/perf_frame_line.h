@@ -13,7 +13,7 @@ struct perf_frame_line {
     struct text symbol; /* without its offset; empty if unknown */
     bool is_unknown;    /* perf printed "[unknown]" for the symbol, or for the library and no symbol */
     bool has_offset;
-    uint64_t offset;     /* of the address from the symbol's start */
+    uint64_t offset;     /* distance of the address from the symbol's start */
     struct text library; /* as printed, without "(deleted)" and offset; empty if unknown */
     bool is_inlined;     /* inlined into the next frame that is not inlined; has no library of its own */
     bool is_cookie; /* stands for a user stack, which follows in a "DEFERRED CALLCHAIN" whose cookie is this address */

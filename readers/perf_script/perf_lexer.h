@@ -36,12 +36,12 @@ struct perf_new_line {
 
 struct perf_lexed_sample {
     struct perf_event_line line; /* its texts point into the block */
-    const char *start;           /* of the event line */
-    uint32_t event_bytes;        /* of the event line with its end */
-    uint32_t stack_bytes;        /* of the frame lines without the end of the last one */
+    const char *start;           /* start of the event line */
+    uint32_t event_bytes;        /* size of the event line with its end */
+    uint32_t stack_bytes;        /* size of the frame lines without the end of the last one */
     uint32_t first_line;         /* row in the block's lines; innermost frame first */
     uint32_t line_count;         /* 0: no stack was found */
-    uint32_t node;               /* of the innermost line; undefined without lines */
+    uint32_t node;               /* node of the innermost line; undefined without lines */
     uint32_t own_count;          /* innermost lines that the base does not share */
     uint32_t base;               /* row in the block's samples, if own_count is less than line_count */
     bool has_blank_line;         /* the line after the stack is empty, without a carriage return */
@@ -55,7 +55,7 @@ struct perf_block {
     uint32_t line_capacity;
     struct column new_lines; /* struct perf_new_line, by line number from first_new_number on */
     uint32_t first_new_number;
-    uint32_t generation; /* of the nodes */
+    uint32_t generation; /* generation of the nodes */
     bool has_failed;     /* a failure is latched in the lexer, which does not change any more */
 };
 
@@ -70,7 +70,7 @@ enum { PERF_LEXED_THREADS_MAX = 512 };
 
 struct perf_lexer {
     struct failure failure;   /* its own latch; counts against the same limit as the conversion's */
-    struct index_set lines;   /* of hashes */
+    struct index_set lines;   /* set of the lines' hashes */
     struct column hashes;     /* struct index_identity, by line number */
     struct row_table names;   /* struct perf_lexed_name */
     struct stack_table nodes; /* a line's number takes the place of a frame, a node that of a stack */

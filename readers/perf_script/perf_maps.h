@@ -28,7 +28,7 @@ bool perf_map_record_parse(struct text payload, struct perf_map_record *out);
 struct perf_maps {
     struct code_mappings mappings; /* ids are the order of the records; library_id is always 1 */
     uint64_t last_id;
-    uint64_t kernel_start; /* of the kernel's image; 0: no record has it */
+    uint64_t kernel_start; /* start of the kernel's image; 0: no record has it */
     struct strings paths;
     struct strings texts;
     struct column build_ids; /* struct text, one for each path; empty if unknown */

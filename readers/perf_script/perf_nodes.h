@@ -21,8 +21,8 @@ struct perf_node_settings {
 /* What is known of a node with some settings. */
 struct perf_node {
     uint32_t settings; /* row of perf_nodes.settings; nothing is known with others */
-    stack_id stack;    /* of a stack whose innermost line is the node's; none if unknown */
-    stack_id callers;  /* of the lines after the node's; none if there are none; PERF_CALLERS_UNKNOWN */
+    stack_id stack;    /* the stack whose innermost line is the node's; none if unknown */
+    stack_id callers;  /* the stack of the lines after the node's; none if there are none; PERF_CALLERS_UNKNOWN */
 };
 
 static const stack_id PERF_CALLERS_UNKNOWN = {ID_NONE - 1};
@@ -31,11 +31,11 @@ struct perf_nodes {
     struct failure *failure;   /* borrowed */
     struct row_table settings; /* struct perf_node_settings */
     struct perf_node_settings last_settings;
-    uint32_t last_row;       /* of the last settings; ID_NONE: there are none yet */
+    uint32_t last_row;       /* row of the last settings; ID_NONE: there are none yet */
     struct perf_node *nodes; /* owned; by node */
     uint32_t node_count;
-    uint32_t generation;          /* of the nodes */
-    struct perf_node_line *lines; /* owned; of the stack that is read now, innermost first */
+    uint32_t generation;          /* generation of the nodes */
+    struct perf_node_line *lines; /* owned; lines of the stack that is read now, innermost first */
     uint32_t line_count;
     uint32_t line_capacity;
 };

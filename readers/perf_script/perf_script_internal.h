@@ -47,7 +47,7 @@ enum perf_tally {
 struct open_sample {
     bool is_open;
     bool is_deferred_stack;   /* user frames of earlier samples, not a sample itself */
-    uint64_t deferred_cookie; /* of the samples that the deferred stack belongs to */
+    uint64_t deferred_cookie; /* cookie of the samples that the deferred stack belongs to */
     struct perf_task *task;
     uint32_t event;
     int64_t time_ns;
@@ -68,10 +68,10 @@ struct perf_script {
     struct perf_event_memo event_memo;
     struct perf_stack stack;
     struct perf_nodes nodes;
-    struct stack_path path; /* of the last stack that was not lexed */
+    struct stack_path path; /* path of the last stack that was not lexed */
     struct open_sample sample;
     struct strings record_names; /* names of records that are not used */
-    int64_t last_time_ns;        /* of the last line with a time; 0 until there is one */
+    int64_t last_time_ns;        /* time of the last line that has one; 0 until there is one */
     bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
     struct ledger_tally tallies[TALLY_COUNT];

@@ -1,7 +1,8 @@
 /* Gives each function one file.
  *
- * With source lines (-F srcline), perf prints the file of the line that runs. That of a macro or of an #include in a
- * function is another one than the function's. The reader makes a function for each file, and here they become one. */
+ * With source lines (-F srcline), perf prints the file of the line that runs. If that line comes from a macro or from
+ * an #include in a function, its file is not the function's. The reader makes a function for each file, and here they
+ * become one. */
 #ifndef GECKO_PERF_SOURCES_H
 #define GECKO_PERF_SOURCES_H
 

@@ -17,8 +17,8 @@ struct perf_symbol_memo {
 
 struct perf_symbol {
     uint64_t address;      /* as printed; 0 if there is none */
-    uint64_t start;        /* of the symbol; absolute or relative like the address */
-    uint32_t name_row;     /* of perf_symbols.of_names; not that of a cookie, which has no name */
+    uint64_t start;        /* start of the symbol; absolute or relative like the address */
+    uint32_t name_row;     /* row of perf_symbols.of_names; undefined for a cookie, which has no name */
     func_id func;          /* ask perf_symbols_func; none: it is named by its address, and nobody has asked yet */
     uint32_t inlined_name; /* symbol that this one's name says is inlined into it (Java's "A->B"); ID_NONE if there is
                               none */
@@ -46,11 +46,11 @@ struct perf_known_line {
 struct perf_name {
     uint32_t library; /* row of perf_symbols.libraries */
     func_id func;     /* none if there is no name: each address is a function then */
-    frame_id nowhere; /* of all callers with PERF_SYMBOL_IS_NOWHERE; none until there is one */
+    frame_id nowhere; /* frame of all callers with PERF_SYMBOL_IS_NOWHERE; none until there is one */
     struct category_pair category;
     uint16_t flags;                 /* enum perf_symbol_flags */
-    native_symbol_id native_symbol; /* that of the last frame with the name; none until there is one */
-    lib_id lib;                     /* of the native symbol, like the next member */
+    native_symbol_id native_symbol; /* native symbol of the last frame with the name; none until there is one */
+    lib_id lib;                     /* library of the native symbol, whose start is the next member */
     uint32_t start;
 };
 
@@ -62,7 +62,7 @@ struct perf_numbered {
 
 struct perf_symbols {
     struct profile *profile;   /* borrowed */
-    struct index_set lines;    /* of known_lines */
+    struct index_set lines;    /* index of known_lines */
     struct column known_lines; /* struct perf_known_line: frame lines that were not lexed */
     struct column memos;       /* struct perf_symbol_memo */
     struct column rows;        /* struct perf_symbol */

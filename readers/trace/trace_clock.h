@@ -27,8 +27,8 @@ struct trace_clock {
     int64_t limit_ticks;                /* a time further from the start than this is damaged */
     struct column offered;              /* struct trace_clock_point */
     struct trace_clock_point *kept;     /* ascending; the first one is the start */
-    struct trace_clock_rate *rates;     /* from each of these points on */
-    struct trace_clock_rate early_rate; /* before the start */
+    struct trace_clock_rate *rates;     /* one for each kept point: the rate from there on */
+    struct trace_clock_rate early_rate; /* rate before the start */
     size_t kept_count;
     size_t last_kept; /* point of the previous conversion; the next one is usually near it */
 };

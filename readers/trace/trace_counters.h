@@ -29,7 +29,7 @@ void trace_counters_init(struct trace_counters *counters, struct profile *profil
 void trace_counters_fini(struct trace_counters *counters);
 
 /* Adds an entry of the process's counter with that definition, whose number is `definition_row`. `number` is the number
- * of changes; of a sum, the number of all changes so far. The sampler adds what a rate has changed by since its
+ * of changes; for a sum, it is the number of all changes so far. The sampler adds what a rate has changed by since its
  * previous round, unlike other threads, which add each change. Until trace_counters_finish, a sample of the counter
  * holds `value` as its change and `count` in its reserved member. */
 void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,

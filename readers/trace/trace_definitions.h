@@ -42,7 +42,7 @@ struct trace_label {
     bool is_resolved;
     source_id source;
     struct category_pair category;
-    frame_id frame; /* of this label when it is pushed without a text */
+    frame_id frame; /* frame of this label when it is pushed without a text */
 };
 
 struct trace_library {
@@ -93,14 +93,14 @@ struct trace_definitions {
     struct column libraries;                                       /* struct trace_library */
     struct column mappings;                                        /* struct code_mapping */
     struct column inheritances;                                    /* struct code_inheritance */
-    struct column jitdumps;             /* struct trace_jitdump: of the mappings that are in force */
+    struct column jitdumps;             /* struct trace_jitdump, for the mappings that are in force */
     struct column symbols;              /* struct trace_function */
     struct code_mappings symbol_ranges; /* where they are in libraries; library ids take the place of pids */
     uint64_t last_known_id;             /* all definitions up to this one are known, so mappings up to it apply */
     struct code_mappings in_force;
     struct column metas;          /* struct meta_definition */
     struct column strings;        /* struct text */
-    struct strings schema_names;  /* of the marker types that are resolved */
+    struct strings schema_names;  /* names of the marker types that are resolved */
     struct column schema_numbers; /* uint32_t for each schema name: the last number appended to it */
 };
 

@@ -7,7 +7,7 @@
 
 /* A record of such a file: the code that is at an address from a time on. Records come in the order of the file. */
 struct trace_jit_record {
-    int64_t time_ns; /* of CLOCK_MONOTONIC; INT64_MIN if unknown */
+    int64_t time_ns; /* time on CLOCK_MONOTONIC; INT64_MIN if unknown */
     uint64_t address;
     uint64_t size_bytes; /* never 0 */
     struct text name;    /* valid during the call; empty if the code was moved and keeps its name */

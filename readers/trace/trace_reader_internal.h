@@ -25,7 +25,7 @@ struct trace_chunk_context {
     int64_t now_ticks;             /* time of the last entry, since the start of the trace */
     int64_t base_ticks;            /* base time of the chunk, since the start of the trace */
     uint64_t base_ns;              /* the same time in nanoseconds of CLOCK_MONOTONIC */
-    uint64_t pid_namespace;        /* of the chunk's pids; 0: unknown */
+    uint64_t pid_namespace;        /* namespace of the chunk's pids; 0: unknown */
     uint64_t address;              /* last address; the next one is relative to it */
     bool is_address_lost;          /* an entry that may have changed `address` was not understood */
     uint64_t mappings_id;          /* the last definition of a mapping that applies here; 0 if none does */
@@ -36,7 +36,7 @@ struct trace_chunk_context {
 struct trace_blocks {
     struct trace_chunk_context context;
     struct text bytes;
-    uint64_t offset;      /* of the first byte in the trace */
+    uint64_t offset;      /* offset of the first byte in the trace */
     uint64_t block_count; /* number of blocks, according to the chunk */
     bool is_cut;          /* the trace ends within the blocks */
 };
@@ -79,7 +79,7 @@ struct trace_reader {
     struct column set_aside; /* struct trace_blocks with their own bytes, read again once all definitions are known */
     size_t set_aside_bytes;
     struct column cells; /* union marker_value: cells of the current list or table */
-    frame_id *frames;    /* of the current stack */
+    frame_id *frames;    /* frames of the current stack */
     size_t frame_capacity;
     char *scratch; /* for composed names */
     size_t scratch_bytes;

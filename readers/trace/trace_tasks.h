@@ -19,7 +19,7 @@ enum trace_fate {
 
 struct trace_process {
     process_id id;
-    uint64_t start_ns;   /* of CLOCK_MONOTONIC */
+    uint64_t start_ns;   /* time on CLOCK_MONOTONIC */
     int64_t parent_pid;  /* PID_UNKNOWN: not known */
     int64_t name_ticks;  /* time of the name */
     int64_t first_ticks; /* time of its first entry; TIME_NONE: it has none */
@@ -30,7 +30,7 @@ struct trace_process {
     uint32_t end;           /* enum trace_process_end */
     enum trace_fate fate;   /* if the process has no end */
     process_id successor;   /* the next one with its pid, if the process has no end */
-    uint64_t chunk_count;   /* of its chunks in the trace */
+    uint64_t chunk_count;   /* number of its chunks in the trace */
     uint64_t taken_count;   /* chunks that it is known to have taken; 0: unknown */
     uint64_t skipped_count; /* chunks that could not be read */
 };

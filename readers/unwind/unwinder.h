@@ -23,7 +23,7 @@ struct unwind_file;
 enum unwinder_machine { UNWINDER_X86_64, UNWINDER_AARCH64 };
 
 struct unwinder_options {
-    enum unwinder_machine machine;       /* of the recorded program */
+    enum unwinder_machine machine;       /* machine of the recorded program */
     const struct debug_folders *folders; /* where to look for files besides their own paths. NULL: do not open files
                                           * that the recording names */
     struct failure *failure; /* latches a failure if memory runs out, and counts memory. Nothing else fails */
@@ -79,7 +79,7 @@ bool unwind_registers_of_perf(enum unwinder_machine machine, uint64_t abi, uint6
  * only the valid bytes (perf's dyn_size). The bytes are borrowed during a walk. */
 struct unwind_stack {
     uint64_t start;
-    const void *bytes; /* of any alignment */
+    const void *bytes; /* may have any alignment */
     size_t bytes_count;
 };
 
