@@ -21,7 +21,7 @@ struct reading {
 
     /* Set by reading_run. */
     const struct reader *reader; /* NULL: no format is known */
-    struct text wrapping;        /* in the profile's texts */
+    struct text wrapping;        /* how the input is packed; one of the profile's texts */
     uint64_t bytes_count;        /* size of the input, unpacked */
 
     /* Private. */

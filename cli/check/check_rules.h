@@ -78,7 +78,7 @@ struct rule {
     const char *name;
     enum value_type type;
     unsigned flags;         /* enum rule_flag */
-    enum check_table table; /* to which an index points, or whose rows a list or table has */
+    enum check_table table; /* the table to which an index points, or whose rows a list or table has */
     enum value_range range;
     const char *const *choices; /* ends with NULL */
     const struct shape *shape;

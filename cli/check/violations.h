@@ -65,7 +65,7 @@ struct violations {
     struct strings texts;
     struct row_table keys; /* struct kind_key; the row numbers are the numbers of the kinds */
     struct column kinds;   /* struct violation_kind, in order of first appearance */
-    uint64_t counts[2];    /* by severity */
+    uint64_t counts[2];    /* number of violations, by severity */
 };
 
 void violations_init(struct violations *violations, struct failure *failure);

@@ -68,7 +68,7 @@ struct info {
     double cpu;              /* processor time of all samples with a stack */
     double wait;             /* sum of the absolute weights of idle samples */
     double interval_ms;
-    double duration_ms;    /* from the first to the last sample or marker */
+    double duration_ms;    /* time from the first to the last sample or marker */
     int64_t start_time_ms; /* since the Unix epoch; 0: not known */
     bool has_times;        /* false: the trace has no times, and those of the profile only keep the order */
     uint64_t sample_count;

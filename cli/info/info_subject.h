@@ -13,7 +13,7 @@ struct info_subject {
     struct text format;   /* "perf-script"; empty: not known */
     struct text title;    /* "perf script text" */
     struct text wrapping; /* "gzip"; empty: none */
-    uint64_t bytes_count; /* after decompression */
+    uint64_t bytes_count; /* size after decompression */
     const struct gecko_convert_result
         *result; /* the result of reading a trace, with its ledger; NULL: the file is a profile */
     const struct failure *failure;

@@ -17,7 +17,7 @@ struct memory_limit {
     uint64_t limit_bytes;
     bool is_default;                /* nobody asked for it: it is half of the machine's memory */
     uint64_t resident_before_bytes; /* resident memory of the process when counting began */
-    _Atomic(uint64_t) held_bytes;   /* in blocks that have not been freed */
+    _Atomic(uint64_t) held_bytes;   /* size of the blocks that have not been freed */
 };
 
 /* Begins to count. If limit_bytes is 0, the limit is half of machine_memory_bytes. The limit must not move until all of

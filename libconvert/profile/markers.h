@@ -47,7 +47,7 @@ enum marker_format {
 };
 
 struct marker_format_traits {
-    const char *name; /* in a schema */
+    const char *name; /* the name in a schema */
     enum marker_value_kind kind;
 };
 extern const struct marker_format_traits marker_formats[MARKER_FORMAT_COUNT];

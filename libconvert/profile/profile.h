@@ -61,7 +61,7 @@ struct extra_entry {
 /* What the recorder was told to record, and to leave out. */
 struct profile_configuration {
     bool is_known;
-    int64_t interval_ns;     /* between samples, as far as the recorder kept to it; 0: unknown */
+    int64_t interval_ns;     /* time between samples, as far as the recorder kept to it; 0: unknown */
     uint64_t capacity_bytes; /* older events may be missing from a larger recording */
     uint32_t duration_s;     /* how much before the end of the recording was kept; 0: all */
     struct text features;    /* comma-separated names */
@@ -89,7 +89,7 @@ struct profile_meta {
     int64_t start_time_ms;   /* profile's start since the Unix epoch; 0: profile_finish derives it from the next two */
     int64_t captured_at_ms;  /* when the trace was written, since the epoch; 0: unknown */
     int64_t epoch_offset_ns; /* Unix time less the trace's clock; 0: unknown */
-    int64_t interval_ns;     /* between samples; 0: profile_finish estimates it */
+    int64_t interval_ns;     /* time between samples; 0: profile_finish estimates it */
     bool has_stacks;         /* stacks were walked: samples may have more than one frame */
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
     bool has_times;          /* false: times were made up from the order of the samples */
@@ -130,7 +130,7 @@ struct profile {
     struct column marker_schemas;         /* struct marker_schema */
     struct index_set marker_schema_names; /* the rows of marker_schemas by their names */
     struct payloads payloads;
-    const struct payloads *merged_payloads; /* with the numbers before those of `payloads`; borrowed */
+    const struct payloads *merged_payloads; /* the payloads with the numbers before those of `payloads`; borrowed */
     size_t merged_payloads_count;
     struct row_table large_weights; /* struct decimal: weights that do not fit 31 bits */
     struct column processes;        /* struct process */

@@ -7,7 +7,8 @@
 
 struct symbol {
     uint64_t start;
-    uint64_t end; /* after its last byte; if the table has no size, where the next symbol begins or the section ends */
+    uint64_t end; /* address after its last byte; if the table has no size, where the next symbol begins or the section
+                     ends */
     const char *name; /* as linkers see it, "function@plt" of a stub; belongs to the file or the table */
     bool has_size;
     uint8_t rank;    /* private; if several symbols have the same start, one with the lowest rank is preferred */

@@ -20,7 +20,7 @@ struct perf_event {
     /* Samples of a clock, taken on the same processor as the one before. */
     struct column last_times_ns; /* int64_t, by processor; TIME_NONE: none yet */
     uint64_t gap_count;
-    uint64_t fitting_gap_count; /* those not much longer than the period */
+    uint64_t fitting_gap_count; /* number of gaps that are not much longer than the period */
 };
 
 /* Bounds how many events the ledger names. All events after this many share one row, the last. */

@@ -39,7 +39,7 @@ struct perf_task {
 struct perf_recent_tid {
     int64_t tid;
     uint32_t machine;
-    uint32_t *slot; /* in perf_tasks.current; NULL: none was looked up */
+    uint32_t *slot; /* an element of perf_tasks.current; NULL: none was looked up */
 };
 
 enum { PERF_RECENT_TIDS = 64 };

@@ -60,7 +60,7 @@ struct data_file {
     struct text real_path; /* the path in the recording */
     struct text build_id;  /* hex; empty: the mapping has none */
     uint32_t library;      /* row of data_code.libraries */
-    lib_id lib;            /* in the profile; none until a frame needs it */
+    lib_id lib;            /* the library in the profile; none until a frame needs it */
 };
 
 void data_code_init(struct data_code *code, struct profile *profile);

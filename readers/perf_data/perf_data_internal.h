@@ -76,7 +76,7 @@ struct perf_data {
     uint64_t lost_count;         /* samples lost according to LOST records */
     uint64_t lost_samples_count; /* samples lost according to LOST_SAMPLES records, which count the same losses again */
     struct position first_lost;
-    uint64_t record_counts[256]; /* by type; the last also counts all types above 255 */
+    uint64_t record_counts[256]; /* number of records by type; the last also counts all types above 255 */
     struct position first_records[256];
     struct ledger_tally tallies[DATA_TALLY_COUNT];
 };

@@ -24,7 +24,7 @@
 struct perf_lexed_line {
     uint32_t number;
     uint32_t node;
-    uint32_t distance_bytes; /* from the line's start to the end of the stack's text */
+    uint32_t distance_bytes; /* distance from the line's start to the end of the stack's text */
 };
 
 /* A line that has its number from this block. */

@@ -17,7 +17,7 @@ enum { TRACE_FIELD_COUNT_MAX = 128 };
 
 struct trace_marker_type {
     struct marker_schema schema;
-    uint16_t row; /* in the profile's schemas; MARKER_SCHEMA_NONE if there is no room */
+    uint16_t row; /* row in the profile's schemas; MARKER_SCHEMA_NONE if there is no room */
     bool is_resolved;
     uint8_t wires[TRACE_FIELD_COUNT_MAX]; /* enum trace_wire of each field */
 };
@@ -56,7 +56,7 @@ struct trace_library {
 
 /* A function that the trace itself names in a library. */
 struct trace_function {
-    uint64_t offset; /* from the image base */
+    uint64_t offset; /* distance from the image base */
     struct text name;
 };
 

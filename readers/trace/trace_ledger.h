@@ -69,7 +69,7 @@ struct trace_misfit {
     string_id marker;  /* its name */
     struct text field; /* its key; borrowed from the profile */
     struct ledger_tally tally;
-    uint32_t count_in_entry; /* in the current entry; like trace_ledger.parts */
+    uint32_t count_in_entry; /* count in the current entry, as in trace_ledger.parts */
 };
 
 /* How many of those are told apart. Programs make a few such mistakes, and a damaged trace any number. */

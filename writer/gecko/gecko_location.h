@@ -30,7 +30,7 @@ struct location_parts {
 
 /* Changes that make the client read the rest of a location correctly. */
 enum location_change {
-    LOCATION_SPACE_ADDED,       /* to the name, at one end or both */
+    LOCATION_SPACE_ADDED,       /* a space was added to the name, at one end or both */
     LOCATION_LINES_JOINED,      /* the name's line breaks became spaces */
     LOCATION_BRACKETS_REPLACED, /* the library's parentheses became square brackets */
     LOCATION_CHANGE_COUNT

@@ -28,7 +28,7 @@ struct gecko_stack {
 
 /* A string of a thread's table: a text and, for some locations, the source whose number follows the text. */
 struct gecko_string {
-    string_id text; /* in gecko_tables.texts */
+    string_id text; /* the text in gecko_tables.texts */
     source_id source;
 };
 

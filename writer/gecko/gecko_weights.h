@@ -15,7 +15,7 @@ struct gecko_weights {
     bool are_repeated;      /* some sample is written more than once */
     uint32_t scale;         /* scale of `unit`: the most digits after the point that any weight has */
     unsigned __int128 unit; /* what one written sample stands for, times 10^scale; 0 if no sample was weighed */
-    uint64_t sample_count;  /* in all threads */
+    uint64_t sample_count;  /* number of samples in all threads */
     uint64_t row_count;     /* number of samples to write; UINT64_MAX if that or more */
 };
 
