@@ -204,9 +204,9 @@ static uint64_t take_program_cpu_ns(void) {
     return used_ns;
 }
 
-/* Threads leave their stacks without the sampler. With an interval below a millisecond, it takes several at once, but no
- * more than a thread has room for. The samplers of many processes that share the processors make no more rounds together
- * than that of one busy program. */
+/* Threads leave their stacks without the sampler. With an interval below a millisecond, it takes several at once, but
+ * no more than a thread has room for. The samplers of many processes that share the processors make no more rounds
+ * together than that of one busy program. */
 static uint64_t next_step_ns(uint64_t now_ns) {
     if (sampler.interval_ns >= STEP_NS_MAX) return sampler.interval_ns;
     uint64_t passed_ns = now_ns - sampler.round_ns, used_ns = take_program_cpu_ns();
