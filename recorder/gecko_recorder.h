@@ -859,10 +859,10 @@ GREC_INLINE void grec_label_pop(grec_label_place pushed) {
         grec_label_pop_at_(stack, pushed);
 }
 
-/* The same for a label whose place is kept in `variable`, on the stack: it ends with the function. */
+/* The same for a label whose place is kept in `variable`, on the stack: it ends with the function. The variable has no
+ * value yet, and gcc warns of that where a const pointer is passed. */
 __attribute__((always_inline)) static inline grec_label_place grec_label_enter_(struct grec_label *label,
-                                                                                const char *text,
-                                                                                const void *variable) {
+                                                                                const char *text, void *variable) {
     const void *address = __builtin_frame_address(0);
     if (__builtin_expect(!grec_is_counting_(), 1)) return 0;
     return grec_label_push_at_(label, text, address, grec_label_identity_(address, variable));

@@ -120,12 +120,14 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 
 # compile COMPILER STANDARD SOURCE static|shared OUTPUT
 compile() {
-    libraries=$(package --libs gecko-recorder)
+    libraries=$(package --libs gecko-recorder) optimizes=-O1
+    # The compiler gives other warnings if it does not optimize.
+    [ "$4" = static ] && optimizes=-O0
     # Other libraries that a static library needs are listed in its pkg-config description.
     [ "$4" = static ] && libraries=$(package --static --libs gecko-sampler | sed 's/-lgecko_\([a-z]*\)/-l:libgecko_\1.a/g')
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
-    "$1" -std="$2" -O1 $warnings $(package --cflags gecko-recorder) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
+    "$1" -std="$2" $optimizes $warnings $(package --cflags gecko-recorder) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
 }
 
 texts_of_all='
