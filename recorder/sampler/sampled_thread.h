@@ -66,7 +66,7 @@ struct sampled_thread {
     uint64_t control_block; /* that the C library has for it; 0: not known */
 
     uint32_t written_count;    /* samples since another thread demanded one */
-    uint32_t dropped_count;    /* stacks in a row that were dropped because a table was missing */
+    uint32_t dropped_count;    /* rounds in a row in which stacks were dropped because a table was missing */
     uint64_t heard_ticks;      /* when its last sample was taken, or it was last found to wait */
     uint64_t unreached_ticks;  /* since when it cannot be reached; 0: it can */
     uint64_t next_check_ticks; /* when to check `reach` again */

@@ -18,8 +18,9 @@
 #include "waiting_stack.h"
 
 enum {
-    /* How many stacks in a row are dropped because unwind tables were missing, so that a later one is whole. A stack
-       through many libraries needs a few tries. */
+    /* In how many rounds in a row stacks are dropped because unwind tables were missing, so that a later one is whole.
+       A stack through many libraries needs a few tries. On a busy machine, a thread leaves many stacks before the first
+       tables are there. */
     DROPPED_COUNT_MAX = 64,
     /* A thread that has run for less than this, and waits in the same call with the same arguments and stack pointer,
        is in the same place. */
@@ -304,8 +305,8 @@ static void write_sample(struct thread_record *record, struct sampled_thread *th
     thread->wait_fingerprint = 0;
 }
 
-/* A demanded sample is written whatever it stands for. */
-static void collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
+/* A demanded sample is written whatever it stands for. Returns false if the stack is dropped. */
+static bool collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         const struct ring_sample *sample) {
     const struct shared_sample shared = {.origin = sample->origin,
                                          .has_event = thread->clocks.has_event,
@@ -315,26 +316,28 @@ static void collect_one(struct thread_record *record, struct sampled_thread *thr
                                          .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
-    if (!cpu_ns && !is_demanded) return;
+    if (!cpu_ns && !is_demanded) return true;
     if (awaits_more(thread, sample)) {
-        thread->dropped_count++;
         thread->share.owed_ns += (int64_t)cpu_ns;
-        return;
+        return false;
     }
     write_sample(record, thread, round, sample, cpu_ns);
+    return true;
 }
 
 static void collect(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     const struct ring_sample *sample;
+    bool has_dropped = false;
     if (!sample_ring_has_samples(&thread->ring)) return;
     thread->heard_ticks = round->now_ticks;
     thread->unlooked_count = 0;
     observer.lost_count += sample_ring_take_lost_count(&thread->ring);
     /* Processor time was read before a later sample was taken, so that sample has to wait for the next round. */
     while ((sample = sample_ring_first(&thread->ring)) && sample->ticks <= thread->read_ticks) {
-        if (thread->state != SAMPLED_LEFT_OUT) collect_one(record, thread, round, sample);
+        if (thread->state != SAMPLED_LEFT_OUT) has_dropped |= !collect_one(record, thread, round, sample);
         sample_ring_drop(&thread->ring);
     }
+    thread->dropped_count += has_dropped;
 }
 
 /* ---- Threads that wait. ---- */
