@@ -64,6 +64,7 @@ static struct {
     uint64_t next_slow_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
+    struct thread_observer_starter starter;
     bool is_prepared; /* for sampling */
     bool can_be_quiet;
     bool was_quiet;                  /* before this round, which is due because a thread has run */
@@ -301,7 +302,7 @@ static void find_threads(uint64_t now_ns) {
         .only_opens_clocks = true,
         .takes_no_stacks = asked_flags() & GREC_NO_STACKS,
         .takes_demanded_alone = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED)};
-    thread_observer_begin();
+    thread_observer_begin(&sampler.starter);
     thread_observer_limit(&rules);
     task_list_open(sampler.flags & GREC_ALL_THREADS);
     task_list_refresh(now_ns);
@@ -431,6 +432,8 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     __atomic_store_n(&sampler.makes_rounds, 1, __ATOMIC_SEQ_CST);
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
+    sampler.starter = (struct thread_observer_starter){.tid = (uint32_t)syscall(SYS_gettid),
+                                                       .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID)};
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;

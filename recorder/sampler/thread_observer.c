@@ -43,6 +43,7 @@ static struct {
     bool is_refusal_reported; /* that memory of threads cannot be read */
     uint64_t tick_ns;         /* between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
+    struct thread_observer_starter starter;
     struct thread_observer_rules rules;
 } observer;
 
@@ -87,10 +88,16 @@ static void ask_kernel(struct sampled_thread *thread) {
     if (cpu_share_has_excess(&thread->share, observer.tick_ns)) count_faults(thread);
 }
 
+/* Returns the processor time that a thread had used before it was sampled. */
+static uint64_t first_cpu_ns(uint32_t tid) {
+    uint64_t listed_ns = task_list_cpu_ns(tid), started_ns = tid == observer.starter.tid ? observer.starter.cpu_ns : 0;
+    return listed_ns > started_ns ? listed_ns : started_ns;
+}
+
 /* Finds the processor time that the thread has used since the round before. Of a thread that has begun since, that is
  * all of it. Returns false if the thread has ended. */
 static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
-    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : task_list_cpu_ns(thread->tid);
+    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread->tid);
     *used_ns = 0;
     thread->read_ticks = clock_ticks();
     if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
@@ -610,8 +617,9 @@ void thread_observer_finish(void) {
     thread_registry_each_record(drop, NULL);
 }
 
-void thread_observer_begin(void) {
+void thread_observer_begin(const struct thread_observer_starter *starter) {
     observer.epoch++;
+    observer.starter = *starter;
     observer.is_refusal_reported = false;
     observer.lost_count = 0;
     has_stuck_handler = false;

@@ -11,8 +11,15 @@
 struct thread_writers;
 struct thread_record;
 
+/* The thread that has started the sampler, and the processor time that it had used then. The thread may have executed
+ * another program before, and is not always found in the first round. */
+struct thread_observer_starter {
+    uint32_t tid;
+    uint64_t cpu_ns;
+};
+
 /* Forgets what is known of all threads. Call this before the first round, and again after thread_observer_finish. */
-void thread_observer_begin(void);
+void thread_observer_begin(const struct thread_observer_starter *starter);
 
 /* Call this in the sampler's thread, before its first round. Reports which facts about threads the kernel withholds. */
 void thread_observer_open(void);
