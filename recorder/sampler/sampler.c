@@ -140,7 +140,7 @@ static void make_round(uint64_t now_ns) {
     bool samples_threads = !is_paused || is_demanded();
     const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
                                                 .finds_new_threads = sampler.knows_threads,
-                                                .looks_at_all = sampler.was_quiet,
+                                                .looks_at_all = sampler.was_quiet || is_demanded(),
                                                 .takes_no_stacks = flags & GREC_NO_STACKS,
                                                 .takes_demanded_alone = is_paused};
     thread_observer_limit(&rules);

@@ -389,9 +389,10 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 /* ---- Threads that run. ---- */
 
 /* A thread that was found in this round gets no sample without a stack: it may be about to end, and would have a track
- * for that sample alone. */
+ * for that sample alone. What a thread still owes from the time when it had stacks belongs to those. */
 static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
+    if (thread->state == SAMPLED_AT_WORK) write_rest(thread, round);
     thread_signal_report_unreached(record, thread);
     write_time(record, thread, round);
 }
