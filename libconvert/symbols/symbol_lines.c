@@ -12,15 +12,14 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/ids.h"
 #include "libconvert/base/index_set.h"
-#include "line_table.h"
 #include "symbol_names.h"
 
 /* The deepest nesting of entries that is read. Compilers nest some dozens. */
 enum { LEVELS_MAX = 512 };
 
-/* libdw frees nothing before its end. It is started again once this many units, or functions of shared units, are
- * kept. */
-enum { UNITS_KEPT_MAX = 128, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
+/* libdw frees nothing before its end. It is started again once this many units, rows of line tables, or functions of
+ * shared units are kept. */
+enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 18, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
 /* How many entries are followed from a function to its declaration. */
 enum { ORIGINS_MAX = 4 };
@@ -66,19 +65,17 @@ struct shared_unit {
 struct symbol_lines {
     struct failure *failure; /* borrowed */
     struct dwarf_session session;
-    struct line_sections sections;
-    bool is_broken;            /* the session could not be started again */
+    bool is_broken;            /* libdw failed when it was started again */
     uint64_t steps_left;       /* entries and ranges that may still be read */
     struct column units;       /* Dwarf_Off */
     struct column unit_ranges; /* struct address_range */
 
     /* The unit that was read last. */
     uint32_t unit;  /* ID_NONE: none */
-    Dwarf_Die root; /* its outermost entry */
+    Dwarf_Die die;  /* its entry in this file, which has the line table */
+    Dwarf_Die root; /* its outermost entry: `die`, or that of another file if the unit was split */
     const char *folder;
-    struct line_table table;
-    bool is_split;                 /* its entries are in another file, which has their files */
-    Dwarf_Files *split_files;      /* NULL: it is not split, or they cannot be read */
+    Dwarf_Files *files;            /* those that entries refer to; NULL: they cannot be read */
     struct column functions;       /* struct function */
     size_t outer_count;            /* of the functions that are in no other one: they come first, by ascending offset */
     struct column function_ranges; /* struct address_range */
@@ -91,6 +88,7 @@ struct symbol_lines {
     struct index_set unit_numbers; /* the rows of shared_units, by `unit` */
     struct dwarf_names shared_names;
     size_t kept_unit_count;
+    size_t kept_row_count;
 };
 
 /* ---- The session. ---- */
@@ -116,7 +114,7 @@ static bool start_session(struct symbol_lines *lines) {
     fini_shared(lines);
     init_shared(lines);
     lines->unit = ID_NONE;
-    lines->kept_unit_count = 0;
+    lines->kept_unit_count = lines->kept_row_count = 0;
     return dwarf_session_start(&lines->session);
 }
 
@@ -259,8 +257,7 @@ static void init_unit(struct symbol_lines *lines) {
     lines->outer_count = 0;
     lines->unit = ID_NONE;
     lines->folder = NULL;
-    lines->is_split = false;
-    lines->split_files = NULL;
+    lines->files = NULL;
 }
 
 static void fini_unit(struct symbol_lines *lines) {
@@ -269,57 +266,50 @@ static void fini_unit(struct symbol_lines *lines) {
     column_fini(&lines->inlined);
     dwarf_names_fini(&lines->names);
     dwarf_names_fini(&lines->inner_names);
-    line_table_fini(&lines->table);
 }
 
 /* Finds the outermost entry of the unit. The entries of a unit that was split (-gsplit-dwarf) are in another file; only
  * its line table is in this one. */
-static void find_root(struct symbol_lines *lines, Dwarf_Die *unit_die) {
+static void find_root(struct symbol_lines *lines) {
     uint8_t unit_type = 0;
     Dwarf_Die split;
-    lines->root = *unit_die;
-    if (dwarf_cu_info(unit_die->cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
+    lines->root = lines->die;
+    if (dwarf_cu_info(lines->die.cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
     if (unit_type != DW_UT_skeleton || !split.cu || dwarf_tag(&split) == DW_TAG_invalid) return;
     dwarf_new_oom_handler(dwarf_cu_getdwarf(split.cu), child_leave);
     lines->root = split;
 }
 
-/* Reads the line table of a unit, which is in this file even if the unit was split. */
-static void read_table(struct symbol_lines *lines, Dwarf_Die *die) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word offset;
-    size_t file_count;
-    if (dwarf_attr(die, DW_AT_stmt_list, &attribute) && dwarf_formudata(&attribute, &offset) == 0)
-        line_table_init(&lines->table, &lines->sections, offset, lines->folder, lines->failure);
-    lines->is_split = lines->root.cu != die->cu;
-    if (lines->is_split && dwarf_getsrcfiles(&lines->root, &lines->split_files, &file_count) != 0)
-        lines->split_files = NULL;
+static void read_table(struct symbol_lines *lines) {
+    Dwarf_Lines *rows;
+    size_t row_count, file_count;
+    if (dwarf_getsrclines(&lines->die, &rows, &row_count) == 0) lines->kept_row_count += row_count;
+    if (dwarf_getsrcfiles(&lines->root, &lines->files, &file_count) != 0) lines->files = NULL;
 }
 
-static void read_functions(struct symbol_lines *lines, uint32_t unit) {
-    Dwarf_Die die;
+/* Returns false if libdw fails. */
+static bool read_unit(struct symbol_lines *lines, uint32_t unit) {
+    Dwarf_Off offset = *(const Dwarf_Off *)column_at(&lines->units, unit);
     fini_unit(lines);
     init_unit(lines);
-    if (!dwarf_offdie(lines->session.dwarf, *(const Dwarf_Off *)column_at(&lines->units, unit), &die)) return;
-    find_root(lines, &die);
+    if (!dwarf_offdie(lines->session.dwarf, offset, &lines->die)) return false;
+    find_root(lines);
     read_children(lines, &lines->root, (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE});
     address_ranges_finish(&lines->function_ranges);
     lines->outer_count = lines->functions.count;
-    lines->folder = text_attribute(&die, DW_AT_comp_dir);
-    read_table(lines, &die);
+    lines->folder = text_attribute(&lines->die, DW_AT_comp_dir);
+    read_table(lines);
     lines->kept_unit_count++;
+    return true;
 }
 
 /* Reads the unit unless it was read last. Returns false if libdw fails. */
 static bool enter_unit(struct symbol_lines *lines, uint32_t unit) {
     if (lines->unit == unit) return true;
-    bool is_full =
-        lines->kept_unit_count >= UNITS_KEPT_MAX || lines->shared_names.functions.count >= SHARED_FUNCTIONS_KEPT_MAX;
-    if (is_full && !start_session(lines)) {
-        lines->is_broken = true;
-        return false;
-    }
-    read_functions(lines, unit);
+    bool is_full = lines->kept_unit_count >= UNITS_KEPT_MAX || lines->kept_row_count >= ROWS_KEPT_MAX ||
+                   lines->shared_names.functions.count >= SHARED_FUNCTIONS_KEPT_MAX;
+    lines->is_broken = (is_full && !start_session(lines)) || !read_unit(lines, unit);
+    if (lines->is_broken) return false;
     lines->unit = unit;
     return !failure_is_set(lines->failure);
 }
@@ -472,42 +462,28 @@ static uint32_t number_attribute(Dwarf_Die *die, unsigned name) {
 /* "???" is libdw's name for an unknown file. */
 static const char *known_file(const char *file) { return file && strcmp(file, "???") != 0 ? file : NULL; }
 
-static const char *split_file(const struct symbol_lines *lines, uint32_t number) {
-    return lines->split_files ? known_file(dwarf_filesrc(lines->split_files, number, NULL, NULL)) : NULL;
-}
-
 /* Sets where in the caller the inlined call is. */
 static void set_call_site(struct symbol_lines *lines, struct symbol_call *caller, Dwarf_Die *inlined) {
     caller->line = number_attribute(inlined, DW_AT_call_line);
     caller->column = number_attribute(inlined, DW_AT_call_column);
     if (!dwarf_hasattr(inlined, DW_AT_call_file)) return;
     uint32_t number = number_attribute(inlined, DW_AT_call_file);
-    caller->file = lines->is_split ? split_file(lines, number) : line_table_file(&lines->table, number);
+    if (lines->files) caller->file = known_file(dwarf_filesrc(lines->files, number, NULL, NULL));
 }
 
 static void set_line(struct symbol_lines *lines, struct symbol_call *call, uint64_t address) {
-    const struct line_row *row = line_table_find(&lines->table, address);
+    Dwarf_Line *row = dwarf_getsrc_die(&lines->die, address);
+    int line = 0, column = 0;
     if (!row) return;
-    if (row->line) call->line = row->line;
-    if (call->line && row->column) call->column = row->column;
-    call->file = line_table_file(&lines->table, row->file);
-}
-
-/* Returns the file in which the entry was declared; NULL: unknown. Entries of shared units have numbers of their own
- * for files. */
-static const char *declaration_file(struct symbol_lines *lines, Dwarf_Die *die) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word number;
-    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute)) return NULL;
-    if (attribute.cu != lines->root.cu || lines->is_split) return known_file(dwarf_decl_file(die));
-    bool is_known = dwarf_formudata(&attribute, &number) == 0 && number;
-    return is_known ? line_table_file(&lines->table, number) : NULL;
+    if (dwarf_lineno(row, &line) == 0 && line > 0) call->line = (uint32_t)line;
+    if (call->line && dwarf_linecol(row, &column) == 0 && column > 0) call->column = (uint32_t)column;
+    call->file = known_file(dwarf_linesrc(row, NULL, NULL));
 }
 
 /* Sets where the function begins. A line in another file, from an #include in the function, is dropped: profiles have
  * one file for a function, and it would be another function for each of its files. */
-static void set_declaration(struct symbol_lines *lines, struct symbol_call *call, Dwarf_Die *die) {
-    const char *file = declaration_file(lines, die);
+static void set_declaration(struct symbol_call *call, Dwarf_Die *die) {
+    const char *file = known_file(dwarf_decl_file(die));
     int line;
     if (!file || dwarf_decl_line(die, &line) != 0 || line <= 0) return;
     if (call->file && strcmp(call->file, file) != 0) call->line = call->column = 0;
@@ -556,7 +532,7 @@ static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct sy
             set_call_site(lines, &calls[i], &inlined[i]->die);
         else
             set_line(lines, &calls[i], address);
-        set_declaration(lines, &calls[i], die);
+        set_declaration(&calls[i], die);
     }
     return inlined_count + 1;
 }
@@ -580,7 +556,6 @@ struct symbol_lines *symbol_lines_create(const struct debug_file *file, const st
     }
     *lines = (struct symbol_lines){.failure = failure, .unit = ID_NONE};
     errno = 0;
-    lines->sections = line_sections_find(file);
     dwarf_session_init(&lines->session, file->elf, supplement ? supplement->elf : NULL);
     uint64_t size_bytes = file->size_bytes + (supplement ? supplement->size_bytes : 0);
     lines->steps_left = size_bytes * STEPS_PER_BYTE + STEPS_MIN;
