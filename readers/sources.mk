@@ -3,7 +3,7 @@ readers_sources := \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_line.c readers/collapsed/collapsed_stacks.c \
     readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
-    readers/input/input_lzma.c readers/input/input_members.c readers/input/input_room.c readers/input/input_spool.c readers/input/input_wrapper.c readers/input/scan.c \
+    readers/input/input_lzma.c readers/input/input_members.c readers/input/input_wrapper.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_callers.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_header.c readers/perf/perf_libraries.c \
     readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_script_frames.c readers/perf/perf_tasks.c \
     readers/perf_data/data_attr.c readers/perf_data/data_code.c readers/perf_data/data_copies.c \

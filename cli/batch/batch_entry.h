@@ -16,7 +16,6 @@ enum batch_status {
     BATCH_CONVERTED,
     BATCH_UNCHANGED, /* converted by an earlier batch; its profile still exists */
     BATCH_ARCHIVE,   /* its members have entries of their own */
-    BATCH_PART,      /* a part of a recording in several files, whose header has the entry that counts */
     BATCH_FOLDER,    /* its files have sources of their own; left out of the report */
     BATCH_NO_TRACE,
     BATCH_EMPTY, /* a trace without samples and markers, of which nothing was lost */

@@ -10,7 +10,6 @@
 static void entries_fini(struct batch_source *source) {
     for (size_t i = 0; i < source->members.count; i++) batch_entry_fini(column_at(&source->members, i));
     column_fini(&source->members);
-    batch_recordings_fini(&source->recordings);
     batch_entry_fini(&source->own);
     entry_texts_fini(&source->texts);
 }
@@ -19,7 +18,6 @@ static void entries_init(struct batch_source *source) {
     entry_texts_init(&source->texts, source->path, &source->failure);
     batch_entry_init(&source->own, &source->texts, TEXT(""));
     column_init(&source->members, sizeof(struct batch_entry), &source->failure);
-    batch_recordings_init(&source->recordings, &source->failure);
 }
 
 static void source_fini(struct batch_source *source) {
@@ -213,8 +211,7 @@ static bool holds_trace(struct batch_source *source) {
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++) {
         enum batch_status status = atomic_load(&entry->status);
         /* A failed entry may have been a trace, and its error is reported already. */
-        if (status != BATCH_NO_TRACE && status != BATCH_ARCHIVE && status != BATCH_FOLDER && status != BATCH_PART)
-            return true;
+        if (status != BATCH_NO_TRACE && status != BATCH_ARCHIVE && status != BATCH_FOLDER) return true;
     }
     return false;
 }

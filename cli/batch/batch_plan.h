@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "batch_entry.h"
-#include "batch_recordings.h"
 #include "cli/options.h"
 #include "file_digest.h"
 #include "libconvert/base/column.h"
@@ -33,7 +32,6 @@ struct batch_source {
     struct batch_entry own;    /* the entry of the file itself */
     struct entry_texts texts;
     struct column members; /* struct batch_entry, in the order of the archive */
-    struct batch_recordings recordings;
 };
 
 struct batch_plan {

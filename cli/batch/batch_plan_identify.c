@@ -103,24 +103,36 @@ static void add_member(struct probe *probe, struct input_members *members, const
     free(name);
 }
 
-/* Names the profiles of recordings that are folders after the folder. */
-static void name_recordings(struct probe *probe, size_t first) {
-    static const struct text header = TEXT("/data" OUTPUT_NAME_SUFFIX);
-    const struct batch_recordings *recordings = &probe->source->recordings;
-    for (size_t i = first; i < recordings->rows.count; i++) {
-        const struct batch_recording *recording = column_at(&recordings->rows, i);
-        struct batch_entry *entry = batch_entry_at(probe->source, recording->header);
-        struct batch_trace *trace = batch_entry_trace(entry);
-        struct text path = text_of(trace->output);
-        if (!strchr(entry->member, '/') || !text_ends_with(path, header)) continue;
-        char *output = output_of(text_slice(path, 0, path.bytes_count - header.bytes_count));
-        if (!output) {
-            failure_set_memory(&probe->source->failure);
-            return;
-        }
-        free(trace->output);
-        trace->output = output;
+/* Returns whether perf record --threads or --kcore gives this name to a file beside `data`. */
+static bool is_part(const struct batch_entry *entry, struct text *folder) {
+    uint32_t number = input_folder_number(text_of(entry->member), folder);
+    return number == 0 || number == INPUT_FOLDER_KERNEL;
+}
+
+/* Returns whether the entry is the `data` of a recording, of which other files may be in the same folder. */
+static bool is_header(const struct batch_entry *entry, struct text *folder) {
+    const struct batch_trace *trace = batch_entry_trace(entry);
+    return input_folder_number(text_of(entry->member), folder) == INPUT_FOLDER_HEADER && trace && trace->may_have_parts;
+}
+
+/* Fails recordings in several files among the members from `first` on. Their files are read side by side, but an
+ * archive gives one after another. */
+static void refuse_recordings(struct probe *probe, size_t first) {
+    struct batch_source *source = probe->source;
+    struct strings folders;
+    struct text folder;
+    strings_init(&folders, &source->failure);
+    for (size_t i = first; i < source->members.count; i++)
+        if (is_part(column_at(&source->members, i), &folder)) strings_intern(&folders, folder);
+    uint32_t folder_count = strings_count(&folders);
+    for (size_t i = first; i < source->members.count; i++) {
+        struct batch_entry *entry = column_at(&source->members, i);
+        if (!is_header(entry, &folder) || strings_intern(&folders, folder).index >= folder_count) continue;
+        struct failure failure = {0};
+        failure_set(&failure, FAILURE_INPUT, "%s > %s: " INPUT_FOLDER_PACKED, source->path, entry->member);
+        take_failure(probe, entry, &failure);
     }
+    strings_fini(&folders);
 }
 
 /* Adds the members of an archive. `path` is that of the archive within the source, empty for the source itself; `name`
@@ -136,7 +148,7 @@ static void identify_members(struct probe *probe, struct batch_entry *archive, s
         return;
     }
     struct text folder = output_name_folder(text_of(name));
-    size_t first_member = probe->source->members.count, first_recording = probe->source->recordings.rows.count;
+    size_t first_member = probe->source->members.count;
     struct input_members *members = input_members_open(input, latch);
     struct input_member member;
     archive->is_archive = true;
@@ -147,8 +159,7 @@ static void identify_members(struct probe *probe, struct batch_entry *archive, s
         if (!input_members_recover(members)) break;
     }
     input_members_close(members);
-    batch_recordings_find(probe->source, first_member);
-    name_recordings(probe, first_recording);
+    refuse_recordings(probe, first_member);
     if (failure_is_set(latch)) take_failure(probe, archive, latch);
 }
 

@@ -224,48 +224,6 @@ static void convert_trace(struct walk *walk, struct batch_entry *entry, struct i
     free(name);
 }
 
-/* ---- Recordings in several members. ---- */
-
-struct spooled {
-    struct input_spool *spool;
-    const char *name;
-};
-
-static struct input *open_spooled(void *context, struct failure *failure) {
-    struct spooled *spooled = context;
-    return input_from_spool(spooled->name, spooled->spool, failure);
-}
-
-static void convert_spooled(struct walk *walk, struct batch_recording *recording, struct batch_entry *header,
-                            const char *name) {
-    struct spooled spooled = {recording->spool, name};
-    struct conversion_ends ends = {.open = open_spooled, .context = &spooled};
-    recording->spool = NULL;
-    convert(walk->work, walk->source, header, &ends, NULL);
-}
-
-static struct text next_bytes(void *context) { return input_take_run(context); }
-
-/* Copies the member, which is a file of the recording, and converts the recording after the last one. */
-static void add_to_recording(struct walk *walk, struct batch_recording *recording, uint32_t number,
-                             struct input_members *members) {
-    struct failure *latch = &walk->source->failure;
-    struct batch_entry *header = batch_entry_at(walk->source, recording->header);
-    if (atomic_load(&header->status) != BATCH_PENDING) return;
-    char *name = batch_entry_name(walk->source, header->member);
-    if (!name) failure_set_memory(latch);
-    if (name && !recording->spool) recording->spool = input_spool_create(name, latch);
-    struct input *input = recording->spool ? input_members_input(members, name) : NULL;
-    bool is_copied = input && input_spool_add(recording->spool, number, next_bytes, input, latch);
-    input_close(input);
-    note_lost_bytes(walk);
-    if (!is_copied || failure_is_set(latch))
-        batch_entry_fail(header, &walk->source->texts, BATCH_FAILED, NULL, latch);
-    else if (++recording->seen_count == recording->file_count)
-        convert_spooled(walk, recording, header, name);
-    free(name);
-}
-
 static void convert_members(struct walk *walk, struct batch_entry *archive, struct input *input);
 
 static void convert_archive_member(struct walk *walk, struct batch_entry *entry, struct input_members *members) {
@@ -285,11 +243,7 @@ static void convert_archive_member(struct walk *walk, struct batch_entry *entry,
 static void convert_member(struct walk *walk, struct batch_entry *entry, struct input_members *members,
                            const struct input_member *member) {
     if (member->kind != INPUT_MEMBER_FILE) return;
-    uint32_t number;
-    struct batch_recording *recording = batch_recordings_of(&walk->source->recordings, walk->next_member, &number);
-    if (recording)
-        add_to_recording(walk, recording, number, members);
-    else if (entry->is_archive)
+    if (entry->is_archive)
         convert_archive_member(walk, entry, members);
     else if (atomic_load(&entry->status) == BATCH_PENDING)
         convert_trace(walk, entry, members, member);
@@ -342,7 +296,6 @@ static void convert_archive(struct batch_work *work, struct worker *worker, stru
     failure_clear(&source->failure);
     struct input *input = input_open_outer(source->path, &source->failure);
     struct walk walk = {work, worker, source, input, has_lost_bytes, 0};
-    batch_recordings_restart(&source->recordings);
     if (input && input_is_archive(input)) {
         convert_members(&walk, &source->own, input);
         return;

@@ -99,10 +99,8 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     free(name);
 }
 
-/* An archive that could be read is represented by its members, and a part by the recording's header. */
-static bool is_case(enum batch_status status) {
-    return status != BATCH_FOLDER && status != BATCH_ARCHIVE && status != BATCH_PART;
-}
+/* An archive that could be read is represented by its members. */
+static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
 
 static void append_suite(struct chunk_list *out, const char *element, const struct batch_totals *totals,
                          uint64_t duration_ns) {

@@ -20,7 +20,7 @@ static const char *status_name(enum batch_status status) {
     static const char *const names[] = {
         [BATCH_PENDING] = "interrupted", [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
         [BATCH_ARCHIVE] = "archive",     [BATCH_FOLDER] = "folder",       [BATCH_NO_TRACE] = "no-trace",
-        [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed",       [BATCH_PART] = "part"};
+        [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed"};
     return names[status];
 }
 

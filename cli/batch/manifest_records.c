@@ -411,7 +411,6 @@ static enum batch_status status_by_record(const struct batch_source *source, con
     struct text status = text_at(record, KEY_status);
     if (text_equal(status, TEXT("converted")) || text_equal(status, TEXT("unchanged"))) return BATCH_UNCHANGED;
     if (text_equal(status, TEXT("archive"))) return BATCH_ARCHIVE;
-    if (text_equal(status, TEXT("part"))) return is_member ? BATCH_PART : BATCH_PENDING;
     if (text_equal(status, TEXT("no-trace"))) return is_member || !source->is_named ? BATCH_NO_TRACE : BATCH_PENDING;
     struct text code = text_at(member_of(record, KEY_error), KEY_code);
     bool lies_in_file = text_equal(code, TEXT("input")) || text_equal(code, TEXT("strict")) ||

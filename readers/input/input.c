@@ -9,7 +9,6 @@
 
 #include "input_file.h"
 #include "input_folder.h"
-#include "input_spool.h"
 #include "input_wrapper.h"
 #include "libconvert/base/memory.h"
 
@@ -254,7 +253,6 @@ static struct input *create(const char *name, const struct input_source *source,
     input->name = name;
     input->source = *source;
     input->held_offset = UINT64_MAX;
-    if (source->spool) input->parts_bytes = input_spool_parts_bytes(source->spool);
     if (!input->source.window_bytes) input->source.window_bytes = SIZE_MAX;
     input->block = no_bytes;
     return input;
@@ -275,11 +273,6 @@ void input_close(struct input *input) {
 struct input *input_from_blocks(const char *name, input_next_block *next_block, void *context,
                                 struct failure *failure) {
     return create(name, &(struct input_source){.context = context, .read = next_block}, failure);
-}
-
-struct input *input_from_spool(const char *name, struct input_spool *spool, struct failure *failure) {
-    struct input_source source;
-    return input_spool_open(&source, spool, "", name, failure) ? create(name, &source, failure) : NULL;
 }
 
 /* Bytes in memory as a source. */
@@ -407,35 +400,17 @@ static struct input *open_lowest(const char *path, struct failure *failure) {
 }
 
 size_t input_part_count(const struct input *input) {
-    if (input->source.spool) return input_spool_part_count(input->source.spool);
     return input->folder.path_count ? input->folder.path_count - 1 : 0;
 }
 
-static struct input *open_spooled_part(struct input *input, size_t index) {
-    struct input_spool *spool = input->source.spool;
-    char *name = NULL;
-    if (asprintf(&name, "%s: data.%" PRIu32, input->name, input_spool_number(spool, index)) < 0) name = NULL;
-    if (!name) failure_set_memory(input->failure);
-    struct input_source source;
-    bool is_open = name && input_spool_open_part(&source, spool, index, name, input->failure);
-    return create_named(name, is_open ? &source : NULL, input->failure);
-}
-
 struct input *input_open_part(struct input *input, size_t index) {
-    const char *path = input->source.spool ? NULL : input->folder.paths[index + 1];
-    struct input *part = path ? open_file(path, path, input->failure) : open_spooled_part(input, index);
+    const char *path = input->folder.paths[index + 1];
+    struct input *part = open_file(path, path, input->failure);
     if (part) part->whole = input;
     return part;
 }
 
-static struct input *open_spooled_kernel_list(const struct input *input, struct failure *failure) {
-    struct input_source source;
-    bool is_open = input_spool_open_kernel_list(&source, input->source.spool, input->name, failure);
-    return is_open ? create(input->name, &source, failure) : NULL;
-}
-
 struct input *input_open_kernel_list(const struct input *input, struct failure *failure) {
-    if (input->source.spool) return open_spooled_kernel_list(input, failure);
     if (!input->folder.path_count) return NULL;
     char path[PATH_MAX];
     struct stat status;

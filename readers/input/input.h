@@ -19,7 +19,7 @@ struct input;
 /* Opens `path` ("-" is standard input). A folder must be a recording of perf in several files (input_folder.h): then
  * the input is its file `data`, and input_open_part opens the others. gzip, xz, zstd, bzip2, lz4 and other compressions
  * and archives (tar, zip, 7z and others) are recognised by content and unwrapped. An archive must hold one regular file
- * besides folders and empty files, or the files of one recording in several files, whose others input_open_part opens.
+ * besides folders and empty files.
  * Returns NULL after a failure, which is latched with the file's name in its message (FAILURE_IO if it cannot be read;
  * FAILURE_INPUT for instance for an archive of several files or a damaged one). */
 struct input *input_open(const char *path, struct failure *failure);
@@ -39,10 +39,6 @@ typedef struct text input_next_block(void *context);
  * memory ran out (latched). */
 struct input *input_from_blocks(const char *name, input_next_block *next_block, void *context, struct failure *failure);
 
-/* Opens the recording whose files were copied. Owns the spool from now on; `name` is borrowed until the input is
- * closed. Returns NULL after a failure (latched). */
-struct input *input_from_spool(const char *name, struct input_spool *spool, struct failure *failure);
-
 /* Unwraps compressions as input_open_outer does. Owns the input from now on and returns what it holds. Returns NULL
  * after a failure (latched); the input is closed then. */
 struct input *input_uncompress(struct input *input);
@@ -56,7 +52,7 @@ bool input_is_archive(struct input *input);
 
 void input_close(struct input *input); /* NULL is allowed */
 
-/* Returns how many other files belong to the recording. Only recordings that are folders have any, in archives too. */
+/* Returns how many other files belong to the recording. Only recordings that are folders have any. */
 size_t input_part_count(const struct input *input);
 
 /* Opens the file data.N with that index among the files of the recording. Nothing is unwrapped. Failures are latched in

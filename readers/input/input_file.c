@@ -110,12 +110,12 @@ static void close_file(void *context) {
 }
 
 /* Returns false if the file has become shorter or memory ran out (latched). */
-static bool read_small_file(struct input_file *file, off_t start, size_t file_bytes) {
+static bool read_small_file(struct input_file *file, size_t file_bytes) {
     file->buffer = memory_allocate(file->failure, file_bytes);
     if (!file->buffer) return false;
     size_t done_bytes = 0;
     for (ssize_t count = 1; count && done_bytes < file_bytes;) {
-        count = pread(file->descriptor, file->buffer + done_bytes, file_bytes - done_bytes, start + (off_t)done_bytes);
+        count = pread(file->descriptor, file->buffer + done_bytes, file_bytes - done_bytes, (off_t)done_bytes);
         if (count < 0 && errno != EINTR) break;
         if (count > 0) done_bytes += (size_t)count;
     }
@@ -123,24 +123,11 @@ static bool read_small_file(struct input_file *file, off_t start, size_t file_by
     return done_bytes == file_bytes;
 }
 
-static bool map_file(struct input_file *file, off_t start, size_t file_bytes) {
-    void *bytes = mmap(NULL, file_bytes, PROT_READ, MAP_PRIVATE, file->descriptor, start);
+static bool map_file(struct input_file *file, size_t file_bytes) {
+    void *bytes = mmap(NULL, file_bytes, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
     if (bytes == MAP_FAILED) return false;
     madvise(bytes, file_bytes, MADV_SEQUENTIAL);
     file->map = file->whole = (struct text){bytes, file_bytes};
-    return true;
-}
-
-/* Makes the bytes from `start` on available, which must be that of a page. Returns false if they must be read in
- * blocks. */
-static bool take_bytes(struct input_file *file, off_t start, size_t file_bytes, struct input_source *source) {
-    bool is_small = file_bytes <= SMALL_FILE_BYTES;
-    if (is_small ? !read_small_file(file, start, file_bytes) : !map_file(file, start, file_bytes)) return false;
-    source->read = read_whole;
-    source->seek = seek_whole;
-    if (file->map.bytes_count) source->release = release_pages;
-    source->total_bytes = file->whole.bytes_count;
-    source->window_bytes = WINDOW_BYTES;
     return true;
 }
 
@@ -150,9 +137,15 @@ static bool take_whole(struct input_file *file, const struct stat *status, struc
     if (!S_ISREG(status->st_mode) || status->st_size <= 0 || (uint64_t)status->st_size > SIZE_MAX) return false;
     off_t start = file->is_standard_input ? lseek(file->descriptor, 0, SEEK_CUR) : 0;
     size_t file_bytes = (size_t)status->st_size;
-    if (start < 0 || !take_bytes(file, 0, file_bytes, source)) return false;
+    if (start < 0) return false;
+    bool is_small = file_bytes <= SMALL_FILE_BYTES;
+    if (is_small ? !read_small_file(file, file_bytes) : !map_file(file, file_bytes)) return false;
     file->whole = text_from(file->whole, (uint64_t)start < file_bytes ? (size_t)start : file_bytes);
+    source->read = read_whole;
+    source->seek = seek_whole;
+    if (file->map.bytes_count) source->release = release_pages;
     source->total_bytes = file->whole.bytes_count;
+    source->window_bytes = WINDOW_BYTES;
     return true;
 }
 
@@ -201,19 +194,6 @@ bool input_file_open(struct input_source *source, const char *path, const char *
     if (!file) return false;
     file->is_standard_input = strcmp(path, "-") == 0;
     if (open_file(file, path, source)) return true;
-    close_file(file);
-    return false;
-}
-
-bool input_file_open_slice(struct input_source *source, const struct input_slice *slice, const char *name,
-                           struct failure *failure) {
-    struct input_file *file = create(source, name, failure);
-    if (!file) return false;
-    file->descriptor = slice->descriptor;
-    bool is_open = take_bytes(file, (off_t)slice->offset, (size_t)slice->bytes_count, source);
-    file->descriptor = -1;
-    if (is_open) return true;
-    failure_set(failure, FAILURE_IO, "%s: cannot be read: %s", name, strerror(errno));
     close_file(file);
     return false;
 }

@@ -61,11 +61,8 @@ static uint32_t number_of(struct text name) {
     return number;
 }
 
-/* Returns what the file with that name in kcore_dir is. */
-static uint32_t kernel_number_of(struct text name) {
-    if (text_equal(name, TEXT("kallsyms"))) return INPUT_FOLDER_KERNEL_LIST;
-    bool is_unread = text_equal(name, TEXT("kcore")) || text_equal(name, TEXT("modules"));
-    return is_unread ? INPUT_FOLDER_UNREAD : INPUT_FOLDER_OTHER;
+static bool is_kernel_name(struct text name) {
+    return text_equal(name, TEXT("kallsyms")) || text_equal(name, TEXT("kcore")) || text_equal(name, TEXT("modules"));
 }
 
 /* Returns the path of the folder that has the folder; empty if the path does not tell. */
@@ -78,10 +75,10 @@ uint32_t input_folder_number(struct text path, struct text *folder) {
     struct text name = text_base_name(path);
     *folder = text_slice(path, 0, path.bytes_count - name.bytes_count);
     struct text above = folder_above(*folder);
-    if (!text_equal(text_from(*folder, above.bytes_count), TEXT("kcore_dir/"))) return number_of(name);
-    uint32_t number = kernel_number_of(name);
-    if (number != INPUT_FOLDER_OTHER) *folder = above;
-    return number;
+    if (!is_kernel_name(name) || !text_equal(text_from(*folder, above.bytes_count), TEXT("kcore_dir/")))
+        return number_of(name);
+    *folder = above;
+    return INPUT_FOLDER_KERNEL;
 }
 
 static int is_part(const struct dirent *entry) { return number_of(text_of(entry->d_name)) < INPUT_FOLDER_HEADER; }

@@ -12,11 +12,15 @@
 
 /* What a file of such a folder is: the part with that number, or one of these. */
 enum {
-    INPUT_FOLDER_HEADER = INT32_MAX - 3,
-    INPUT_FOLDER_KERNEL_LIST, /* the kernel's list of symbols */
-    INPUT_FOLDER_UNREAD,      /* belongs to the recording, but nothing reads it */
+    INPUT_FOLDER_HEADER = INT32_MAX - 2,
+    INPUT_FOLDER_KERNEL, /* in kcore_dir */
     INPUT_FOLDER_OTHER
 };
+
+/* The end of a message about such a folder in an archive. */
+#define INPUT_FOLDER_PACKED                                                                                          \
+    "perf record --threads or --kcore wrote this recording in several files, which cannot be read from an archive; " \
+    "unpack it and name the recording's folder as the input"
 
 /* Returns what the file at that path is. *folder becomes the path of its folder, that of the recording if it belongs to
  * one, up to the last slash. It is a part of `path`. */

@@ -8,8 +8,6 @@
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
 
-struct input_spool;
-
 /* A source. The functions get `context`, which the source owns. Each one except `read` may be NULL. */
 struct input_source {
     void *context;
@@ -29,7 +27,6 @@ struct input_source {
     size_t window_bytes;  /* most bytes that a peek returns unless more are wanted; 0 for no limit */
     const char
         *wrapping; /* what the source unwraps, for instance "gzip" or "tar > app.txt"; owned by the source; NULL */
-    struct input_spool *spool; /* other files of the recording whose header is read; owned by the source; NULL */
     const struct stat *status; /* status of the regular file that is read; owned by the source; NULL */
 };
 

@@ -153,7 +153,7 @@ static void read_file(struct perf_data *data, struct input *input) {
     if (is_finished && has_feature(header + FEATURE_BITS_AT, FEATURE_FOLDER) && !input_part_count(input)) {
         failure_set(data->profile->failure, FAILURE_INPUT,
                     "%s: this is the header of a folder that perf record --threads wrote; the samples are in its other "
-                    "files, data.0 and so on; name the folder itself as the input",
+                    "files, data.0 and so on; name the folder itself, outside of any archive, as the input",
                     input_name(input));
         return;
     }

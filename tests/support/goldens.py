@@ -7,8 +7,8 @@
 
 A case in fixtures/together has several inputs, part.*, which become one profile. If the Gecko format cannot hold a profile,
 the golden output is gecko.refused. A file `options` in a case has options for the program, in which the placeholder CASE
-stands for the folder of the case. GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the
-files that it names may exist on this machine.
+stands for the folder of the case. The input in input.tar.zst is a folder. GECKO_CONVERT names the program. perf's text is
+converted with --symbols=none, since the files that it names may exist on this machine.
 """
 import concurrent.futures
 import difflib
@@ -32,6 +32,10 @@ class Case:
     def __init__(self, folder):
         self.folder, self.name = folder, folder.relative_to(FIXTURES)
         self.inputs = sorted(folder.glob("part.*")) or sorted(folder.glob("input.*"))
+        if self.inputs[0].name == "input.tar.zst":
+            self.unpacked = tempfile.TemporaryDirectory()
+            subprocess.run(["tar", "-C", self.unpacked.name, "-xf", self.inputs[0]], check=True)
+            self.inputs = list(pathlib.Path(self.unpacked.name).iterdir())
         reader = folder.parent.name
         self.options = [] if reader == "together" else ["--from", reader]
         if reader == "perf-script":
@@ -56,7 +60,7 @@ class Case:
     def conversions(self, form):
         """Yields what is converted, and the output."""
         yield "file", self.convert(form, self.inputs)
-        if len(self.inputs) == 1:
+        if len(self.inputs) == 1 and self.inputs[0].is_file():
             packed = io.BytesIO()
             with gzip.GzipFile(self.inputs[0].name, "wb", fileobj=packed) as stream:
                 stream.write(self.inputs[0].read_bytes())
