@@ -594,6 +594,88 @@ static void test_programs_without_records(void **state) {
         assert_names(cases[i].name, cases[i].input, cases[i].product, cases[i].process, cases[i].title);
 }
 
+/* Reads a sample of one frame after mapping records. Checks which byte of which build of a file the frame is in. */
+static void assert_mapped(const char *records, const char *frame, int32_t address, const char *build_id) {
+    char trace[1024];
+    struct reading reading;
+    snprintf(trace, sizeof trace, "%sa 7/7 1.0: x:\n\t%s\n", records, frame);
+    read_text(&reading, trace);
+    const struct profile *profile = &reading.profile;
+    const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
+    stack_id stack = samples_at(&thread->samples, 0)->stack;
+    const struct frame *got = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+    struct text code_id = lib_is_none(got->lib) ? (struct text){0} : libs_at(&profile->libs, got->lib)->code_id;
+    if (got->address != address || !text_equal(code_id, text_of(build_id)))
+        fail_msg("%s: address %#x, build id \"%.*s\"", trace, (unsigned)got->address, (int)code_id.bytes_count,
+                 code_id.bytes ? code_id.bytes : "");
+    reading_fini(&reading);
+}
+
+#define MAPPING(payload) "a 7/7 0.5: PERF_RECORD_MMAP2 " payload "\n"
+
+static void test_mappings(void **state) {
+    static const struct {
+        const char *records, *frame;
+        int32_t address;
+        const char *build_id;
+    } cases[] = {
+        {MAPPING("7/7: [0x7f0000001000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /a"), "7f0000001010 f+0x10 (/a)", 0x2010,
+         ""},
+        {MAPPING("7/7: [0x7f0000001000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /a"), "7f0000000fff f (/a)", ADDRESS_NONE,
+         ""},
+        {MAPPING("7/7: [0x7f0000001000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /a"), "7f0000002000 f (/a)", ADDRESS_NONE,
+         ""},
+        {MAPPING("7/7: [0x7f4ee2b36000(0x2000) @ 0 00:00 0 0]: r-xp [vdso]"), "7f4ee2b36010 f+0x10 ([vdso])", 0x10, ""},
+        {MAPPING("-1/0: [0xffffffff81000000(0x120bb08) @ 0xffffffff81000000]: x [kernel.kallsyms]_text"),
+         "ffffffff81000010 f+0x10 ([kernel.kallsyms])", 0x10, ""},
+        {MAPPING("7/7: [0x7f0000001000(0x1000) @ 0 <00aa>]: r-xp /opt/my app"), "7f0000001010 f+0x10 (/opt/my app)",
+         0x10, "00aa"},
+        {MAPPING("7/7: [0x7f0000001000(0x1000) @ 0 <00aa>]: r-xp /lib/x.so (deleted)"),
+         "7f0000001010 f+0x10 (/lib/x.so)", 0x10, "00aa"},
+        {MAPPING("8/8: [0x7f0000001000(0x1000) @ 0 <00aa>]: r-xp /a"), "7f0000001010 f+0x10 (/a)", ADDRESS_NONE, ""},
+        /* Of several mappings the newest one counts, of several build ids the first one. */
+        {MAPPING("7/7: [0x7f0000001000(0x9000) @ 0 <00aa>]: r-xp /a")
+             MAPPING("7/7: [0x7f0000002000(0x1000) @ 0x70000 <00bb>]: r-xp /a"),
+         "7f0000002010 f+0x10 (/a)", 0x70010, "00aa"},
+        {MAPPING("7/7: [0x7f0000001000(0x9000) @ 0 fe:00 1 2]: r-xp /a")
+             MAPPING("7/7: [0x7f0000002000(0x1000) @ 0x70000 <00bb>]: r-xp /a"),
+         "7f0000003010 f+0x10 (/a)", 0x2010, "00bb"},
+        {MAPPING("7/7: [0(0xffffffffffffffff) @ 0xffffffffffffffff]: r //anon"), "1010 f+0x10 (/a)", 0x1010, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_mapped(cases[i].records, cases[i].frame, cases[i].address, cases[i].build_id);
+}
+
+static void test_malformed_mappings(void **state) {
+    static const char *const payloads[] = {
+        "",
+        " 7",
+        " 7/7",
+        " x/7: [0x400000(0x1000) @ 0x2000]: r /a",
+        " 7/: [0x400000(0x1000) @ 0x2000]: r /a",
+        " 4294967296/7: [0x400000(0x1000) @ 0x2000]: r /a",
+        " 18446744073709551623/7: [0x400000(0x1000) @ 0x2000]: r /a", /* 2^64 + 7 */
+        " 7/7 [0x400000(0x1000) @ 0x2000]: r /a",
+        " 7/7: [(0x1000) @ 0x2000]: r /a",
+        " 7/7: [0x10000000000400000(0x1000) @ 0x2000]: r /a",
+        " 7/7: [0x400000 0x1000 @ 0x2000]: r /a",
+        " 7/7: [0x400000(0x1000) 0x2000]: r /a",
+        " 7/7: [0x400000(0x1000) @ 0x2000: r /a",
+        " 7/7: [0x400000(0x1000) @ 0x2000] r /a",
+        " 7/7: [0x400000(0x1000) @ 0x2000]: r",
+        " 7/7: [0x400000(0x1000) @ 0x2000]: ",
+    };
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        char trace[256];
+        snprintf(trace, sizeof trace, "a 7/7 0.5: PERF_RECORD_MMAP2%s\n", payloads[i]);
+        struct reading reading;
+        read_text(&reading, trace);
+        if (count_of(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_LOST, "malformed MMAP2 record") != 1)
+            fail_msg("\"%s\" was taken for a record", payloads[i]);
+        reading_fini(&reading);
+    }
+}
+
 /* The mappings of the host's process with the same pid do not apply to a guest. */
 static void test_mappings_of_a_guest(void **state) {
     struct reading reading;
@@ -977,6 +1059,8 @@ int main(void) {
         cmocka_unit_test(test_records),
         cmocka_unit_test(test_what_records_say),
         cmocka_unit_test(test_programs_without_records),
+        cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_malformed_mappings),
         cmocka_unit_test(test_mappings_of_a_guest),
         cmocka_unit_test(test_lives_of_a_pid),
         cmocka_unit_test(test_a_thread_without_a_name),

@@ -384,6 +384,174 @@ static void changed_names_are_in_the_ledger(void **state) {
     assert_int_equal(fixture->profile.ledger.read[LEDGER_VALUES], 4);
 }
 
+struct located {
+    const char *name;
+    const char *place; /* library or file; NULL: none */
+    const char *location;
+    uint32_t line;
+    uint32_t column;
+};
+
+/* The client takes the right parts out of each of these locations; the expectations come from its own code. */
+static const struct located labels[] = {
+    {.name = "main", .location = "main"},
+    {.name = "[unknown]", .location = "[unknown]"},
+    {.name = "std::map<int, char>::find", .location = "std::map<int, char>::find"},
+    {.name = "non-virtual thunk to f", .location = "non-virtual thunk to f"},
+    {.name = "line\nbreak:12", .location = "line\\nbreak:12"},
+    {.name = "0x7f01", .location = "0x7f01"},
+    {.name = ":12", .location = ":12"},
+    {.name = "f (x:12) ", .location = "f (x:12) "},
+    {.name = "f (x)", .location = "f (x)"},
+    {.name = "f (in lib)::g", .location = "f (in lib)::g"},
+    {.name = "f (in lib) (a.c)", .location = "f (in lib) (a.c)"},
+    {.name = "f\n (in a)", .location = "f\\n (in a)"},
+    {.name = "f (in a)b)", .location = "f (in a)b)"},
+    {.name = "f (in a) (b\n:c)", .location = "f (in a) (b\\n:c)"},
+    {.name = "f (a.js:1:2)[]", .location = "f (a.js:1:2)[]"},
+    {.name = "f (a.js:)", .location = "f (a.js:)"},
+    {.name = "f(a.js:1)", .location = "f(a.js:1)"},
+    {.name = "f\n (a.js:1)", .location = "f\\n (a.js:1)"},
+};
+
+/* The client would see a library, a file or an address in these names, so they get a space. */
+static const struct located labels_with_space[] = {
+    {.name = "0x10 main", .location = " 0x10 main"},
+    {.name = "0x", .location = " 0x"},
+    {.name = "0x7f:12", .location = " 0x7f:12 "},
+    {.name = "f:12", .location = "f:12 "},
+    {.name = "f:12:3", .location = "f:12:3 "},
+    {.name = "f:12[3]", .location = "f:12[3] "},
+    {.name = "a.js:99999999999:2[0]", .location = "a.js:99999999999:2[0] "},
+    {.name = "f (x:12)", .location = "f (x:12) "},
+    {.name = "f (a.js:1:2)[34]", .location = "f (a.js:1:2)[34] "},
+    {.name = "f (a -> b.js:1:2)", .location = "f (a -> b.js:1:2) "},
+    {.name = "f (:1:2)", .location = "f (:1:2) "},
+    {.name = "f (in lib)", .location = "f (in lib) "},
+    {.name = "f (in lib) + 12", .location = "f (in lib) + 12 "},
+    {.name = "f (in lib) (a.c:1)", .location = "f (in lib) (a.c:1) "},
+    {.name = "f (in a\n (in b)", .location = "f (in a\\n (in b) "},
+};
+
+static const struct located libraries[] = {
+    {.name = "main", .place = "app", .location = "main (in app)"},
+    {.name = "f:12", .place = "app", .location = "f:12 (in app)"},
+    {.name = "f (x:12)", .place = "app", .location = "f (x:12) (in app)"},
+    {.name = "work(int)", .place = "libc.so.6", .location = "work(int) (in libc.so.6)"},
+    {.name = "f (in g)", .place = "app", .location = "f (in g) (in app)"},
+    {.name = "f (in g) (a::b)", .place = "app", .location = "f (in g) (a::b) (in app) + 0"},
+    {.name = "f (in", .place = "app", .location = "f (in (in app)"},
+    {.name = "0x7f01", .place = "app", .location = "non-virtual thunk to 0x7f01 (in app)"},
+    {.name = "0x (in a) (:", .place = "app", .location = "non-virtual thunk to 0x (in a) (: (in app) + 0"},
+    {.name = "non-virtual thunk to f",
+     .place = "app",
+     .location = "non-virtual thunk to non-virtual thunk to f (in app)"},
+    {.name = "f", .place = "two\nlines", .location = "f (in two\\nlines)"},
+    {.name = "f", .place = "[JIT] tid 5", .location = "f (in [JIT] tid 5)"},
+};
+
+static const struct located libraries_changed[] = {
+    {.name = "two\nlines", .place = "app", .location = "two lines (in app)"},
+    {.name = "two\xe2\x80\xa8lines\r\n", .place = "app", .location = "two lines   (in app)"},
+    {.name = "f", .place = "memfd:x (deleted)", .location = "f (in memfd:x [deleted])"},
+    {.name = "f", .place = "a (in b", .location = "f (in a [in b)"},
+    {.name = "f", .place = "(in b", .location = "f (in [in b)"},
+    {.name = "a\nb", .place = "c)", .location = "a b (in c])"},
+};
+
+static const struct located scripts[] = {
+    {"fn", "app.js", "fn (app.js:10:3)", 10, 3},
+    {"fn", "app.js", "fn (app.js:10)", 10, 0},
+    {"fn", "app.js", "fn (app.js:0)", 0, 0},
+    {"fn", "https://a.org:80/x.js", "fn (https://a.org:80/x.js:4294967295:1)", UINT32_MAX, 1},
+    {"fn (x:1)", "app.js", "fn (x:1) (app.js:10:3)", 10, 3},
+    {"fn", "app.js:7", "fn (app.js:7:10:3)", 10, 3},
+};
+
+/* The client would take these files wrongly, so the table of sources has them. */
+static const struct located scripts_with_source[] = {
+    {"fn", "app.js:7", "fn (app.js:7 :10)[2]", 10, 0},
+    {"fn", "a -> b.js", "fn (a -> b.js:10:3)[3]", 10, 3},
+    {"fn", "in x.js", "fn (in x.js:10:3)[0]", 10, 3},
+    {"fn (in lib)", "app.js", "fn (in lib) (app.js:10:3)[1]", 10, 3},
+    {"fn", "/My App (x86)/a.js", "fn (/My App [x86]/a.js :10:3)[4]", 10, 3},
+    {"fn", "two\nlines.js", "fn (two lines.js :10:3)[5]", 10, 3},
+    {"fn", "", "fn ( :10:3)[6]", 10, 3},
+};
+
+static const struct located scripts_changed[] = {
+    {"two\nlines", "app.js", "two lines (app.js:10:3)", 10, 3},
+    {"", "app.js", "  (app.js:10:3)", 10, 3},
+    {"0xfn", "app.js", " 0xfn (app.js:10:3)", 10, 3},
+    {"0xfn", "b (c).js", " 0xfn (b [c].js :10)[0]", 10, 0},
+};
+
+static frame_id located_frame(struct fixture *fixture, const struct located *located, bool is_script) {
+    if (!is_script) return library_frame(fixture, located->name, located->place);
+    struct profile *profile = &fixture->profile;
+    struct func func = {.name = profile_string(profile, text_of(located->name)),
+                        .resource = resource_none(),
+                        .source = profile_source(profile, text_of(located->place)),
+                        .line = located->line,
+                        .column = located->column,
+                        .flags = FUNC_IS_JS};
+    struct frame frame = plain_frame(profile_func(profile, &func));
+    return profile_frame(profile, &frame);
+}
+
+/* Checks the locations of functions, and how many of them had to be changed: a space, a line break, brackets. */
+static void assert_locations(struct fixture *fixture, const struct located *located, size_t count, bool is_script,
+                             const uint64_t changed_counts[3]) {
+    static const char *const changes[] = {
+        "function name that the client would take for more (a space is added)",
+        "line break in a function name (a space is written)",
+        "round brackets in a library's name (square ones are written)",
+    };
+    thread_id thread = add_app(fixture);
+    stack_id stack = stack_none();
+    for (size_t i = 0; i < count; i++) stack = stack_of(fixture, stack, located_frame(fixture, &located[i], is_script));
+    add_sample(fixture, thread, 0, stack);
+    emit_well(fixture);
+    for (size_t i = 0; i < count; i++) {
+        char quoted[128];
+        snprintf(quoted, sizeof quoted, "\"%s\"", located[i].location);
+        assert_contains(fixture, quoted);
+    }
+    for (size_t i = 0; i < 3; i++) assert_int_equal(ledger_count(fixture, LEDGER_LOST, changes[i]), changed_counts[i]);
+}
+
+#define LOCATION_TEST(located, is_script, ...)                                                             \
+    static void locations_of_##located(void **state) {                                                     \
+        static const uint64_t changed_counts[] = {__VA_ARGS__};                                            \
+        assert_locations(*state, located, sizeof(located) / sizeof *(located), is_script, changed_counts); \
+    }
+
+LOCATION_TEST(labels, false, 0, 0, 0)
+LOCATION_TEST(labels_with_space, false, sizeof labels_with_space / sizeof *labels_with_space, 0, 0)
+LOCATION_TEST(libraries, false, 0, 0, 0)
+LOCATION_TEST(libraries_changed, false, 0, 3, 4)
+LOCATION_TEST(scripts, true, 0, 0, 0)
+LOCATION_TEST(scripts_with_source, true, 0, 0, 0)
+LOCATION_TEST(scripts_changed, true, 3, 1, 0)
+
+/* Many half-matches must not make reading quadratic; that would take forever. */
+static void long_names_are_read_in_one_pass(void **state) {
+    enum { BYTES = 4 * 1024 * 1024 };
+    static const char part[] = " (in ) (";
+    struct fixture *fixture = *state;
+    char *name = malloc(BYTES + 1);
+    assert_non_null(name);
+    for (size_t i = 0; i < BYTES; i++) name[i] = part[i % (sizeof part - 1)];
+    name[0] = '\n';
+    name[BYTES] = '\0';
+    add_sample(
+        fixture, add_app(fixture), 0,
+        stack_of(fixture, root_of(fixture, library_frame(fixture, name, NULL)), library_frame(fixture, name, "lib")));
+    emit_well(fixture);
+    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "line break in a function name (a space is written)"), 1);
+    free(name);
+}
+
 static void properties_of_functions_without_a_place_are_in_the_ledger(void **state) {
     struct fixture *fixture = *state;
     struct profile *profile = &fixture->profile;
@@ -784,6 +952,14 @@ int main(void) {
         TEST(library_functions_precede_the_locations_that_are_their_names),
         TEST(one_name_in_two_libraries_stays_two_functions),
         TEST(changed_names_are_in_the_ledger),
+        TEST(locations_of_labels),
+        TEST(locations_of_labels_with_space),
+        TEST(locations_of_libraries),
+        TEST(locations_of_libraries_changed),
+        TEST(locations_of_scripts),
+        TEST(locations_of_scripts_with_source),
+        TEST(locations_of_scripts_changed),
+        TEST(long_names_are_read_in_one_pass),
         TEST(properties_of_functions_without_a_place_are_in_the_ledger),
         TEST(scripts_that_need_the_sources_table_count_by_process),
         TEST(processes_are_shown_with_the_names_of_their_main_threads),
