@@ -1,55 +1,95 @@
-/* Tests stacks: order, addresses relative to libraries, return addresses, inlined frames, source lines. */
+/* Tests what stacks in perf's text become: order, addresses relative to libraries, return addresses, inlined frames,
+ * source lines. */
+#include <stdarg.h>
 #include <stdio.h>
 
-#include "readers/perf_script/perf_stack.h"
+#include "readers/reader.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/unit_test.h"
 
-enum { PID = 12 };
+enum { PID = 12, FRAMES_MAX = 65535 };
 
 struct stack_test {
+    char trace[1 << 21]; /* records and samples so far */
+    char lines[1 << 21]; /* of the next sample */
+    unsigned sample_count;
+
+    /* What the trace became when the last sample was read. */
     struct failure failure;
     struct profile profile;
-    struct perf_stack stack;
-    const frame_id *frames;
+    frame_id frames[FRAMES_MAX]; /* of the last sample */
     uint32_t count;
-    uint64_t cookie;
 };
 
 static struct stack_test fixture;
 
 static int set_up(void **state) {
-    fixture = (struct stack_test){0};
+    memset(&fixture, 0, sizeof fixture);
     profile_init(&fixture.profile, &fixture.failure);
-    perf_stack_init(&fixture.stack, &fixture.profile);
     *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state) {
-    bool is_good = !failure_is_set(&fixture.failure);
-    perf_stack_fini(&fixture.stack);
     profile_fini(&fixture.profile);
-    return is_good ? 0 : -1;
+    return failure_is_set(&fixture.failure) ? -1 : 0;
 }
 
-static void add(const char *line) {
-    if (!perf_stack_add_line(&fixture.stack, text_of(line))) fail_msg("%s: refused", line);
+static void append(char *text, size_t capacity, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(text + used, capacity - used, format, arguments);
+    va_end(arguments);
+    assert_true(count >= 0 && (size_t)count < capacity - used);
 }
 
-static void add_source(const char *line) {
-    struct perf_source_line source;
-    assert_true(perf_source_line_parse(text_of(line), &source));
-    assert_true(perf_stack_add_source(&fixture.stack, &source));
-}
-
-static void take(void) { fixture.count = perf_stack_take(&fixture.stack, PID, &fixture.frames, &fixture.cookie); }
+static void add(const char *line) { append(fixture.lines, sizeof fixture.lines, "%s\n", line); }
 
 static void map(int64_t pid, uint64_t start, uint64_t length, uint64_t file_offset, const char *path,
                 const char *build_id) {
-    const struct perf_map_record record = {pid, pid, start, length, file_offset, text_of(path), text_of(build_id)};
-    perf_maps_add(&fixture.stack.maps, &record);
+    append(fixture.trace, sizeof fixture.trace,
+           "app 12/12 0.5: PERF_RECORD_MMAP2 %lld/%lld: [%#llx(%#llx) @ %#llx <%s>]: r-xp %s\n", (long long)pid,
+           (long long)pid, (unsigned long long)start, (unsigned long long)length, (unsigned long long)file_offset,
+           build_id, path);
 }
+
+/* Sets the frames to those of the newest sample. */
+static void take_frames(void) {
+    const struct profile *profile = &fixture.profile;
+    int64_t newest_ns = INT64_MIN;
+    stack_id stack = stack_none();
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
+        const struct sample *last = samples_count(samples) ? samples_at(samples, samples_count(samples) - 1) : NULL;
+        if (!last || last->time_ns <= newest_ns) continue;
+        newest_ns = last->time_ns;
+        stack = last->stack;
+    }
+    fixture.count = 0;
+    for (stack_id at = stack; !stack_is_none(at); at = profile_stack_at(profile, at)->prefix) fixture.count++;
+    assert_true(fixture.count <= FRAMES_MAX);
+    for (uint32_t i = fixture.count; i-- > 0; stack = profile_stack_at(profile, stack)->prefix)
+        fixture.frames[i] = profile_stack_at(profile, stack)->frame;
+}
+
+/* Ends the sample, and reads the trace so far. */
+static void take_in(int64_t pid) {
+    append(fixture.trace, sizeof fixture.trace, "app %lld/%lld %u.0: x:\n%s\n", (long long)pid, (long long)pid,
+           ++fixture.sample_count, fixture.lines);
+    *fixture.lines = '\0';
+    profile_fini(&fixture.profile);
+    profile_init(&fixture.profile, &fixture.failure);
+    struct input *input = input_from_memory(text_of(fixture.trace), 0, &fixture.failure);
+    assert_non_null(input);
+    reader_perf_script.run(input, &fixture.profile, &(struct reader_options){0});
+    profile_finish(&fixture.profile);
+    input_close(input);
+    assert_false(failure_is_set(&fixture.failure));
+    take_frames();
+}
+
+static void take(void) { take_in(PID); }
 
 /* Returns frame `i`, counted from the root. */
 static const struct frame *frame_at(uint32_t i) {
@@ -114,15 +154,6 @@ static const char *resource_of(uint32_t i) {
 
 /* ---- Order and addresses. ---- */
 
-static void test_nothing(void **state) {
-    take();
-    assert_int_equal(fixture.count, 0);
-    assert_int_equal(fixture.cookie, 0);
-    struct perf_source_line source = {.line = 1};
-    assert_false(perf_stack_add_source(&fixture.stack, &source));
-    assert_false(perf_stack_add_line(&fixture.stack, TEXT("  file.c:12")));
-}
-
 static void test_root_first_and_empty_again(void **state) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     add("\t1290 caller+0x10 (/usr/bin/app)");
@@ -173,7 +204,7 @@ static void test_a_line_is_read_in_its_process(void **state) {
     take();
     assert_place(0, "/a.so", 0x1190);
     add(line);
-    fixture.count = perf_stack_take(&fixture.stack, PID_UNKNOWN, &fixture.frames, &fixture.cookie);
+    take_in(PID + 1);
     assert_place(0, NULL, ADDRESS_NONE);
 }
 
@@ -182,8 +213,8 @@ static void test_kernel_addresses(void **state) {
     take();
     assert_place(0, "[kernel.kallsyms]", 0x158e375);
     assert_native_symbol(0, "f", 0x158e370);
-    map(PERF_PID_KERNEL, 0xffffffff81000000, 0x1200000, 0xffffffff81000000, "[kernel.kallsyms]_text", "");
-    map(PERF_PID_KERNEL, 0xffffffffc0000000, 0x5000, 0, "/lib/modules/ext4.ko", "");
+    map(-1, 0xffffffff81000000, 0x1200000, 0xffffffff81000000, "[kernel.kallsyms]_text", "");
+    map(-1, 0xffffffffc0000000, 0x5000, 0, "/lib/modules/ext4.ko", "");
     add("\tffffffffc0000123 g+0x3 ([ext4])");
     add("\tffffffff8158e377 f+0x7 ([kernel.kallsyms])");
     take();
@@ -311,7 +342,7 @@ static void test_the_first_user_frame_is_exact(void **state) {
 }
 
 static void test_unwound_callers_stay(void **state) {
-    fixture.stack.callers_are_adjusted = true;
+    append(fixture.trace, sizeof fixture.trace, "# cmdline : /usr/bin/perf record --call-graph dwarf ./app\n");
     add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
     add("\tffffffff81001290 k2+0x10 ([kernel.kallsyms])");
     add("\t1190 read+0x10 (/lib/libc.so.6)");
@@ -404,28 +435,28 @@ static void test_inlined_by_name_in_perf_maps(void **state) {
 
 static void test_source_lines(void **state) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
-    add_source("  file.c:12");
+    add("  file.c:12");
     add("\t1290 main+0x10 (/usr/bin/app)");
-    add_source("  app[1290]");
+    add("  app[1290]");
     take();
     assert_line(1, "file.c", 12);
     assert_line(0, NULL, 0);
     assert_place(1, "/usr/bin/app", 0x1190);
     assert_string_equal(resource_of(1), "app");
-    add("\t1190 leaf+0x10 (/usr/bin/app)"); /* a frame without a source line is unchanged */
+    add("\t1190 leaf+0x10 (/usr/bin/app)"); /* a frame without a source line; a function has one file */
     take();
-    assert_line(0, NULL, 0);
+    assert_line(0, "file.c", 0);
     add("\t1190 leaf+0x10 (/usr/bin/app)");
-    add_source("  file.c:13");
+    add("  file.c:13");
     take();
     assert_line(0, "file.c", 13);
 }
 
 static void test_inlined_told_by_the_source_line(void **state) {
     add("\t3477 compare");
-    add_source("  basic_string.h:234 (inlined)");
+    add("  basic_string.h:234 (inlined)");
     add("\t3477 physical+0x7 (/usr/bin/app)");
-    add_source("  app.cpp:9");
+    add("  app.cpp:9");
     take();
     assert_names("physical;compare");
     assert_int_equal(frame_at(1)->inline_depth, 1);
@@ -435,34 +466,21 @@ static void test_inlined_told_by_the_source_line(void **state) {
     assert_string_equal(resource_of(1), "app");
 }
 
-/* ---- Cookies and limits. ---- */
-
-static void test_a_cookie_is_no_frame(void **state) {
-    add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
-    add("\tb00000006 (cookie) ([unknown])");
-    take();
-    assert_names("k1");
-    assert_int_equal(fixture.cookie, 0xb00000006);
-    add("\tb00000007 (cookie) ([unknown])"); /* the only line */
-    take();
-    assert_int_equal(fixture.count, 0);
-    assert_int_equal(fixture.cookie, 0xb00000007);
-    add("\t1190 leaf (/usr/bin/app)");
-    take();
-    assert_int_equal(fixture.cookie, 0);
-}
+/* ---- Limits. ---- */
 
 static void test_depth_is_bounded(void **state) {
-    for (int i = 0; i < PERF_STACK_FRAMES_MAX + 10; i++) add("\t1190 f+0x10 (/usr/bin/app)");
+    static const char line[] = "\t1190 f+0x10 (/usr/bin/app)\n";
+    for (size_t i = 0; i < FRAMES_MAX + 10; i++) memcpy(fixture.lines + i * (sizeof line - 1), line, sizeof line);
     take();
-    assert_int_equal(fixture.count, PERF_STACK_FRAMES_MAX);
-    assert_int_equal(fixture.stack.too_deep_count, 10);
+    assert_int_equal(fixture.count, FRAMES_MAX);
+    struct profile_text *entries = ledger_entries_text(&fixture.profile.ledger);
+    assert_non_null(strstr(entries->bytes, "values lost 10 frame deeper than 65535\n"));
+    free(entries);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_nothing),
         TEST(test_root_first_and_empty_again),
         TEST(test_relative_addresses_as_printed),
         TEST(test_absolute_addresses_by_the_mappings),
@@ -484,7 +502,6 @@ int main(void) {
         TEST(test_inlined_by_name_in_perf_maps),
         TEST(test_source_lines),
         TEST(test_inlined_told_by_the_source_line),
-        TEST(test_a_cookie_is_no_frame),
         TEST(test_depth_is_bounded),
 #undef TEST
     };
