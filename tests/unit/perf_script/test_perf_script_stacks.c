@@ -1,5 +1,5 @@
 /* Tests what stacks in perf's text become: order, addresses relative to libraries, return addresses, inlined frames,
- * source lines. */
+ * source lines, and the kind of code, category, name and script position of each frame. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -150,6 +150,25 @@ static const char *resource_of(uint32_t i) {
     struct text text = strings_text(&fixture.profile.strings, profile_resource_at(&fixture.profile, resource)->name);
     snprintf(name, sizeof name, "%.*s", (int)text.bytes_count, text.bytes);
     return name;
+}
+
+static const struct func *func_at(uint32_t i) { return profile_func_at(&fixture.profile, frame_at(i)->func); }
+
+/* Reads a sample that has only that line. */
+static const struct frame *leaf_of(const char *line) {
+    append(fixture.lines, sizeof fixture.lines, "\t%s\n", line);
+    take();
+    return frame_at(fixture.count - 1);
+}
+
+static void assert_text(struct text got, const char *wanted, const char *line) {
+    if (!text_equal(got, text_of(wanted)))
+        fail_msg("%s: \"%.*s\" is not \"%s\"", line, (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
+}
+
+static void assert_leaf_name(const char *line, const char *name) {
+    leaf_of(line);
+    assert_text(frame_func_name(&fixture.profile, fixture.frames[0]), name, line);
 }
 
 /* ---- Order and addresses. ---- */
@@ -466,6 +485,173 @@ static void test_inlined_told_by_the_source_line(void **state) {
     assert_string_equal(resource_of(1), "app");
 }
 
+/* ---- Symbols. ---- */
+
+static void test_categories_by_library_first(void **state) {
+    static const struct {
+        const char *line, *category, *subcategory;
+    } rows[] = {
+        {"ffffffff8158e375 f ([kernel.kallsyms])", "Kernel", "Other"},
+        {"ffff8000801c1b2c f ([kernel.kallsyms])", "Kernel", "Other"}, /* aarch64 */
+        {"ffffffff8158e375 f ([kernel.vmlinux])", "Kernel", "Other"},
+        {"ffffffff8158e375 f (vmlinux-6.1.0-18-amd64)", "Kernel", "Other"},
+        {"ffffffff8158e375 f (/usr/lib/debug/boot/vmlinux-6.1.0)", "Kernel", "Other"},
+        {"ffffffffc0158e37 f ([ext4])", "Kernel", "ext4"},
+        {"1234 f ([nf_conntrack])", "Kernel", "nf_conntrack"}, /* the library decides, not the address */
+        {"ffffffffc0158e37 f (/lib/modules/6.1/kernel/fs/xfs.ko.zst)", "Kernel", "xfs"},
+        {"ffffffffc0158e37 f (/lib/modules/6.1/kernel/fs/btrfs.ko)", "Kernel", "btrfs"},
+        {"ffffffffc0158e37 f (snd_hda.ko.xz)", "Kernel", "snd_hda"},
+        {"ffffffffc0158e37 bpf_prog_6deef7357e7b4530_f (bpf_prog_6deef7357e7b4530_f)", "Kernel", "BPF"},
+        {"ffffffffc0158e37 bpf_prog_6deef7357e7b4530_f ([kernel.kallsyms])", "Kernel", "BPF"},
+        {"ffffffffc0158e37 f ([bpf])", "Kernel", "BPF"},
+        {"ffffffff8158e375 f ([guest.kernel.kallsyms])", "Kernel", "Guest"},
+        {"ffffffff8158e375 f ([guest.kernel.kallsyms.123])", "Kernel", "Guest"},
+        {"ffffffff8158e375 f", "Kernel", "Other"}, /* without a library, the address decides */
+        {"ffff8000801c1b2c f", "Kernel", "Other"},
+        {"ffffffff8158e375 [unknown] ([unknown])", "Kernel", "Other"},
+        {"7f01 f", "User", "Other"},
+        {"7f01 [unknown] ([unknown])", "User", "Other"},
+        {"7ffd1234 f ([vdso])", "User", "[vdso]"},
+        {"ffffffffff600000 f ([vsyscall])", "User", "[vsyscall]"},
+        {"7f01 f (/usr/lib/libc.so.6)", "User", "libc.so.6"},
+        {"7f01 f (/usr/bin/anonymizer)", "User", "anonymizer"},
+        {"7f01 f (/usr/bin/perf-1234.mapper)", "User", "perf-1234.mapper"},
+        {"7f01 f (/tmp/perf-1234.map)", "JIT", "Other"},
+        {"7f01 f ([JIT] tid 5)", "JIT", "Other"},
+        {"7f01 f ([JIT app cache])", "JIT", "Other"},
+        {"7f01 f (/home/u/.debug/jit/x/jitted-123-4.so)", "JIT", "Other"},
+        {"7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)", "JIT", "TurboFan"},
+        {"7f01 py::fn:/file.py (/tmp/perf-1.map)", "Script", "Python"},
+        {"7f01 Builtin:ArrayMap (/tmp/perf-1.map)", "JIT", "Builtin"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct frame *frame = leaf_of(rows[i].line);
+        const struct category *category = categories_at(&fixture.profile.categories, frame->category);
+        assert_text(category->name, rows[i].category, rows[i].line);
+        assert_text(*category_subcategory_at(category, frame->subcategory), rows[i].subcategory, rows[i].line);
+    }
+}
+
+static void test_idle(void **state) {
+    static const char *const idle[] = {
+        "ffffffff81 native_safe_halt+0xb ([kernel.kallsyms])", "ffffffff81 intel_idle+0x63 ([kernel.kallsyms])",
+        "ffffffff81 do_idle+0x1a ([kernel.kallsyms])",         "ffffffff81 cpu_startup_entry+0x2a ([kernel.kallsyms])",
+        "ffffffff81 acpi_idle_do_entry ([kernel.kallsyms])",   "ffff80008 cpu_do_idle+0x8 ([kernel.kallsyms])",
+    };
+    static const char *const busy[] = {
+        "ffffffff81 idle_cpu+0xb ([kernel.kallsyms])",
+        "ffffffff81 do_idle_work ([kernel.kallsyms])",
+        "7f01 do_idle (/usr/bin/app)",
+    };
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        assert_text(categories_at(&fixture.profile.categories, leaf_of(idle[i])->category)->name, "Idle", idle[i]);
+    for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
+        struct text name = categories_at(&fixture.profile.categories, leaf_of(busy[i])->category)->name;
+        if (text_equal(name, TEXT("Idle"))) fail_msg("%s is idle", busy[i]);
+    }
+}
+
+static void test_versions(void **state) {
+    static const char *const rows[][2] = {
+        {"7f01 __libc_start_main@@GLIBC_2.34+0x85 (/usr/lib/libc.so.6)", "__libc_start_main"},
+        {"7f01 memcpy@GLIBC_2.2.5 (/usr/lib/libc.so.6)", "memcpy"},
+        {"7f01 memcpy@@GLIBC_2.14", "memcpy"},
+        {"7f01 memcpy@plt (/usr/bin/app)", "memcpy@plt"},
+        {"7f01 Lcom/app;::run@Other (/tmp/perf-1.map)", "Lcom/app;::run@Other"},
+        {"7f01 LazyCompile:*fn /node_modules/@scope/a.js:10:3 (/tmp/perf-1.map)", "fn"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_leaf_name(rows[i][0], rows[i][1]);
+    add("\t7f01 memcpy@GLIBC_2.2.5 (/usr/lib/libc.so.6)");
+    add("\t7f01 memcpy@@GLIBC_2.14 (/usr/lib/libc.so.6)");
+    take();
+    assert_int_equal(frame_at(0)->func.index, frame_at(1)->func.index);
+}
+
+static void test_unknown_names(void **state) {
+    static const char *const rows[][2] = {
+        {"7f01 [unknown] (/usr/bin/app)", "app+0x7f01"},
+        {"7f02 [unknown] (/usr/bin/app)", "app+0x7f02"},
+        {"7f01 (/usr/bin/app)", "app+0x7f01"},
+        {"7f01 [unknown] ([unknown])", "[unknown]+0x7f01"},
+        {"7f01", "[unknown]+0x7f01"},
+        {"0 [unknown] ([unknown])", "[unknown]+0x0"},
+        {"[unknown] ([unknown])", "[unknown]"},
+        {"[unknown] (/usr/bin/perf)", "[unknown]"},
+        {"ffffffff8158e375 [unknown] ([kernel.kallsyms])", "[kernel.kallsyms]+0xffffffff8158e375"},
+        {"7f01 [unknown] (//anon)", "anon+0x7f01"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_leaf_name(rows[i][0], rows[i][1]);
+}
+
+static void test_unknown_libraries_are_told_apart(void **state) {
+    leaf_of("[unknown] ([unknown])");
+    assert_string_equal(resource_of(0), "");
+    leaf_of("[unknown] (/usr/bin/perf)");
+    assert_string_equal(resource_of(0), "perf");
+}
+
+static void test_functions_of_several_places(void **state) {
+    add("\t1190 fib+0x12 (/usr/bin/app)");
+    add("\t11a0 fib+0x22 (/usr/bin/app)");
+    add("\t1190 fib+0x12 (/usr/bin/other)");
+    take();
+    assert_int_equal(frame_at(1)->func.index,
+                     frame_at(2)->func.index); /* the call tree merges functions that are equal */
+    assert_int_not_equal(frame_at(0)->func.index, frame_at(1)->func.index);
+    assert_native_symbol(2, "fib", 0x117e);
+    leaf_of("10 fib+0x12 (/usr/bin/app)"); /* the symbol would start below address 0 */
+    assert_native_symbol(0, NULL, 0);
+}
+
+static void test_scripts(void **state) {
+    add("\t7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)");
+    add("\t7f02 LazyCompile:~fn file.js:10:3 (/tmp/perf-1.map)"); /* in another tier */
+    add("\t7f01 py::fn:/file.py (/tmp/perf-1.map)");
+    take();
+    const struct func *func = func_at(2);
+    assert_names("py::fn:/file.py;fn;fn");
+    assert_int_equal(frame_at(1)->func.index, frame_at(2)->func.index);
+    assert_line(2, "file.js", 0);
+    assert_int_equal(func->line, 10);
+    assert_int_equal(func->column, 3);
+    assert_int_equal(func->flags, FUNC_IS_JS);
+    assert_line(0, "/file.py", 0);
+    assert_int_equal(func_at(0)->flags, 0);
+    /* Compiled code with names that look like a script's. */
+    static const char *const compiled[] = {
+        "7f01 JS::Call (/usr/lib/libxul.so)",
+        "7f01 Script:run a.js:1:2 (/usr/lib/libxul.so)",
+        "7f01 py::fn:/file.py (/usr/lib/libpybind.so)",
+        "ffffffff8158e375 py::fn:/file.py ([kernel.kallsyms])",
+    };
+    for (size_t i = 0; i < sizeof compiled / sizeof *compiled; i++) {
+        leaf_of(compiled[i]);
+        if (!source_is_none(func_at(0)->source) || func_at(0)->flags) fail_msg("%s is a script", compiled[i]);
+    }
+}
+
+static void test_java(void **state) {
+    leaf_of("7f01 Ljava/io/PrintStream;::print (/tmp/perf-1.map)");
+    assert_names("Ljava/io/PrintStream;::print");
+    /* h is inlined into g and g into f; f is the physical frame */
+    leaf_of("7f01 A::f->B::g->C::h (/tmp/perf-1.map)");
+    assert_names("A::f;B::g;C::h");
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(frame_at(i)->inline_depth, i);
+    /* In other libraries, an arrow is part of the name. */
+    leaf_of("7f01 Foo::operator->() (/usr/bin/app)");
+    assert_names("Foo::operator->()");
+    leaf_of("7f01 A::f->B::g ([JIT] tid 5)");
+    assert_names("A::f->B::g");
+}
+
+static void test_more_arrows_than_frames(void **state) {
+    append(fixture.lines, sizeof fixture.lines, "\t7f01 ");
+    for (int i = 0; i < 600; i++) append(fixture.lines, sizeof fixture.lines, "a->");
+    append(fixture.lines, sizeof fixture.lines, "z (/tmp/perf-1.map)\n");
+    take();
+    assert_int_equal(fixture.count, INLINE_DEPTH_MAX);
+}
+
 /* ---- Limits. ---- */
 
 static void test_depth_is_bounded(void **state) {
@@ -502,6 +688,15 @@ int main(void) {
         TEST(test_inlined_by_name_in_perf_maps),
         TEST(test_source_lines),
         TEST(test_inlined_told_by_the_source_line),
+        TEST(test_categories_by_library_first),
+        TEST(test_idle),
+        TEST(test_versions),
+        TEST(test_unknown_names),
+        TEST(test_unknown_libraries_are_told_apart),
+        TEST(test_functions_of_several_places),
+        TEST(test_scripts),
+        TEST(test_java),
+        TEST(test_more_arrows_than_frames),
         TEST(test_depth_is_bounded),
 #undef TEST
     };
