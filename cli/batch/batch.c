@@ -10,6 +10,7 @@
 
 #include "batch_plan.h"
 #include "batch_table.h"
+#include "batch_threads.h"
 #include "batch_work.h"
 #include "cli/console.h"
 #include "cli/exit_guard.h"
@@ -19,7 +20,6 @@
 #include "libconvert/base/processors.h"
 #include "manifest.h"
 #include "manifest_records.h"
-#include "thread_pool.h"
 #include "workspace.h"
 #include "writer/archive_file.h"
 
@@ -41,7 +41,7 @@ struct batch {
 
     struct manifest_records *records; /* NULL: there is no earlier report to use */
     const char *useless_reason;       /* why the records cannot be used; NULL: they can be used */
-    struct thread_pool pool;
+    struct batch_threads threads;
     struct batch_plan plan;
     struct batch_work *work;
     struct sink_gate gate;
@@ -168,9 +168,10 @@ static void draw_converting(void *context) {
 }
 
 /* Returns false if the batch must not continue. */
-static bool run(struct batch *batch, unsigned count, thread_pool_work *work, void *context, thread_pool_tick *tick) {
-    bool have_ended = thread_pool_run(&batch->pool, count, work, context, tick, batch, &batch->failure);
-    return have_ended && !batch->pool.ended_by && !failure_is_set(&batch->failure) &&
+static bool run(struct batch *batch, unsigned count, batch_threads_work *work, void *context,
+                batch_threads_tick *tick) {
+    bool have_ended = batch_threads_run(&batch->threads, count, work, context, tick, batch, &batch->failure);
+    return have_ended && !batch->threads.ended_by && !failure_is_set(&batch->failure) &&
            !failure_is_set(&batch->plan.failure);
 }
 
@@ -224,7 +225,7 @@ static void pack_profiles(struct batch *batch, struct archive_file *archive, con
         char *path = need(batch, batch_output_path(&batch->plan, *output));
         if (path) archive_file_add(archive, *output, path);
         free(path);
-        if (atomic_load(&batch->pool.is_stopping)) failure_set(&batch->failure, FAILURE_IO, "interrupted");
+        if (atomic_load(&batch->threads.is_stopping)) failure_set(&batch->failure, FAILURE_IO, "interrupted");
     }
 }
 
@@ -312,7 +313,7 @@ static int write_report(struct batch *batch, const char *path, const struct sink
 
 static int report(struct batch *batch) {
     batch->outcome.duration_ns = now_ns() - batch->start_ns;
-    batch->outcome.ended_by = batch->pool.ended_by;
+    batch->outcome.ended_by = batch->threads.ended_by;
     progress_tty_clear(batch->bar);
     batch_table_print(&batch->plan, batch->outcome.duration_ns, batch->options->is_quiet);
     /* If a signal arrived before the workspace was opened, there is no folder to write the manifest to. */
@@ -350,9 +351,9 @@ static void end_by_signal(struct batch *batch) {
     sink_gate_close(&batch->gate);
     report(batch);
     remove_workspaces(batch);
-    int signal_number = batch->pool.ended_by;
+    int signal_number = batch->threads.ended_by;
     signal(signal_number, SIG_DFL);
-    thread_pool_fini(&batch->pool);
+    batch_threads_fini(&batch->threads);
     raise(signal_number);
 }
 
@@ -361,7 +362,7 @@ static int run_batch(struct batch *batch) {
     if (has_plan) open_workspaces(batch);
     bool is_ready = has_plan && !failure_is_set(&batch->failure);
     if (is_ready) convert_all(batch);
-    if (batch->pool.ended_by) end_by_signal(batch);
+    if (batch->threads.ended_by) end_by_signal(batch);
     if (!failure_is_set(&batch->failure)) batch->failure = batch->plan.failure;
     if (!is_ready) {
         progress_tty_clear(batch->bar);
@@ -378,11 +379,11 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     batch.job_count = options->convert.job_count ? options->convert.job_count : processors_available();
     memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
     batch.failure.memory = &batch.memory;
-    thread_pool_init(&batch.pool, &batch.failure);
+    batch_threads_init(&batch.threads, &batch.failure);
     check_archive_name(&batch);
     name_paths(&batch);
     create_records(&batch);
-    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.pool.is_stopping, &batch.memory);
+    batch_plan_init(&batch.plan, options, batch.output_folder, &batch.threads.is_stopping, &batch.memory);
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
@@ -396,7 +397,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     manifest_records_destroy(batch.records);
     workspace_fini(&batch.output_workspace);
     workspace_fini(&batch.archive_workspace);
-    thread_pool_fini(&batch.pool);
+    batch_threads_fini(&batch.threads);
     free(batch.output_folder);
     free(batch.manifest_path);
     free(batch.temp_folder);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "cli/batch/batch.h"
-#include "cli/batch/thread_pool.h"
+#include "cli/batch/batch_threads.h"
 #include "cli/batch/workspace.h"
 #include "cli/bus_guard.h"
 #include "libconvert/conversion.h"
@@ -113,10 +113,10 @@ static void test_archives_feed_workers(void **state) {
     assert_int_equal(access(archive, R_OK), 0);
 }
 
-/* ---- Thread pools. ---- */
+/* ---- Threads. ---- */
 
 struct counted_work {
-    struct thread_pool *pool;
+    struct batch_threads *threads;
     atomic_uint started;
     atomic_uint ticked;
 };
@@ -130,7 +130,7 @@ static void wait_for_stop(void *context, unsigned number) {
     struct counted_work *work = context;
     atomic_fetch_add(&work->started, 1);
     if (number == 0) kill(getpid(), SIGTERM);
-    while (!atomic_load(&work->pool->is_stopping)) usleep(1000);
+    while (!atomic_load(&work->threads->is_stopping)) usleep(1000);
 }
 
 static void tick(void *context) {
@@ -138,35 +138,35 @@ static void tick(void *context) {
     atomic_fetch_add(&work->ticked, 1);
 }
 
-static void test_thread_pool(void **state) {
+static void test_batch_threads(void **state) {
     struct failure failure = {0};
-    struct thread_pool pool;
-    thread_pool_init(&pool, &failure);
-    struct counted_work work = {.pool = &pool};
-    assert_true(thread_pool_run(&pool, 5, count, &work, tick, &work, &failure));
+    struct batch_threads threads;
+    batch_threads_init(&threads, &failure);
+    struct counted_work work = {.threads = &threads};
+    assert_true(batch_threads_run(&threads, 5, count, &work, tick, &work, &failure));
     assert_int_equal(work.started, 5);
     assert_true(work.ticked > 0);
-    assert_int_equal(pool.ended_by, 0);
-    assert_true(thread_pool_run(&pool, 3, wait_for_stop, &work, NULL, NULL, &failure));
+    assert_int_equal(threads.ended_by, 0);
+    assert_true(batch_threads_run(&threads, 3, wait_for_stop, &work, NULL, NULL, &failure));
     assert_int_equal(work.started, 8);
-    assert_int_equal(pool.ended_by, SIGTERM);
+    assert_int_equal(threads.ended_by, SIGTERM);
     /* After a signal, no more threads start. */
-    assert_true(thread_pool_run(&pool, 3, count, &work, NULL, NULL, &failure));
+    assert_true(batch_threads_run(&threads, 3, count, &work, NULL, NULL, &failure));
     assert_int_equal(work.started, 8);
     assert_false(failure_is_set(&failure));
-    thread_pool_fini(&pool);
+    batch_threads_fini(&threads);
 }
 
 static void test_ignored_signals_stay_ignored(void **state) {
     struct failure failure = {0};
-    struct thread_pool pool;
+    struct batch_threads threads;
     signal(SIGTERM, SIG_IGN);
-    thread_pool_init(&pool, &failure);
-    struct counted_work work = {.pool = &pool};
+    batch_threads_init(&threads, &failure);
+    struct counted_work work = {.threads = &threads};
     kill(getpid(), SIGTERM);
-    assert_true(thread_pool_run(&pool, 1, count, &work, NULL, NULL, &failure));
-    assert_int_equal(pool.ended_by, 0);
-    thread_pool_fini(&pool);
+    assert_true(batch_threads_run(&threads, 1, count, &work, NULL, NULL, &failure));
+    assert_int_equal(threads.ended_by, 0);
+    batch_threads_fini(&threads);
     signal(SIGTERM, SIG_DFL);
 }
 
@@ -272,7 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_workers_that_look_up_symbols, begin, end),
         cmocka_unit_test_setup_teardown(test_archives_feed_workers, begin, end),
-        cmocka_unit_test(test_thread_pool),
+        cmocka_unit_test(test_batch_threads),
         cmocka_unit_test(test_ignored_signals_stay_ignored),
         cmocka_unit_test_setup_teardown(test_workspaces, begin, end),
         cmocka_unit_test_setup_teardown(test_workspaces_of_other_users, begin, end),

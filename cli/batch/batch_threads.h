@@ -1,9 +1,9 @@
 /* Threads that share work. The calling thread waits for them and takes signals.
  *
- * From thread_pool_init to thread_pool_fini, SIGINT, SIGTERM and SIGHUP are blocked in the calling thread and in the
- * threads it starts, unless the process ignores them. Only the calling thread takes them, in thread_pool_run. */
-#ifndef GECKO_THREAD_POOL_H
-#define GECKO_THREAD_POOL_H
+ * From batch_threads_init to batch_threads_fini, SIGINT, SIGTERM and SIGHUP are blocked in the calling thread and in
+ * the threads it starts, unless the process ignores them. Only the calling thread takes them, in batch_threads_run. */
+#ifndef GECKO_BATCH_THREADS_H
+#define GECKO_BATCH_THREADS_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 #include "libconvert/base/failure.h"
 
-struct thread_pool {
+struct batch_threads {
     int signals; /* a signalfd, and an eventfd that counts finished threads */
     int finished;
     sigset_t blocked;
@@ -21,13 +21,13 @@ struct thread_pool {
 };
 
 /* The work of one thread. `number` counts from 0. */
-typedef void thread_pool_work(void *context, unsigned number);
+typedef void batch_threads_work(void *context, unsigned number);
 
 /* Called by the waiting thread several times a second. */
-typedef void thread_pool_tick(void *context);
+typedef void batch_threads_tick(void *context);
 
-void thread_pool_init(struct thread_pool *pool, struct failure *failure);
-void thread_pool_fini(struct thread_pool *pool);
+void batch_threads_init(struct batch_threads *threads, struct failure *failure);
+void batch_threads_fini(struct batch_threads *threads);
 
 /* Runs the work in `count` threads, or in fewer if the system cannot start that many, and waits for them. Returns true
  * when all have finished.
@@ -36,7 +36,7 @@ void thread_pool_fini(struct thread_pool *pool);
  * returns false: they keep running, and everything that they use must stay valid until the process ends.
  *
  * Does nothing after a failure or a signal. If no thread can be started, that is latched. `tick` may be NULL. */
-bool thread_pool_run(struct thread_pool *pool, unsigned count, thread_pool_work *work, void *context,
-                     thread_pool_tick *tick, void *tick_context, struct failure *failure);
+bool batch_threads_run(struct batch_threads *threads, unsigned count, batch_threads_work *work, void *context,
+                       batch_threads_tick *tick, void *tick_context, struct failure *failure);
 
 #endif
