@@ -3,18 +3,20 @@
 #include <pthread.h>
 
 #include "libconvert/base/memory.h"
-#include "libconvert/base/thread.h"
+#include "libconvert/base/thread_pool.h"
 
-enum { THREADS_MAX = 16, PERMILLE = 1000 };
+enum { PERMILLE = 1000 };
 
 struct group;
 
 /* One reading. Its progress_root makes the group's progress the sum of all. */
 struct member {
+    struct thread_job job;
     struct group *group;
     struct reading *reading; /* borrowed */
     struct progress_root root;
     struct gecko_convert_progress told; /* guarded by the mutex */
+    bool is_begun;                      /* guarded by the mutex */
 };
 
 struct group {
@@ -23,14 +25,12 @@ struct group {
     struct progress progress;
     struct failure *failure; /* borrowed; only the calling thread uses it */
     pthread_t caller;
-    pthread_t helpers[THREADS_MAX];
-    size_t helper_count;
+    struct thread_pool pool;
 
     pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t has_news;
-    size_t next;         /* the first member that no thread has begun */
+    size_t ended_count;
     size_t first_failed; /* member_count: none has failed */
-    size_t busy_helper_count;
     bool is_cancelled;
 };
 
@@ -40,7 +40,8 @@ struct group {
 static void report(struct group *group) {
     struct gecko_convert_progress sum = {0};
     bool is_size_known = true;
-    for (size_t i = 0; i < group->next; i++) {
+    for (size_t i = 0; i < group->member_count; i++) {
+        if (!group->members[i].is_begun) continue;
         const struct gecko_convert_progress *told = &group->members[i].told;
         sum.permille += told->permille;
         sum.read_bytes += told->read_bytes;
@@ -54,7 +55,13 @@ static void report(struct group *group) {
     group->is_cancelled = failure_is_set(group->failure);
 }
 
-/* A gecko_convert_progress_callback. What follows a reading that has failed is cancelled. */
+/* Call it with the mutex locked. Returns false if the member comes after one that has failed, or all are cancelled. */
+static bool may_go_on(const struct member *member) {
+    const struct group *group = member->group;
+    return !group->is_cancelled && (size_t)(member - group->members) <= group->first_failed;
+}
+
+/* A gecko_convert_progress_callback. */
 static bool take_progress(void *context, const struct gecko_convert_progress *told) {
     struct member *member = context;
     struct group *group = member->group;
@@ -64,56 +71,46 @@ static bool take_progress(void *context, const struct gecko_convert_progress *to
         report(group);
     else
         pthread_cond_signal(&group->has_news);
-    bool continues = !group->is_cancelled && (size_t)(member - group->members) <= group->first_failed;
+    bool continues = may_go_on(member);
     pthread_mutex_unlock(&group->mutex);
     return continues;
 }
 
 /* ---- Reading. ---- */
 
-static void run_member(struct member *member) {
-    reading_run(member->reading);
-    reading_symbolize(member->reading);
-}
-
-/* Call it with the mutex locked. Reads what no other thread has begun. */
-static void work(struct group *group) {
-    while (group->next < group->member_count && group->first_failed == group->member_count && !group->is_cancelled) {
-        size_t number = group->next++;
-        struct member *member = &group->members[number];
-        pthread_mutex_unlock(&group->mutex);
-        run_member(member);
-        pthread_mutex_lock(&group->mutex);
-        member->told.permille = PERMILLE;
-        bool has_failed = failure_is_set(member->reading->profile->failure);
-        if (has_failed && number < group->first_failed) group->first_failed = number;
-    }
-}
-
-static void *help(void *context) {
-    struct group *group = context;
+/* A thread_job_run. */
+static void run_member(void *context, unsigned helper) {
+    struct member *member = context;
+    struct group *group = member->group;
+    (void)helper;
     pthread_mutex_lock(&group->mutex);
-    work(group);
-    group->busy_helper_count--;
+    bool is_begun = member->is_begun = may_go_on(member);
+    pthread_mutex_unlock(&group->mutex);
+    if (is_begun) {
+        reading_run(member->reading);
+        reading_symbolize(member->reading);
+    }
+    pthread_mutex_lock(&group->mutex);
+    size_t number = (size_t)(member - group->members);
+    bool has_failed = failure_is_set(member->reading->profile->failure);
+    if (has_failed && number < group->first_failed) group->first_failed = number;
+    member->told.permille = PERMILLE;
+    group->ended_count++;
     pthread_cond_signal(&group->has_news);
     pthread_mutex_unlock(&group->mutex);
-    return NULL;
 }
 
-static void run(struct group *group, unsigned thread_count) {
-    pthread_mutex_lock(&group->mutex);
-    while (group->helper_count + 1 < thread_count && group->helper_count < THREADS_MAX &&
-           thread_start(&group->helpers[group->helper_count], help, group)) {
-        group->helper_count++;
-        group->busy_helper_count++;
+static void run(struct group *group) {
+    for (size_t i = 0; i < group->member_count; i++)
+        thread_pool_submit(&group->pool, &group->members[i].job, run_member, &group->members[i]);
+    while (thread_pool_help(&group->pool)) {
     }
-    work(group);
-    while (group->busy_helper_count) {
+    pthread_mutex_lock(&group->mutex);
+    while (group->ended_count < group->member_count) {
         report(group);
-        if (group->busy_helper_count) pthread_cond_wait(&group->has_news, &group->mutex);
+        if (group->ended_count < group->member_count) pthread_cond_wait(&group->has_news, &group->mutex);
     }
     pthread_mutex_unlock(&group->mutex);
-    for (size_t i = 0; i < group->helper_count; i++) pthread_join(group->helpers[i], NULL);
 }
 
 static void begin_members(struct group *group, struct reading *readings, unsigned jobs_per_reading) {
@@ -139,7 +136,9 @@ void reading_group_run(struct reading *readings, size_t reading_count, unsigned 
     begin_members(&group, readings, job_count / thread_count);
     pthread_mutex_init(&group.mutex, NULL);
     pthread_cond_init(&group.has_news, NULL);
-    run(&group, thread_count);
+    thread_pool_init(&group.pool, thread_count);
+    run(&group);
+    thread_pool_fini(&group.pool);
     bool has_failed = group.first_failed < reading_count;
     if (has_failed && !failure_is_set(failure)) *failure = *readings[group.first_failed].profile->failure;
     pthread_mutex_destroy(&group.mutex);

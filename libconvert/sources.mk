@@ -3,7 +3,7 @@ libconvert_sources := \
     libconvert/base/decimal.c libconvert/base/failure.c libconvert/base/file_stamp.c libconvert/base/index_set.c \
     libconvert/base/machine.c libconvert/base/memory.c libconvert/base/path.c libconvert/base/printable.c \
     libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
-    libconvert/base/strings.c libconvert/base/thread.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
+    libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
     libconvert/convert.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/options_check.c \
     libconvert/public_structs.c libconvert/reading.c libconvert/reading_group.c \
     libconvert/report.c libconvert/result.c libconvert/source_search.c \

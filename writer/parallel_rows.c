@@ -1,9 +1,7 @@
 #include "parallel_rows.h"
 
-#include <pthread.h>
-
 #include "libconvert/base/memory.h"
-#include "libconvert/base/thread.h"
+#include "libconvert/base/thread_pool.h"
 
 enum {
     THREADS_MAX = 8,
@@ -12,77 +10,36 @@ enum {
 };
 
 struct block {
+    struct thread_job job;
+    const struct parallel_rows *parallel;
+    size_t first; /* the block's rows */
+    size_t end;
     struct json json;
     struct failure failure;
-    bool is_done; /* guarded by the mutex */
 };
 
 struct parallel_rows {
-    unsigned thread_count;
-    pthread_t helpers[THREADS_MAX];
-    unsigned helper_count;
-    bool is_started;
-
-    pthread_mutex_t mutex; /* guards the members below */
-    pthread_cond_t has_work;
-    pthread_cond_t has_done;
-    bool is_ending;
+    struct thread_pool pool;
+    size_t block_limit;
 
     /* The current array. Block number n is blocks[n % block_limit]. */
     rows_writer *write;
     const void *context; /* borrowed */
-    size_t row_count;
-    size_t rows_per_block;
-    size_t block_count;
-    size_t taken_count;   /* blocks that a thread has begun to write */
-    size_t spliced_count; /* blocks that are in the document */
-    size_t block_limit;
     struct block blocks[BLOCKS_MAX];
 };
 
 /* ---- Blocks. ---- */
 
-static bool can_take(const struct parallel_rows *parallel) {
-    return parallel->taken_count < parallel->block_count &&
-           parallel->taken_count - parallel->spliced_count < parallel->block_limit;
-}
-
-/* Call it with the mutex locked and if can_take. Writes the next block, with the mutex unlocked meanwhile. */
-static void write_next(struct parallel_rows *parallel) {
-    size_t first = parallel->taken_count * parallel->rows_per_block, left = parallel->row_count - first;
-    struct block *block = &parallel->blocks[parallel->taken_count++ % parallel->block_limit];
-    pthread_mutex_unlock(&parallel->mutex);
+/* A thread_job_run. */
+static void write_block(void *context, unsigned helper) {
+    struct block *block = context;
+    (void)helper;
     json_init(&block->json, &block->failure);
-    parallel->write(&block->json, parallel->context, first,
-                    first + (left < parallel->rows_per_block ? left : parallel->rows_per_block));
-    pthread_mutex_lock(&parallel->mutex);
-    block->is_done = true;
+    block->parallel->write(&block->json, block->parallel->context, block->first, block->end);
 }
 
-static void *help(void *context) {
-    struct parallel_rows *parallel = context;
-    pthread_mutex_lock(&parallel->mutex);
-    for (;;) {
-        while (!parallel->is_ending && !can_take(parallel)) pthread_cond_wait(&parallel->has_work, &parallel->mutex);
-        if (parallel->is_ending) break;
-        write_next(parallel);
-        pthread_cond_signal(&parallel->has_done);
-    }
-    pthread_mutex_unlock(&parallel->mutex);
-    return NULL;
-}
-
-/* Call it with the mutex locked. Returns the oldest block that is not in the document, once it is done. The calling
- * thread writes blocks meanwhile, if there are any. */
-static struct block *await_oldest(struct parallel_rows *parallel) {
-    struct block *block = &parallel->blocks[parallel->spliced_count % parallel->block_limit];
-    while (!block->is_done) {
-        if (can_take(parallel))
-            write_next(parallel);
-        else
-            pthread_cond_wait(&parallel->has_done, &parallel->mutex);
-    }
-    return block;
+static struct block *block_at(struct parallel_rows *parallel, size_t number) {
+    return &parallel->blocks[number % parallel->block_limit];
 }
 
 /* Moves the block's text to the document, unless something has failed. */
@@ -96,74 +53,58 @@ static void splice(struct json *json, struct block *block) {
     failure_clear(&block->failure);
 }
 
-static void write_blocks(struct parallel_rows *parallel, struct json *json) {
-    pthread_mutex_lock(&parallel->mutex);
-    pthread_cond_broadcast(&parallel->has_work);
-    while (parallel->spliced_count < parallel->block_count) {
-        struct block *block = await_oldest(parallel);
-        pthread_mutex_unlock(&parallel->mutex);
-        splice(json, block);
-        pthread_mutex_lock(&parallel->mutex);
-        block->is_done = false;
-        parallel->spliced_count++;
-        /* After a failure, only what has been begun is awaited. */
-        if (failure_is_set(json->out.failure)) parallel->block_count = parallel->taken_count;
-        pthread_cond_signal(&parallel->has_work);
+/* After a failure, only the blocks that were submitted before are awaited. */
+static void write_blocks(struct parallel_rows *parallel, struct json *json, size_t row_count, size_t rows_per_block) {
+    size_t submitted_count = 0, spliced_count = 0, next_row = 0;
+    for (;;) {
+        bool has_more = next_row < row_count && !failure_is_set(json->out.failure);
+        if (has_more && submitted_count - spliced_count < parallel->block_limit) {
+            struct block *block = block_at(parallel, submitted_count++);
+            size_t left = row_count - next_row;
+            block->first = next_row;
+            next_row += left < rows_per_block ? left : rows_per_block;
+            block->end = next_row;
+            thread_pool_submit(&parallel->pool, &block->job, write_block, block);
+        } else if (spliced_count < submitted_count) {
+            struct block *block = block_at(parallel, spliced_count++);
+            thread_pool_await(&parallel->pool, &block->job);
+            splice(json, block);
+        } else {
+            return;
+        }
     }
-    pthread_mutex_unlock(&parallel->mutex);
 }
 
 /* ---- Arrays. ---- */
 
-static void start_helpers(struct parallel_rows *parallel) {
-    parallel->is_started = true;
-    while (parallel->helper_count + 1 < parallel->thread_count &&
-           thread_start(&parallel->helpers[parallel->helper_count], help, parallel))
-        parallel->helper_count++;
-}
-
 void parallel_rows_write(struct parallel_rows *parallel, struct json *json, size_t row_count, size_t rows_per_block,
                          rows_writer *write, const void *context) {
     size_t block_count = row_count / rows_per_block + (row_count % rows_per_block != 0);
-    bool is_long = parallel && block_count >= PARALLEL_BLOCKS_MIN;
-    if (is_long && !parallel->is_started) start_helpers(parallel);
-    if (!is_long || !parallel->helper_count) {
+    if (!parallel || block_count < PARALLEL_BLOCKS_MIN) {
         write(json, context, 0, row_count);
         return;
     }
-    pthread_mutex_lock(&parallel->mutex);
     parallel->write = write;
     parallel->context = context;
-    parallel->row_count = row_count;
-    parallel->rows_per_block = rows_per_block;
-    parallel->taken_count = parallel->spliced_count = 0;
-    parallel->block_count = block_count;
-    pthread_mutex_unlock(&parallel->mutex);
-    write_blocks(parallel, json);
+    write_blocks(parallel, json, row_count, rows_per_block);
 }
 
 struct parallel_rows *parallel_rows_create(unsigned thread_count, struct failure *failure) {
     if (thread_count < 2) return NULL;
     struct parallel_rows *parallel = memory_allocate_zeroed(failure, 1, sizeof *parallel);
     if (!parallel) return NULL;
-    parallel->thread_count = thread_count < THREADS_MAX ? thread_count : THREADS_MAX;
-    parallel->block_limit = (size_t)parallel->thread_count * BLOCKS_PER_THREAD;
-    for (size_t i = 0; i < BLOCKS_MAX; i++) parallel->blocks[i].failure.memory = failure->memory;
-    pthread_mutex_init(&parallel->mutex, NULL);
-    pthread_cond_init(&parallel->has_work, NULL);
-    pthread_cond_init(&parallel->has_done, NULL);
+    if (thread_count > THREADS_MAX) thread_count = THREADS_MAX;
+    parallel->block_limit = (size_t)thread_count * BLOCKS_PER_THREAD;
+    for (size_t i = 0; i < BLOCKS_MAX; i++) {
+        parallel->blocks[i].parallel = parallel;
+        parallel->blocks[i].failure.memory = failure->memory;
+    }
+    thread_pool_init(&parallel->pool, thread_count);
     return parallel;
 }
 
 void parallel_rows_destroy(struct parallel_rows *parallel) {
     if (!parallel) return;
-    pthread_mutex_lock(&parallel->mutex);
-    parallel->is_ending = true;
-    pthread_cond_broadcast(&parallel->has_work);
-    pthread_mutex_unlock(&parallel->mutex);
-    for (unsigned i = 0; i < parallel->helper_count; i++) pthread_join(parallel->helpers[i], NULL);
-    pthread_mutex_destroy(&parallel->mutex);
-    pthread_cond_destroy(&parallel->has_work);
-    pthread_cond_destroy(&parallel->has_done);
+    thread_pool_fini(&parallel->pool);
     memory_free(parallel);
 }

@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/base/thread_pool.h"
 #include "library_symbols.h"
 #include "symbol_names.h"
 
@@ -19,10 +19,11 @@ struct outbox {
 
 /* One library of the queue. */
 struct library_job {
-    size_t first_request;
+    struct thread_job job;
+    struct library_queue *queue;
+    const struct symbol_request *requests;
     size_t request_count;
     struct outbox outbox; /* filled unless the answers were sent at once */
-    bool is_done;
 };
 
 struct worker {
@@ -37,20 +38,16 @@ struct worker {
     uint8_t *agreements;  /* enum agreement, one for each native symbol of the profile */
 };
 
-enum { THREADS_MAX = 15 };
-
 /* The libraries that are looked up side by side. */
 struct library_queue {
     const struct symbol_work *work;
     bool has_short_names;
     struct library_job *jobs; /* owned; in the order of the requests */
     size_t count;
-    pthread_mutex_t mutex;  /* of what follows, and of is_done */
-    pthread_cond_t is_news; /* a library was done */
-    size_t taken_count;     /* how many libraries, from the first on, a thread has begun */
-    unsigned spare_count;   /* threads that have nothing to do */
-    pthread_t threads[THREADS_MAX];
-    size_t thread_count;
+    struct thread_pool pool;
+    /* Only the thread that sends uses these. */
+    struct channel *channel;
+    const struct library_job *sending; /* the library whose answers are sent next */
 };
 
 /* Whether a native symbol of the trace is the one that the library's file has there. */
@@ -310,12 +307,11 @@ enum { PART_REQUESTS_MIN = 4096, PARTS_MAX = 8 };
 
 /* The requests of one thread. */
 struct part {
-    pthread_t thread;
+    struct thread_job job;
     struct failure failure;
     struct worker worker;
     struct reading reading;
     const struct reading *whole;
-    bool is_started;
     bool is_lost; /* the files could not be opened once more, or became shorter */
 };
 
@@ -345,17 +341,18 @@ static void restart_numbers(struct worker *worker) {
     send_message(worker, SYMBOL_MESSAGE_PART, NULL, 0);
 }
 
-/* Opens the files once more, since libelf and libdw are not safe for several threads that use the same ones. The table
- * of symbols is shared: finding symbols only reads it. */
-static void *look_up_part(void *context) {
+/* A thread_job_run. Opens the files once more, since libelf and libdw are not safe for several threads that use the
+ * same ones. The table of symbols is shared: finding symbols only reads it. */
+static void look_up_part(void *context, unsigned helper) {
     struct part *part = context;
+    (void)helper;
     struct reading *reading = &part->reading;
     const struct symbol_work *work = part->worker.work;
     struct debug_files files;
     const struct lib *lib = libs_at(&work->profile->libs, (lib_id){reading->requests->lib});
     part->is_lost = debug_files_open(&files, lib, &work->options->folders, part->worker.failure) != DEBUG_FILE_FOUND;
     check_failure(&part->worker);
-    if (part->is_lost) return NULL;
+    if (part->is_lost) return;
     if (!library_symbols_init(&reading->symbols, &files, part->whole->symbols.table, part->worker.failure))
         child_leave();
     reading->symbols.terms = part->whole->symbols.terms;
@@ -363,25 +360,15 @@ static void *look_up_part(void *context) {
     part->is_lost = !debug_files_are_whole(&files);
     library_symbols_fini(&reading->symbols);
     debug_files_close(&files);
-    return NULL;
 }
 
-/* Returns how many parts the requests have, after it has reserved a thread for each of them but the first. */
-static size_t reserve_parts(struct library_queue *queue, size_t request_count) {
+/* Returns the number of parts, at most one more than there are threads with nothing to do. */
+static size_t count_parts(struct library_queue *queue, size_t request_count) {
     size_t wanted_count = request_count / PART_REQUESTS_MIN;
     if (wanted_count > PARTS_MAX) wanted_count = PARTS_MAX;
     if (wanted_count < 2) return 1;
-    pthread_mutex_lock(&queue->mutex);
-    size_t thread_count = wanted_count - 1 < queue->spare_count ? wanted_count - 1 : queue->spare_count;
-    queue->spare_count -= (unsigned)thread_count;
-    pthread_mutex_unlock(&queue->mutex);
-    return thread_count + 1;
-}
-
-static void add_spare_threads(struct library_queue *queue, size_t count) {
-    pthread_mutex_lock(&queue->mutex);
-    queue->spare_count += (unsigned)count;
-    pthread_mutex_unlock(&queue->mutex);
+    size_t spare_count = thread_pool_spare_count(&queue->pool);
+    return wanted_count - 1 < spare_count ? wanted_count : spare_count + 1;
 }
 
 /* Returns the first request of the part: no address is in two parts. */
@@ -400,15 +387,12 @@ static void start_part(struct part *part, const struct reading *whole, size_t fi
                                      .request_count = end - first,
                                      .is_trusted = whole->is_trusted,
                                      .is_other = whole->is_other};
-    part->is_started = pthread_create(&part->thread, NULL, look_up_part, part) == 0;
+    thread_pool_submit(&part->worker.queue->pool, &part->job, look_up_part, part);
 }
 
 /* Sends what the part has found. Returns false if that is not to be used. */
 static bool finish_part(struct part *part, struct reading *whole) {
-    if (part->is_started)
-        pthread_join(part->thread, NULL);
-    else
-        look_up_part(part);
+    thread_pool_await(&part->worker.queue->pool, &part->job);
     bool is_good = !part->is_lost;
     if (is_good) {
         restart_numbers(whole->worker);
@@ -419,10 +403,9 @@ static bool finish_part(struct part *part, struct reading *whole) {
     return is_good;
 }
 
-/* Answers all requests, with a thread for each part of them but the first. Sets *is_lost if a file has changed. */
+/* Answers all requests, the parts of them side by side. Sets *is_lost if a file has changed. */
 static void answer_side_by_side(struct reading *whole, bool *is_lost) {
-    struct library_queue *queue = whole->worker->queue;
-    size_t part_count = reserve_parts(queue, whole->request_count);
+    size_t part_count = count_parts(whole->worker->queue, whole->request_count);
     struct part *parts = calloc(part_count, sizeof *parts);
     if (!parts) child_leave();
     size_t request_count = whole->request_count, first_end = part_start(whole, 1, part_count);
@@ -432,7 +415,6 @@ static void answer_side_by_side(struct reading *whole, bool *is_lost) {
     answer_all(whole);
     whole->request_count = request_count;
     for (size_t i = 1; i < part_count; i++) *is_lost |= !finish_part(&parts[i], whole);
-    add_spare_threads(queue, part_count - 1);
     free(parts);
 }
 
@@ -509,110 +491,59 @@ static bool fill_queue(struct library_queue *queue) {
     if (!queue->jobs) return false;
     for (size_t first = 0, end; first < work->request_count; first = end) {
         end = symbol_requests_end(work->requests, work->request_count, first);
-        queue->jobs[queue->count++] = (struct library_job){.first_request = first, .request_count = end - first};
+        queue->jobs[queue->count++] =
+            (struct library_job){.queue = queue, .requests = work->requests + first, .request_count = end - first};
     }
     return true;
 }
 
-/* Returns the next library that nobody has begun; NULL: there is none. */
-static struct library_job *take_job(struct library_queue *queue) {
-    pthread_mutex_lock(&queue->mutex);
-    struct library_job *job = queue->taken_count < queue->count ? &queue->jobs[queue->taken_count++] : NULL;
-    pthread_mutex_unlock(&queue->mutex);
-    return job;
-}
-
-static void do_job(struct worker *worker, struct library_job *job) {
-    struct library_queue *queue = worker->queue;
-    look_up_library(worker, queue->work->requests + job->first_request, job->request_count);
-    pthread_mutex_lock(&queue->mutex);
-    job->outbox = worker->outbox;
-    job->is_done = true;
-    pthread_cond_signal(&queue->is_news);
-    pthread_mutex_unlock(&queue->mutex);
-    worker->outbox = (struct outbox){0};
-}
-
-static void *look_up_ahead(void *context) {
-    struct library_queue *queue = context;
+/* A thread_job_run. Of the threads that wait for jobs, only the one that sends runs libraries: parts are submitted
+ * after all libraries, and whoever waits for one runs only what was submitted later. */
+static void do_job(void *context, unsigned helper) {
+    struct library_job *job = context;
+    struct library_queue *queue = job->queue;
+    bool is_sent_at_once = !helper && queue->sending == job;
     struct failure failure = {0};
     struct worker worker;
-    worker_init(&worker, queue, NULL, &failure);
-    for (struct library_job *job; (job = take_job(queue));) do_job(&worker, job);
+    worker_init(&worker, queue, is_sent_at_once ? queue->channel : NULL, &failure);
+    look_up_library(&worker, job->requests, job->request_count);
+    job->outbox = worker.outbox;
+    worker.outbox = (struct outbox){0};
     worker_fini(&worker);
-    add_spare_threads(queue, 1);
-    return NULL;
 }
 
-static bool is_done(struct library_queue *queue, const struct library_job *job) {
-    pthread_mutex_lock(&queue->mutex);
-    bool is_done = job->is_done;
-    pthread_mutex_unlock(&queue->mutex);
-    return is_done;
-}
-
-static void await_job(struct library_queue *queue, const struct library_job *job) {
-    pthread_mutex_lock(&queue->mutex);
-    while (!job->is_done) pthread_cond_wait(&queue->is_news, &queue->mutex);
-    pthread_mutex_unlock(&queue->mutex);
-}
-
-/* Sends the answers for the library, all earlier ones having been sent. Looks up others while another thread looks up
- * this one. */
-static void send_job(struct worker *sender, struct channel *channel, struct library_job *job) {
-    struct library_queue *queue = sender->queue;
-    for (struct library_job *other; !is_done(queue, job) && (other = take_job(queue));) {
-        sender->channel = other == job ? channel : NULL;
-        do_job(sender, other);
-    }
-    await_job(queue, job);
-    sender->channel = channel;
-    send_bytes(sender, job->outbox.bytes, job->outbox.bytes_count);
+/* Sends the answers for the library, all earlier ones having been sent. */
+static void send_job(struct library_queue *queue, struct library_job *job) {
+    queue->sending = job;
+    if (job == queue->jobs)
+        do_job(job, 0);
+    else
+        thread_pool_await(&queue->pool, &job->job);
+    bool is_sent = channel_send(queue->channel, job->outbox.bytes, job->outbox.bytes_count);
     free(job->outbox.bytes);
     job->outbox = (struct outbox){0};
     /* This process may not survive the next library. */
-    if (!channel_flush(channel)) child_leave();
+    if (!is_sent || !channel_flush(queue->channel)) child_leave();
 }
 
 /* Waits for the threads that look up ahead. Without open libraries, each ends after its present one. */
 static void end_queue(void *context) {
     struct library_queue *queue = context;
-    pthread_mutex_lock(&queue->mutex);
-    queue->taken_count = queue->count;
-    pthread_mutex_unlock(&queue->mutex);
-    for (size_t i = 0; i < queue->thread_count; i++) pthread_join(queue->threads[i], NULL);
+    thread_pool_fini(&queue->pool);
     for (size_t i = 0; i < queue->count; i++) free(queue->jobs[i].outbox.bytes);
     free(queue->jobs);
-    pthread_cond_destroy(&queue->is_news);
-    pthread_mutex_destroy(&queue->mutex);
-}
-
-static void start_threads(struct library_queue *queue) {
-    unsigned job_count = queue->work->options->job_count;
-    queue->spare_count = job_count ? job_count - 1 : 0;
-    size_t wanted_count = queue->spare_count < queue->count - 1 ? queue->spare_count : queue->count - 1;
-    if (wanted_count > THREADS_MAX) wanted_count = THREADS_MAX;
-    while (queue->thread_count < wanted_count) {
-        if (pthread_create(&queue->threads[queue->thread_count], NULL, look_up_ahead, queue) != 0) return;
-        queue->thread_count++;
-        pthread_mutex_lock(&queue->mutex);
-        queue->spare_count--;
-        pthread_mutex_unlock(&queue->mutex);
-    }
 }
 
 void symbol_worker_run(void *context, struct channel *channel) {
     const struct symbol_work *work = context;
-    struct library_queue queue = {
-        .work = work, .mutex = PTHREAD_MUTEX_INITIALIZER, .is_news = PTHREAD_COND_INITIALIZER};
-    struct failure failure = {0};
-    struct worker worker;
+    struct library_queue queue = {.work = work, .channel = channel};
     queue.has_short_names = work->options->symbols != GECKO_CONVERT_SYMBOLS_ALWAYS && has_native_symbols(work);
     if (!fill_queue(&queue)) child_leave();
-    worker_init(&worker, &queue, channel, &failure);
-    start_threads(&queue);
+    thread_pool_init(&queue.pool, work->options->job_count);
     pthread_cleanup_push(end_queue, &queue);
-    for (size_t i = 0; i < queue.count; i++) send_job(&worker, channel, &queue.jobs[i]);
+    /* This thread does the first one, so that a library that is alone has the other threads for its parts. */
+    for (size_t i = 1; i < queue.count; i++)
+        thread_pool_submit(&queue.pool, &queue.jobs[i].job, do_job, &queue.jobs[i]);
+    for (size_t i = 0; i < queue.count; i++) send_job(&queue, &queue.jobs[i]);
     pthread_cleanup_pop(true);
-    worker_fini(&worker);
 }

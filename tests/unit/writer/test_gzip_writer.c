@@ -214,7 +214,8 @@ static void memory_is_bounded(void **state) {
         if (other.thread_count > most_threads) most_threads = other.thread_count;
     }
     assert_int_equal(least_threads, count_threads());
-    assert_int_equal(most_threads, count_threads() + 7);
+    /* Threads start only while all others are busy. */
+    assert_in_range(most_threads, count_threads() + 1, count_threads() + 7);
 }
 
 int main(void) {
