@@ -12,7 +12,7 @@ recorder_sources := \
     recorder/state/text_file.c recorder/write/backtrace.c recorder/write/counters.c recorder/write/definitions.c \
     recorder/write/exported.c recorder/write/labels.c recorder/write/markers.c recorder/write/packed_stack.c recorder/write/payload.c recorder/write/stack.c \
     recorder/write/thread_handle.c recorder/write/thread_registry.c recorder/write/writer.c \
-    recorder/session/machine.c recorder/write/allocations.c
+    recorder/session/machine_facts.c recorder/write/allocations.c
 
 # Only the shared library has this: see its header.
 sampler_file_source := recorder/session/sampler_file.c

@@ -3,7 +3,7 @@
 #define GECKO_COUNTER_JSON_H
 
 #include "json.h"
-#include "libconvert/profile/counters.h"
+#include "libconvert/profile/counter.h"
 
 /* Writes "name", "category" and "description". */
 void counter_json_identity(struct json *json, const struct counter *counter, struct text name);

@@ -10,7 +10,7 @@
 #define GECKO_PROFILE_H
 
 #include "categories.h"
-#include "counters.h"
+#include "counter.h"
 #include "frames.h"
 #include "ledger.h"
 #include "libconvert/base/arena.h"

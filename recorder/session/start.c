@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "machine_facts.h"
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/process.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "markers.h"
+#include "marker_room.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"

@@ -1,6 +1,6 @@
 /* Markers. Usual ones, without a payload or with numbers alone, are short blocks (record_short); all others are long
  * ones (add_marker). */
-#include "markers.h"
+#include "marker_room.h"
 
 #include <string.h>
 

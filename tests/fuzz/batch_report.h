@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
+#include "checked_conversion.h"
 #include "cli/batch/manifest.h"
-#include "conversion.h"
 #include "tests/support/json_check.h"
 #include "tests/support/temp_folder.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "batch_report.h"
+#include "checked_conversion.h"
 #include "cli/batch/manifest.h"
-#include "conversion.h"
 #include "libconvert/base/memory.h"
 #include "source_file.h"
 

@@ -1,8 +1,8 @@
 /* Reads any bytes as a file and through a pipe: unwrapping, detection and the detected reader. */
 #include <stdlib.h>
 
+#include "checked_conversion.h"
 #include "cli/check/gzip_trailing_data.h"
-#include "conversion.h"
 #include "source_file.h"
 
 enum {

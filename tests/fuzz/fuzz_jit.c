@@ -1,7 +1,7 @@
 /* Reads any bytes as descriptions of generated code: a perf map and a jitdump. */
 #include <stdlib.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "readers/trace/trace_jit.h"
 #include "readers/trace/trace_jitdump.h"
 #include "source_file.h"

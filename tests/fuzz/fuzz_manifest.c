@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "batch_report.h"
+#include "checked_conversion.h"
 #include "cli/batch/manifest.h"
 #include "cli/batch/manifest_records.h"
-#include "conversion.h"
 #include "libconvert/base/memory.h"
 #include "source_file.h"
 

@@ -1,7 +1,7 @@
 /* Merges two inputs into one profile. The last byte of the bytes is the choices, as for all targets. The byte before it
  * chooses the readers (two bits each), whose samples are preferred, and whether the second input is aligned by hand.
  * The two bytes before those say where the second input begins. */
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "libconvert/merge/merge.h"
 
 enum { PART_COUNT = 2, READER_BITS = 2, SAMPLES_BIT = 16, ALIGNED_BIT = 32 };

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked_conversion.h"
 #include "cli/options.h"
-#include "conversion.h"
 
 enum { ARGUMENTS_MAX = 64 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 
 enum { UNPACKED_BYTES_MAX = 1 << 20 };
 

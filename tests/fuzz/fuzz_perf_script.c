@@ -1,5 +1,5 @@
 /* Reads any bytes as perf script text. */
-#include "conversion.h"
+#include "checked_conversion.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     fuzz_text(&reader_perf_script, (struct text){(const char *)bytes, bytes_count});

@@ -1,7 +1,7 @@
 /* Reads any bytes as a profile: checks it and, if it is valid, extracts its facts. */
+#include "checked_conversion.h"
 #include "cli/check/check.h"
 #include "cli/info/info_document.h"
-#include "conversion.h"
 
 /* Extracts the facts of a document. Only valid profiles have facts. */
 static void ask(const struct document *document) {

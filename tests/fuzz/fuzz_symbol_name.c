@@ -1,7 +1,7 @@
 /* Reads any bytes as a linker's symbol name. */
 #include <stdlib.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "libconvert/symbols/symbol_names.h"
 
 static bool lies_in(struct text inner, struct text outer) {

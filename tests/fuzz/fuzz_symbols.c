@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "libconvert/symbols/debug_file_search.h"
 #include "libconvert/symbols/symbol_lines.h"
 #include "libconvert/symbols/symbol_names.h"

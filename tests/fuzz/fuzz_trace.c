@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "recorder/trace_format.h"
 
 /* Sizes that are small enough for a few thousand bytes to make several chunks. */

@@ -5,7 +5,7 @@
  * An item begins with a byte: its two low bits are the kind, the others are a number. If the number is 62, the next
  * byte is added to it; if it is 63, the next two bytes are added, low byte first. The last byte of the input is the
  * choices, as for all targets. */
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "tests/support/trace_builder.h"
 
 enum item {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "readers/unwind/unwinder.h"
 
 enum { STACK_WORDS_MAX = 512, FRAMES_MAX = 64, WALKS_MAX = 96, MAPPED_BYTES = 1 << 20 };

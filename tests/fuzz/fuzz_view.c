@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checked_conversion.h"
 #include "cli/view/site.h"
-#include "conversion.h"
 
 static const char served_json[] =
     "{\"meta\":{},\"libs\":[{\"name\":\"a\",\"path\":\"/bin/"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 #include "tests/support/temp_folder.h"
 
 enum { CASE_SECONDS_MAX = 120 };

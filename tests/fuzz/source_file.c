@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "conversion.h"
+#include "checked_conversion.h"
 
 enum { SOURCE_DESCRIPTOR = 100, PIPE_BYTES_MAX = 64 * 1024 /* default capacity of a pipe */ };
 

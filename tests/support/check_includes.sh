@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fails if a file includes a header from a folder that its own folder may not include, or a library that it may not use.
+# Fails if a file includes a header from a folder that its own folder may not include, or a library that it may not use,
+# or if two headers have one name.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -93,8 +94,10 @@ violations=$(includes | awk -v folder_rules="$folder_rules" -v header_rules="$he
         if (target != folder && index(allowed[folder], " " target " ") == 0) print where ": " folder " must not include " path
         if (!file_exists(target == folder && path !~ /\// ? folder "/" path : path)) print where ": no such file " path
     }')
-if [ -n "$violations" ]; then
-    printf '%s\n' "$violations"
+repeated=$(find libconvert readers writer cli recorder tests -name '*.h' |
+    awk -F / '{ if ($NF in seen) print $0 ": the name of a header is that of " seen[$NF]; seen[$NF] = $0 }')
+if [ -n "$violations$repeated" ]; then
+    printf '%s\n' "$violations" "$repeated" | grep .
     echo "include directions: 0 passed, 1 failed"
     exit 1
 fi

@@ -2,7 +2,7 @@
 #ifndef GECKO_TEST_COUNTER_SAMPLES_H
 #define GECKO_TEST_COUNTER_SAMPLES_H
 
-#include "libconvert/profile/counters.h"
+#include "libconvert/profile/counter.h"
 
 static inline void counter_add_sample(struct counter *counter, int64_t time_ns, int64_t change, uint32_t number) {
     struct counter_sample *sample = column_push(&counter->samples);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/conversion.h"
+#include "tests/support/converted_trace.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/trace_builder.h"
 #include "tests/support/unit_test.h"

@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "tests/support/conversion.h"
+#include "tests/support/converted_trace.h"
 #include "tests/support/unit_test.h"
 
 static const char folded[] = "main;a;b 3\nmain;c 2\nmain;a;b 1\n";

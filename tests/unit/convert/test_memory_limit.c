@@ -10,7 +10,7 @@
 #include "libconvert/base/machine.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
-#include "tests/support/conversion.h"
+#include "tests/support/converted_trace.h"
 #include "tests/support/full_tables.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"

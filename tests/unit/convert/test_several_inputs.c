@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/conversion.h"
+#include "tests/support/converted_trace.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 

@@ -1,4 +1,4 @@
-#include "counters.h"
+#include "counter.h"
 
 static struct counter_sample *sample_at(const struct counter *counter, size_t i) {
     return column_at(&counter->samples, i);

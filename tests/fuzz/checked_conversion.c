@@ -1,4 +1,4 @@
-#include "conversion.h"
+#include "checked_conversion.h"
 
 #include <stdarg.h>
 #include <stdio.h>

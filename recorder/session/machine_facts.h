@@ -1,7 +1,7 @@
 /* Facts about the machine and the program, for the information panel of the profile. Call these with the session's
  * mutex held. */
-#ifndef GREC_MACHINE_H
-#define GREC_MACHINE_H
+#ifndef GREC_MACHINE_FACTS_H
+#define GREC_MACHINE_FACTS_H
 
 #include <stdbool.h>
 

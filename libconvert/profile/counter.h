@@ -1,6 +1,6 @@
 /* Counters: values of a process that the viewer draws as tracks over time. */
-#ifndef GECKO_COUNTERS_H
-#define GECKO_COUNTERS_H
+#ifndef GECKO_COUNTER_H
+#define GECKO_COUNTER_H
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"

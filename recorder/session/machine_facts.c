@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "machine_facts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The room that markers leave for stacks. */
-#ifndef GREC_MARKERS_H
-#define GREC_MARKERS_H
+#ifndef GREC_MARKER_ROOM_H
+#define GREC_MARKER_ROOM_H
 
 #include <stdint.h>
 

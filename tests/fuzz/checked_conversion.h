@@ -1,6 +1,6 @@
 /* One conversion in memory, and the rules that every conversion must obey whatever the input is. A violation aborts. */
-#ifndef GECKO_FUZZ_CONVERSION_H
-#define GECKO_FUZZ_CONVERSION_H
+#ifndef GECKO_FUZZ_CHECKED_CONVERSION_H
+#define GECKO_FUZZ_CHECKED_CONVERSION_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Converts a trace in a temporary folder, and holds the resulting profile and status. */
-#ifndef GECKO_TESTS_CONVERSION_H
-#define GECKO_TESTS_CONVERSION_H
+#ifndef GECKO_TESTS_CONVERTED_TRACE_H
+#define GECKO_TESTS_CONVERTED_TRACE_H
 
 #include "libconvert/gecko_convert.h"
 #include "tests/support/temp_folder.h"
