@@ -68,7 +68,7 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 include libconvert/sources.mk readers/sources.mk writer/sources.mk cli/sources.mk recorder/sources.mk
 
 library_sources := $(libconvert_sources) $(readers_sources) $(writer_sources)
-program_sources := $(archive_writer_sources) $(cli_sources)
+program_sources := $(archive_writer_sources) $(json_reader_sources) $(cli_sources)
 
 objects_of        = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects  := $(call objects_of,$(library_sources))

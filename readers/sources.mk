@@ -29,3 +29,6 @@ readers_sources := \
 
 # The interpreter of call frame information, which the recorder uses as well.
 readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c
+
+# JSON, which only the program reads: the library does without yajl.
+json_reader_sources := readers/json/document.c

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "cli/bus_guard.h"
-#include "cli/document.h"
 #include "cli/output_name.h"
 #include "file_digest.h"
 #include "libconvert/base/file_stamp.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/report.h"
 #include "manifest.h"
+#include "readers/json/document.h"
 
 enum { NS_PER_MS = 1000000 };
 

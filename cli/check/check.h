@@ -2,7 +2,7 @@
 #ifndef GECKO_CHECK_H
 #define GECKO_CHECK_H
 
-#include "cli/document.h"
+#include "readers/json/document.h"
 #include "violations.h"
 
 enum profile_kind { PROFILE_UNKNOWN, PROFILE_PROCESSED, PROFILE_GECKO };

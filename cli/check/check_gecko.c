@@ -6,7 +6,7 @@
 
 #include "check_common.h"
 #include "check_markers.h"
-#include "cli/id_column.h"
+#include "libconvert/base/id_column.h"
 
 /* ---- Threads. ---- */
 

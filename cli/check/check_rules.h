@@ -6,7 +6,7 @@
 #ifndef GECKO_CHECK_RULES_H
 #define GECKO_CHECK_RULES_H
 
-#include "cli/document.h"
+#include "readers/json/document.h"
 #include "violations.h"
 
 /* Tables whose rows are counted, so that indexes into them can be checked. */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/document.h"
 #include "libconvert/base/printable.h"
+#include "readers/json/document.h"
 
 /* ---- Paths. ---- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/id_column.h"
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 
 void info_init(struct info *info, struct failure *failure) {

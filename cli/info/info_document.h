@@ -2,8 +2,8 @@
 #ifndef GECKO_INFO_DOCUMENT_H
 #define GECKO_INFO_DOCUMENT_H
 
-#include "cli/document.h"
 #include "info.h"
+#include "readers/json/document.h"
 
 /* Fills the empty info from a document in which check_document found no error. Failures (memory) are latched in the
  * info's failure. */

@@ -5,10 +5,10 @@
 
 #include <pthread.h>
 
-#include "cli/document.h"
 #include "http.h"
 #include "libconvert/source_search.h"
 #include "libconvert/symbols/debug_file_search.h"
+#include "readers/json/document.h"
 #include "served_profile.h"
 #include "writer/json.h"
 

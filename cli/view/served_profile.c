@@ -1,8 +1,8 @@
 #include "served_profile.h"
 
-#include "cli/document.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/profile/profile.h"
+#include "readers/json/document.h"
 
 void served_profile_init(struct served_profile *served, struct failure *failure) {
     *served = (struct served_profile){.failure = failure};

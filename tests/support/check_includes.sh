@@ -13,6 +13,7 @@ libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 readers/input         libconvert/base
 readers               libconvert/base libconvert/profile readers/input
 readers/code          libconvert/base
+readers/json          libconvert/base readers/input
 readers/perf          libconvert/base libconvert/profile readers readers/code
 readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/trace readers/unwind
 readers/perf_script   libconvert/base libconvert/profile readers/input readers readers/code readers/perf
@@ -24,10 +25,10 @@ writer/processed      libconvert/base libconvert/profile writer
 writer/gecko          libconvert/base libconvert/profile writer
 libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols readers readers/input writer
 cli                   cli/batch libconvert libconvert/base readers/input writer
-cli/batch             cli libconvert libconvert/base readers readers/input writer
-cli/check             cli libconvert libconvert/base libconvert/profile writer
-cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
-cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input writer
+cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
+cli/check             cli libconvert libconvert/base libconvert/profile readers/json writer
+cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
+cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder
 recorder/state        recorder
 recorder/unwind       recorder/state
@@ -42,7 +43,7 @@ recorder/preload      recorder recorder/state recorder/sampler recorder/session
 header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
-<yajl                 cli/document.c
+<yajl                 readers/json/document.c
 <event-parse.h        readers/perf_data/data_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c

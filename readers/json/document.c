@@ -6,7 +6,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-#include "id_column.h"
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/printable.h"
 #include "libconvert/base/utf8.h"

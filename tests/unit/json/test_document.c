@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/document.h"
+#include "readers/json/document.h"
 #include "tests/support/unit_test.h"
 
 struct reading {
