@@ -241,17 +241,9 @@ static void choose_output(struct options *options, struct failure *failure) {
     }
     struct text input = text_of(options->convert.input_path);
     while (text_ends_with(input, TEXT("/"))) input.bytes_count--;
-    struct text name = output_name_stem(text_base_name(input));
-    static const char suffix[] = OUTPUT_NAME_SUFFIX;
-    char *path = malloc(name.bytes_count + sizeof suffix);
-    if (!path) {
-        failure_set_memory(failure);
-        return;
-    }
-    memcpy(path, name.bytes, name.bytes_count);
-    memcpy(path + name.bytes_count, suffix, sizeof suffix);
-    options->default_output_path = path;
-    options->convert.output_path = path;
+    options->default_output_path = output_name_of(text_base_name(input), options->convert.format);
+    options->convert.output_path = options->default_output_path;
+    if (!options->default_output_path) failure_set_memory(failure);
 }
 
 /* ---- Rules across options. ---- */

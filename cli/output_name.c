@@ -1,5 +1,9 @@
 #include "output_name.h"
 
+#include <stdio.h>
+
+#include "writer/emitter.h"
+
 /* A name loses any number of wrapping suffixes, then at most one text suffix. */
 static const struct text wrapping_suffixes[] = {
     TEXT(".gz"),   TEXT(".xz"),  TEXT(".zst"), TEXT(".bz2"),  TEXT(".lz4"),  TEXT(".lz"),
@@ -32,4 +36,15 @@ struct text output_name_stem(struct text path) {
     path = output_name_folder(path);
     drop_suffix(&path, trace_suffixes, sizeof trace_suffixes / sizeof *trace_suffixes);
     return path;
+}
+
+struct text output_name_suffix(const char *format) {
+    return text_of(emitter_by_name(format)->suffix);
+}
+
+char *output_name_of(struct text path, const char *format) {
+    struct text stem = output_name_stem(path);
+    char *name;
+    int bytes_count = asprintf(&name, "%.*s%s", (int)stem.bytes_count, stem.bytes, output_name_suffix(format).bytes);
+    return bytes_count < 0 ? NULL : name;
 }

@@ -5,12 +5,17 @@
 
 #include "libconvert/base/text.h"
 
-#define OUTPUT_NAME_SUFFIX ".profile.json"
-
 /* Returns the start of the path that becomes part of the output's name: "logs/app.perf" for "logs/app.perf.txt.zst". */
 struct text output_name_stem(struct text path);
 
 /* Returns the folder for the outputs of an archive: "logs/run" for "logs/run.tar.zst". */
 struct text output_name_folder(struct text path);
+
+/* Returns the suffix of profiles in the format, a value of --format or NULL: ".profile.json". */
+struct text output_name_suffix(const char *format);
+
+/* Returns the name of the profile: "logs/app.perf.profile.json" for "logs/app.perf.txt.zst". The caller frees it. NULL:
+ * memory ran out. */
+char *output_name_of(struct text path, const char *format);
 
 #endif

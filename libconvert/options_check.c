@@ -8,8 +8,6 @@
 #include "report.h"
 #include "source_search.h"
 
-static const char default_format[] = "processed";
-
 static bool has_name(const char *path) { return path && *path; }
 
 static void check_input_path(const char *path, const char *output_path, struct failure *failure) {
@@ -75,8 +73,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
     check_inputs(options, has_output, failure);
     check_sources(options, failure);
     if (!has_output) return NULL;
-    const char *format = options->format ? options->format : default_format;
-    const struct emitter *emitter = emitter_by_name(format);
-    if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", format);
+    const struct emitter *emitter = emitter_by_name(options->format);
+    if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);
     return emitter;
 }

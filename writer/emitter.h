@@ -7,8 +7,10 @@
 #include "libconvert/profile/profile.h"
 
 struct emitter {
-    const char *name;  /* value of --format */
-    const char *title; /* used in the summary, for instance "processed v70" */
+    const char *name;       /* value of --format */
+    const char *title;      /* used in the summary, for instance "processed v70" */
+    const char *suffix;     /* of the names of files, for instance ".profile.json" */
+    const char *media_type; /* of the document, for instance "application/json" */
 
     /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are
      * entered in the ledger (LEDGER_VALUES). The ledger is the profile's own; it is a separate parameter because
@@ -29,7 +31,7 @@ EMITTERS(DECLARE_EMITTER)
 /* All emitters in the same order, terminated by NULL. */
 extern const struct emitter *const emitters[];
 
-/* Returns the emitter of that name, or NULL if there is none. */
+/* Returns the emitter of that name, or NULL if there is none. The first emitter is the default, named NULL. */
 const struct emitter *emitter_by_name(const char *name);
 
 #endif

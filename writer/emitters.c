@@ -7,6 +7,7 @@
 const struct emitter *const emitters[] = {EMITTERS(EMITTER_ADDRESS) NULL};
 
 const struct emitter *emitter_by_name(const char *name) {
+    if (!name) return emitters[0];
     for (size_t i = 0; emitters[i]; i++)
         if (strcmp(emitters[i]->name, name) == 0) return emitters[i];
     return NULL;

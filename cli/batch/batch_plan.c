@@ -174,10 +174,11 @@ static int compare_output(const struct column *claims, size_t i, struct text sta
 }
 
 /* Returns a claim whose output would have to be a folder in the path of `claim`'s output; NULL if there is none. */
-static const struct claim *find_folder_claim(const struct column *claims, const struct claim *claim) {
+static const struct claim *find_folder_claim(const struct column *claims, const struct claim *claim,
+                                             struct text suffix) {
     for (const char *slash = strchr(claim->output, '/'); slash; slash = strchr(slash + 1, '/')) {
         struct text folder = {claim->output, (size_t)(slash - claim->output)};
-        if (!text_ends_with(folder, TEXT(OUTPUT_NAME_SUFFIX))) continue;
+        if (!text_ends_with(folder, suffix)) continue;
         size_t first = FIRST_ROW(i, claims->count, compare_output(claims, i, folder) >= 0);
         if (first == claims->count || compare_output(claims, first, folder) != 0) continue;
         /* Of the outputs that begin with the folder's path, that path itself sorts first. */
@@ -188,6 +189,7 @@ static const struct claim *find_folder_claim(const struct column *claims, const 
 }
 
 static void check_names(struct batch_plan *plan) {
+    struct text suffix = output_name_suffix(plan->options->convert.format);
     struct column claims;
     column_init(&claims, sizeof(struct claim), &plan->failure);
     collect_claims(plan, &claims);
@@ -198,7 +200,7 @@ static void check_names(struct batch_plan *plan) {
         const struct claim *claim = column_at(&claims, i);
         const struct claim *before = i ? column_at(&claims, i - 1) : NULL;
         const struct claim *other =
-            before && compare_claims(before, claim) == 0 ? before : find_folder_claim(&claims, claim);
+            before && compare_claims(before, claim) == 0 ? before : find_folder_claim(&claims, claim, suffix);
         if (!other) continue;
         if (!collision_count++) first = other, second = claim;
     }

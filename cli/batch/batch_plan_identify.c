@@ -19,11 +19,7 @@ struct probe {
     struct batch_source *source;
 };
 
-static char *output_of(struct text name) {
-    struct text stem = output_name_stem(name);
-    char *output;
-    return asprintf(&output, "%.*s" OUTPUT_NAME_SUFFIX, (int)stem.bytes_count, stem.bytes) < 0 ? NULL : output;
-}
+static const char *format_of(const struct probe *probe) { return probe->plan->options->convert.format; }
 
 /* ---- One trace. ---- */
 
@@ -49,7 +45,7 @@ static void identify_trace(struct probe *probe, struct batch_entry *entry, struc
     struct batch_trace *trace = batch_entry_make_trace(entry);
     if (trace) {
         trace->may_have_parts = input_folder_is_recording(input_peek(input, 1));
-        trace->output = output_of(text_of(name));
+        trace->output = output_name_of(text_of(name), format_of(probe));
     }
     if (batch_entry_output(entry)) return;
     failure_set_memory(&foreign);

@@ -367,12 +367,13 @@ static bool leads_upwards(struct text path) {
 
 /* Returns true if the profile has the name that it would get now. Anybody may have written the manifest: a path that
  * leads out of the folder would put some other file of the user into the archive of profiles. */
-static bool has_its_name(const struct batch_source *source, struct text path, bool is_member) {
+static bool has_its_name(const struct batch_plan *plan, const struct batch_source *source, struct text path,
+                         bool is_member) {
     if (leads_upwards(path)) return false;
     struct text start = is_member ? output_name_folder(text_of(source->name)) : output_name_stem(text_of(source->name));
     if (!text_starts_with(path, start)) return false;
     struct text rest = text_from(path, start.bytes_count);
-    if (!is_member) return text_equal(rest, TEXT(OUTPUT_NAME_SUFFIX));
+    if (!is_member) return text_equal(rest, output_name_suffix(plan->options->convert.format));
     return !start.bytes_count || text_starts_with(rest, TEXT("/"));
 }
 
@@ -394,7 +395,7 @@ static bool has_output(const struct batch_plan *plan, const struct batch_source 
                        bool is_member, uint64_t *stamp) {
     const struct node *output = member_of(record, KEY_output);
     struct text path = text_at(output, KEY_path);
-    if (!path.bytes_count || !has_its_name(source, path, is_member)) return false;
+    if (!path.bytes_count || !has_its_name(plan, source, path, is_member)) return false;
     if (!plan->options->output_dir) return true;
     char *name = strndup(path.bytes, path.bytes_count);
     char *full_path = name ? batch_output_path(plan, name) : NULL;

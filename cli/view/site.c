@@ -6,6 +6,7 @@
 #include "asm_api.h"
 #include "source_api.h"
 #include "symbolicate_api.h"
+#include "writer/emitter.h"
 
 /* Browsers leave this port out of addresses. */
 enum { HTTP_PORT = 80, RANDOM_BYTES = SITE_TOKEN_DIGITS / 2 };
@@ -28,7 +29,7 @@ typedef void route_answer(struct site *site, const struct http_request *request,
 static void answer_profile(struct site *site, const struct http_request *request, struct http_response *response) {
     (void)request;
     *response = (struct http_response){.status = HTTP_OK,
-                                       .content_type = "application/json",
+                                       .content_type = emitter_by_name(NULL)->media_type,
                                        .is_gzip = true,
                                        .forbids_scripts = true,
                                        .bytes = site->profile->json.bytes,

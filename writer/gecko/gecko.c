@@ -191,4 +191,8 @@ static void emit_gecko(const struct profile *profile, struct ledger *ledger, str
     gecko_tables_fini(&emission.tables);
 }
 
-const struct emitter emitter_gecko = {.name = "gecko", .title = "Gecko v36", .emit = emit_gecko};
+const struct emitter emitter_gecko = {.name = "gecko",
+                                      .title = "Gecko v36",
+                                      .suffix = ".profile.json",
+                                      .media_type = "application/json",
+                                      .emit = emit_gecko};

@@ -225,4 +225,8 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     chunk_list_splice(out, &document);
 }
 
-const struct emitter emitter_processed = {.name = "processed", .title = "processed v70", .emit = emit_processed};
+const struct emitter emitter_processed = {.name = "processed",
+                                          .title = "processed v70",
+                                          .suffix = ".profile.json",
+                                          .media_type = "application/json",
+                                          .emit = emit_processed};

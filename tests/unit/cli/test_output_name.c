@@ -29,6 +29,15 @@ static void test_stems(void **state) {
     }
 }
 
+static void test_outputs(void **state) {
+    char *name = output_name_of(TEXT("a/app.txt.zst"), NULL);
+    assert_string_equal(name, "a/app.profile.json");
+    free(name);
+    name = output_name_of(TEXT("app"), "gecko");
+    assert_string_equal(name, "app.profile.json");
+    free(name);
+}
+
 static void test_members(void **state) {
     static const struct {
         const char *given, *path, *reason;
@@ -63,6 +72,7 @@ static void test_members(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stems),
+        cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

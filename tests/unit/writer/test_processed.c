@@ -699,6 +699,7 @@ static void a_failed_conversion_emits_nothing(void **state) {
 static void emitters_are_found_by_name(void **state) {
     assert_ptr_equal(emitter_by_name("processed"), &emitter_processed);
     assert_string_equal(emitter_processed.title, "processed v70");
+    assert_ptr_equal(emitter_by_name(NULL), &emitter_processed);
     assert_null(emitter_by_name("process"));
     assert_null(emitter_by_name(""));
     for (size_t i = 0; emitters[i]; i++) assert_ptr_equal(emitter_by_name(emitters[i]->name), emitters[i]);
