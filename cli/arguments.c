@@ -93,6 +93,7 @@ static void store(struct argument_reader *reader, const struct option *option, c
         failure_set(reader->failure, FAILURE_USAGE, "--%s: the value is empty", option->name);
         return;
     }
+    if (option->alias[0] && strcmp(value, option->alias[0]) == 0) value = option->alias[1];
     size_t choice = option->choices ? find_choice(option->choices, value) : 0;
     const char *chosen = option->choices ? option->choices(choice) : NULL;
     if (option->choices && !chosen) {

@@ -31,6 +31,7 @@ struct option {
     unsigned number_min;
     unsigned number_max;
     choice_name *choices;
+    const char *alias[2];   /* a value that help does not name, and the choice that it stands for */
     const char *value_name; /* name of the value in --help if there are no choices */
     const char *help;       /* lines of at most 70 columns */
 };

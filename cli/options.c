@@ -73,12 +73,7 @@ static const struct option options_known[] = {
      .choices = gecko_convert_output_format,
      .help = "format of the profile (default: processed, which holds more data than\n"
              "gecko)"},
-    {.name = "from",
-     .kind = OPTION_NAME,
-     .target = TARGET(convert.from),
-     .choices = gecko_convert_input_format,
-     .help = "format of the trace (default: detected from the content); native is\n"
-             "what the recorder writes"},
+    {OPTION_FROM(TARGET(convert.from)), .help = "format of the trace (default: detected from the content)"},
     {.name = "weight",
      .kind = OPTION_CHOICE,
      .target = TARGET(convert.weight),

@@ -46,6 +46,11 @@ static inline bool options_are_batch(const struct options *options) {
 void options_init(struct options *options, int argument_count, char *const *arguments, struct failure *failure);
 void options_fini(struct options *options);
 
+/* --from in a table of options. */
+#define OPTION_FROM(offset)                                                                         \
+    .name = "from", .kind = OPTION_NAME, .target = (offset), .choices = gecko_convert_input_format, \
+    .alias = {"native", "recorder"}
+
 /* Names of the values of --weight, --root, --symbols, --samples and --sources. Each function is a choice_name. */
 const char *options_weight_name(size_t number);
 const char *options_root_name(size_t number);

@@ -118,7 +118,7 @@ static void describe_part(struct conversion *conversion, size_t number) {
     const struct reading *reading = &conversion->readings[number];
     struct merge_input *part = &conversion->merge.inputs[number];
     part->name = short_name(options, number);
-    part->is_recorder = reading->reader == reader_by_name("native");
+    part->is_recorder = reading->reader == &reader_trace;
     if (options->alignments) part->alignment = options->alignments[number];
 }
 

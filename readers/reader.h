@@ -28,6 +28,7 @@ enum { PROBE_BYTES = 64 * 1024 };
 
 struct reader {
     const char *name;  /* value of --from, for instance "perf-script" */
+    const char *alias; /* a former name; NULL: none */
     const char *title; /* used in messages, for instance "perf script text" */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */

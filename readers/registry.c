@@ -10,7 +10,8 @@ const struct reader *const readers[] = {READERS(READER_ADDRESS) NULL};
 
 const struct reader *reader_by_name(const char *name) {
     for (const struct reader *const *reader = readers; *reader; reader++)
-        if (strcmp((*reader)->name, name) == 0) return *reader;
+        if (strcmp((*reader)->name, name) == 0 || ((*reader)->alias && strcmp((*reader)->alias, name) == 0))
+            return *reader;
     return NULL;
 }
 

@@ -31,8 +31,8 @@ static const char help[] =
     "\n" COMMAND_HELP_JSON
     "  --top N            show at most N rows of each list (default: 10)\n"
     "  --from FORMAT      treat all files as traces in this format: perf-data,\n"
-    "                     perf-script, collapsed, native (default: detected from\n"
-    "                     the content)\n"
+    "                     perf-script, collapsed, recorder (default: detected\n"
+    "                     from the content)\n"
     "  --together         show all files, which must be traces, as the one profile\n"
     "                     that converting them together makes\n"
     "  --align FILE=OFFSET\n"
@@ -185,7 +185,7 @@ static const struct option known_options[] = {
     {.name = "json", .kind = OPTION_FLAG, .target = TARGET(command.wants_json)},
     {.name = "top", .kind = OPTION_NUMBER, .target = TARGET(top_count), .number_max = TOP_COUNT_MAX},
     {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
-    {.name = "from", .kind = OPTION_NAME, .target = TARGET(from), .choices = gecko_convert_input_format},
+    {OPTION_FROM(TARGET(from))},
     {.name = "together", .kind = OPTION_FLAG, .target = TARGET(is_together)},
     {.name = "align", .kind = OPTION_LIST, .target = TARGET(alignments)},
     {.name = "samples", .kind = OPTION_CHOICE, .target = TARGET(convert.samples), .choices = options_samples_name},

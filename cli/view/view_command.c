@@ -44,7 +44,7 @@ static const char help[] =
     "  --no-open            do not open a browser; the address is printed anyway\n"
     "  --idle-exit SECONDS  exit when there has been no request for this long\n"
     "  --from FORMAT        format of the recording: perf-data, perf-script, collapsed,\n"
-    "                       native (default: found by its content)\n"
+    "                       recorder (default: found by its content)\n"
     "  --weight samples|period, --root frame|thread, --product NAME,\n"
     "  --symbols auto|none|always, --debug-dir DIR, --sysroot DIR,\n"
     "  --source-dir DIR, --source-map FROM=TO, --sources-max SIZE,\n"
@@ -88,7 +88,7 @@ static const struct option known_options[] = {
     {.name = "port", .kind = OPTION_NUMBER, .target = TARGET(port), .number_min = 1, .number_max = PORT_MAX},
     {.name = "no-open", .kind = OPTION_FLAG, .target = TARGET(opens_nothing)},
     {.name = "idle-exit", .kind = OPTION_NUMBER, .target = TARGET(idle_s), .number_min = 1, .number_max = IDLE_S_MAX},
-    {.name = "from", .kind = OPTION_NAME, .target = TARGET(convert.from), .choices = gecko_convert_input_format},
+    {OPTION_FROM(TARGET(convert.from))},
     {.name = "weight", .kind = OPTION_CHOICE, .target = TARGET(convert.weight), .choices = options_weight_name},
     {.name = "root", .kind = OPTION_CHOICE, .target = TARGET(convert.root), .choices = options_root_name},
     {.name = "symbols", .kind = OPTION_CHOICE, .target = TARGET(convert.symbols), .choices = options_symbols_name},

@@ -4,7 +4,7 @@
 _gecko_convert_values() {
     case $1 in
         -f | --format) echo 'processed gecko' ;;
-        --from) echo 'perf-data perf-script collapsed native' ;;
+        --from) echo 'perf-data perf-script collapsed recorder' ;;
         --weight) echo 'samples period' ;;
         --root) echo 'frame thread' ;;
         --symbols) echo 'auto none always' ;;

@@ -16,7 +16,7 @@ complete -c gecko-convert -n $view -l idle-exit -x -d 'Exit after this long with
 
 complete -c gecko-convert -n $convert -s o -l output -r -F -d 'Write to FILE'
 complete -c gecko-convert -n $convert -s f -l format -x -a 'processed gecko' -d 'Format of the profile'
-complete -c gecko-convert -n "$convert; or $info" -l from -x -a 'perf-data perf-script collapsed native' -d 'Format of the trace'
+complete -c gecko-convert -n "$convert; or $info" -l from -x -a 'perf-data perf-script collapsed recorder' -d 'Format of the trace'
 complete -c gecko-convert -n $convert -l weight -x -a 'samples period' -d 'Weight of a perf sample'
 complete -c gecko-convert -n $convert -l root -x -a 'frame thread' -d 'What the first frame of a collapsed stack is'
 complete -c gecko-convert -n $convert -l symbols -x -a 'auto none always' -d 'Which addresses to look up'

@@ -5,7 +5,7 @@ local -a options
 options=(
     '(-o --output)'{-o,--output=}'[write to FILE]:file:_files'
     '(-f --format)'{-f,--format=}'[format of the profile]:format:(processed gecko)'
-    '--from=[format of the trace]:format:(perf-data perf-script collapsed native)'
+    '--from=[format of the trace]:format:(perf-data perf-script collapsed recorder)'
     '--weight=[weight of a perf sample]:weight:(samples period)'
     '--root=[what the first frame of a collapsed stack is]:root:(frame thread)'
     '--symbols=[which addresses to look up]:symbols:(auto none always)'
@@ -35,7 +35,7 @@ options=(
 case $words[2] in
     info)
         _arguments '--json[print JSON]' '--top=[show at most N rows of each list]:number:' \
-            '--from=[format of the traces]:format:(perf-data perf-script collapsed native)' \
+            '--from=[format of the traces]:format:(perf-data perf-script collapsed recorder)' \
             '--together[show all files as one profile]' '*--align=[when FILE begins]:FILE=OFFSET:' \
             '--samples=[whose samples to take]:samples:(perf recorder)' \
             '--max-memory=[use at most this much memory]:size:(unlimited)' \

@@ -185,7 +185,8 @@ static void run(struct input *input, struct profile *profile, const struct reade
 }
 
 const struct reader reader_trace = {
-    .name = "native",
+    .name = "recorder",
+    .alias = "native",
     .title = "recorder trace",
     .probe = probe,
     .run = run,

@@ -231,7 +231,7 @@ def check_stamps(work):
 
     wrong = "0123456789abcdef"
     for entry in run_with(lambda entry: entry.update(xxh3=wrong)):
-        is_read = entry["format"] == "native" or entry["status"] == "failed"
+        is_read = entry["format"] == "recorder" or entry["status"] == "failed"
         assert (entry["stamp"] is None) == is_read, entry
         assert (entry["xxh3"] == wrong) != is_read, entry
         assert entry["status"] in (("failed", "converted") if is_read else ("unchanged", "no-trace")), entry

@@ -88,6 +88,8 @@ static void test_every_option_with_equals(void **state) {
     assert_string_equal(options.convert.from, "perf-script");
     assert_string_equal(options.convert.product, "-x-");
     assert_int_equal(options.progress, PROGRESS_ALWAYS);
+    PARSE("--from=native", "in"); /* the former name */
+    assert_string_equal(options.convert.from, "recorder");
 }
 
 static void test_letters(void **state) {
@@ -218,7 +220,7 @@ static void test_refusals(void **state) {
         {{"in", "--help=", NULL}, "--help takes no value"},
         {{"in", "--format", "xml", NULL}, "--format: 'xml' is not one of: processed, gecko"},
         {{"in", "-fxml", NULL}, "--format: 'xml' is not one of: processed, gecko"},
-        {{"in", "--from=perf", NULL}, "--from: 'perf' is not one of: perf-data, perf-script, collapsed, native"},
+        {{"in", "--from=perf", NULL}, "--from: 'perf' is not one of: perf-data, perf-script, collapsed, recorder"},
         {{"in", "--weight=periods", NULL}, "--weight: 'periods' is not one of: samples, period"},
         {{"in", "--root=x", NULL}, "--root: 'x' is not one of: frame, thread"},
         {{"in", "--symbols=x", NULL}, "--symbols: 'x' is not one of: auto, none, always"},
@@ -313,7 +315,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
     fclose(stream);
     static const char *const names[] = {"--output FILE",
                                         "--format processed|gecko",
-                                        "--from perf-data|perf-script|collapsed|native",
+                                        "--from perf-data|perf-script|collapsed|recorder",
                                         "--weight samples|period",
                                         "--root frame|thread",
                                         "--symbols auto|none|always",

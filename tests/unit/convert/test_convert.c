@@ -213,7 +213,7 @@ static void test_bad_inputs(void **state) {
     assert_failed(conversion, GECKO_CONVERT_BAD_INPUT,
                   "^: this is a Chrome trace (trace events in JSON): it needs no conversion: open it at "
                   "https://profiler.firefox.com");
-    conversion->options.from = "native";
+    conversion->options.from = "recorder";
     convert_trace(conversion, folded);
     assert_failed(
         conversion, GECKO_CONVERT_BAD_INPUT,

@@ -23,7 +23,8 @@ static void test_names(void **state) {
     assert_ptr_equal(reader_by_name("perf-data"), &reader_perf_data);
     assert_ptr_equal(reader_by_name("perf-script"), &reader_perf_script);
     assert_ptr_equal(reader_by_name("collapsed"), &reader_collapsed);
-    assert_ptr_equal(reader_by_name("native"), &reader_trace);
+    assert_ptr_equal(reader_by_name("recorder"), &reader_trace);
+    assert_ptr_equal(reader_by_name("native"), &reader_trace); /* its former name */
     assert_null(reader_by_name("perf"));
     assert_null(reader_by_name(""));
     for (size_t i = 0; readers[i]; i++) assert_ptr_equal(reader_by_name(readers[i]->name), readers[i]);
