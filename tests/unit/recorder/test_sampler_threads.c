@@ -482,7 +482,7 @@ static void work_after_pause(struct busy_thread *self) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    for (uint64_t end = atomic_load(&round_count) + 5; atomic_load(&round_count) < end;) usleep(100);
+    for (uint64_t end = atomic_load(&round_count) + 5; atomic_load(&round_count) < end;) usleep(2000);
     grec_pause();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     grec_resume();
