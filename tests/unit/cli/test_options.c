@@ -88,7 +88,11 @@ static void test_every_option_with_equals(void **state) {
     assert_string_equal(options.convert.from, "perf-script");
     assert_string_equal(options.convert.product, "-x-");
     assert_int_equal(options.progress, PROGRESS_ALWAYS);
-    PARSE("--from=native", "in"); /* the former name */
+}
+
+static void test_former_name_of_traces(void **state) {
+    PARSE("--from=native", "in");
+    assert_int_equal(failure.code, FAILURE_NONE);
     assert_string_equal(options.convert.from, "recorder");
 }
 
@@ -348,6 +352,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_defaults, begin, end),
         cmocka_unit_test_setup_teardown(test_every_option_with_the_next_argument, begin, end),
         cmocka_unit_test_setup_teardown(test_every_option_with_equals, begin, end),
+        cmocka_unit_test_setup_teardown(test_former_name_of_traces, begin, end),
         cmocka_unit_test_setup_teardown(test_letters, begin, end),
         cmocka_unit_test_setup_teardown(test_the_last_one_counts, begin, end),
         cmocka_unit_test_setup_teardown(test_debug_dirs_add_up, begin, end),
