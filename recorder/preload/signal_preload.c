@@ -22,7 +22,7 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
 
-/* ---- Handlers. ---- */
+/* ---- Handlers. Without these, `handle` of tests/hosts sees other handlers, and `handle-all` is not sampled. ---- */
 
 static int set_action(int number, const struct sigaction *action, struct sigaction *before) {
     return own_signal_is_candidate(number) ? own_signal_set_action(number, action, before)
@@ -79,7 +79,7 @@ GREC_API int siginterrupt(int number, int is_to_interrupt) {
     return set_action(number, &action, NULL);
 }
 
-/* ---- Masks. ---- */
+/* ---- Masks. Without these, `work-with-all-blocked` is not sampled. ---- */
 
 GREC_API int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
     return own_signal_set_mask(how, set, before);
@@ -132,7 +132,7 @@ GREC_API sighandler_t sigset(int number, sighandler_t handler) {
     return sigismember(&before, number) == 1 ? SIG_HOLD : old_handler;
 }
 
-/* ---- Reading signals. ---- */
+/* ---- Reading signals. Without this, `read-signals` reads the sampler's. ---- */
 
 GREC_API int signalfd(int file, const sigset_t *set, int flags) {
     enum { MASK_BYTES = 8 };
@@ -140,7 +140,7 @@ GREC_API int signalfd(int file, const sigset_t *set, int flags) {
     return (int)syscall(SYS_signalfd4, file, set, MASK_BYTES, flags);
 }
 
-/* ---- Alternate stacks. ---- */
+/* ---- Alternate stacks. Without this, `have-small-stack` faults. ---- */
 
 /* Returns the size of the kernel's frame, and of what the handler uses before it finds that it has too little room. */
 static size_t needed_bytes(void) {
@@ -157,7 +157,8 @@ GREC_API int sigaltstack(const stack_t *stack, stack_t *before) {
     return result;
 }
 
-/* ---- New threads inherit the notes of blocked signals. ---- */
+/* ---- New threads inherit the notes of blocked signals. Without this, a thread of `set-masks` has another mask. ----
+ */
 
 struct start {
     void *(*run)(void *argument);

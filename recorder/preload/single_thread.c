@@ -157,7 +157,8 @@ static bool is_keeping_capabilities(long number, const struct arguments *argumen
 
 static bool keeps_capabilities; /* some thread has done so */
 
-/* ---- Children that are made without fork. ---- */
+/* ---- Children that are made without fork: one must not wait for a mutex that another thread of its parent held. ----
+ */
 
 /* A child with thread-local storage of its own cannot call the recorder. */
 static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_SETTLS)); }
@@ -206,7 +207,8 @@ EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, .
     return pid;
 }
 
-/* ---- All of these calls. ---- */
+/* ---- All of these calls. Without prctl, `filter-handlers` of tests/hosts is killed; without syscall,
+ * `filter-calls-of-all`. Without unshare and setns, `make-namespace` has no namespace. ---- */
 
 static long call_special(long number, const struct arguments *arguments) {
     if (number == SYS_clone) return call_fork(number, arguments);
@@ -239,7 +241,7 @@ EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const 
 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
 
-/* ---- User and group ids. ---- */
+/* ---- User and group ids. Without these, `keep-capabilities` is ended by the C library. ---- */
 
 /* The C library changes the ids of all threads, and ends the program if the kernel refuses one of them. A thread that
  * has kept its capabilities may change its ids again, but the recorder's threads may not. */
@@ -265,7 +267,8 @@ CHANGE(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, 
 CHANGE(setgroups, (size_t count, const gid_t *groups), (count, groups))
 CHANGE(initgroups, (const char *user, gid_t group), (user, group))
 
-/* ---- The number of threads: the links of the folder /proc/self/task. ---- */
+/* ---- The number of threads: the links of the folder /proc/self/task, which chromium counts before it starts its
+ * sandbox. ---- */
 
 static bool ends_in_tasks(const char *path) {
     static const char tasks[] = "self/task";
