@@ -372,7 +372,7 @@ static void *sleep_or_end(void *argument) {
 /* Many threads sleep, end or record while the sampler holds records for them. Each thread must have at most one
  * track at a time. */
 static void test_storm_of_sleepers(void **state) {
-    enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 30 : 60, AT_A_TIME = 16 };
+    enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 10 : 60, AT_A_TIME = 16 };
     struct recorded recorded;
     struct busy_thread control = {0};
     start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
