@@ -645,8 +645,9 @@ struct grec_counter {
     uint32_t flags;      /* enum grec_counter_flag */
     uint64_t cache_;
     int64_t sum_;      /* of a sampled counter: of all changes. Else of those that are not yet recorded, shifted */
-    int64_t recorded_; /* sum of the other changes of an accumulated counter */
-    uint64_t number_;  /* of changes; 0: not counted, which would take a second addition */
+    int64_t recorded_; /* sum of the other changes of an accumulated counter, but for those that threads keep */
+    uint64_t
+        number_; /* of changes, if sampled; 0: not counted, which would take a second addition. Else of values set */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };

@@ -2,8 +2,8 @@
  *
  * sum_ of a sampled counter adds up all changes, and is recorded now and then. Each change of any other counter is an
  * entry of the trace, if recording is on. sum_ of such a counter adds up the changes that are not entries, because
- * recording was paused or, if the counter is accumulated, off. recorded_ adds up those that are entries. Together, the
- * two are the level of an accumulated counter. */
+ * recording was paused or, if the counter is accumulated, off. recorded_ adds up those that are entries, but for the
+ * parts that threads keep (struct level_part). Together, these are the level of an accumulated counter. */
 #include "counters.h"
 
 #include "definitions.h"
@@ -16,14 +16,76 @@ static bool is_sampled(const struct grec_counter *counter) { return counter->fla
 
 static bool has_level(const struct grec_counter *counter) { return counter->graph != GREC_COUNTER_RATE; }
 
-/* Call this in a recording call, so that recorded_ does not change while nothing is recorded. */
-static inline __attribute__((always_inline)) void keep_level(struct grec_counter *counter, enum trace_entry_kind kind,
-                                                             int64_t value) {
+/* ---- The level of a counter, which threads keep in parts. ---- */
+
+static uint64_t load_set_count(const struct grec_counter *counter) {
+    return __atomic_load_n(&counter->number_, __ATOMIC_RELAXED);
+}
+
+static bool is_up_to_date(const struct level_part *part, const struct grec_counter *counter) {
+    return part->counter == counter && part->set_count == load_set_count(counter);
+}
+
+/* The calling thread's part of the level. NULL: it keeps none, because the counter has no level, because the place is
+ * another counter's, or because the call has interrupted one that may be changing the part. */
+static inline struct level_part *find_part(const struct recording *recording, const struct grec_counter *counter,
+                                           uint32_t id) {
+    struct level_part *part = &recording->thread->level_parts[id % LEVEL_PART_COUNT];
+    bool is_usable = recording->depth == 0 && has_level(counter) && (!part->counter || part->counter == counter);
+    return is_usable ? part : NULL;
+}
+
+/* Other threads read the part meanwhile: see load_part. */
+static void renew_part(struct level_part *part, const struct grec_counter *counter) {
+    __atomic_store_n(&part->sum, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&part->set_count, load_set_count(counter), __ATOMIC_RELEASE);
+    __atomic_store_n(&part->counter, counter, __ATOMIC_RELEASE);
+}
+
+static inline void set_level(struct grec_counter *counter, int64_t value) {
+    __atomic_store_n(&counter->number_, load_set_count(counter) + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&counter->recorded_, value, __ATOMIC_RELAXED);
+}
+
+/* part: see find_part. One that is up to date, or NULL. */
+static inline __attribute__((always_inline)) void keep_level(struct grec_counter *counter, struct level_part *part,
+                                                             enum trace_entry_kind kind, int64_t value) {
     if (kind == TRACE_COUNT_SAMPLE || kind == TRACE_COUNT_LEVEL || !has_level(counter)) return;
     if (kind == TRACE_COUNT_SET)
-        __atomic_store_n(&counter->recorded_, value, __ATOMIC_RELAXED);
+        set_level(counter, value);
+    else if (part)
+        __atomic_store_n(&part->sum, part->sum + value, __ATOMIC_RELAXED);
     else
         __atomic_fetch_add(&counter->recorded_, value, __ATOMIC_RELAXED);
+}
+
+struct level {
+    const struct grec_counter *counter;
+    int64_t sum;
+};
+
+static void load_part(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)record;
+    struct level *level = context;
+    for (int i = 0; i < LEVEL_PART_COUNT; i++) {
+        const struct level_part *part = &writers->level_parts[i];
+        if (__atomic_load_n(&part->counter, __ATOMIC_ACQUIRE) != level->counter) continue;
+        uint64_t set_count = __atomic_load_n(&part->set_count, __ATOMIC_ACQUIRE);
+        if (set_count == load_set_count(level->counter)) level->sum += __atomic_load_n(&part->sum, __ATOMIC_RELAXED);
+    }
+}
+
+static int64_t load_level(const struct grec_counter *counter) {
+    if (is_sampled(counter)) return __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
+    struct level level = {counter, __atomic_load_n(&counter->recorded_, __ATOMIC_RELAXED)};
+    thread_registry_each_record(load_part, &level);
+    return level.sum;
+}
+
+static void free_parts(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)record, (void)context;
+    for (int i = 0; i < LEVEL_PART_COUNT; i++)
+        __atomic_store_n(&writers->level_parts[i].counter, NULL, __ATOMIC_RELAXED);
 }
 
 /* id: that of the counter's definition. */
@@ -48,11 +110,12 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_count
     uint64_t cache = __atomic_load_n(&counter->cache_, __ATOMIC_ACQUIRE);
     uint32_t id = (uint32_t)cache;
     bool is_held = kind != TRACE_COUNT_SAMPLE && __atomic_load_n(&counter->sum_, __ATOMIC_RELAXED);
-    bool is_ordinary = !is_held && cache >> 32 == recording_generation && id && id < LEB128_SMALL_END &&
-                       recording_try_time(writer, &time);
+    struct level_part *part = kind == TRACE_COUNT ? find_part(&recording, counter, id) : NULL;
+    bool is_ordinary = !is_held && (!part || is_up_to_date(part, counter)) && cache >> 32 == recording_generation &&
+                       id && id < LEB128_SMALL_END && recording_try_time(writer, &time);
     if (__builtin_expect(is_ordinary, 1)) {
         write_count(writer, kind, time, counter, id, value);
-        keep_level(counter, kind, value);
+        keep_level(counter, part, kind, value);
     }
     recording_leave(&recording);
     return is_ordinary;
@@ -71,7 +134,11 @@ static __attribute__((noinline)) bool record_long(struct grec_counter *counter, 
         uint64_t time = recording_time(recording.writer);
         write_count(recording.writer, kind, time, counter, id, value);
     }
-    if (!is_sampled(counter)) keep_level(counter, kind, value);
+    if (!is_sampled(counter)) {
+        struct level_part *part = find_part(&recording, counter, id);
+        if (part && !is_up_to_date(part, counter)) renew_part(part, counter);
+        keep_level(counter, part, kind, value);
+    }
     recording_leave_admitted(&recording);
     return true;
 }
@@ -167,11 +234,13 @@ static void end_counter(struct grec_counter *counter) {
     if (!has_level(counter))
         __atomic_store_n(&counter->sum_, 0, __ATOMIC_RELAXED);
     else if (!is_sampled(counter))
-        hold(counter, held_of(false, __atomic_exchange_n(&counter->recorded_, 0, __ATOMIC_RELAXED)), true);
+        hold(counter, held_of(false, load_level(counter)), true);
+    __atomic_store_n(&counter->recorded_, 0, __ATOMIC_RELAXED);
 }
 
 void counters_end(void) {
     for_each_unlisted(end_counter);
+    thread_registry_each_record(free_parts, NULL);
     __atomic_store_n(&is_forked, 0, __ATOMIC_RELAXED);
 }
 
@@ -237,10 +306,6 @@ static bool take_turn(void) {
 }
 
 static struct grec_counter *load_first(void) { return __atomic_load_n(&first_counter, __ATOMIC_ACQUIRE); }
-
-static int64_t load_level(const struct grec_counter *counter) {
-    return __atomic_load_n(is_sampled(counter) ? &counter->sum_ : &counter->recorded_, __ATOMIC_RELAXED);
-}
 
 static enum trace_entry_kind kind_of_level(const struct grec_counter *counter) {
     return is_sampled(counter) ? TRACE_COUNT_SAMPLE : TRACE_COUNT_LEVEL;

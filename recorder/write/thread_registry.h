@@ -17,11 +17,20 @@ enum {
     /* A recording call, one of a signal handler that interrupts it, and two more. */
     NESTING_MAX = 4,
     THREAD_NAME_BYTES = 128,
+    LEVEL_PART_COUNT = 16,
 };
 
 #define EVENT_LOOP_IDLE UINT64_MAX
 
 struct sampled_thread;
+
+/* What a thread has added to the level of a counter since that was last set. A thread changes its own parts alone, so
+ * threads that share a counter do not wait for each other. They stay in the record when the thread ends. */
+struct level_part {
+    const struct grec_counter *counter; /* NULL: the part is free */
+    uint64_t set_count;                 /* the part is of no more use when it differs from the counter's */
+    int64_t sum;
+};
 
 /* What recording calls touch. The kernel clears it in forked children, so they never write into their parent's chunks.
  */
@@ -34,6 +43,7 @@ struct thread_writers {
     uint64_t group_word;        /* recording_group_word when the thread last looked */
     uint32_t orphan_generation; /* the recording in which an earlier owner left its chunks open; 0: none */
     struct writer writers[NESTING_MAX];
+    struct level_part level_parts[LEVEL_PART_COUNT]; /* by the counter's id. For calls that interrupt no other one */
 };
 
 /* Whether another thread waits for a sample of the thread. */

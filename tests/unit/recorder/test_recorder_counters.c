@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "recorder/sampler/process_counters.h"
 #include "tests/support/recorder_trace.h"
@@ -604,6 +606,47 @@ static void assert_levels(const struct profile *profile, const char *name, int64
     assert_int_equal(sum_of(profile, name), at_end);
 }
 
+struct change {
+    struct grec_counter *counter;
+    int64_t value;
+};
+
+static void *add_change(void *change) {
+    const struct change *to_add = change;
+    grec_counter_add(to_add->counter, to_add->value);
+    return NULL;
+}
+
+static void add_in_thread(struct grec_counter *counter, int64_t value) {
+    struct change change = {counter, value};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, add_change, &change), 0);
+    pthread_join(thread, NULL);
+}
+
+static struct grec_counter interrupted = PLAIN("added in handlers", GREC_COUNTER_ACCUMULATED, 0);
+static volatile sig_atomic_t handled_count;
+
+static void add_in_handler(int number) {
+    (void)number;
+    grec_counter_add(&interrupted, 1);
+    handled_count++;
+}
+
+/* Returns the number of changes, each of 1. */
+static int64_t add_while_interrupted(void) {
+    enum { HANDLED_MIN = 200 };
+    struct itimerval period = {{0, 100}, {0, 100}}, none = {{0, 0}, {0, 0}};
+    int64_t count = 0;
+    struct sigaction action = {.sa_handler = add_in_handler}, before;
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &period, NULL);
+    for (; handled_count < HANDLED_MIN; count++) grec_counter_add(&interrupted, 1);
+    setitimer(ITIMER_REAL, &none, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    return count + handled_count;
+}
+
 static void test_levels_at_the_limit(void **state) {
     enum { MANY = 50 };
     static struct grec_counter was_set = PLAIN("set once", GREC_COUNTER_ACCUMULATED, 0);
@@ -611,6 +654,8 @@ static void test_levels_at_the_limit(void **state) {
     static struct grec_counter later = PLAIN("added later", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed once", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter rate = PLAIN("rate once", GREC_COUNTER_RATE, 0);
+    static struct grec_counter shared = PLAIN("of many threads", GREC_COUNTER_ACCUMULATED, 0);
+    static struct grec_counter set_between = PLAIN("set between", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter many[MANY];
     char names[MANY][16];
     grec_counter_add(&added, 400);
@@ -621,6 +666,13 @@ static void test_levels_at_the_limit(void **state) {
     add(&summed, 70);
     sample();
     add(&rate, 5);
+    for (int i = 1; i <= 4; i++) add_in_thread(&shared, i);
+    add(&shared, 5);
+    add_in_thread(&set_between, 50);
+    add(&set_between, 50);
+    set(&set_between, 7);
+    add_in_thread(&set_between, 3);
+    int64_t interrupted_level = add_while_interrupted();
     for (int i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "many %d", i);
         many[i] = (struct grec_counter){.name = names[i]};
@@ -639,6 +691,9 @@ static void test_levels_at_the_limit(void **state) {
         assert_levels(profile, "set once", 1000, 1000);
         assert_levels(profile, "added once", 500, 500);
         assert_levels(profile, "added later", 7, 8);
+        assert_levels(profile, "of many threads", 15, 15);
+        assert_levels(profile, "set between", 10, 10);
+        assert_levels(profile, "added in handlers", interrupted_level, interrupted_level);
         assert_int_equal(sum_of(profile, "summed once"), 70);
         for (int i = 0; i < MANY; i++) assert_levels(profile, names[i], 1000 + i, 1000 + i);
         assert_null(find_counter(profile, "rate once"));
