@@ -32,7 +32,7 @@ static void name_target(const struct listing *listing, uint64_t target, char *te
     const struct symbol *symbol = native_library_symbol(listing->library, (uint32_t)(target - listing->base));
     if (!symbol) return;
     char bytes[SYMBOL_NAME_BYTES_MAX];
-    struct text name = symbol_name_demangle(text_of(symbol->name), bytes);
+    struct text name = symbol_name_demangle(text_of(symbol->name), true, bytes);
     if (target == symbol->start)
         snprintf(text, capacity_bytes, " <%.*s>", (int)name.bytes_count, name.bytes);
     else

@@ -22,7 +22,7 @@ void native_library_close(struct native_library *library) {
 static struct text copy_name(const char *name, struct arena *arena) {
     char bytes[SYMBOL_NAME_BYTES_MAX];
     errno = 0;
-    struct text demangled = symbol_name_demangle(text_of(name), bytes);
+    struct text demangled = symbol_name_demangle(text_of(name), true, bytes);
     if (errno == ENOMEM) failure_set_memory(arena->failure);
     return arena_copy(arena, demangled);
 }

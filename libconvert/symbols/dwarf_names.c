@@ -1,16 +1,20 @@
 #include "dwarf_names.h"
 
 #include <dwarf.h>
+#include <stdio.h>
 
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/ids.h"
+#include "symbol_names.h"
 
 /* Of more scopes around a function, only the innermost ones are named. */
 enum { NAMED_SCOPES_MAX = 16 };
 
 struct dwarf_scope {
     Dwarf_Die die;
-    uint32_t parent; /* ID_NONE: none */
+    uint32_t parent;        /* ID_NONE: none */
+    uint32_t number;        /* of a type without a name, among those of its parent, from 1 */
+    uint32_t unnamed_count; /* types without a name in it */
 };
 
 void dwarf_names_init(struct dwarf_names *names, struct failure *failure) {
@@ -28,7 +32,10 @@ void dwarf_names_fini(struct dwarf_names *names) {
 uint32_t dwarf_names_add_scope(struct dwarf_names *names, const Dwarf_Die *die, uint32_t parent) {
     struct dwarf_scope *scope = column_push(&names->scopes);
     if (!scope) return parent;
-    *scope = (struct dwarf_scope){*die, parent};
+    struct dwarf_scope *around = parent == ID_NONE ? NULL : column_at(&names->scopes, parent);
+    uint32_t *unnamed_count = around ? &around->unnamed_count : &names->unnamed_count;
+    *scope = (struct dwarf_scope){*die, parent, .number = *unnamed_count + 1};
+    if (!dwarf_diename(&scope->die)) ++*unnamed_count;
     return (uint32_t)(names->scopes.count - 1);
 }
 
@@ -48,25 +55,56 @@ struct dwarf_scoped_function *dwarf_names_find(const struct dwarf_names *names, 
     return function && function->offset == offset ? function : NULL;
 }
 
-static const char *scope_name(const struct dwarf_names *names, uint32_t row, uint32_t *parent) {
+static const char *copy(struct dwarf_names *names, struct text text) {
+    char *copied = arena_take_bytes(&names->texts, text.bytes_count + 1);
+    if (!copied) return "";
+    memcpy(copied, text.bytes, text.bytes_count);
+    copied[text.bytes_count] = '\0';
+    return copied;
+}
+
+/* Returns the name of a function around the scope before. A mangled name has all scopes that are further out. */
+static const char *function_name(struct dwarf_names *names, Dwarf_Die *die, uint32_t *parent) {
+    Dwarf_Attribute attribute;
+    const char *linker_name =
+        dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+    if (!linker_name || !symbol_name_is_mangled(text_of(linker_name))) return dwarf_diename(die);
+    char bytes[SYMBOL_NAME_BYTES_MAX];
+    *parent = ID_NONE;
+    return copy(names, symbol_name_demangle(text_of(linker_name), true, bytes));
+}
+
+/* Names a type as demanglers do. They also count a lambda's parameters, which this does not. */
+static const char *unnamed_type(struct dwarf_names *names, uint32_t number, const char *member) {
+    char bytes[40];
+    bool is_lambda = strncmp(member, "operator()", strlen("operator()")) == 0;
+    int bytes_count = snprintf(bytes, sizeof bytes, is_lambda ? "{lambda#%u}" : "{unnamed type#%u}", number);
+    return copy(names, (struct text){bytes, (size_t)bytes_count});
+}
+
+/* member: what the scope has inside, of which this is the name. Stores the scope around it. */
+static const char *scope_name(struct dwarf_names *names, uint32_t row, const char *member, uint32_t *parent) {
     struct dwarf_scope *scope = column_at(&names->scopes, row);
     *parent = scope->parent;
-    const char *name = dwarf_diename(&scope->die);
-    return name ? name : dwarf_tag(&scope->die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
+    int tag = dwarf_tag(&scope->die);
+    const char *name =
+        tag == DW_TAG_subprogram ? function_name(names, &scope->die, parent) : dwarf_diename(&scope->die);
+    if (name) return name;
+    return tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(names, scope->number, member);
 }
 
 static const char *join(struct dwarf_names *names, uint32_t scope, const char *name) {
-    const char *parts[NAMED_SCOPES_MAX];
-    size_t count = 0, bytes_count = strlen(name) + 1;
-    while (scope != ID_NONE && count < NAMED_SCOPES_MAX) {
-        parts[count] = scope_name(names, scope, &scope);
+    const char *parts[NAMED_SCOPES_MAX + 1] = {name};
+    size_t count = 1, bytes_count = strlen(name) + 1;
+    while (scope != ID_NONE && count <= NAMED_SCOPES_MAX) {
+        parts[count] = scope_name(names, scope, parts[count - 1], &scope);
         bytes_count += strlen(parts[count++]) + 2;
     }
     char *joined = arena_take_bytes(&names->texts, bytes_count);
     if (!joined) return name;
     char *end = joined;
-    while (count) {
-        end = stpcpy(end, parts[--count]);
+    while (--count) {
+        end = stpcpy(end, parts[count]);
         end = stpcpy(end, "::");
     }
     strcpy(end, name);

@@ -1,4 +1,5 @@
-/* Finds the namespace or type that each function in DWARF is in, for qualified names: "outer::inner::name". */
+/* Finds the namespace, type or function that each function in DWARF is in, for qualified names: "outer::inner::name",
+ * "outer(int)::{lambda#1}::operator()". */
 #ifndef GECKO_DWARF_NAMES_H
 #define GECKO_DWARF_NAMES_H
 
@@ -10,6 +11,7 @@
 struct dwarf_names {
     struct column scopes;    /* struct dwarf_scope */
     struct column functions; /* struct dwarf_scoped_function, by ascending offset within each unit */
+    uint32_t unnamed_count;  /* types without a name that are in no scope */
     struct arena texts;
 };
 
@@ -23,8 +25,8 @@ struct dwarf_scoped_function {
 void dwarf_names_init(struct dwarf_names *names, struct failure *failure);
 void dwarf_names_fini(struct dwarf_names *names);
 
-/* Adds the entry of a namespace or a type in the scope `parent` (ID_NONE: in none). Returns the new scope's number; if
- * memory runs out (latched), `parent`. */
+/* Adds the entry of a namespace, a type or a function in the scope `parent` (ID_NONE: in none). Returns the new scope's
+ * number; if memory runs out (latched), `parent`. */
 uint32_t dwarf_names_add_scope(struct dwarf_names *names, const Dwarf_Die *die, uint32_t parent);
 
 /* Adds a function's entry. Does nothing if the scope is ID_NONE. */

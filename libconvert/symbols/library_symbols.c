@@ -103,15 +103,15 @@ enum symbol_outcome library_symbols_find_symbol(struct library_symbols *symbols,
     return SYMBOL_FOUND;
 }
 
-void library_symbols_find_calls(struct library_symbols *symbols, struct symbol_place *place) {
+enum symbol_outcome library_symbols_find_calls(struct library_symbols *symbols, struct symbol_place *place) {
     uint64_t address = symbols->files->first.base + (uint64_t)place->address;
     if (symbols->lines) place->call_count = symbol_lines_find(symbols->lines, address, place->calls);
+    if (place->symbol || place->call_count) return SYMBOL_FOUND;
+    return symbols->terms == TERMS_RELATIVE ? SYMBOL_UNKNOWN : SYMBOL_PLACED;
 }
 
 enum symbol_outcome library_symbols_find(struct library_symbols *symbols, int32_t number, bool prefers_offsets,
                                          struct symbol_place *place) {
     enum symbol_outcome outcome = library_symbols_find_symbol(symbols, number, prefers_offsets, place);
-    if (outcome != SYMBOL_FOUND) return outcome;
-    library_symbols_find_calls(symbols, place);
-    return place->symbol || place->call_count ? SYMBOL_FOUND : SYMBOL_UNKNOWN;
+    return outcome == SYMBOL_FOUND ? library_symbols_find_calls(symbols, place) : outcome;
 }

@@ -38,6 +38,7 @@ struct symbol_place {
 
 enum symbol_outcome {
     SYMBOL_FOUND,     /* a symbol, or calls, or both */
+    SYMBOL_PLACED,    /* only the address that a number of perf's means */
     SYMBOL_UNKNOWN,   /* nothing is known about the address */
     SYMBOL_AMBIGUOUS, /* the number could be an offset or an address */
     SYMBOL_KEPT       /* what the trace says counts; never returned by the functions here */
@@ -62,10 +63,10 @@ void library_symbols_set_terms(struct library_symbols *symbols, const int32_t *n
  * failure is latched and the outcome is meaningless. */
 enum symbol_outcome library_symbols_find_symbol(struct library_symbols *symbols, int32_t number, bool prefers_offsets,
                                                 struct symbol_place *place);
-void library_symbols_find_calls(struct library_symbols *symbols, struct symbol_place *place);
+enum symbol_outcome library_symbols_find_calls(struct library_symbols *symbols, struct symbol_place *place);
 
 /* Looks up the place, the symbol and the calls of one address. The outcome is SYMBOL_FOUND only if there is a symbol or
- * a call. */
+ * a call; *place is also set if it is SYMBOL_PLACED. */
 enum symbol_outcome library_symbols_find(struct library_symbols *symbols, int32_t number, bool prefers_offsets,
                                          struct symbol_place *place);
 

@@ -27,11 +27,19 @@ enum { ORIGINS_MAX = 4 };
 /* Limits for the entries and ranges that are read: more than any sound file has, compressed sections included. */
 static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
+/* A function that becomes a scope when a type is found in it. */
+struct scoping {
+    Dwarf_Die *die;
+    uint32_t scope;    /* that the function is in; ID_NONE: none */
+    uint32_t as_scope; /* ID_NONE: it is not one yet */
+};
+
 /* What surrounds an entry in the tree. */
 struct surroundings {
     struct dwarf_names *names; /* where functions are added */
     uint32_t function;         /* ID_NONE: none */
     uint32_t scope;            /* ID_NONE: none */
+    struct scoping *scoping;   /* the innermost function, if no type is further in; else NULL */
     uint32_t depth;            /* the number of inlined calls */
     unsigned level;            /* the number of entries */
 };
@@ -171,7 +179,10 @@ static void read_inside(struct symbol_lines *lines, uint32_t row) {
     function->first_inlined = lines->inlined.count;
     function->first_inner = lines->inner_names.functions.count;
     Dwarf_Die die = function->die;
-    read_children(lines, &die, function->around);
+    struct surroundings around = function->around;
+    struct scoping scoping = {&die, around.scope, ID_NONE};
+    around.scoping = &scoping;
+    read_children(lines, &die, around);
     function = column_at(&lines->functions, row);
     function->inlined_count = lines->inlined.count - function->first_inlined;
     function->inner_count = lines->inner_names.functions.count - function->first_inner;
@@ -180,8 +191,10 @@ static void read_inside(struct symbol_lines *lines, uint32_t row) {
 static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
     uint32_t row = (uint32_t)lines->functions.count;
     bool is_inner = around.names == &lines->inner_names, is_shared = around.names == &lines->shared_names;
+    if (around.scoping) around.scope = ID_NONE; /* a function in a function */
+    struct scoping scoping = {die, around.scope, ID_NONE};
     dwarf_names_add_function(around.names, die, around.scope);
-    around.scope = ID_NONE;
+    around.scoping = &scoping;
     around.depth = 0;
     around.function = ID_NONE;
     if (is_shared || !add_ranges(lines, &lines->function_ranges, die, row)) {
@@ -192,6 +205,8 @@ static void read_function(struct symbol_lines *lines, Dwarf_Die *die, struct sur
     if (!function) return;
     around.function = row;
     around.names = &lines->inner_names;
+    around.scoping = NULL;
+    if (!is_inner) around.scope = ID_NONE;
     *function = (struct function){.die = *die, .around = around};
     if (is_inner) read_inside(lines, row);
 }
@@ -216,10 +231,19 @@ static bool is_empty_tag(int tag) {
            tag == DW_TAG_subroutine_type;
 }
 
+static uint32_t scope_of(struct dwarf_names *names, struct scoping *function) {
+    if (function->as_scope == ID_NONE)
+        function->as_scope = dwarf_names_add_scope(names, function->die, function->scope);
+    return function->as_scope;
+}
+
 static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
     int tag = dwarf_tag(die);
-    if (is_scope_tag(tag) && dwarf_haschildren(die) == 1)
+    if (is_scope_tag(tag) && dwarf_haschildren(die) == 1) {
+        if (around.scoping) around.scope = scope_of(around.names, around.scoping);
+        around.scoping = NULL;
         around.scope = dwarf_names_add_scope(around.names, die, around.scope);
+    }
     if (tag == DW_TAG_subprogram)
         read_function(lines, die, around);
     else if (tag == DW_TAG_inlined_subroutine)

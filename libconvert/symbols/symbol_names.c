@@ -108,10 +108,6 @@ static struct text demangle_any(struct text name, int parameter_option, char out
     return (struct text){out, function.bytes_count + stub_suffix.bytes_count};
 }
 
-struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
-    return demangle_any(name, DMGL_PARAMS, out);
-}
-
 /* Returns the demangled name without what the demangler adds for each suffix of a clone. */
 static struct text without_clones(struct text name) {
     static const struct text clone = TEXT(" [clone ");
@@ -121,6 +117,6 @@ static struct text without_clones(struct text name) {
     return name;
 }
 
-struct text symbol_name_of_perf(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
+struct text symbol_name_demangle(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
     return without_clones(demangle_any(name, has_parameters ? DMGL_PARAMS : DMGL_NO_OPTS, out));
 }

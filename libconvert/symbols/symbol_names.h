@@ -10,15 +10,12 @@ enum { SYMBOL_NAME_BYTES_MAX = 4096 };
 /* Returns whether the name has the prefix of mangled C++ and Rust names; on macOS it has one more underscore. */
 bool symbol_name_is_mangled(struct text name);
 
-/* Returns the name as in the source, without return type and hash; a name of another language is returned as it is.
- * Suffixes of the linker ("@@GLIBC_2.14", ".llvm.123") are removed, except "@plt". The result lies in `out` or in
+/* Returns the name as in the source, without return type and hash, and with the parameters of a C++ function only if
+ * they are wanted: perf prints none. A name of another language is returned as it is. What compilers and linkers append
+ * ("@@GLIBC_2.14", ".llvm.123", ".part.0" to a mangled name) is removed, except "@plt". The result lies in `out` or in
  * `name`, and is empty only if the name is. Thread-safe. If memory runs out, returns the name as it is and sets errno
  * to ENOMEM. Needs up to 1 MiB of stack. Time and memory are bounded even for a name that would demangle to
  * gigabytes. */
-struct text symbol_name_demangle(struct text name, char out[SYMBOL_NAME_BYTES_MAX]);
-
-/* Returns the name as perf prints it, but without its version ("memcpy" for "memcpy@@GLIBC_2.14"): a demangled name has
- * no "[clone .part.0]". perf prints no parameters. Otherwise like symbol_name_demangle. */
-struct text symbol_name_of_perf(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]);
+struct text symbol_name_demangle(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/symbol_version.h"
 #include "symbol_names.h"
 #include "symbol_stubs.h"
 
@@ -29,11 +30,13 @@ struct candidates {
     size_t count;
 };
 
-/* Prefers symbols that have a size, and then global to local to weak symbols. */
-static uint8_t rank_of(const GElf_Sym *symbol) {
-    uint8_t binding = GELF_ST_BIND(symbol->st_info);
-    uint8_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 2 : 1;
-    return (uint8_t)(rank + (symbol->st_size ? 0 : 4));
+/* What makes a symbol less preferred than another one with its address; the greatest counts first. */
+enum { RANK_OLD_VERSION = 1, RANK_LOCAL = 2, RANK_WITHOUT_SIZE = 4 };
+
+static uint8_t rank_of(const GElf_Sym *symbol, bool is_old_version) {
+    bool is_local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL;
+    return (uint8_t)((is_old_version ? RANK_OLD_VERSION : 0) | (is_local ? RANK_LOCAL : 0) |
+                     (symbol->st_size ? 0 : RANK_WITHOUT_SIZE));
 }
 
 /* "$x" and "$d" mark where code and data begin, on ARM and RISC-V. */
@@ -71,7 +74,8 @@ static bool reserve(struct candidates *candidates, size_t more_count) {
 
 /* Adds the symbol if it may be a function. There must be room for it. A name is read only if it must be, since the
  * names of large libraries take tens of megabytes. */
-static void add_symbol(struct candidates *candidates, Elf *elf, const GElf_Sym *symbol, size_t names) {
+static void add_symbol(struct candidates *candidates, Elf *elf, const GElf_Sym *symbol, size_t names,
+                       bool is_old_version) {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return;
     const struct code *code = code_of(candidates, symbol);
@@ -83,13 +87,29 @@ static void add_symbol(struct candidates *candidates, Elf *elf, const GElf_Sym *
     candidates->rows[candidates->count] = (struct symbol){.start = symbol->st_value,
                                                           .end = end,
                                                           .name = name,
-                                                          .rank = rank_of(symbol),
+                                                          .rank = rank_of(symbol, is_old_version),
+                                                          .is_weak = GELF_ST_BIND(symbol->st_info) == STB_WEAK,
                                                           .section = (uint8_t)(code - candidates->code),
                                                           .has_size = symbol->st_size > 0};
     candidates->count++;
 }
 
-static bool add_section(struct candidates *candidates, Elf *elf, Elf_Scn *section, size_t names) {
+/* Returns the versions of the symbols that the dynamic linker sees; NULL: they have none. */
+static Elf_Data *find_versions(Elf *elf) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_GNU_versym) return elf_getdata(section, NULL);
+    }
+    return NULL;
+}
+
+static bool has_old_version(Elf_Data *versions, size_t i) {
+    enum { VERSION_IS_HIDDEN = 0x8000 };
+    GElf_Versym version;
+    return versions && gelf_getversym(versions, (int)i, &version) && (version & VERSION_IS_HIDDEN);
+}
+
+static bool add_section(struct candidates *candidates, Elf *elf, Elf_Scn *section, size_t names, Elf_Data *versions) {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
     if (!data || !data->d_buf || !entry_bytes) return true;
@@ -98,7 +118,7 @@ static bool add_section(struct candidates *candidates, Elf *elf, Elf_Scn *sectio
     for (size_t i = 0; i < entry_count; i++) {
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol)) break;
-        add_symbol(candidates, elf, &symbol, names);
+        add_symbol(candidates, elf, &symbol, names, has_old_version(versions, i));
     }
     return true;
 }
@@ -151,20 +171,17 @@ static bool are_variants(struct text left, struct text right) {
 
 static size_t demangled_length(struct text name) {
     char buffer[SYMBOL_NAME_BYTES_MAX];
-    return symbol_name_demangle(name, buffer).bytes_count;
+    return symbol_name_demangle(name, true, buffer).bytes_count;
 }
 
-/* Returns whether `name` is preferred to `other`. Like perf, prefers fewer leading underscores, and then the name that
- * is longer in the source. Each use of a demangled name takes one of those that are left; without any, the length of
- * mangled names decides. */
-static bool is_better_name(struct text name, struct text other, size_t *demanglings_left) {
-    size_t underscores = count_underscores(name), other_underscores = count_underscores(other);
-    if (underscores != other_underscores) return underscores < other_underscores;
-    bool is_mangled = symbol_name_is_mangled(name) || symbol_name_is_mangled(other);
-    if (!is_mangled || !*demanglings_left) return name.bytes_count > other.bytes_count;
-    if (are_variants(name, other)) return false;
-    --*demanglings_left;
-    return demangled_length(name) > demangled_length(other);
+/* The full symbol table has versions in its names: "name@OLD" and "name@@DEFAULT". */
+static bool names_old_version(struct text name) {
+    size_t version = symbol_without_version(name).bytes_count;
+    return version < name.bytes_count && !text_starts_with(text_from(name, version), TEXT("@@"));
+}
+
+static uint8_t compared_rank(const struct symbol *symbol, struct text name) {
+    return symbol->rank | (names_old_version(name) ? RANK_OLD_VERSION : 0);
 }
 
 /* Returns the part of the symbol's name that counts for the choice. All symbols of a file may share one name that is as
@@ -174,38 +191,57 @@ static struct text compared_name(const struct symbol *symbol) {
     return (struct text){symbol->name, strnlen(symbol->name, COMPARED_BYTES_MAX)};
 }
 
-/* Returns the number of the row with the preferred name. perf chooses in the same way (symbols__fixup_duplicate in
- * Linux tools/perf/util/symbol.c), so that its names and these agree. */
+/* Of two names that the source distinguishes, prefers the longer one, like perf: it says more. But libraries export C
+ * functions by variants of their names: "open64", "strtoimax". Each use of a demangled name takes one of those that are
+ * left; without any, the length of mangled names decides. */
+static bool is_better_length(struct text name, struct text other, bool is_exported, size_t *demanglings_left) {
+    bool is_mangled = symbol_name_is_mangled(name) || symbol_name_is_mangled(other);
+    if (!is_mangled && is_exported) return name.bytes_count < other.bytes_count;
+    if (!is_mangled || !*demanglings_left) return name.bytes_count > other.bytes_count;
+    if (are_variants(name, other)) return false;
+    --*demanglings_left;
+    return demangled_length(name) > demangled_length(other);
+}
+
+/* Prefers what a programmer would write: an exported name of the present version, without underscores in front. */
+static bool is_better(const struct symbol *symbol, const struct symbol *other, size_t *demanglings_left) {
+    struct text name = compared_name(symbol), other_name = compared_name(other);
+    uint8_t rank = compared_rank(symbol, name), other_rank = compared_rank(other, other_name);
+    if (rank != other_rank) return rank < other_rank;
+    name = symbol_without_version(name);
+    other_name = symbol_without_version(other_name);
+    size_t underscores = count_underscores(name), other_underscores = count_underscores(other_name);
+    if (underscores != other_underscores) return underscores < other_underscores;
+    if (symbol->is_weak != other->is_weak) return other->is_weak;
+    return is_better_length(name, other_name, !(symbol->rank & RANK_LOCAL), demanglings_left);
+}
+
+/* Returns the number of the row with the preferred name. */
 static uint32_t choose(const struct symbol *aliases, size_t count) {
     uint32_t best = 0;
     size_t demanglings_left = DEMANGLINGS_MAX;
     for (uint32_t i = 1; i < count; i++)
-        if (is_better_name(compared_name(&aliases[i]), compared_name(&aliases[best]), &demanglings_left)) best = i;
+        if (is_better(&aliases[i], &aliases[best], &demanglings_left)) best = i;
     return best;
 }
 
-/* Moves the rows of the lowest rank to the front. Returns their number. */
-static size_t keep_lowest_rank(struct symbol *rows, size_t count) {
-    uint8_t rank = UINT8_MAX;
-    size_t kept_count = 0;
+static bool has_sized(const struct symbol *rows, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (rows[i].rank < rank) rank = rows[i].rank;
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].rank == rank) rows[kept_count++] = rows[i];
-    return kept_count;
+        if (rows[i].has_size) return true;
+    return false;
 }
 
-/* Keeps the symbols of the lowest rank at each address, and sets the ends of those without a size. A symbol without a
- * size inside one that has a size is a label in a function, and is dropped. */
+/* Sets the ends of symbols without a size. One inside a symbol that has a size is a label in a function, and is
+ * dropped.
+ */
 static void take_rows(struct symbol_table *table, struct candidates *candidates) {
     struct symbol *rows = candidates->rows;
     uint64_t covered = 0; /* up to here, by symbols that have a size */
     for (size_t i = 0, next; i < candidates->count; i = next) {
         for (next = i + 1; next < candidates->count; next++)
             if (rows[next].start != rows[i].start) break;
-        size_t alias_count = keep_lowest_rank(&rows[i], next - i);
-        if (!rows[i].has_size && rows[i].start < covered) continue;
-        for (size_t j = i; j < i + alias_count; j++) {
+        if (rows[i].start < covered && !has_sized(&rows[i], next - i)) continue;
+        for (size_t j = i; j < next; j++) {
             struct symbol symbol = rows[j];
             uint64_t limit = candidates->code[symbol.section].end;
             if (!symbol.has_size)
@@ -221,11 +257,12 @@ static void take_rows(struct symbol_table *table, struct candidates *candidates)
 
 /* Reads at most bytes_left bytes of sections. */
 static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint64_t bytes_left) {
+    Elf_Data *versions = type == SHT_DYNSYM ? find_versions(elf) : NULL;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type != type) continue;
         if (!debug_file_take_section(&bytes_left, header.sh_size)) continue;
-        if (!add_section(candidates, elf, section, header.sh_link)) return false;
+        if (!add_section(candidates, elf, section, header.sh_link, versions)) return false;
     }
     return true;
 }
@@ -350,6 +387,13 @@ static const struct symbol *choose_alias(const struct symbol_table *table, size_
         __atomic_store_n(&aliases->choice, choice, __ATOMIC_RELAXED);
     }
     return &aliases[choice - 1];
+}
+
+const struct symbol *symbol_table_aliases(const struct symbol_table *table, uint64_t start, size_t *count) {
+    const struct symbol *rows = table->rows;
+    size_t first = FIRST_ROW(i, table->count, rows[i].start >= start);
+    *count = FIRST_ROW(i, table->count, rows[i].start > start) - first;
+    return &rows[first];
 }
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address) {

@@ -11,6 +11,7 @@ struct symbol {
                      ends */
     const char *name; /* as linkers see it, "function@plt" of a stub; belongs to the file or the table */
     bool has_size;
+    bool is_weak;
     uint8_t rank;    /* private; if several symbols have the same start, one with the lowest rank is preferred */
     uint8_t section; /* private: the section with code that the symbol is in */
     uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of
@@ -31,8 +32,11 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *symb
                        struct failure *failure);
 void symbol_table_fini(struct symbol_table *table);
 
-/* Returns the function at the address, or NULL if there is none. If several symbols have the address, the most public
- * one counts. Thread-safe. */
+/* Returns the function at the address, or NULL if there is none. If several symbols have the address, the one counts
+ * that a programmer would write: "malloc", not "__libc_malloc", and "free", not "cfree@GLIBC_2.2.5". Thread-safe. */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address);
+
+/* Returns the symbols that begin at the address, and stores their number. Thread-safe. */
+const struct symbol *symbol_table_aliases(const struct symbol_table *table, uint64_t start, size_t *count);
 
 #endif

@@ -1,6 +1,7 @@
 #include "symbol_worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,9 +104,6 @@ static bool is_new(struct worker *worker, struct strings *texts, struct text tex
     return *number == count;
 }
 
-/* In recordings of perf, functions have the names that perf itself gives them. */
-static bool names_like_perf(const struct worker *worker) { return worker->work->profile->meta.has_file_offsets; }
-
 /* Returns the name's number. Each name is demangled only once, since demangling costs more than everything else
  * here. */
 static uint32_t send_name(struct worker *worker, const char *name) {
@@ -113,9 +111,7 @@ static uint32_t send_name(struct worker *worker, const char *name) {
     if (!is_new(worker, &worker->names, text_of(name), &number)) return number;
     char bytes[SYMBOL_NAME_BYTES_MAX];
     errno = 0;
-    struct text demangled = names_like_perf(worker)
-                                ? symbol_name_of_perf(text_of(name), !worker->has_short_names, bytes)
-                                : symbol_name_demangle(text_of(name), bytes);
+    struct text demangled = symbol_name_demangle(text_of(name), !worker->has_short_names, bytes);
     if (errno == ENOMEM) failure_set_memory(worker->failure);
     check_failure(worker);
     send_text(worker, SYMBOL_MESSAGE_NAME, demangled);
@@ -142,31 +138,6 @@ static struct symbol_link make_link(struct worker *worker, const struct symbol_c
     };
 }
 
-/* If `keeps_name`, the physical function keeps the name that the trace has for it. */
-static void send_place(struct worker *worker, const struct symbol_place *place, uint64_t base, bool keeps_name) {
-    struct symbol_answer answer = {SYMBOL_FOUND, .address = place->address, .symbol_name = ID_NONE,
-                                   .symbol_address = ID_NONE, .has_lines = place->call_count > 0};
-    if (place->symbol) {
-        answer.symbol_name = send_name(worker, place->symbol->name);
-        uint64_t relative = place->symbol->start - base;
-        if (place->symbol->start >= base && relative <= INT32_MAX) answer.symbol_address = (uint32_t)relative;
-    }
-    struct symbol_link links[SYMBOL_CALLS_MAX];
-    for (size_t i = 0; i < place->call_count; i++)
-        links[i] = make_link(worker, &place->calls[i], i ? ID_NONE : answer.symbol_name);
-    /* perf names the physical function by its symbol, even where the source has another name for it. */
-    if (keeps_name)
-        links[0].name = ID_NONE;
-    else if (names_like_perf(worker) && place->symbol)
-        links[0].name = answer.symbol_name;
-    answer.link_count = (uint32_t)place->call_count;
-    if (!place->call_count) links[answer.link_count++] = (struct symbol_link){answer.symbol_name, .file = ID_NONE};
-    send_message(worker, SYMBOL_MESSAGE_ANSWER, &answer, sizeof answer);
-    send_bytes(worker, links, answer.link_count * sizeof *links);
-}
-
-/* ---- What the trace knows already. ---- */
-
 /* One library whose file was found. */
 struct reading {
     struct worker *worker;
@@ -178,6 +149,45 @@ struct reading {
     uint32_t unverified_count;
 };
 
+/* Returns whether the symbol is the function, or a part or copy of it that the compiler made: "function.part.0". */
+static bool is_name_of(const char *function, const char *symbol) {
+    size_t bytes_count = strlen(function);
+    return strncmp(function, symbol, bytes_count) == 0 && (symbol[bytes_count] == '.' || !symbol[bytes_count]);
+}
+
+/* The physical function has the name of its symbol, even where the source has another one for it: users call "malloc",
+ * which its source calls "__libc_malloc". */
+static bool has_name_of_symbol(const struct reading *reading, const struct symbol_place *place) {
+    if (!place->symbol || place->symbol == &reading->symbols.nameless) return false;
+    return !place->calls[0].name || !is_name_of(place->calls[0].name, place->symbol->name);
+}
+
+/* If `keeps_name`, the physical function keeps the name that the trace has for it. */
+static void send_place(struct reading *reading, const struct symbol_place *place, bool keeps_name) {
+    struct worker *worker = reading->worker;
+    uint64_t base = reading->symbols.files->first.base;
+    struct symbol_answer answer = {SYMBOL_FOUND, .address = place->address, .symbol_name = ID_NONE,
+                                   .symbol_address = ID_NONE, .has_lines = place->call_count > 0};
+    if (place->symbol) {
+        answer.symbol_name = send_name(worker, place->symbol->name);
+        uint64_t relative = place->symbol->start - base;
+        if (place->symbol->start >= base && relative <= INT32_MAX) answer.symbol_address = (uint32_t)relative;
+    }
+    struct symbol_link links[SYMBOL_CALLS_MAX];
+    for (size_t i = 0; i < place->call_count; i++)
+        links[i] = make_link(worker, &place->calls[i], i ? ID_NONE : answer.symbol_name);
+    if (keeps_name)
+        links[0].name = ID_NONE;
+    else if (place->call_count && has_name_of_symbol(reading, place))
+        links[0].name = answer.symbol_name;
+    answer.link_count = (uint32_t)place->call_count;
+    if (!place->call_count) links[answer.link_count++] = (struct symbol_link){answer.symbol_name, .file = ID_NONE};
+    send_message(worker, SYMBOL_MESSAGE_ANSWER, &answer, sizeof answer);
+    send_bytes(worker, links, answer.link_count * sizeof *links);
+}
+
+/* ---- What the trace knows already. ---- */
+
 static const struct frame *frame_of(const struct reading *reading, size_t request) {
     return profile_frame_at(reading->worker->work->profile, (frame_id){reading->requests[request].frame});
 }
@@ -185,7 +195,7 @@ static const struct frame *frame_of(const struct reading *reading, size_t reques
 /* Returns whether perf, which demangles names, prints the symbol by that name. */
 static bool is_printed_as(const char *name, struct text printed) {
     char bytes[SYMBOL_NAME_BYTES_MAX];
-    return text_equal(text_of(name), printed) || text_equal(symbol_name_of_perf(text_of(name), false, bytes), printed);
+    return text_equal(text_of(name), printed) || text_equal(symbol_name_demangle(text_of(name), false, bytes), printed);
 }
 
 /* Returns whether the frame's native symbol starts where the one in the file does. */
@@ -197,14 +207,24 @@ static bool agrees_in_start(const struct reading *reading, const struct frame *f
     return place->symbol && place->symbol->start + offset == address;
 }
 
-/* Returns whether it has the name of the one in the file. Such names are compared once. */
+/* Returns whether one of the symbols at the start of the place is printed by that name: perf may choose another one. */
+static bool has_printed_alias(const struct reading *reading, const struct symbol_place *place, struct text printed) {
+    size_t count;
+    const struct symbol *aliases = symbol_table_aliases(reading->symbols.table, place->symbol->start, &count);
+    for (size_t i = 0; i < count; i++)
+        if (is_printed_as(aliases[i].name, printed)) return true;
+    return is_printed_as(place->symbol->name, printed);
+}
+
+/* Returns whether it has a name of the one in the file. Such names are compared once. */
 static bool agrees_in_name(const struct reading *reading, const struct frame *frame, const struct symbol_place *place) {
     const struct profile *profile = reading->worker->work->profile;
     const struct native_symbol *known = profile_native_symbol_at(profile, frame->native_symbol);
     uint8_t *agreement = &reading->worker->agreements[frame->native_symbol.index];
-    if (*agreement == AGREEMENT_OPEN)
-        *agreement =
-            is_printed_as(place->symbol->name, strings_text(&profile->strings, known->name)) ? AGREES : DIFFERS;
+    if (*agreement == AGREEMENT_OPEN) {
+        struct text printed = strings_text(&profile->strings, known->name);
+        *agreement = has_printed_alias(reading, place, printed) ? AGREES : DIFFERS;
+    }
     return *agreement == AGREES;
 }
 
@@ -240,7 +260,6 @@ static struct claims claims_of(const struct reading *reading, size_t first, size
         const struct frame *frame = frame_of(reading, i);
         if (!native_symbol_is_none(frame->native_symbol)) {
             claims.has_name = true;
-            /* perf may choose another one of several names; in a file that is trusted, that is no contradiction. */
             bool is_same = place && agrees_in_start(reading, frame, place) &&
                            (reading->is_trusted || agrees_in_name(reading, frame, place));
             claims.is_wrong_name |= !is_same;
@@ -276,11 +295,30 @@ static enum symbol_outcome find_place(struct reading *reading, size_t first, siz
     if (outcome != SYMBOL_FOUND) return outcome;
     bool is_new_name = place->symbol != &symbols->nameless;
     if (claims.is_nameless && !reading->is_trusted && (reading->is_other || is_new_name)) return SYMBOL_KEPT;
-    library_symbols_find_calls(symbols, place);
+    outcome = library_symbols_find_calls(symbols, place);
     if (claims.has_name && !place->call_count) return SYMBOL_KEPT;
-    if (!place->symbol && !place->call_count) return SYMBOL_UNKNOWN;
-    if (!claims.has_name && !reading->is_trusted) reading->unverified_count++;
-    return SYMBOL_FOUND;
+    if (outcome == SYMBOL_FOUND && !claims.has_name && !reading->is_trusted) reading->unverified_count++;
+    return outcome;
+}
+
+/* Sends the true address of a function without a symbol. A name that ends in the number ends in the address then. */
+static void send_address(struct reading *reading, const struct symbol_request *request,
+                         const struct symbol_place *place) {
+    struct worker *worker = reading->worker;
+    const struct profile *profile = worker->work->profile;
+    const struct func *func = profile_func_at(profile, profile_frame_at(profile, (frame_id){request->frame})->func);
+    struct text name = strings_text(&profile->strings, func->name);
+    char number[16], renamed[SYMBOL_NAME_BYTES_MAX];
+    int digit_count = snprintf(number, sizeof number, "0x%" PRIx32, (uint32_t)request->address);
+    struct symbol_link link = {.name = ID_NONE, .file = ID_NONE};
+    if (text_ends_with(name, (struct text){number, (size_t)digit_count}) && name.bytes_count < sizeof renamed / 2) {
+        snprintf(renamed, sizeof renamed, "%.*s0x%" PRIx32, (int)name.bytes_count - digit_count, name.bytes,
+                 (uint32_t)place->address);
+        link.name = send_name(worker, renamed);
+    }
+    struct symbol_answer answer = {SYMBOL_PLACED, place->address, ID_NONE, ID_NONE, .link_count = 1};
+    send_message(worker, SYMBOL_MESSAGE_ANSWER, &answer, sizeof answer);
+    send_bytes(worker, &link, sizeof link);
 }
 
 static void answer_all(struct reading *reading) {
@@ -294,7 +332,9 @@ static void answer_all(struct reading *reading) {
         check_failure(worker);
         struct symbol_answer nothing = {outcome, .link_count = 0};
         if (outcome == SYMBOL_FOUND)
-            send_place(worker, &place, reading->symbols.files->first.base, has_name);
+            send_place(reading, &place, has_name);
+        else if (outcome == SYMBOL_PLACED)
+            send_address(reading, &reading->requests[first], &place);
         else
             send_message(worker, SYMBOL_MESSAGE_ANSWER, &nothing, sizeof nothing);
     }

@@ -51,7 +51,7 @@ struct symbol_message {
 
 /* Its links follow: the physical function first, then each function that is inlined into the previous one. */
 struct symbol_answer {
-    uint32_t outcome;        /* enum symbol_outcome; the rest is set for SYMBOL_FOUND only */
+    uint32_t outcome;        /* enum symbol_outcome; the rest is set for SYMBOL_FOUND and SYMBOL_PLACED */
     int32_t address;         /* relative to the start of the library */
     uint32_t symbol_name;    /* ID_NONE: none */
     uint32_t symbol_address; /* relative to the start of the library; ID_NONE: it needs more than 31 bits */

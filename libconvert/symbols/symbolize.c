@@ -137,10 +137,11 @@ static bool receive_answer(struct symbolizer *symbolizer, struct library *librar
     uint32_t row = ID_NONE;
     size_t i = library->answered_count;
     if (i == library->request_count || !receive(symbolizer, &answer, sizeof answer)) return false;
-    if (answer.outcome == SYMBOL_FOUND &&
+    bool has_chain = answer.outcome == SYMBOL_FOUND || answer.outcome == SYMBOL_PLACED;
+    if (has_chain &&
         !symbol_answers_receive_chain(&symbolizer->answers, &symbolizer->child.channel, library->lib, &answer, &row))
         return false;
-    library->unknown_count += answer.outcome == SYMBOL_UNKNOWN;
+    library->unknown_count += answer.outcome == SYMBOL_UNKNOWN || answer.outcome == SYMBOL_PLACED;
     library->ambiguous_count += answer.outcome == SYMBOL_AMBIGUOUS;
     int32_t address = library->requests[i].address;
     for (; i < library->request_count && library->requests[i].address == address; i++)

@@ -11,7 +11,7 @@ static bool lies_in(struct text inner, struct text outer) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct text name = {(const char *)bytes, bytes_count};
     char out[SYMBOL_NAME_BYTES_MAX];
-    struct text demangled = symbol_name_demangle(name, out);
+    struct text demangled = symbol_name_demangle(name, true, out);
     FUZZ_CHECK(!name.bytes_count == !demangled.bytes_count, "%zu and %zu bytes", name.bytes_count,
                demangled.bytes_count);
     FUZZ_CHECK(!name.bytes_count || lies_in(demangled, name) || lies_in(demangled, (struct text){out, sizeof out}),

@@ -21,7 +21,7 @@ struct lookup {
 /* Reads all bytes of the name, so that a sanitizer can check them. */
 static void check_name(const char *name) {
     char out[SYMBOL_NAME_BYTES_MAX];
-    struct text demangled = symbol_name_demangle(text_of(name), out);
+    struct text demangled = symbol_name_demangle(text_of(name), true, out);
     FUZZ_CHECK(!*name == !demangled.bytes_count, "%s", name);
 }
 

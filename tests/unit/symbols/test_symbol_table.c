@@ -129,23 +129,31 @@ static void stubs_of_chosen_functions_have_the_name_of_the_choice(void **state) 
 static const char alias_text[] =
     ".macro alias name, binding\n.\\binding \\name\n.type \\name, @function\n\\name:\n.endm\n"
     ".text\n"
-    /* A weak name loses to a local one, and a local name to a public one. */
-    "alias weak_longest weak\nalias local_ local\n ret\n.size weak_longest, 1\n.size local_, 1\n"
-    "alias local_longest local\nalias public_ globl\n ret\n.size local_longest, 1\n.size public_, 1\n"
-    /* Among public names, one with fewer leading underscores wins, and then the longest. */
-    "alias __underlined globl\nalias plain globl\n ret\n.size __underlined, 1\n.size plain, 1\n"
-    "alias short globl\nalias longer globl\n ret\n.size short, 1\n.size longer, 1\n"
+    /* Names that others can use win, weak ones too. */
+    "alias weak_one weak\nalias local_longest local\n ret\n.size weak_one, 1\n.size local_longest, 1\n"
+    "alias local_longer local\nalias public_ globl\n ret\n.size local_longer, 1\n.size public_, 1\n"
+    /* Then those with fewer leading underscores, then those that are not weak, and then the shortest. */
+    "alias __underlined globl\nalias plain weak\n ret\n.size __underlined, 1\n.size plain, 1\n"
+    "alias weak weak\nalias strong globl\n ret\n.size weak, 1\n.size strong, 1\n"
+    "alias open64 globl\nalias open globl\n ret\n.size open64, 1\n.size open, 1\n"
+    /* Of local names, the longest wins. */
+    "alias part local\nalias part_of_more local\n ret\n.size part, 1\n.size part_of_more, 1\n"
     /* Names count as in the source. */
     "alias _Z1av globl\nalias _b globl\n ret\n.size _Z1av, 1\n.size _b, 1\n"
     "alias _Z1ai globl\nalias _Z1ax globl\n ret\n.size _Z1ai, 1\n.size _Z1ax, 1\n"
     /* A name with a size wins in any case. */
     "alias unsized_longest globl\nalias sized weak\n ret\n.size sized, 1\n"
+    /* A name of an old version loses. */
+    "alias old globl\nalias newest globl\n ret\n.size old, 1\n.size newest, 1\n.symver old, old@V1, remove\n"
     ".globl main\nmain: ret\n.section .note.GNU-stack\n";
 
-static void the_same_alias_is_chosen_as_by_perf(void **state) {
-    static const char *const chosen[] = {"local_", "public_", "plain", "longer", "_Z1av", "_Z1ax", "sized"};
+static void the_name_that_programmers_write_is_chosen(void **state) {
+    static const char *const chosen[] = {"weak_one",     "public_", "plain", "strong", "open",
+                                         "part_of_more", "_Z1av",   "_Z1ax", "sized",  "newest"};
     assert_true(file_write(path_of("alias.s"), TEXT(alias_text)));
-    run("cc alias.s -o alias && nm alias | sed -n 's/ . local_$//p' > start");
+    assert_true(file_write(path_of("versions"), TEXT("V1 {}; V2 {};")));
+    run("cc -shared -Wl,--version-script=versions alias.s -o alias");
+    run("nm alias | sed -n 's/ . weak_one.*$//p' > start && strip alias -o stripped");
     char *start = file_read(path_of("start"), NULL);
     assert_non_null(start);
     uint64_t address = strtoull(start, NULL, 16);
@@ -153,6 +161,11 @@ static void the_same_alias_is_chosen_as_by_perf(void **state) {
     open_table("alias");
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
         assert_symbol(address + i, chosen[i], address + i, address + i + 1);
+    close_table();
+    /* The table of the dynamic linker has versions elsewhere, and no local names. */
+    open_table("stripped");
+    assert_symbol(address + 1, "public_", address + 1, address + 2);
+    assert_symbol(address + 9, "newest", address + 9, address + 10);
     close_table();
 }
 
@@ -431,7 +444,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stubs_have_the_names_of_what_they_call),
         cmocka_unit_test(stubs_of_chosen_functions_have_the_name_of_the_choice),
-        cmocka_unit_test(the_same_alias_is_chosen_as_by_perf),
+        cmocka_unit_test(the_name_that_programmers_write_is_chosen),
         cmocka_unit_test(stubs_of_aarch64),
         cmocka_unit_test(slots_may_lie_before_the_stubs),
         cmocka_unit_test(damage_gives_fewer_stubs),

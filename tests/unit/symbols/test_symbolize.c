@@ -527,26 +527,45 @@ static void functions_in_functions_are_found(void **state) {
     assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
 }
 
-/* Adds a sample of a function in C whose symbol has another name. */
-static void add_sample_of_alias(void) {
+/* The name that others use for a function is that of its symbol. */
+static void a_function_has_the_name_of_its_symbol(void **state) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
         "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
     read_build_id("c");
     add_sample(lib_of(path_of("c"), test.build_id), label("c", "alias"));
-}
-
-static void functions_in_c_have_their_own_names(void **state) {
-    add_sample_of_alias();
-    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
-    assert_stack(0, "root\nown from 2, c.c:2 [alias]\n");
-}
-
-/* perf names a physical function by its symbol. */
-static void functions_in_recordings_of_perf_have_names_of_perf(void **state) {
-    add_sample_of_alias();
-    test.profile.meta.has_file_offsets = true;
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, "root\nalias from 2, c.c:2 [alias]\n");
+}
+
+/* Calls in which the compiler leaves no symbol. */
+static const char lambda_text[] =
+    "volatile unsigned sink;\n"
+    "#define PROBE(name) __asm__ volatile(\".globl \" name \"\\n\" name \": nop\")\n"
+    "static unsigned shapes(unsigned n) {\n"
+    "    auto first = [&](unsigned x) { sink += x * n; PROBE(\"probe_1\"); };\n"
+    "    auto second = [&](unsigned x) { sink ^= x + n; PROBE(\"probe_2\"); };\n"
+    "    struct local { void run() { sink++; PROBE(\"probe_3\"); } };\n"
+    "    first(1), second(2), local().run();\n"
+    "    return sink;\n"
+    "}\n"
+    "int main() { return shapes(2); }\n";
+
+static void assert_name_at(size_t row, const char *expected) {
+    struct text name = string_at(profile_func_at(&test.profile, leaf(row)->func)->name);
+    assert_int_equal(name.bytes_count, strlen(expected));
+    assert_memory_equal(name.bytes, expected, name.bytes_count);
+}
+
+static void lambdas_and_local_types_are_functions_of_their_own(void **state) {
+    assert_true(file_write(path_of("lambda.cc"), TEXT(lambda_text)));
+    run("g++ -g -O2 lambda.cc -Wl,--build-id -o lambda");
+    read_build_id("lambda");
+    lib_id lib = lib_of(path_of("lambda"), test.build_id);
+    for (char name[] = "probe_1"; name[6] <= '3'; name[6]++) add_sample(lib, label("lambda", name));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_name_at(0, "shapes::{lambda#1}::operator()");
+    assert_name_at(1, "shapes::{lambda#2}::operator()");
+    assert_name_at(2, "shapes::local::run");
 }
 
 #ifdef __x86_64__
@@ -625,6 +644,28 @@ static void offsets_in_the_file_become_addresses(void **state) {
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, deepest_lines);
     assert_int_equal(leaf(0)->address, address - base);
+}
+
+/* Nothing says what the code is, but where it is can be told from the file. */
+static void offsets_of_code_without_names_become_addresses(void **state) {
+    run("printf 'void f(void) { }\\nint main(void) { return 0; }\\n' > bare.c && cc -fno-asynchronous-unwind-tables "
+        "bare.c "
+        "-Wl,--build-id -Wl,-z,noseparate-code,-Ttext=0x8000 -o bare && nm bare | sed -n 's/ . f$//p' > address && "
+        "objcopy --remove-section=.eh_frame --strip-all bare && "
+        "readelf -SW bare | sed -n 's/.* .text *PROGBITS *[0-9a-f]* *//p' | cut -d' ' -f1 > offset");
+    char *address_text = file_read(path_of("address"), NULL), *offset_text = file_read(path_of("offset"), NULL);
+    uint64_t address = strtoull(address_text, NULL, 16), offset = strtoull(offset_text, NULL, 16) + address - 0x8000;
+    free(address_text);
+    free(offset_text);
+    assert_int_not_equal(address, offset);
+    read_build_id("bare");
+    test.profile.meta.has_file_offsets = true;
+    add_sample(lib_of(path_of("bare"), test.build_id), offset);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    char expected[64];
+    snprintf(expected, sizeof expected, "root\n0x%llx\n", (unsigned long long)address);
+    assert_stack(0, expected);
+    assert_int_equal(leaf(0)->address, address);
 }
 
 /* Compiles "large", which has addresses that are valid offsets as well. In hexadecimal, its code is at the offsets 1000
@@ -771,6 +812,20 @@ static void named_frames_get_inlined_functions_if_symbols_agree(void **state) {
     assert_stack(2, "plain [plain]\n");
     assert_stack(3, "demo::counter::add from 12, program.cc:14 [demo::counter::add]\n");
     assert_notes("");
+}
+
+/* Of several symbols at an address, perf may have chosen another one. */
+static void named_frames_agree_with_any_symbol_of_their_function(void **state) {
+    run("printf 'int __private(void) { return 1; }\\nint public(void) __attribute__((alias(\"__private\")));\\n"
+        "int main(void) { return public(); }\\n' > aliased.c && cc -g aliased.c -o aliased");
+    test.profile.meta.has_file_offsets = true;
+    lib_id lib = lib_of(path_of("aliased"), "");
+    uint64_t start = label("aliased", "__private");
+    add_symbol(lib, start, "__private", start, 0);
+    add_symbol(lib, start, "public", start, 0);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "__private from 1, aliased.c:1 [public]\n");
+    assert_stack(1, "public from 1, aliased.c:1 [public]\n");
 }
 
 /* A file with other functions is not used, and nothing is said about frames that have names. */
@@ -1435,17 +1490,19 @@ int main(void) {
         cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_in_functions_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_in_c_have_their_own_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_function_has_the_name_of_its_symbol, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lambdas_and_local_types_are_functions_of_their_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_in_recordings_of_perf_have_names_of_perf, set_up, tear_down),
 #ifdef __x86_64__
         cmocka_unit_test_setup_teardown(return_addresses_at_the_start_of_a_function, set_up, tear_down),
 #endif
         cmocka_unit_test_setup_teardown(offsets_in_the_file_become_addresses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(offsets_of_code_without_names_become_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_that_may_be_two_things_is_decided_by_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(frames_that_perf_does_not_know_need_a_build_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_nameless_frames_by_default, set_up, tear_down),
         cmocka_unit_test_setup_teardown(named_frames_get_inlined_functions_if_symbols_agree, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(named_frames_agree_with_any_symbol_of_their_function, set_up, tear_down),
         cmocka_unit_test_setup_teardown(named_frames_stay_if_symbols_differ, set_up, tear_down),
         cmocka_unit_test_setup_teardown(named_frames_stay_if_perf_has_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_when_asked_for_nothing, set_up, tear_down),
