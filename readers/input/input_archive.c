@@ -30,6 +30,7 @@ struct input_archive {
     locale_t locale;             /* determines the character set of names; 0 if there is none */
 
     enum member_position position;
+    bool is_open; /* libarchive has recognised the format */
     bool is_dead; /* the input below has failed */
 
     /* Of the current member. */
@@ -54,12 +55,18 @@ static void fail_encrypted(struct input_archive *archive) {
                 input_name(archive->below), archive->wrapper->name);
 }
 
+/* libarchive remembers that from the headers that it has read. If it has recognised no format, it must not be asked,
+ * since it would read memory that is not its own. */
+static bool has_encrypted_members(const struct input_archive *archive) {
+    return archive->is_open && archive_read_has_encrypted_entries(archive->reader) > 0;
+}
+
 /* Latches libarchive's last error. */
 static void fail(struct input_archive *archive) {
     /* libarchive does not always report that memory ran out, so errno must be 0 before each of its calls. */
     if (errno == ENOMEM || archive_errno(archive->reader) == ENOMEM) {
         failure_set_memory(archive->failure);
-    } else if (archive_read_has_encrypted_entries(archive->reader) > 0) {
+    } else if (has_encrypted_members(archive)) {
         fail_encrypted(archive);
     } else {
         const char *complaint = archive_error_string(archive->reader);
@@ -257,9 +264,9 @@ static bool open_reader(struct input_archive *archive) {
         return false;
     }
     errno = 0;
-    bool is_good = set_up_reader(archive);
-    if (!is_good) fail(archive);
-    return is_good;
+    archive->is_open = set_up_reader(archive);
+    if (!archive->is_open) fail(archive);
+    return archive->is_open;
 }
 
 /* Only archives have names. Returns false if memory ran out (latched). */
