@@ -60,7 +60,10 @@ bool file_digest(const char *path, struct input_digest *digest, struct salted_xx
     XXH3_state_t hashes[HASHES_MAX];
     if (salted_count >= HASHES_MAX) salted_count = HASHES_MAX - 1;
     XXH3_64bits_reset(&hashes[0]);
-    for (size_t i = 0; i < salted_count; i++) XXH3_64bits_reset_withSeed(&hashes[i + 1], salted[i].salt);
+    for (size_t i = 0; i < salted_count; i++) {
+        XXH3_INITSTATE(&hashes[i + 1]); /* a reset compares the seed with that of the reset before */
+        XXH3_64bits_reset_withSeed(&hashes[i + 1], salted[i].salt);
+    }
     digest->bytes_count = 0;
     if (!digest_path(path, hashes, salted_count + 1, &digest->bytes_count)) return false;
     digest->xxh3 = XXH3_64bits_digest(&hashes[0]);
