@@ -1,27 +1,18 @@
 #include "embed_sources.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/sysroot.h"
-
-enum outcome { EMBEDDED, MISSING, UNREADABLE, NO_TEXT, TOO_LARGE, NEWER, OUTCOME_COUNT };
-
-static const char *const causes[OUTCOME_COUNT] = {
-    [EMBEDDED] = EMBED_SOURCES_CAUSE " embedded",
-    [MISSING] = EMBED_SOURCES_CAUSE " not found",
-    [UNREADABLE] = EMBED_SOURCES_CAUSE " not readable",
-    [NO_TEXT] = EMBED_SOURCES_CAUSE " not text",
-    [TOO_LARGE] = EMBED_SOURCES_CAUSE " beyond the size limit",
-    [NEWER] = EMBED_SOURCES_CAUSE " newer than the library built from it",
-};
+#include "source_rules.h"
 
 /* What is known of a row of the profile's sources. */
 struct source_facts {
     uint32_t source;
     uint32_t sample_count; /* of samples whose innermost known source it is */
+    bool is_vouched;       /* the debug information of a library names it */
     int64_t built_s;       /* when the oldest of its libraries was written, since the epoch; INT64_MAX: unknown */
 };
 
@@ -31,7 +22,8 @@ struct embedding {
     uint64_t left_bytes;                /* that may still be embedded */
     struct source_facts *facts;         /* one for each source */
     uint32_t count;
-    uint64_t outcomes[OUTCOME_COUNT];
+    uint64_t outcomes[SOURCE_OUTCOME_COUNT];
+    uint64_t newer_count; /* embedded files that are newer than a library built from them */
 };
 
 /* ---- The share of each file. ---- */
@@ -114,33 +106,37 @@ static void find_ages(struct embedding *embedding) {
 
 /* ---- One file. ---- */
 
-static enum outcome keep_content(struct embedding *embedding, struct text bytes, struct text *content) {
-    if (text_find(bytes, '\0') < bytes.bytes_count) return NO_TEXT;
+static enum source_outcome keep_content(struct embedding *embedding, struct text bytes, struct text *content) {
+    if (!source_is_text(bytes)) return SOURCE_NOT_TEXT;
     *content = arena_copy(&embedding->profile->memory, bytes);
     embedding->left_bytes -= bytes.bytes_count;
-    return EMBEDDED;
+    return SOURCE_FOUND;
 }
 
-static enum outcome read_content(struct embedding *embedding, int file, uint64_t file_bytes, struct text *content) {
-    if (file_bytes > embedding->left_bytes) return TOO_LARGE;
+static enum source_outcome read_content(struct embedding *embedding, int file, uint64_t file_bytes,
+                                        struct text *content) {
+    if (file_bytes > embedding->left_bytes) return SOURCE_TOO_LARGE;
     size_t bytes_count = (size_t)file_bytes;
     char *bytes = memory_allocate(embedding->profile->failure, bytes_count);
     bool is_read = bytes && regular_file_read(file, bytes, &bytes_count);
-    enum outcome outcome = is_read ? keep_content(embedding, (struct text){bytes, bytes_count}, content) : UNREADABLE;
+    enum source_outcome outcome =
+        is_read ? keep_content(embedding, (struct text){bytes, bytes_count}, content) : SOURCE_UNREADABLE;
     memory_free(bytes);
     return outcome;
 }
 
-static enum outcome embed(struct embedding *embedding, const struct source_facts *facts) {
+static enum source_outcome embed(struct embedding *embedding, const struct source_facts *facts) {
     struct profile *profile = embedding->profile;
     string_id name = profile_source_at(profile, (source_id){facts->source})->filename;
     struct stat status;
-    int file = source_search_open(embedding->search, strings_text(&profile->strings, name), &status);
-    if (file < 0) return errno == ENOENT ? MISSING : UNREADABLE;
+    enum source_outcome outcome;
+    int file = source_search_open(embedding->search, strings_text(&profile->strings, name), facts->is_vouched, &status,
+                                  &outcome);
+    if (file < 0) return outcome;
     struct text *content = column_at(&profile->source_contents, facts->source);
-    enum outcome outcome = read_content(embedding, file, (uint64_t)status.st_size, content);
+    outcome = read_content(embedding, file, (uint64_t)status.st_size, content);
     close(file);
-    if (outcome == EMBEDDED && status.st_mtime > facts->built_s) embedding->outcomes[NEWER]++;
+    if (outcome == SOURCE_FOUND && status.st_mtime > facts->built_s) embedding->newer_count++;
     return outcome;
 }
 
@@ -153,11 +149,19 @@ static void embed_all(struct embedding *embedding) {
         struct text *content = column_push(&profile->source_contents);
         if (content) *content = (struct text){0};
     }
+    for (size_t i = 0; i < profile->looked_up_sources.count; i++)
+        embedding->facts[((const source_id *)column_at(&profile->looked_up_sources, i))->index].is_vouched = true;
     count_samples(embedding);
     find_ages(embedding);
     memory_sort(profile->failure, embedding->facts, embedding->count, sizeof *embedding->facts, compare_facts);
     for (uint32_t i = 0; i < embedding->count && !failure_is_set(profile->failure); i++)
         embedding->outcomes[embed(embedding, &embedding->facts[i])]++;
+}
+
+static void note(struct embedding *embedding, const char *what, uint64_t count) {
+    char cause[128];
+    snprintf(cause, sizeof cause, EMBED_SOURCES_CAUSE " %s", what);
+    ledger_enter(&embedding->profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(cause), count, NULL);
 }
 
 void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes) {
@@ -169,7 +173,8 @@ void profile_embed_sources(struct profile *profile, const struct source_search *
     embed_all(&embedding);
     memory_free(embedding.facts);
     size_t first = profile->ledger.entries.count;
-    for (size_t i = 0; i < OUTCOME_COUNT; i++)
-        ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(causes[i]), embedding.outcomes[i], NULL);
+    for (size_t i = 0; i < SOURCE_OUTCOME_COUNT; i++)
+        note(&embedding, source_outcome_name((enum source_outcome)i), embedding.outcomes[i]);
+    note(&embedding, "newer than the library built from it", embedding.newer_count);
     profile_show_ledger(profile, first);
 }

@@ -10,9 +10,10 @@
 
 /* Fills source_contents with the files that the profile's sources name, at most max_bytes of them: first those with the
  * most samples, where a sample counts for its innermost frame with a known source. A file that does not fit is left
- * out, and smaller ones are still tried. Notes in the ledger, and so in the information panel, how many files were
- * embedded, not found, unreadable, left out, or changed after a library was built from them. Call it after
- * sweep_profile. Opens regular files only. */
+ * out, and smaller ones are still tried. Files that looked_up_sources does not have are not vouched for: see
+ * source_search.h. Notes in the ledger, and so in the information panel, how many files were embedded, not found,
+ * unreadable, left out and why, or changed after a library was built from them. Call it after sweep_profile. Opens
+ * regular files only. */
 void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes);
 
 #endif

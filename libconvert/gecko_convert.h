@@ -173,8 +173,10 @@ struct gecko_convert_options {
     void *progress_context;
 
     /* With GECKO_CONVERT_SOURCES_EMBED, a file is searched for where the first fitting map leads, then at its path,
-     * then below the folders. Files with the most samples come first, until source_max_bytes of them are embedded. The
-     * entries of the result say how many were embedded, not found, unreadable, left out, or changed later. */
+     * then below the folders. It must have a name of source code, be text, and not be hidden; if no debug information
+     * names it, it must be in one of the folders or the TO of a map. Files with the most samples come first, until
+     * source_max_bytes of them are embedded. The entries of the result say how many were embedded, not found,
+     * unreadable, left out and why, or changed later. */
     enum gecko_convert_sources sources;
     const char *const *source_dirs; /* folders: a file may be there with its path or the end of its path */
     size_t source_dir_count;

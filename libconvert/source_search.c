@@ -3,26 +3,100 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libconvert/base/path.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/sysroot.h"
+#include "source_rules.h"
 
 /* The most components of a path that are left out below a folder, one after the other. */
 enum { LEFT_OUT_MAX = 32 };
 
 struct attempt {
-    int file;  /* -1: not found yet */
-    int error; /* the errno to report */
+    const struct source_search *search;
+    bool is_vouched;
+    int file; /* -1: not found yet */
     struct stat *status;
+    enum source_outcome outcome; /* of the first file that is there */
+    int error;
 };
 
-/* Keeps the error of the first file that is there and cannot be opened. */
+static struct text map_from(const char *map) { return text_slice(text_of(map), 0, text_find(text_of(map), '=')); }
+
+static struct text map_to(const char *map) { return text_from(text_of(map), map_from(map).bytes_count + 1); }
+
+/* ---- Whether a file may be given out. ---- */
+
+/* Returns what follows the folder in the path, which is resolved; nothing if the file is not in the folder. */
+static struct text rest_below(struct text folder, struct text path) {
+    char name[PATH_MAX], resolved[PATH_MAX];
+    if (folder.bytes_count >= sizeof name) return (struct text){0};
+    snprintf(name, sizeof name, "%.*s", (int)folder.bytes_count, folder.bytes);
+    if (!realpath(name, resolved)) return (struct text){0};
+    struct text start = text_of(resolved);
+    if (text_equal(start, TEXT("/"))) return text_from(path, 1);
+    bool is_below = text_starts_with(path, start) && text_starts_with(text_from(path, start.bytes_count), TEXT("/"));
+    return is_below ? text_from(path, start.bytes_count + 1) : (struct text){0};
+}
+
+/* Returns what follows the innermost of the user's folders in the path; nothing if it is in none of them. */
+static struct text rest_below_folders(const struct source_search *search, struct text path) {
+    struct text shortest = {0};
+    for (size_t i = 0; i < search->folder_count + search->map_count; i++) {
+        struct text folder =
+            i < search->folder_count ? text_of(search->folders[i]) : map_to(search->maps[i - search->folder_count]);
+        struct text rest = rest_below(folder, path);
+        if (rest.bytes_count && (!shortest.bytes || rest.bytes_count < shortest.bytes_count)) shortest = rest;
+    }
+    return shortest;
+}
+
+/* Judges a file by its path without links. `inner` is the part of the path that the user has not named, if the file is
+ * outside of the search's folders. */
+static enum source_outcome judge(const struct attempt *attempt, struct text path, struct text inner) {
+    struct text rest = rest_below_folders(attempt->search, path);
+    if (!rest.bytes_count && !attempt->is_vouched) return SOURCE_UNVOUCHED;
+    if (!source_name_is_code(path)) return SOURCE_NOT_CODE;
+    return source_path_is_hidden(rest.bytes_count ? rest : inner) ? SOURCE_HIDDEN : SOURCE_FOUND;
+}
+
+/* Stores the path without links. Returns false if another file has the name meanwhile. */
+static bool resolve(const char *name, const struct stat *opened, char path[PATH_MAX]) {
+    struct stat named;
+    return realpath(name, path) && stat(path, &named) == 0 && named.st_dev == opened->st_dev &&
+           named.st_ino == opened->st_ino;
+}
+
+/* ---- Places. ---- */
+
+/* Keeps the outcome of the first file that is there. */
+static void note_outcome(struct attempt *attempt, enum source_outcome outcome, int error) {
+    if (attempt->outcome != SOURCE_MISSING) return;
+    attempt->outcome = outcome;
+    attempt->error = error;
+}
+
+/* Takes the file, which was opened by that name below the root, unless it must be left out. An empty root is that of
+ * this machine. */
+static void take_file(struct attempt *attempt, int file, const char *root, const char *name) {
+    char path[PATH_MAX], full_name[2 * PATH_MAX];
+    snprintf(full_name, sizeof full_name, "%s%s", root, name);
+    bool is_resolved = fstat(file, attempt->status) == 0 && resolve(full_name, attempt->status, path);
+    enum source_outcome outcome =
+        is_resolved ? judge(attempt, text_of(path), text_of(*root ? name : path)) : SOURCE_UNREADABLE;
+    if (outcome == SOURCE_FOUND) {
+        attempt->file = file;
+        return;
+    }
+    note_outcome(attempt, outcome, EINVAL);
+    close(file);
+}
+
 static void note_error(struct attempt *attempt) {
-    bool is_absent = errno == ENOENT || errno == ENOTDIR;
-    if (attempt->file < 0 && !is_absent && attempt->error == ENOENT) attempt->error = errno;
+    if (errno != ENOENT && errno != ENOTDIR) note_outcome(attempt, SOURCE_UNREADABLE, errno);
 }
 
 /* Tries the file `path` in the folder, or by itself if the folder is empty. */
@@ -32,8 +106,11 @@ static void try_file(struct attempt *attempt, struct text folder, struct text pa
     if (attempt->file >= 0 || bytes_count >= sizeof name) return;
     snprintf(name, sizeof name, "%.*s%s%.*s", (int)folder.bytes_count, folder.bytes, folder.bytes_count ? "/" : "",
              (int)path.bytes_count, path.bytes);
-    attempt->file = regular_file_open(name, attempt->status);
-    note_error(attempt);
+    int file = regular_file_open(name, attempt->status);
+    if (file >= 0)
+        take_file(attempt, file, "", name);
+    else
+        note_error(attempt);
 }
 
 /* Tries the absolute path in the file system below the sysroot. */
@@ -41,15 +118,12 @@ static void try_sysroot(struct attempt *attempt, const char *sysroot, struct tex
     char name[PATH_MAX], real_path[PATH_MAX];
     if (!sysroot || attempt->file >= 0 || path.bytes_count >= sizeof name) return;
     snprintf(name, sizeof name, "%.*s", (int)path.bytes_count, path.bytes);
-    attempt->file = sysroot_open(sysroot, name, real_path);
-    if (attempt->file >= 0 && fstat(attempt->file, attempt->status) != 0) {
-        close(attempt->file);
-        attempt->file = -1;
-    }
-    note_error(attempt);
+    int file = sysroot_open(sysroot, name, real_path);
+    if (file >= 0)
+        take_file(attempt, file, sysroot, real_path);
+    else
+        note_error(attempt);
 }
-
-static struct text map_from(const char *map) { return text_slice(text_of(map), 0, text_find(text_of(map), '=')); }
 
 static struct text without_slashes_at_end(struct text path) {
     while (path.bytes_count > 1 && text_ends_with(path, TEXT("/"))) path.bytes_count--;
@@ -65,12 +139,11 @@ bool source_map_is_valid(const char *map) {
 static void try_maps(struct attempt *attempt, const struct source_search *search, struct text path) {
     for (size_t i = 0; i < search->map_count; i++) {
         struct text from = without_slashes_at_end(map_from(search->maps[i]));
-        struct text to = text_from(text_of(search->maps[i]), map_from(search->maps[i]).bytes_count + 1);
         if (!text_starts_with(path, from)) continue;
         struct text rest = text_from(path, from.bytes_count);
         bool is_whole_component = text_starts_with(rest, TEXT("/")) || text_ends_with(from, TEXT("/"));
         if (!is_whole_component || path_leads_up(rest)) continue;
-        try_file(attempt, to, rest);
+        try_file(attempt, map_to(search->maps[i]), rest);
         return;
     }
 }
@@ -84,8 +157,30 @@ static void try_folder(struct attempt *attempt, const char *folder, struct text 
     }
 }
 
-int source_search_open(const struct source_search *search, struct text path, struct stat *status) {
-    struct attempt attempt = {.file = -1, .error = ENOENT, .status = status};
+/* ---- The search. ---- */
+
+const char *source_outcome_name(enum source_outcome outcome) {
+    static const char *const names[SOURCE_OUTCOME_COUNT] = {
+        [SOURCE_FOUND] = "embedded",
+        [SOURCE_MISSING] = "not found",
+        [SOURCE_UNREADABLE] = "not readable",
+        [SOURCE_NOT_CODE] = "not source code by its name",
+        [SOURCE_HIDDEN] = "hidden, or in a hidden folder",
+        [SOURCE_UNVOUCHED] = "named by the input alone, not below a --source-dir",
+        [SOURCE_NOT_TEXT] = "not text",
+        [SOURCE_TOO_LARGE] = "beyond the size limit",
+    };
+    return names[outcome];
+}
+
+int source_search_open(const struct source_search *search, struct text path, bool is_vouched, struct stat *status,
+                       enum source_outcome *outcome) {
+    struct attempt attempt = {.search = search,
+                              .is_vouched = is_vouched,
+                              .file = -1,
+                              .status = status,
+                              .outcome = SOURCE_MISSING,
+                              .error = ENOENT};
     if (text_starts_with(path, TEXT("file:///"))) path = text_from(path, sizeof "file://" - 1);
     if (text_find(path, '\0') == path.bytes_count && path.bytes_count) {
         try_maps(&attempt, search, path);
@@ -95,6 +190,7 @@ int source_search_open(const struct source_search *search, struct text path, str
         }
         for (size_t i = 0; i < search->folder_count; i++) try_folder(&attempt, search->folders[i], path);
     }
+    *outcome = attempt.file < 0 ? attempt.outcome : SOURCE_FOUND;
     if (attempt.file < 0) errno = attempt.error;
     return attempt.file;
 }

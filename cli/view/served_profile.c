@@ -9,7 +9,7 @@ void served_profile_init(struct served_profile *served, struct failure *failure)
     gzip_buffer_init(&served->json, failure);
     arena_init(&served->memory, failure);
     column_init(&served->libs, sizeof(struct lib), failure);
-    column_init(&served->sources, sizeof(struct text), failure);
+    column_init(&served->sources, sizeof(struct served_source), failure);
 }
 
 void served_profile_fini(struct served_profile *served) {
@@ -32,21 +32,17 @@ static void add_lib(struct served_profile *served, const struct lib *lib) {
 }
 
 static void add_source(struct served_profile *served, struct text path) {
-    struct text *own = column_push(&served->sources);
-    if (own) *own = arena_copy(&served->memory, path);
+    struct served_source *own = column_push(&served->sources);
+    if (own) *own = (struct served_source){.path = arena_copy(&served->memory, path)};
 }
 
-static int compare_texts(const void *left, const void *right) {
-    const struct text *a = left, *b = right;
-    size_t common_bytes = a->bytes_count < b->bytes_count ? a->bytes_count : b->bytes_count;
-    int order = common_bytes ? memcmp(a->bytes, b->bytes, common_bytes) : 0;
-    if (order) return order;
-    return (a->bytes_count > b->bytes_count) - (a->bytes_count < b->bytes_count);
+static int compare_sources(const void *left, const void *right) {
+    return text_compare(((const struct served_source *)left)->path, ((const struct served_source *)right)->path);
 }
 
 void served_profile_finish(struct served_profile *served) {
     gzip_buffer_finish(&served->json);
-    column_sort(&served->sources, compare_texts);
+    column_sort(&served->sources, compare_sources);
 }
 
 void served_profile_inspect(void *context, const struct profile *profile) {
@@ -55,6 +51,11 @@ void served_profile_inspect(void *context, const struct profile *profile) {
     for (uint32_t i = 0; i < row_table_count(&profile->sources); i++) {
         const struct source *source = column_at(&profile->sources.rows, i);
         add_source(served, strings_text(&profile->strings, source->filename));
+    }
+    for (size_t i = 0; i < profile->looked_up_sources.count && !failure_is_set(served->failure); i++) {
+        const source_id *id = column_at(&profile->looked_up_sources, i);
+        struct served_source *source = column_at(&served->sources, id->index);
+        source->is_looked_up = true;
     }
 }
 
@@ -155,7 +156,9 @@ const struct lib *served_profile_lib(const struct served_profile *served, struct
     return NULL;
 }
 
-bool served_profile_names_source(const struct served_profile *served, struct text path) {
-    size_t i = FIRST_ROW(row, served->sources.count, compare_texts(column_at(&served->sources, row), &path) >= 0);
-    return i < served->sources.count && text_equal(*(const struct text *)column_at(&served->sources, i), path);
+const struct served_source *served_profile_source(const struct served_profile *served, struct text path) {
+    const struct served_source wanted = {.path = path};
+    size_t i = FIRST_ROW(row, served->sources.count, compare_sources(column_at(&served->sources, row), &wanted) >= 0);
+    const struct served_source *source = i < served->sources.count ? column_at(&served->sources, i) : NULL;
+    return source && text_equal(source->path, path) ? source : NULL;
 }

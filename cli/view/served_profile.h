@@ -11,12 +11,17 @@
 
 struct profile;
 
+struct served_source {
+    struct text path;
+    bool is_looked_up; /* the debug information of a library names it */
+};
+
 struct served_profile {
     struct failure *failure; /* borrowed */
     struct gzip_buffer json;
     struct arena memory;
     struct column libs;    /* struct lib */
-    struct column sources; /* struct text: paths of source files, sorted */
+    struct column sources; /* struct served_source, sorted by path */
 };
 
 /* Initializes an empty profile. What fills it later latches failures in `failure`, which is borrowed. */
@@ -37,7 +42,7 @@ void served_profile_read(struct served_profile *served, struct input *input);
 const struct lib *served_profile_lib(const struct served_profile *served, struct text debug_name,
                                      struct text breakpad_id);
 
-/* Returns whether the profile names that source file. */
-bool served_profile_names_source(const struct served_profile *served, struct text path);
+/* Returns the source file of that path, if the profile names it, or NULL. */
+const struct served_source *served_profile_source(const struct served_profile *served, struct text path);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libconvert/base/regular_file.h"
+#include "libconvert/source_rules.h"
 #include "native_library.h"
 
 /* Larger files are not shown. Generated sources have some megabytes. */
@@ -52,21 +53,30 @@ static bool debug_information_names(struct native_service *service, const struct
 
 /* ---- Reading. ---- */
 
-/* Returns the bytes of the file, which the caller frees, or NULL with errno set. */
-static char *read_source(const struct source_search *search, struct text path, size_t *bytes_count) {
+/* Reads the open file. On SOURCE_FOUND, the caller frees *bytes. On SOURCE_UNREADABLE, errno is set. */
+static enum source_outcome read_bytes(int file, const struct stat *status, char **bytes, size_t *bytes_count) {
+    if (status->st_size > SOURCE_BYTES_MAX) return SOURCE_TOO_LARGE;
+    *bytes_count = (size_t)status->st_size;
+    *bytes = malloc(*bytes_count + 1);
+    enum source_outcome outcome = SOURCE_UNREADABLE;
+    if (*bytes && regular_file_read(file, *bytes, bytes_count))
+        outcome = source_is_text((struct text){*bytes, *bytes_count}) ? SOURCE_FOUND : SOURCE_NOT_TEXT;
+    if (outcome != SOURCE_FOUND) free(*bytes); /* keeps errno */
+    return outcome;
+}
+
+/* Finds the file and reads it, as above. On SOURCE_MISSING, errno is set, too. */
+static enum source_outcome read_source(const struct source_search *search, struct text path, bool is_vouched,
+                                       char **bytes, size_t *bytes_count) {
     struct stat status;
-    int file = source_search_open(search, path, &status);
-    if (file < 0) return NULL;
-    *bytes_count = (size_t)status.st_size;
-    bool is_small = *bytes_count <= SOURCE_BYTES_MAX;
-    errno = is_small ? ENOMEM : EFBIG;
-    char *bytes = is_small ? malloc(*bytes_count + 1) : NULL;
-    bool is_read = bytes && regular_file_read(file, bytes, bytes_count);
+    enum source_outcome outcome;
+    int file = source_search_open(search, path, is_vouched, &status, &outcome);
+    if (file < 0) return outcome;
+    outcome = read_bytes(file, &status, bytes, bytes_count);
     int error = errno;
     close(file);
-    if (!is_read) free(bytes);
     errno = error;
-    return is_read ? bytes : NULL;
+    return outcome;
 }
 
 /* ---- Answering. ---- */
@@ -84,28 +94,34 @@ static void respond_source(struct http_response *response, struct text path, str
     native_respond_json(response, &json);
 }
 
-static void respond_with_file(const struct source_search *search, struct http_response *response, struct text path) {
-    char message[PATH_MAX + 128];
+static void respond_with_file(const struct source_search *search, struct http_response *response, struct text path,
+                              bool is_vouched) {
+    char message[PATH_MAX + 256], buffer[128];
+    char *bytes = NULL;
     size_t bytes_count;
-    char *bytes = read_source(search, path, &bytes_count);
-    if (bytes) {
+    enum source_outcome outcome = read_source(search, path, is_vouched, &bytes, &bytes_count);
+    if (outcome == SOURCE_FOUND) {
         respond_source(response, path, (struct text){bytes, bytes_count});
         free(bytes);
         return;
     }
-    char reason[128];
-    snprintf(message, sizeof message, "cannot read %.*s: %s", (int)path.bytes_count, path.bytes,
-             strerror_r(errno, reason, sizeof reason));
+    bool has_error = outcome == SOURCE_MISSING || outcome == SOURCE_UNREADABLE;
+    const char *reason = has_error ? strerror_r(errno, buffer, sizeof buffer) : source_outcome_name(outcome);
+    snprintf(message, sizeof message, "cannot read %.*s: %s%s", (int)path.bytes_count, path.bytes,
+             has_error ? "" : "the file is ", reason);
     native_respond_error(response, HTTP_OK, message);
 }
 
 static void answer(struct native_service *service, const struct document *request, struct http_response *response) {
     struct text path = native_text_member(request, &request->root, "file");
     bool has_zero = text_find(path, '\0') < path.bytes_count;
+    const struct served_source *source = served_profile_source(service->profile, path);
     if (!text_starts_with(path, TEXT("/")) || has_zero || path.bytes_count >= PATH_MAX)
         native_respond_error(response, HTTP_OK, "the file has no absolute path, so nobody knows where it is");
-    else if (served_profile_names_source(service->profile, path) || debug_information_names(service, request))
-        respond_with_file(&service->sources, response, path);
+    else if ((source && source->is_looked_up) || debug_information_names(service, request))
+        respond_with_file(&service->sources, response, path, true);
+    else if (source)
+        respond_with_file(&service->sources, response, path, false);
     else
         native_respond_error(response, HTTP_OK, "the profile does not name this file");
 }

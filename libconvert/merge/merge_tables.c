@@ -85,6 +85,10 @@ static void map_sources(struct merge_links *links, const struct merge_tables *ta
         row.filename = MAPPED(tables->strings, string, row.filename);
         links->sources[i] = (source_id){row_table_intern(&whole->sources, &row)};
     }
+    for (size_t i = 0; i < part->looked_up_sources.count; i++) {
+        source_id *looked_up = column_push(&whole->looked_up_sources);
+        if (looked_up) *looked_up = links->sources[((const source_id *)column_at(&part->looked_up_sources, i))->index];
+    }
 }
 
 static void map_native_symbols(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,

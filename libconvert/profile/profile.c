@@ -23,6 +23,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     categories_init(&profile->categories, failure);
     row_table_init(&profile->resources, sizeof(struct resource), failure);
     row_table_init(&profile->sources, sizeof(struct source), failure);
+    column_init(&profile->looked_up_sources, sizeof(source_id), failure);
     column_init(&profile->source_contents, sizeof(struct text), failure);
     row_table_init(&profile->native_symbols, sizeof(struct native_symbol), failure);
     row_table_init(&profile->funcs, sizeof(struct func), failure);
@@ -64,6 +65,7 @@ void profile_fini(struct profile *profile) {
     categories_fini(&profile->categories);
     row_table_fini(&profile->resources);
     row_table_fini(&profile->sources);
+    column_fini(&profile->looked_up_sources);
     column_fini(&profile->source_contents);
     row_table_fini(&profile->native_symbols);
     row_table_fini(&profile->funcs);

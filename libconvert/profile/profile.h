@@ -121,6 +121,7 @@ struct profile {
     struct categories categories;
     struct row_table resources;      /* struct resource */
     struct row_table sources;        /* struct source */
+    struct column looked_up_sources; /* source_id; those that debug information of a library names. May repeat */
     struct column source_contents;   /* struct text, one for each source; NULL bytes: unknown. May be empty */
     struct row_table native_symbols; /* struct native_symbol */
     struct row_table funcs;          /* struct func */

@@ -281,6 +281,18 @@ static void renumber_frame(const struct sweep *sweep, void *row) {
     frame->native_symbol.index = number_of(&sweep->native_symbols, frame->native_symbol.index);
 }
 
+/* Removes the ids of rows that are removed. */
+static void renumber_looked_up_sources(const struct sweep *sweep) {
+    struct column *ids = &sweep->profile->looked_up_sources;
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < ids->count; i++) {
+        source_id id = same_source(sweep, *(const source_id *)column_at(ids, i));
+        id.index = number_of(&sweep->sources, id.index);
+        if (!source_is_none(id)) *(source_id *)column_at(ids, kept_count++) = id;
+    }
+    ids->count = kept_count;
+}
+
 static uint32_t move_row(const struct sweep *sweep, struct row_table *to, const void *from, renumber_row *renumber) {
     union {
         struct frame frame; /* the largest of the rows */
@@ -372,6 +384,7 @@ static void move_all(struct sweep *sweep) {
     move_libs(sweep);
     move_rows(sweep, &profile->resources, &sweep->resources, renumber_resource);
     move_rows(sweep, &profile->sources, &sweep->sources, renumber_source);
+    renumber_looked_up_sources(sweep);
     move_rows(sweep, &profile->native_symbols, &sweep->native_symbols, renumber_native_symbol);
     move_rows(sweep, &profile->funcs, &sweep->funcs, renumber_func);
     move_rows(sweep, &profile->frames, &sweep->frames, renumber_frame);

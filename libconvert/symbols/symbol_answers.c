@@ -45,8 +45,10 @@ static bool receive_name(struct symbol_answers *answers, struct text text) {
 
 static bool receive_file(struct symbol_answers *answers, struct text text) {
     source_id *file = column_push(&answers->files);
-    if (file) *file = profile_source(answers->profile, text);
-    return file;
+    source_id *looked_up = column_push(&answers->profile->looked_up_sources);
+    if (!file || !looked_up) return false;
+    *file = *looked_up = profile_source(answers->profile, text);
+    return !source_is_none(*file);
 }
 
 bool symbol_answers_receive_text(struct symbol_answers *answers, struct channel *channel,

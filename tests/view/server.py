@@ -188,7 +188,7 @@ def test_serves_finished_profiles():
         with gzip.open(packed, "wb") as file:
             file.write(content)
         for path in PROFILE, packed:
-            with Server(trace=path) as server:
+            with Server("--source-dir", os.path.dirname(demo_source), trace=path) as server:
                 _, _, body = server.ask("GET", server.token + "/profile.json")
                 assert gzip.decompress(body) == content, path
                 status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source})
@@ -398,6 +398,45 @@ def test_gives_sources_that_debug_information_names():
             for wrong in {"moduleOffset": "0x0"}, {"debugId": "0" * 33}, {"file": "/etc/passwd"}:
                 _, answer = server.api("/source/v1", {**request, **wrong})
                 expect(answer, {"error": "the profile does not name this file"})
+
+
+@check
+def test_gives_away_no_secrets():
+    """The trace comes from somebody else and names files as if they were source code."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"shadow": "not source code by its name", ".ssh/id_rsa": "not source code by its name",
+                 ".hidden/x.c": "hidden, or in a hidden folder", "link.c": "not source code by its name",
+                 "zero.c": "not text", "out.c": "named by the input alone"}
+        os.mkdir(os.path.join(folder, ".ssh"))
+        os.mkdir(os.path.join(folder, ".hidden"))
+        for name in files:
+            if name != "link.c":
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write("a secret" + "\0" * (name == "zero.c"))
+        os.symlink(".ssh/id_rsa", os.path.join(folder, "link.c"))
+        trace = os.path.join(folder, "trace.txt")
+        frames = "".join(f"\t{i + 4096:x} f{i}+0x1 (/nonexistent/app)\n  {folder}/{name}:1\n" for i, name in enumerate(files))
+        with open(trace, "w", encoding="utf-8") as file:
+            file.write(f"app 10/10 1.0: 250000 cycles:P: \n{frames}\n")
+        of_input = "source files: 6 named by the input alone"
+        of_folder = "source files: 1 embedded, 3 not source code by its name, 1 hidden, or in a hidden folder, 1 not text"
+        for arguments, noted in ([], of_input), (["--sources", "none"], ""), (["--source-dir", folder], of_folder):
+            with Server(*arguments, trace=trace) as server:
+                text = gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]).decode()
+                shared = json.loads(text)["shared"]
+                named = {shared["stringArray"][name] for name in shared["sources"]["filename"]}
+                expect(named, {f"{folder}/{name}" for name in files})
+                has_folder = "--source-dir" in arguments
+                expect("a secret" in text, has_folder, arguments)
+                for name, reason in files.items():
+                    request = {"debugName": "app", "debugId": "0" * 33, "moduleOffset": "0x1000", "file": f"{folder}/{name}"}
+                    _, answer = server.api("/source/v1", request)
+                    if not has_folder:
+                        reason = "named by the input alone"
+                    expect("source" in answer, has_folder and name == "out.c", name)
+                    assert "source" in answer or reason in answer["error"], (arguments, name, answer)
+                code, errors = server.stop()
+                assert code == 0 and noted in errors, errors
 
 
 @check

@@ -23,7 +23,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     /* temp_folder_fini removes no folders. */
-    static const char *const inner[] = {"src/a/x.c", "src/y.c", "src/a", "src", "new/x.c", "new", "folder"};
+    static const char *const inner[] = {"src/a/x.c", "src/y.c",  "src/a",       "src",    "new/x.c",
+                                        "new",       "folder.c", ".hidden/x.c", ".hidden"};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) remove(temp_folder_file(&folder, inner[i]));
     temp_folder_fini(&folder);
     return end_profile(state);
@@ -36,8 +37,8 @@ static void write_text(const char *name, const char *content) {
     assert_true(file_write(temp_folder_file(&folder, name), text_of(content)));
 }
 
-/* Adds samples of a function in that file, which library `lib` contains; NULL: none. */
-static void add_samples(const char *file, unsigned count, const char *lib) {
+/* Adds samples of a function in that file, which only the trace names. Library `lib` contains it; NULL: none. */
+static void add_samples_of_trace(const char *file, unsigned count, const char *lib) {
     struct func func = {.name = profile_string(&profile, TEXT("run")),
                         .resource = resource_none(),
                         .source = profile_source(&profile, text_of(file))};
@@ -47,6 +48,12 @@ static void add_samples(const char *file, unsigned count, const char *lib) {
                           .native_symbol = native_symbol_none()};
     stack_id stack = profile_stack(&profile, stack_none(), profile_frame(&profile, &frame));
     for (unsigned i = 0; i < count; i++) thread_add_sample(thread, 1, stack, 1);
+}
+
+/* As above, but debug information names the file. */
+static void add_samples(const char *file, unsigned count, const char *lib) {
+    add_samples_of_trace(file, count, lib);
+    *(source_id *)column_push(&profile.looked_up_sources) = profile_source(&profile, text_of(file));
 }
 
 static void embed(const struct source_search *search, uint64_t max_bytes) {
@@ -101,11 +108,11 @@ static void files_at_their_paths_are_embedded(void **state) {
 }
 
 static void only_text_of_regular_files_is_embedded(void **state) {
-    static const char *const names[] = {"binary", "pipe", "folder", "link"};
-    assert_true(file_write(temp_folder_file(&folder, "binary"), TEXT("a\0b")));
-    assert_int_equal(mkfifo(temp_folder_file(&folder, "pipe"), 0600), 0);
-    assert_int_equal(mkdir(temp_folder_file(&folder, "folder"), 0700), 0);
-    assert_int_equal(symlink("link", temp_folder_file(&folder, "link")), 0);
+    static const char *const names[] = {"binary.c", "pipe.c", "folder.c", "link.c"};
+    assert_true(file_write(temp_folder_file(&folder, "binary.c"), TEXT("a\0b")));
+    assert_int_equal(mkfifo(temp_folder_file(&folder, "pipe.c"), 0600), 0);
+    assert_int_equal(mkdir(temp_folder_file(&folder, "folder.c"), 0700), 0);
+    assert_int_equal(symlink("link.c", temp_folder_file(&folder, "link.c")), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_samples(temp_folder_file(&folder, names[i]), 1, NULL);
     add_samples("/dev/zero", 1, NULL);
     embed(&nowhere, 100);
@@ -121,8 +128,8 @@ static void files_with_the_most_samples_come_first(void **state) {
         unsigned samples;
         bool is_embedded;
     } files[] = {
-        {"0", "12345", 1, false}, {"1", "12", 3, true},   {"2", "1234567890", 2, false},
-        {"3", "1", 0, true},      {"4", "1234", 5, true}, {"5", "1", 0, true},
+        {"0.c", "12345", 1, false}, {"1.c", "12", 3, true},   {"2.c", "1234567890", 2, false},
+        {"3.c", "1", 0, true},      {"4.c", "1234", 5, true}, {"5.c", "1", 0, true},
     };
     for (uint32_t i = 0; i < 6; i++) {
         write_text(files[i].name, files[i].content);
@@ -134,10 +141,10 @@ static void files_with_the_most_samples_come_first(void **state) {
 }
 
 static void a_sample_counts_for_its_innermost_known_source(void **state) {
-    write_text("caller", "1234");
-    write_text("other", "1234");
-    add_samples(temp_folder_file(&folder, "other"), 1, NULL);
-    add_samples(temp_folder_file(&folder, "caller"), 0, NULL);
+    write_text("caller.c", "1234");
+    write_text("other.c", "1234");
+    add_samples(temp_folder_file(&folder, "other.c"), 1, NULL);
+    add_samples(temp_folder_file(&folder, "caller.c"), 0, NULL);
     frame_id frame = profile_named_frame(&profile, TEXT("memcpy"), (struct category_pair){0});
     stack_id stack = profile_stack(&profile, (stack_id){1}, frame);
     for (int i = 0; i < 2; i++) thread_add_sample(thread, 1, stack, 1);
@@ -162,13 +169,109 @@ static void files_changed_after_their_library_are_noted(void **state) {
     free(lib);
 }
 
+/* ---- What is no source code, or none of the user's business. ---- */
+
+/* Embeds the files of that name, each named by debug information, and asserts that they are left out for that cause. */
+static void assert_left_out(const char *const *names, size_t count, const char *cause) {
+    for (size_t i = 0; i < count; i++) add_samples(temp_folder_file(&folder, names[i]), 1, NULL);
+    embed(&nowhere, 1000);
+    for (uint32_t i = 0; i < count; i++) assert_content(i, NULL);
+    assert_noted("source file embedded", 0);
+    assert_noted(cause, count);
+}
+
+static void only_names_of_source_code_are_embedded(void **state) {
+    static const char *const names[] = {"shadow", "id_rsa", "x.json", "x.sql", ".c", "x.c.bak", "x.", "c", "x.cookies"};
+    enum { COUNT = sizeof names / sizeof *names };
+    for (size_t i = 0; i < COUNT; i++) write_text(names[i], "secret");
+    assert_left_out(names, COUNT, "source file not source code by its name");
+}
+
+static void source_code_of_many_languages_is_embedded(void **state) {
+    static const char *const names[] = {"a.adb", "a.C",  "a.c++", "a.cpp",   "a.h",  "a.HPP",
+                                        "a.py",  "a.rs", "a.S",   "a.swift", "a.zig"};
+    enum { COUNT = sizeof names / sizeof *names };
+    for (size_t i = 0; i < COUNT; i++) {
+        write_text(names[i], "code");
+        add_samples(temp_folder_file(&folder, names[i]), 1, NULL);
+    }
+    embed(&nowhere, 1000);
+    assert_noted("source file embedded", COUNT);
+}
+
+static void hidden_files_are_not_embedded(void **state) {
+    static const char *const names[] = {".x.c", ".hidden/x.c"};
+    assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
+    for (size_t i = 0; i < 2; i++) write_text(names[i], "secret");
+    assert_left_out(names, 2, "source file hidden, or in a hidden folder");
+}
+
+static void a_hidden_folder_that_the_user_names_is_searched(void **state) {
+    assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
+    write_text(".hidden/x.c", "code");
+    write_text(".hidden/.y.c", "secret");
+    char *hidden = path_of(".hidden");
+    const struct source_search search = {.folders = (const char *const[]){hidden}, .folder_count = 1};
+    add_samples_of_trace(temp_folder_file(&folder, ".hidden/x.c"), 1, NULL);
+    add_samples_of_trace(temp_folder_file(&folder, ".hidden/.y.c"), 1, NULL);
+    embed(&search, 1000);
+    assert_content(0, "code");
+    assert_content(1, NULL);
+    remove(temp_folder_file(&folder, ".hidden/.y.c"));
+    free(hidden);
+}
+
+static void links_are_resolved_before_a_file_is_judged(void **state) {
+    static const char *const links[][2] = {{"id_rsa", "to_no_code.c"}, {".hidden/x.c", "to_hidden.c"}};
+    assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
+    for (size_t i = 0; i < 2; i++) {
+        write_text(links[i][0], "secret");
+        assert_int_equal(symlink(links[i][0], temp_folder_file(&folder, links[i][1])), 0);
+        add_samples(temp_folder_file(&folder, links[i][1]), 1, NULL);
+    }
+    embed(&nowhere, 1000);
+    assert_content(0, NULL);
+    assert_content(1, NULL);
+    assert_noted("source file not source code by its name", 1);
+    assert_noted("source file hidden, or in a hidden folder", 1);
+}
+
+static void a_path_of_the_trace_alone_must_be_below_a_folder_of_the_user(void **state) {
+    assert_int_equal(mkdir(temp_folder_file(&folder, "src"), 0700), 0);
+    assert_int_equal(mkdir(temp_folder_file(&folder, "new"), 0700), 0);
+    write_text("out.c", "secret");
+    write_text("src/y.c", "code");
+    write_text("new/x.c", "mapped");
+    assert_int_equal(symlink("../out.c", temp_folder_file(&folder, "src/link.c")), 0);
+    char *src = path_of("src"), map[2 * PATH_MAX];
+    snprintf(map, sizeof map, "/old=%s", temp_folder_file(&folder, "new"));
+    const struct source_search search = {.folders = (const char *const[]){src},
+                                         .folder_count = 1,
+                                         .maps = (const char *const[]){map},
+                                         .map_count = 1,
+                                         .sysroot = "/"};
+    static const char *const names[] = {"out.c", "src/link.c", "src/y.c", "new/x.c"};
+    for (size_t i = 0; i < 4; i++) add_samples_of_trace(temp_folder_file(&folder, names[i]), 1, NULL);
+    add_samples_of_trace("/old/x.c", 1, NULL);
+    embed(&search, 1000);
+    assert_content(0, NULL);
+    assert_content(1, NULL);
+    assert_content(2, "code");
+    assert_content(3, "mapped");
+    assert_content(4, "mapped");
+    assert_noted("source file named by the input alone, not below a --source-dir", 2);
+    remove(temp_folder_file(&folder, "src/link.c"));
+    free(src);
+}
+
 /* ---- The search. ---- */
 
 /* Returns the first byte of the file that is found, or 0. */
 static char found(const struct source_search *search, const char *path) {
     struct stat status;
     char first = 0;
-    int file = source_search_open(search, text_of(path), &status);
+    enum source_outcome outcome;
+    int file = source_search_open(search, text_of(path), true, &status, &outcome);
     if (file < 0) return 0;
     assert_int_equal(read(file, &first, 1), 1);
     close(file);
@@ -255,6 +358,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(files_with_the_most_samples_come_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sample_counts_for_its_innermost_known_source, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_changed_after_their_library_are_noted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_names_of_source_code_are_embedded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(source_code_of_many_languages_is_embedded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hidden_files_are_not_embedded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_hidden_folder_that_the_user_names_is_searched, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(links_are_resolved_before_a_file_is_judged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_path_of_the_trace_alone_must_be_below_a_folder_of_the_user, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(folders_have_files_by_the_end_of_their_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sysroot_comes_before_the_path_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(maps_lead_from_one_folder_to_another, set_up, tear_down),
