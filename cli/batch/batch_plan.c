@@ -1,11 +1,14 @@
 #include "batch_plan.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/output_name.h"
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/path.h"
 
 static void entries_fini(struct batch_source *source) {
     for (size_t i = 0; i < source->members.count; i++) batch_entry_fini(column_at(&source->members, i));
@@ -208,6 +211,51 @@ static void check_names(struct batch_plan *plan) {
     column_fini(&claims);
 }
 
+/* Stores the path as an absolute one without "." and "..". Returns nothing if it is too long. */
+static struct text absolute_path(const char *path, char bytes[PATH_MAX]) {
+    char folder[PATH_MAX], joined[2 * PATH_MAX];
+    bool is_absolute = *path == '/';
+    if (!is_absolute && !getcwd(folder, sizeof folder)) return (struct text){0};
+    snprintf(joined, sizeof joined, "%s%s%s", is_absolute ? "" : folder, is_absolute ? "" : "/", path);
+    if (strlen(joined) >= PATH_MAX) return (struct text){0};
+    struct text normal = path_normalize(text_of(joined), bytes);
+    memmove(bytes, normal.bytes, normal.bytes_count);
+    return (struct text){bytes, normal.bytes_count};
+}
+
+/* Returns what follows the folder in the path; nothing if the path is not below the folder. */
+static struct text path_below(struct text path, struct text folder) {
+    if (!text_starts_with(path, folder)) return (struct text){0};
+    struct text rest = text_from(path, folder.bytes_count);
+    return text_starts_with(rest, TEXT("/")) ? text_from(rest, 1) : (struct text){0};
+}
+
+static void refuse_own_path(struct batch_plan *plan, const struct batch_cursor *at, const char *own_path) {
+    char *name = batch_entry_name(at->source, at->entry->member);
+    if (name)
+        failure_set(&plan->failure, FAILURE_USAGE,
+                    "the profile of %s would be in the place of %s, which the batch writes itself: nothing was "
+                    "converted; rename one of them",
+                    name, own_path);
+    else
+        failure_set_memory(&plan->failure);
+    free(name);
+}
+
+/* Refuses profiles that would be in the place of a file or a folder of the batch itself. */
+static void check_own_path(struct batch_plan *plan, const char *own_path) {
+    char own_bytes[PATH_MAX], folder_bytes[PATH_MAX];
+    struct text folder = absolute_path(plan->output_folder, folder_bytes);
+    struct text own = path_below(absolute_path(own_path, own_bytes), folder);
+    if (!own.bytes_count || !folder.bytes_count) return;
+    for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at) && !failure_is_set(&plan->failure);) {
+        enum batch_status status = atomic_load(&at.entry->status);
+        if (status != BATCH_PENDING && status != BATCH_UNCHANGED) continue;
+        struct text output = text_of(batch_entry_output(at.entry));
+        if (text_equal(output, own) || path_below(output, own).bytes_count) refuse_own_path(plan, &at, own_path);
+    }
+}
+
 static bool holds_trace(struct batch_source *source) {
     struct batch_entry *entry;
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++) {
@@ -262,5 +310,7 @@ void batch_plan_check(struct batch_plan *plan) {
     if (failure_is_set(&plan->failure)) return;
     take_out_own_files(plan);
     check_names(plan);
+    for (size_t i = 0; i < plan->own_path_count && !failure_is_set(&plan->failure); i++)
+        if (plan->own_paths[i]) check_own_path(plan, plan->own_paths[i]);
     check_named_inputs(plan);
 }

@@ -72,9 +72,9 @@ bool batch_plan_requeue_out_of_memory(struct batch_plan *plan);
  * any: any number of threads may then call batch_plan_identify again. */
 bool batch_plan_requeue_reused(struct batch_plan *plan);
 
-/* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace or two profiles
- * would have the same name. A named input without a trace fails alone. Sources that the batch itself writes are
- * removed. */
+/* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace, two profiles
+ * would have the same name, or a profile that of a file or folder which the batch itself writes. A named input without
+ * a trace fails alone. Sources that the batch itself writes are removed. */
 void batch_plan_check(struct batch_plan *plan);
 
 /* Sources and entries by number. Entry 0 is that of the file itself; after the last one comes NULL. */
