@@ -267,7 +267,7 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
     }
     archive->failure = failure;
     archive->name = name;
-    if (!child_start(&archive->child, pack, &order)) {
+    if (!child_start(&archive->child, pack, &order, NULL)) {
         fail_to_write(failure, name, errno);
         free(archive);
         return NULL;

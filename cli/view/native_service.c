@@ -142,7 +142,8 @@ static pid_t *start(struct native_service *service, struct child_process *child,
     pthread_mutex_lock(&service->mutex);
     for (size_t i = 0; i < NATIVE_CHILDREN_MAX && !place; i++)
         if (!service->children[i]) place = &service->children[i];
-    if (service->is_cancelled || !place || !child_start(child, answer_question, question))
+    if (service->is_cancelled || !place ||
+        !child_start(child, answer_question, question, service->profile->failure->memory))
         place = NULL;
     else
         *place = child->pid;

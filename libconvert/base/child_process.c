@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "machine.h"
+#include "memory.h"
+
 enum { EXIT_NO_MEMORY = 4 };
 
 /* ---- The connection. ---- */
@@ -161,10 +164,23 @@ static int keep_descriptor(int descriptor) {
     return kept;
 }
 
+/* The kernel counts all private memory that can be written, touched or not. What the child has from its parent counts
+ * too, so it comes on top. */
+static void limit_memory(const struct memory_limit *limit) {
+    uint64_t own_bytes = machine_data_bytes(), allowed_bytes;
+    struct rlimit data;
+    if (!own_bytes || getrlimit(RLIMIT_DATA, &data) != 0) return;
+    if (__builtin_add_overflow(own_bytes, limit->limit_bytes, &allowed_bytes)) return;
+    if (data.rlim_cur == RLIM_INFINITY || allowed_bytes < data.rlim_cur) data.rlim_cur = allowed_bytes;
+    setrlimit(RLIMIT_DATA, &data);
+}
+
 /* Runs with all signals blocked. If a fault raises a blocked signal, the kernel ends the process and does not call the
  * program's handler. */
-__attribute__((noreturn)) static void run_child(pid_t parent, int descriptor, child_work *work, void *context) {
+__attribute__((noreturn)) static void run_child(pid_t parent, int descriptor, child_work *work, void *context,
+                                                const struct memory_limit *limit) {
     is_child = true;
+    if (limit) limit_memory(limit);
     signal(SIGABRT, SIG_DFL); /* abort unblocks this signal */
     struct rlimit core;
     if (getrlimit(RLIMIT_CORE, &core) == 0) setrlimit(RLIMIT_CORE, &(struct rlimit){0, core.rlim_max});
@@ -191,25 +207,26 @@ static bool watch_exit(void) {
 }
 
 /* Returns false with errno set if no child can be started. */
-static bool start_process(struct child_process *child, child_work *work, void *context, int descriptor) {
+static bool start_process(struct child_process *child, child_work *work, void *context,
+                          const struct memory_limit *limit, int descriptor) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid();
     child->pid = fork();
-    if (child->pid == 0) run_child(parent, descriptor, work, context);
+    if (child->pid == 0) run_child(parent, descriptor, work, context, limit);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return child->pid > 0;
 }
 
-bool child_start(struct child_process *child, child_work *work, void *context) {
+bool child_start(struct child_process *child, child_work *work, void *context, const struct memory_limit *limit) {
     int ends[2];
     if (!watch_exit() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     bool is_thread = needs_thread();
     bool is_started =
-        is_thread ? start_thread(child, work, context, ends[1]) : start_process(child, work, context, ends[1]);
+        is_thread ? start_thread(child, work, context, ends[1]) : start_process(child, work, context, limit, ends[1]);
     int error = errno;
     if (!is_started || !is_thread) close(ends[1]);
     if (!is_started) close(ends[0]);

@@ -117,6 +117,14 @@ unsigned machine_processor_limit(const char *root) {
     return limit ? (unsigned)limit : 1;
 }
 
+uint64_t machine_data_bytes(void) {
+    char content[128];
+    uint64_t pages;
+    read_start("/proc/self/statm", content, sizeof content);
+    bool is_known = sscanf(content, "%*u %*u %*u %*u %*u %" SCNu64, &pages) == 1;
+    return is_known ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 uint64_t machine_resident_bytes(void) {
     char content[128];
     uint64_t resident_pages, file_pages;

@@ -12,6 +12,9 @@ uint64_t machine_memory_bytes(const char *root);
  * limited. `root` is as for machine_memory_bytes. */
 unsigned machine_processor_limit(const char *root);
 
+/* Returns how much private memory that can be written this process has, touched or not, in bytes; 0 if unknown. */
+uint64_t machine_data_bytes(void);
+
 /* Returns the resident memory of this process in bytes, without pages of mapped files, which the kernel can drop and
  * read again; 0 if unknown. */
 uint64_t machine_resident_bytes(void);

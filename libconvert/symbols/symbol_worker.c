@@ -82,13 +82,9 @@ static void send_message(struct worker *worker, enum symbol_message_kind kind, c
     send_bytes(worker, bytes, bytes_count);
 }
 
-/* Reports a latched failure, which fails the conversion, and ends the process. */
-static void check_failure(struct worker *worker) {
-    if (!failure_is_set(worker->failure)) return;
-    if (!worker->channel) child_leave();
-    send_message(worker, SYMBOL_MESSAGE_FAILURE, worker->failure, sizeof *worker->failure);
-    channel_flush(worker->channel);
-    child_leave();
+/* Nothing but a lack of memory fails. It costs the library that is being read. */
+static void check_failure(const struct worker *worker) {
+    if (failure_is_set(worker->failure)) child_leave();
 }
 
 static void send_text(struct worker *worker, enum symbol_message_kind kind, struct text text) {

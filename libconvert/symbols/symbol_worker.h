@@ -37,8 +37,7 @@ enum symbol_message_kind {
     SYMBOL_MESSAGE_FILE, /* bytes: a path */
     SYMBOL_MESSAGE_ANSWER,
     SYMBOL_MESSAGE_LIBRARY_END,
-    SYMBOL_MESSAGE_PART,   /* from here on, names and files are numbered from 0 again; nothing follows */
-    SYMBOL_MESSAGE_FAILURE /* a struct failure; nothing follows */
+    SYMBOL_MESSAGE_PART /* from here on, names and files are numbered from 0 again; nothing follows */
 };
 
 /* Longer names and paths are cut. */

@@ -158,13 +158,6 @@ static bool receive_end(struct symbolizer *symbolizer, struct library *library) 
     return has_all || library->end.search != DEBUG_FILE_FOUND || library->end.is_shorter;
 }
 
-static void receive_failure(struct symbolizer *symbolizer) {
-    struct failure failure;
-    if (!receive(symbolizer, &failure, sizeof failure)) return;
-    failure.message[sizeof failure.message - 1] = '\0';
-    failure_set(symbolizer->profile->failure, failure.code, "%s", failure.message);
-}
-
 /* Receives all answers of the library. Returns false if the process ended before it had sent them, or after a failure
  * (latched). */
 static bool receive_library(struct symbolizer *symbolizer, struct library *library) {
@@ -186,9 +179,6 @@ static bool receive_library(struct symbolizer *symbolizer, struct library *libra
                 break;
             case SYMBOL_MESSAGE_LIBRARY_END:
                 return receive_end(symbolizer, library);
-            case SYMBOL_MESSAGE_FAILURE:
-                receive_failure(symbolizer);
-                break;
         }
         if (!is_good || failure_is_set(symbolizer->profile->failure)) return false;
     }
@@ -260,15 +250,15 @@ static void finish_library(struct symbolizer *symbolizer, const struct library *
 static void abandon_library(struct symbolizer *symbolizer, const struct library *library, enum child_end end) {
     struct profile *profile = symbolizer->profile;
     if (failure_is_set(profile->failure)) return;
-    if (end == CHILD_NO_MEMORY) {
-        failure_set_memory(profile->failure);
-    } else if (end == CHILD_LOST_BYTES) {
+    if (end == CHILD_LOST_BYTES) {
         note_shorter(symbolizer, library);
-    } else {
-        drop_answers(symbolizer, library);
-        enter(profile, library, LEDGER_LOST, library->address_count,
-              "not looked up, as reading the file there crashed: memory ran out, or the file is damaged");
+        return;
     }
+    drop_answers(symbolizer, library);
+    enter(profile, library, LEDGER_LOST, library->address_count,
+          end == CHILD_NO_MEMORY
+              ? "not looked up, as reading the file there needs more memory than there is, or than --max-memory allows"
+              : "not looked up, as reading the file there crashed: memory ran out, or the file is damaged");
 }
 
 size_t symbol_requests_end(const struct symbol_request *requests, size_t count, size_t first) {
@@ -346,7 +336,7 @@ static void symbolize_libraries(struct symbolizer *symbolizer) {
         struct symbol_work work = {profile, &symbolizer->options, symbolizer->requests + first,
                                    symbolizer->request_count - first};
         symbol_answers_restart(&symbolizer->answers);
-        if (!child_start(&symbolizer->child, symbol_worker_run, &work)) {
+        if (!child_start(&symbolizer->child, symbol_worker_run, &work, profile->failure->memory)) {
             lose_libraries(symbolizer, first);
             break;
         }

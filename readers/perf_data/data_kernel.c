@@ -173,22 +173,31 @@ static bool read_own_list(struct data_kernel *kernel, const struct data_kernel_i
  * the input is closed, call kernel_file_end. */
 static struct input *open_file(struct data_kernel *kernel, struct kernel_file_reading *reading,
                                const struct kernel_file *file) {
-    if (!kernel_file_begin(reading, file)) return NULL;
+    if (file->build_id.bytes_count <= 2) return NULL;
+    if (!kernel_file_begin(reading, file)) {
+        kernel->unread_count++;
+        return NULL;
+    }
     struct input *input = input_from_blocks("kernel", kernel_file_next, reading, kernel->failure);
     if (!input) kernel_file_end(reading);
     return input;
+}
+
+static void close_file(struct data_kernel *kernel, struct kernel_file_reading *reading) {
+    if (!kernel_file_end(reading)) kernel->unread_count++;
 }
 
 static bool read_vmlinux(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
     const struct kernel_file file = {.build_id = identity->build_id,
                                      .release = identity->release,
                                      .reference = identity->reference,
-                                     .folders = kernel->folders};
+                                     .folders = kernel->folders,
+                                     .memory = kernel->failure->memory};
     struct kernel_file_reading reading;
     struct input *input = open_file(kernel, &reading, &file);
     if (!input) return false;
     bool is_good = read_list(kernel, identity, input);
-    kernel_file_end(&reading);
+    close_file(kernel, &reading);
     return is_good;
 }
 
@@ -197,13 +206,14 @@ static void read_module(struct data_kernel *kernel, const struct data_kernel_mod
                                      .path = module->path,
                                      .module = module->name,
                                      .address = module->address,
-                                     .folders = kernel->folders};
+                                     .folders = kernel->folders,
+                                     .memory = kernel->failure->memory};
     struct kernel_file_reading reading;
     struct input *input = open_file(kernel, &reading, &file);
     if (!input) return;
     struct list_reading list = {.kernel = kernel, .symbols = &kernel->module_symbols};
     read_symbols(&list, input);
-    kernel_file_end(&reading);
+    close_file(kernel, &reading);
 }
 
 bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity) {

@@ -35,6 +35,7 @@ struct data_kernel {
     uint64_t shift;               /* address in the recording minus address in the list */
     struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
     struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
+    uint64_t unread_count; /* kernels and modules whose symbols could not be read, as the process for it failed */
 };
 
 void data_kernel_init(struct data_kernel *kernel, const struct debug_folders *folders, struct failure *failure);

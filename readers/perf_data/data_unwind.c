@@ -102,3 +102,19 @@ size_t data_unwind_walk(struct data_unwind *unwind, const struct data_sample *sa
     *is_cut = end != UNWIND_END_OUTERMOST;
     return count;
 }
+
+void data_unwind_enter_losses(const struct data_unwind *unwind, struct ledger *ledger) {
+    static const char *const causes[UNWIND_LOSS_COUNT] = {
+        [UNWIND_LOSS_NO_PROCESS] =
+            "callers in a copied stack: no process could be started that reads call frame "
+            "information",
+        [UNWIND_LOSS_CRASH] =
+            "callers in a copied stack: reading a library's call frame information crashed, or "
+            "needs more memory than there is",
+    };
+    for (unsigned i = 0; unwind->unwinder && i < UNWIND_LOSS_COUNT; i++) {
+        uint64_t count = unwinder_lost_count(unwind->unwinder, (enum unwind_loss)i);
+        ledger_read(ledger, LEDGER_VALUES, count);
+        ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(causes[i]), count, NULL);
+    }
+}

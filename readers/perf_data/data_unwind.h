@@ -30,4 +30,7 @@ void data_unwind_fini(struct data_unwind *unwind);
  * registers of a 64-bit thread. Sets *is_cut if outer frames could not be reached. */
 size_t data_unwind_walk(struct data_unwind *unwind, const struct data_sample *sample, bool *is_cut);
 
+/* Enters the stacks that lost callers, since files could not be read, into the ledger. */
+void data_unwind_enter_losses(const struct data_unwind *unwind, struct ledger *ledger);
+
 #endif

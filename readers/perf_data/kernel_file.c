@@ -252,8 +252,8 @@ static void list(void *context, struct channel *channel) {
 
 bool kernel_file_begin(struct kernel_file_reading *reading, const struct kernel_file *file) {
     reading->file = file;
-    if (file->build_id.bytes_count <= 2) return false;
-    return child_start(&reading->child, list, (void *)(uintptr_t)file); /* only reads the file's description */
+    /* Only reads the file's description. */
+    return child_start(&reading->child, list, (void *)(uintptr_t)file, file->memory);
 }
 
 struct text kernel_file_next(void *context) {
@@ -266,4 +266,4 @@ struct text kernel_file_next(void *context) {
     return (struct text){reading->block, bytes_count};
 }
 
-void kernel_file_end(struct kernel_file_reading *reading) { child_await(&reading->child); }
+bool kernel_file_end(struct kernel_file_reading *reading) { return child_await(&reading->child) == CHILD_DONE; }

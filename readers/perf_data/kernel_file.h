@@ -15,6 +15,7 @@ struct kernel_file {
     struct text module;    /* its name, "[nf_tables]" */
     uint64_t address;      /* address of the module's code */
     const struct debug_folders *folders;
+    const struct memory_limit *memory; /* limits the process that reads the file; NULL: none */
 };
 
 struct kernel_file_reading {
@@ -23,13 +24,15 @@ struct kernel_file_reading {
     char block[CHANNEL_BYTES];
 };
 
-/* Starts to read the file. Returns false if no process can be started; otherwise call kernel_file_end. */
+/* Starts to read the file, which has a build id. Returns false if no process can be started; otherwise call
+ * kernel_file_end. */
 bool kernel_file_begin(struct kernel_file_reading *reading, const struct kernel_file *file);
 
 /* Returns the next bytes of the list; empty at its end, or at once if the file is not found. This is an
  * input_next_block. */
 struct text kernel_file_next(void *reading);
 
-void kernel_file_end(struct kernel_file_reading *reading);
+/* Returns false if the process ended before it had read the file. */
+bool kernel_file_end(struct kernel_file_reading *reading);
 
 #endif

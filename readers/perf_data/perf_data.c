@@ -283,6 +283,11 @@ static void make_stacks(struct perf_data *data) {
     struct naming naming = {.data = data};
     struct data_names names = {&naming, find_kernel, find_in_module, find_vdso, find_generated};
     stack_id *stacks = data_code_finish(&data->code, &names);
+    uint64_t unread_count = naming.kernel ? naming.kernel->unread_count : 0;
+    ledger_read(&data->profile->ledger, LEDGER_VALUES, unread_count);
+    ledger_enter(&data->profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
+                 unread_count, NULL);
     data_kernel_ahead_fini(&data->kernel);
     if (stacks && !failure_is_set(data->profile->failure)) renumber_stacks(data, stacks);
     memory_free(stacks);
@@ -294,6 +299,7 @@ static void finish(struct perf_data *data, const struct reader_options *options)
     data_tally(data, DATA_LATE, data->order.late_count, 0);
     /* All records have been used. What is left needs other memory. */
     data_order_fini(&data->order);
+    data_unwind_enter_losses(&data->unwind, &data->profile->ledger);
     data_unwind_fini(&data->unwind);
     /* LOST and LOST_SAMPLES records count the same losses. */
     uint64_t lost_count = data->lost_samples_count ? data->lost_samples_count : data->lost_count;

@@ -25,6 +25,7 @@ struct unwind_file {
     char *texts;       /* owned */
     struct text bytes; /* the bytes of a file in memory; otherwise empty */
     enum unwind_file_state state;
+    enum unwind_loss loss;     /* if the state is UNWIND_FILE_LOST */
     struct unwind_load *loads; /* owned */
     uint32_t load_count;
     uint32_t span_count;

@@ -27,6 +27,7 @@ struct unwinder {
     const struct unwind_machine *machine;
     struct unwind_file *files;
     struct cached_rule *cache;
+    uint64_t lost_counts[UNWIND_LOSS_COUNT]; /* walks */
 };
 
 struct unwinder *unwinder_create(const struct unwinder_options *options) {
@@ -123,23 +124,27 @@ static bool start_child(struct unwinder *unwinder) {
     if (unwinder->child) return true;
     unwinder->child = memory_allocate(unwinder->options.failure, sizeof *unwinder->child);
     if (!unwinder->child) return false;
-    if (child_start(unwinder->child, unwind_extract_serve, &unwinder->options)) return true;
+    if (child_start(unwinder->child, unwind_extract_serve, &unwinder->options, unwinder->options.failure->memory))
+        return true;
     memory_free(unwinder->child);
     unwinder->child = NULL;
     return false;
 }
 
-/* Reads a library in the child. If the child ends meanwhile, the library has no call frame information, and the next
- * library gets another child. */
+/* Reads a library in the child. If the child ends meanwhile, the library is lost, and the next one gets another child.
+ */
 static void read_library(struct unwinder *unwinder, struct unwind_file *file) {
     struct unwind_extract extract;
+    file->state = UNWIND_FILE_LOST;
+    file->loss = UNWIND_LOSS_NO_PROCESS;
     if (!start_child(unwinder)) return;
     struct channel *channel = &unwinder->child->channel;
     if (unwind_extract_ask(channel, &file->lib, &extract) &&
         unwind_file_take(file, &extract, &unwinder->options, receive_part, channel))
         return;
-    file->state = UNWIND_FILE_MISSING;
-    if (end_child(unwinder) == CHILD_NO_MEMORY) failure_set_memory(unwinder->options.failure);
+    file->state = UNWIND_FILE_LOST;
+    file->loss = UNWIND_LOSS_CRASH;
+    end_child(unwinder);
 }
 
 static void read_file(struct unwinder *unwinder, struct unwind_file *file) {
@@ -175,6 +180,7 @@ struct walk {
     bool is_beyond;              /* this frame's caller needs bytes that were not copied */
     bool is_elsewhere;           /* sp is on a stack that was not copied */
     struct unwind_mapping mapping;
+    const struct unwind_file *lost_file; /* the last one on the way that could not be read */
 };
 
 enum step { STEP_TAKEN, STEP_OUTERMOST, STEP_LOST };
@@ -456,12 +462,20 @@ static enum step step_without_rule(struct walk *walk, const struct unwind_file *
 
 /* ---- All steps. ---- */
 
+/* That the frame pointer is zero means nothing here: the file's rules might have named another register. */
+static enum step step_in_lost_file(struct walk *walk, const struct unwind_file *file) {
+    walk->lost_file = file;
+    enum step step = step_without_rule(walk, file, 0);
+    return step == STEP_OUTERMOST ? STEP_LOST : step;
+}
+
 static enum step step_out(struct walk *walk) {
     uint64_t lookup = walk->is_exact ? walk->now.pc : walk->now.pc - 1, address = 0;
     struct unwind_file *file = find_mapping(walk, lookup) ? walk->mapping.file : NULL;
     if (!file) return step_without_rule(walk, NULL, 0);
     read_file(walk->unwinder, file);
     uint64_t file_offset = walk->mapping.file_offset + (lookup - walk->mapping.start);
+    if (file->state == UNWIND_FILE_LOST) return step_in_lost_file(walk, file);
     if (!unwind_file_address(file, file_offset, &address)) return step_without_rule(walk, file, 0);
     const struct cached_rule *cached = find_rule(walk->unwinder, file, address);
     struct found_rule found = {.rule = &cached->rule, .image = cached->image, .slide = lookup - address};
@@ -488,5 +502,10 @@ size_t unwinder_walk(struct unwinder *unwinder, const struct unwind_process *pro
     *end = UNWIND_END_FRAMES_MAX;
     if (step == STEP_OUTERMOST) *end = UNWIND_END_OUTERMOST;
     if (step == STEP_LOST) *end = walk.is_beyond || walk.is_elsewhere ? UNWIND_END_STACK_CUT : UNWIND_END_LOST;
+    if (step != STEP_OUTERMOST && walk.lost_file) unwinder->lost_counts[walk.lost_file->loss]++;
     return count;
+}
+
+uint64_t unwinder_lost_count(const struct unwinder *unwinder, enum unwind_loss loss) {
+    return unwinder->lost_counts[loss];
 }

@@ -53,9 +53,17 @@ enum unwind_file_state {
     UNWIND_FILE_MISSING, /* no such file, it is unreadable, or files are not opened */
     UNWIND_FILE_REFUSED, /* all files found have another build id */
     UNWIND_FILE_READ,    /* read; it may have no call frame information */
+    UNWIND_FILE_LOST     /* it could not be read: see unwinder_losses */
 };
 
 enum unwind_file_state unwind_file_state(const struct unwind_file *file);
+
+/* Why files are not read though they may be there. */
+enum unwind_loss {
+    UNWIND_LOSS_NO_PROCESS, /* no process could be started that reads them */
+    UNWIND_LOSS_CRASH,      /* the process ended: memory ran out, or the file is damaged */
+    UNWIND_LOSS_COUNT
+};
 
 /* ---- Samples. ---- */
 
@@ -121,5 +129,8 @@ enum unwind_end {
 size_t unwinder_walk(struct unwinder *unwinder, const struct unwind_process *process,
                      const struct unwind_registers *registers, const struct unwind_stack *stack,
                      struct unwound_frame *frames, size_t frames_max, enum unwind_end *end);
+
+/* Returns how many walks reached a file that was not read for that reason, and ended before the outermost frame. */
+uint64_t unwinder_lost_count(const struct unwinder *unwinder, enum unwind_loss loss);
 
 #endif

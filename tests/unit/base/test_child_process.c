@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libconvert/base/child_process.h"
+#include "libconvert/base/memory.h"
 #include "tests/support/unit_test.h"
 #include "tests/support/wait_for_child.h"
 
@@ -47,7 +48,7 @@ static void ends_are_told(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct child_process child;
         char byte;
-        assert_true(child_start(&child, cases[i].work, &byte));
+        assert_true(child_start(&child, cases[i].work, &byte, NULL));
         assert_false(channel_receive(&child.channel, &byte, 1));
         assert_int_equal(child_await(&child), cases[i].end);
     }
@@ -58,10 +59,42 @@ static void somebody_else_may_wait(void **state) {
     struct child_process child;
     char byte;
     signal(SIGCHLD, SIG_IGN);
-    assert_true(child_start(&child, do_nothing, NULL));
+    assert_true(child_start(&child, do_nothing, NULL, NULL));
     assert_false(channel_receive(&child.channel, &byte, 1));
     assert_int_equal(child_await(&child), CHILD_CRASHED);
     signal(SIGCHLD, SIG_DFL);
+}
+
+/* ---- How much memory they get. ---- */
+
+static const size_t MIB = 1024 * 1024;
+
+/* Tells how many MiB can be allocated. */
+static void allocate_much(void *context, struct channel *channel) {
+    uint64_t count = 0;
+    while (count < 256 && mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+        count++;
+    channel_send(channel, &count, sizeof count);
+}
+
+static uint64_t allocated_mib(const struct memory_limit *limit) {
+    struct child_process child;
+    uint64_t count;
+    assert_true(child_start(&child, allocate_much, NULL, limit));
+    assert_true(channel_receive(&child.channel, &count, sizeof count));
+    assert_int_equal(child_await(&child), CHILD_DONE);
+    return count;
+}
+
+static void they_get_as_much_as_the_limit(void **state) {
+    struct memory_limit limit;
+    memory_limit_init(&limit, 64 * MIB);
+    atomic_store(&limit.held_bytes, 60 * MIB);
+    /* The kernel counts the stack too, and the child needs some pages itself. */
+    assert_in_range(allocated_mib(&limit), 60, 64);
+    memory_limit_init(&limit, UINT64_MAX);
+    assert_int_equal(allocated_mib(&limit), 256);
+    assert_int_equal(allocated_mib(NULL), 256);
 }
 
 /* ---- What they have. ---- */
@@ -94,7 +127,7 @@ static void they_have_nothing_of_their_parents(void **state) {
     sigset_t before, after;
     int file = open("/dev/null", O_RDONLY);
     pthread_sigmask(SIG_BLOCK, NULL, &before);
-    assert_true(child_start(&child, tell_surroundings, NULL));
+    assert_true(child_start(&child, tell_surroundings, NULL, NULL));
     pthread_sigmask(SIG_BLOCK, NULL, &after);
     assert_true(channel_receive(&child.channel, &surroundings, sizeof surroundings));
     assert_int_equal(child_await(&child), CHILD_DONE);
@@ -122,7 +155,7 @@ static void they_end_with_their_parents(void **state) {
     assert_true(parent >= 0);
     if (parent == 0) {
         struct child_process child;
-        if (!child_start(&child, send_pid_and_wait, NULL) || !channel_receive(&child.channel, &pid, sizeof pid))
+        if (!child_start(&child, send_pid_and_wait, NULL, NULL) || !channel_receive(&child.channel, &pid, sizeof pid))
             _exit(1);
         _exit(write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
     }
@@ -153,7 +186,7 @@ static void send_much(void *context, struct channel *channel) {
 static void bytes_come_in_order(void **state) {
     struct child_process child;
     char bytes[1009];
-    assert_true(child_start(&child, send_much, NULL));
+    assert_true(child_start(&child, send_much, NULL, NULL));
     for (size_t i = 0; i < SENT_BYTES; i += sizeof bytes) {
         size_t count = SENT_BYTES - i < sizeof bytes ? SENT_BYTES - i : sizeof bytes;
         assert_true(channel_receive(&child.channel, bytes, count));
@@ -166,7 +199,7 @@ static void bytes_come_in_order(void **state) {
 
 static void a_child_that_nobody_listens_to_ends(void **state) {
     struct child_process child;
-    assert_true(child_start(&child, send_much, NULL));
+    assert_true(child_start(&child, send_much, NULL, NULL));
     assert_int_equal(child_await(&child), CHILD_NO_MEMORY);
 }
 
@@ -182,7 +215,7 @@ static void sum_up(void *context, struct channel *channel) {
 static void ends_take_turns(void **state) {
     struct child_process child;
     uint64_t sum = 1000;
-    assert_true(child_start(&child, sum_up, &sum));
+    assert_true(child_start(&child, sum_up, &sum, NULL));
     for (uint64_t i = 0; i < 1000; i++) {
         uint64_t received;
         sum += i;
@@ -198,7 +231,7 @@ static void ends_take_turns(void **state) {
 static void sending_to_one_that_has_gone_fails(void **state) {
     struct child_process child;
     char bytes[4096] = {0};
-    assert_true(child_start(&child, trap, NULL));
+    assert_true(child_start(&child, trap, NULL, NULL));
     bool is_good = true;
     for (unsigned i = 0; i < 1000 && is_good; i++) is_good = channel_send(&child.channel, bytes, sizeof bytes);
     assert_false(is_good);
@@ -209,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_are_told),
         cmocka_unit_test(somebody_else_may_wait),
+        cmocka_unit_test(they_get_as_much_as_the_limit),
         cmocka_unit_test(they_have_nothing_of_their_parents),
         cmocka_unit_test(they_end_with_their_parents),
         cmocka_unit_test(bytes_come_in_order),

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -589,10 +591,35 @@ static void test_dead_child(void **state) {
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-    assert_int_equal(state_after_walk(unwinder, own_path, ""), UNWIND_FILE_MISSING);
+    assert_int_equal(state_after_walk(unwinder, own_path, ""), UNWIND_FILE_LOST);
+    assert_int_equal(unwinder_lost_count(unwinder, UNWIND_LOSS_CRASH), 1);
+    assert_int_equal(unwinder_lost_count(unwinder, UNWIND_LOSS_NO_PROCESS), 0);
     assert_int_equal(state_after_walk(unwinder, own_path, ""), UNWIND_FILE_READ);
     unwinder_destroy(unwinder);
     assert_int_equal(only_child(), 0);
+}
+
+static int fork_error;
+
+pid_t fork(void) {
+    pid_t (*next)(void);
+    *(void **)&next = dlsym(RTLD_NEXT, "fork");
+    errno = fork_error;
+    return fork_error ? -1 : next();
+}
+
+/* Once a child can be started, the next library is read. */
+static void test_no_child(void **state) {
+    static const struct debug_folders folders;
+    struct unwinder *unwinder = create_for_libraries(&folders);
+    begin_tested(SPAN(""), 0);
+    fork_error = EAGAIN;
+    assert_int_equal(state_after_walk(unwinder, own_path, ""), UNWIND_FILE_LOST);
+    fork_error = 0;
+    assert_int_equal(unwinder_lost_count(unwinder, UNWIND_LOSS_NO_PROCESS), 1);
+    assert_int_equal(state_after_walk(unwinder, own_path, ""), UNWIND_FILE_READ);
+    assert_int_equal(unwinder_lost_count(unwinder, UNWIND_LOSS_NO_PROCESS), 1);
+    unwinder_destroy(unwinder);
 }
 
 static void test_perf_registers(void **state) {
@@ -746,6 +773,7 @@ int main(void) {
         cmocka_unit_test(test_other_machine),
         cmocka_unit_test_setup(test_files, find_own_path),
         cmocka_unit_test_setup(test_dead_child, find_own_path),
+        cmocka_unit_test_setup(test_no_child, find_own_path),
         cmocka_unit_test(test_perf_registers),
         cmocka_unit_test(test_expressions),
         cmocka_unit_test(test_broken_expressions),
